@@ -1,0 +1,53 @@
+import * as z from 'zod';
+
+/** The scheme of references that the embedded service writes: the one of the public service. */
+export const referenceScheme = 'weave';
+
+export const referenceKinds = ['object', 'op', 'table', 'call'] as const;
+export type ReferenceKind = (typeof referenceKinds)[number];
+
+/** A parsed reference (interface 2.5). `version` is a digest, `latest`, `vN` (0-based) or an alias; calls have none. */
+export interface Reference {
+  scheme: string;
+  entity: string;
+  project: string;
+  kind: ReferenceKind;
+  name: string;
+  version?: string;
+}
+
+/** Names of stored objects. */
+export const objectNamePattern = /^[\w.-]{1,128}$/;
+
+const referencePattern =
+  /^(?<scheme>[A-Za-z][A-Za-z0-9+.-]*):\/\/\/(?<entity>[^/:?#]+)\/(?<project>[^/:?#]+)\/(?<kind>object|op|table|call)\/(?<name>[\w.-]{1,128})(?::(?<version>[^/:\s]+))?$/;
+
+/**
+ * Reads `<scheme>:///<entity>/<project>/<kind>/<name>:<version>`. Returns undefined for any other text, also for an
+ * object, op or table without a version: which version is meant must be said.
+ */
+export function parseReference(text: string): Reference | undefined {
+  const groups = referencePattern.exec(text)?.groups;
+  if (!groups) return undefined;
+  const { scheme, entity, project, kind, name, version } = groups as Record<string, string | undefined>;
+  if ((kind === 'call') !== (version === undefined)) return undefined;
+  return {
+    scheme: scheme!,
+    entity: entity!,
+    project: project!,
+    kind: kind as ReferenceKind,
+    name: name!,
+    ...(version !== undefined && { version }),
+  };
+}
+
+/** The text of a reference; the inverse of {@link parseReference}. */
+export function formatReference(reference: Reference): string {
+  const { scheme, entity, project, kind, name, version } = reference;
+  return `${scheme}:///${entity}/${project}/${kind}/${name}${version === undefined ? '' : `:${version}`}`;
+}
+
+/** A reference as a tool takes it: any service's scheme, checked for its form only (design §4). */
+export const referenceText = z
+  .string()
+  .regex(/^[A-Za-z][A-Za-z0-9+.-]*:\/\/\S+$/, 'must be a reference like weave:///entity/project/object/name:version');
