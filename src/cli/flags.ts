@@ -1,0 +1,45 @@
+import type { Command } from 'commander';
+import { type OptionName, options } from '../config/options.ts';
+import { type Resolved, resolveConfig } from '../config/resolve.ts';
+
+/** Settings that every command which reaches the service takes as flags. */
+export const serviceFlags: readonly OptionName[] = [
+  'profile',
+  'baseUrl',
+  'project',
+  'username',
+  'dataDir',
+  'timeoutMs',
+  'upstreamUrl',
+  'logLevel',
+];
+
+/** Settings that shape results. */
+export const resultFlags: readonly OptionName[] = ['maxResultChars', 'text'];
+
+/** Gives a command the flags of these settings, from the option table. */
+export function addConfigFlags(command: Command, names: readonly OptionName[]): Command {
+  for (const name of names) {
+    const option = options[name];
+    if (!('flag' in option)) throw new Error(`${name} has no flag`);
+    const fallback = 'default' in option ? `, default ${option.default}` : '';
+    command.option(option.flag, `${option.help} (${option.environment}${fallback})`);
+  }
+  return command;
+}
+
+/** The settings of a command's run: its flags, then everything else (design §3). */
+export function configOf(command: Command): Resolved {
+  const given = command.opts<Record<string, string>>();
+  const flags: Partial<Record<OptionName, string>> = {};
+  for (const name of Object.keys(options) as OptionName[]) {
+    const option = options[name];
+    if (!('flag' in option)) continue;
+    const attribute = option.flag
+      .split(' ')[0]!
+      .replace(/^--/, '')
+      .replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+    if (given[attribute] !== undefined) flags[name] = given[attribute];
+  }
+  return resolveConfig({ flags, environment: process.env });
+}

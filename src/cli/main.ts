@@ -1,0 +1,50 @@
+#!/usr/bin/env node
+import { Command, CommanderError } from 'commander';
+import { version } from '../config/version.ts';
+import { HeddleError } from '../contract/errors.ts';
+import { addCall } from './call.ts';
+import { addDemo } from './demo.ts';
+import { addServe } from './serve.ts';
+import { addService } from './service.ts';
+import { addTools } from './tools.ts';
+
+// A reader that has seen enough, like head, closes the pipe: that is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0);
+  throw error;
+});
+
+const program = new Command('heddle')
+  .description('MCP server for annotation queues, model inference and evaluations. Without a command: heddle serve.')
+  .version(version)
+  .exitOverride()
+  .showSuggestionAfterError()
+  .configureHelp({ showGlobalOptions: false });
+for (const add of [addServe, addCall, addTools, addService, addDemo]) add(program);
+
+const [first] = process.argv.slice(2);
+const known = program.commands.map((command) => command.name());
+try {
+  if (first !== undefined && !first.startsWith('-') && ![...known, 'help'].includes(first)) {
+    throw new CommanderError(2, 'unknown', `unknown command '${first}'; known are ${known.join(', ')}`);
+  }
+  await program.parseAsync();
+} catch (error) {
+  process.exitCode = reportFailure(error);
+}
+
+/** Says on stderr what went wrong; returns the exit code: 2 for wrong usage or configuration, 1 for a failure. */
+function reportFailure(error: unknown): number {
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return 0;
+    // Commander has said its own messages already.
+    if (!error.code.startsWith('commander.')) process.stderr.write(`heddle: ${error.message}\n`);
+    return 2;
+  }
+  if (error instanceof HeddleError) {
+    process.stderr.write(`heddle: ${error.message}\n${error.hint}\n`);
+    return error.code === 'not_configured' ? 2 : 1;
+  }
+  process.stderr.write(`heddle: unexpected failure: ${error instanceof Error ? error.stack : error}\n`);
+  return 1;
+}

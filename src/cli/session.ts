@@ -1,0 +1,108 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import type { Connection } from '../client/connection.ts';
+import { ServiceClient } from '../client/service-client.ts';
+import type { Config } from '../config/options.ts';
+import { defaultDataDir } from '../config/profiles.ts';
+import { version } from '../config/version.ts';
+import type { Log } from '../contract/log.ts';
+import { redactor } from '../credentials/redact.ts';
+import { embeddedFootnote, instructionsFor, type ServiceInUse } from '../mcp/instructions.ts';
+import type { ServerSettings } from '../mcp/server.ts';
+import type { RunningService } from '../service/index.ts';
+import { stderrLog } from './log.ts';
+
+/** The sample project of the embedded service. */
+const sampleProject = 'demo/support';
+
+/** A configured run: the service in use, and what the tools and the server need of it. */
+export interface Session {
+  inUse: ServiceInUse;
+  settings: ServerSettings;
+  log: Log;
+  /** Ends connections and an embedded service that was started. */
+  close: () => Promise<void>;
+}
+
+/** The data file of the embedded service. */
+export function dataFileOf(config: Config): string {
+  return join(config.dataDir ?? defaultDataDir, 'heddle.db');
+}
+
+/** Puts a run together. Nothing is read, started or sent before the first call needs it. */
+export function openSession(config: Config): Session {
+  const redact = redactor([config.password, config.token, config.upstreamKey]);
+  const log = stderrLog(config.logLevel, redact);
+  const inUse: ServiceInUse =
+    config.baseUrl === undefined ? { kind: 'embedded' } : { kind: 'remote', baseUrl: config.baseUrl };
+  const project = config.project ?? (inUse.kind === 'embedded' ? sampleProject : undefined);
+
+  let embedded: Promise<{ service: RunningService; connection: Connection }> | undefined;
+  const connect = async (): Promise<Connection> => {
+    if (inUse.kind === 'remote') return remoteConnection(inUse.baseUrl, config);
+    embedded ??= startEmbedded(config, log).catch((error) => {
+      // The next call tries again: the reason may have gone, like a full disk.
+      embedded = undefined;
+      throw error;
+    });
+    return (await embedded).connection;
+  };
+  const service = new ServiceClient({
+    connect,
+    timeoutMs: config.timeoutMs,
+    userAgent: `heddle/${version}`,
+    log,
+    redact,
+  });
+  return {
+    inUse,
+    log,
+    settings: {
+      service,
+      project,
+      instructions: instructionsFor(inUse, project),
+      text: config.text,
+      maxResultChars: config.maxResultChars,
+      ...(inUse.kind === 'embedded' && { footnote: embeddedFootnote }),
+      log,
+      redact,
+    },
+    close: async () => {
+      await service.close();
+      await (await embedded?.catch(() => undefined))?.service.close();
+    },
+  };
+}
+
+function remoteConnection(baseUrl: string, { username, password, token }: Config): Connection {
+  return {
+    baseUrl,
+    ...(username !== undefined && password !== undefined && { basic: { username, password } }),
+    ...(token !== undefined && { bearer: token }),
+  };
+}
+
+/** Starts the embedded service on a random loopback port, with credentials that only this process knows. */
+async function startEmbedded(config: Config, log: Log): Promise<{ service: RunningService; connection: Connection }> {
+  const { startService } = await import('../service/index.ts');
+  const account = {
+    name: 'local',
+    password: randomBytes(32).toString('base64url'),
+    token: randomBytes(32).toString('base64url'),
+  };
+  const service = await startService({
+    dataFile: dataFileOf(config),
+    account,
+    sample: true,
+    ...(config.upstreamUrl !== undefined && { upstream: { url: config.upstreamUrl, key: config.upstreamKey } }),
+    log,
+  });
+  return {
+    service,
+    connection: {
+      baseUrl: service.url,
+      basic: { username: account.name, password: account.password },
+      bearer: account.token,
+    },
+  };
+}

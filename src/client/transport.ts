@@ -1,0 +1,65 @@
+import type { Readable } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import type { Agent } from 'undici';
+
+/** One request as it goes out. */
+export interface TransportRequest {
+  method: 'GET' | 'POST';
+  url: string;
+  headers: Record<string, string>;
+  body?: string;
+  signal: AbortSignal;
+}
+
+export interface TransportAnswer {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  /** The decoded body. Whoever does not read it to its end must destroy it. */
+  body: Readable;
+}
+
+/** Sockets to one service at most; further calls wait for one. */
+const connections = 32;
+
+/**
+ * Sends requests over kept-alive connections. undici is loaded by the first request, since a server that is only asked
+ * for its tools needs none of it. Redirects are never followed. Deadlines are the caller's, by the signal.
+ */
+export class Transport {
+  #agent: Promise<Agent> | undefined;
+
+  async send({ method, url, headers, body, signal }: TransportRequest): Promise<TransportAnswer> {
+    this.#agent ??= import('undici').then(
+      ({ Agent }) => new Agent({ connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 }),
+    );
+    const [{ request }, dispatcher] = await Promise.all([import('undici'), this.#agent]);
+    signal.throwIfAborted();
+    const answer = await request(url, { method, headers, body, signal, dispatcher });
+    return { status: answer.statusCode, headers: answer.headers, body: decoded(answer.body, answer.headers) };
+  }
+
+  /** Loads what the first request will need. */
+  async warmUp(): Promise<void> {
+    await import('undici');
+  }
+
+  async close(): Promise<void> {
+    await (await this.#agent)?.destroy();
+  }
+}
+
+function decoded(body: Readable, headers: TransportAnswer['headers']): Readable {
+  const encoding = String(headers['content-encoding'] ?? '').toLowerCase();
+  const decoder =
+    encoding === 'gzip' || encoding === 'x-gzip'
+      ? createGunzip()
+      : encoding === 'deflate'
+        ? createInflate()
+        : encoding === 'br'
+          ? createBrotliDecompress()
+          : undefined;
+  if (!decoder) return body;
+  body.on('error', (error) => decoder.destroy(error));
+  decoder.on('close', () => body.destroy());
+  return body.pipe(decoder);
+}

@@ -1,0 +1,157 @@
+import { logLevels } from '../contract/log.ts';
+import { projectId } from '../contract/path-segments.ts';
+
+/** One setting: where it can come from, how its text is read, and the help that every surface shows. */
+export interface Option<T = unknown> {
+  /** Command line form, like `--project <entity/project>`. Secrets have none: a flag is visible to every process. */
+  flag?: string;
+  environment: string;
+  /** Key in a profile of `config.json`. */
+  profile?: string;
+  default?: T;
+  help: string;
+  secret?: true;
+  /** Reads the text; throws an Error whose message says what the text must be. */
+  parse: (text: string) => T;
+}
+
+const asText = (text: string): string => text;
+
+function asHttpUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') throw new Error('must be an http or https URL');
+  if (url.username || url.password) throw new Error('must not hold a user name or password');
+  if (url.search || url.hash) throw new Error('must not have a query or fragment');
+  return url.href.replace(/\/+$/, '');
+}
+
+function asProject(text: string): string {
+  if (!projectId.safeParse(text).success) throw new Error('must have the shape entity/project');
+  return text;
+}
+
+function asWholeNumber(minimum: number, maximum: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < minimum || value > maximum) {
+      throw new Error(`must be a whole number from ${minimum} to ${maximum}`);
+    }
+    return value;
+  };
+}
+
+function asOneOf<const T extends string>(words: readonly T[]): (text: string) => T {
+  return (text) => {
+    const word = words.find((candidate) => candidate === text);
+    if (word === undefined) throw new Error(`must be one of ${words.join(', ')}`);
+    return word;
+  };
+}
+
+function option<T, const O extends Option<T>>(definition: O & { parse: (text: string) => T }): O {
+  return definition;
+}
+
+/** Every setting of heddle (design §3). Parser, help and reference page are made from this table. */
+export const options = {
+  profile: option({
+    flag: '--profile <name>',
+    environment: 'HEDDLE_PROFILE',
+    default: 'default',
+    help: 'profile of config.json to use',
+    parse: asText,
+  }),
+  baseUrl: option({
+    flag: '--base-url <url>',
+    environment: 'HEDDLE_BASE_URL',
+    profile: 'base_url',
+    help: 'base address of the service; without one the embedded service is used',
+    parse: asHttpUrl,
+  }),
+  project: option({
+    flag: '--project <entity/project>',
+    environment: 'HEDDLE_PROJECT',
+    profile: 'project',
+    help: 'project that calls work in when they name none',
+    parse: asProject,
+  }),
+  username: option({
+    flag: '--username <name>',
+    environment: 'HEDDLE_USERNAME',
+    profile: 'username',
+    help: 'user name for the queue and evaluation operations',
+    parse: asText,
+  }),
+  password: option({
+    environment: 'HEDDLE_PASSWORD',
+    secret: true,
+    help: 'password for the queue and evaluation operations',
+    parse: asText,
+  }),
+  token: option({
+    environment: 'HEDDLE_TOKEN',
+    secret: true,
+    help: 'bearer token for inference',
+    parse: asText,
+  }),
+  dataDir: option({
+    flag: '--data-dir <folder>',
+    environment: 'HEDDLE_DATA_DIR',
+    help: "folder of the embedded service's data",
+    parse: asText,
+  }),
+  timeoutMs: option({
+    flag: '--timeout-ms <ms>',
+    environment: 'HEDDLE_TIMEOUT_MS',
+    profile: 'timeout_ms',
+    help: 'milliseconds that one call may take, retries included; 60000 by default, 600000 for inference',
+    parse: asWholeNumber(1, 86_400_000),
+  }),
+  maxResultChars: option({
+    flag: '--max-result-chars <count>',
+    environment: 'HEDDLE_MAX_RESULT_CHARS',
+    profile: 'max_result_chars',
+    default: 50_000,
+    help: 'most characters of one serialised tool result',
+    parse: asWholeNumber(2_000, 100_000_000),
+  }),
+  text: option({
+    flag: '--text <form>',
+    environment: 'HEDDLE_TEXT',
+    profile: 'text',
+    default: 'compact',
+    help: 'text of tool results: compact, or json to repeat the structured result',
+    parse: asOneOf(['compact', 'json']),
+  }),
+  logLevel: option({
+    flag: '--log-level <level>',
+    environment: 'HEDDLE_LOG_LEVEL',
+    profile: 'log_level',
+    default: 'warn',
+    help: `least severity to log on stderr: ${logLevels.join(', ')}`,
+    parse: asOneOf(logLevels),
+  }),
+  upstreamUrl: option({
+    flag: '--upstream <url>',
+    environment: 'HEDDLE_UPSTREAM_URL',
+    help: 'OpenAI-compatible API that the embedded service forwards inference to, like http://127.0.0.1:11434/v1',
+    parse: asHttpUrl,
+  }),
+  upstreamKey: option({
+    environment: 'HEDDLE_UPSTREAM_KEY',
+    secret: true,
+    help: 'API key of the upstream',
+    parse: asText,
+  }),
+} as const;
+
+export type OptionName = keyof typeof options;
+
+type Value<O> = O extends { parse: (text: string) => infer T }
+  ? O extends { default: unknown }
+    ? T
+    : T | undefined
+  : never;
+
+/** The settings of one run, read once and frozen. */
+export type Config = { readonly [Name in OptionName]: Value<(typeof options)[Name]> };

@@ -1,0 +1,90 @@
+import { HeddleError } from '../contract/errors.ts';
+import { type Config, type Option, type OptionName, options } from './options.ts';
+import { type Profile, readProfiles } from './profiles.ts';
+
+/** Where the value of a setting came from; `name` is the flag, the environment name or the profile. */
+export type Source = { from: 'flag' | 'environment' | 'profile' | 'default' | 'unset'; name?: string };
+
+export interface Resolved {
+  config: Config;
+  sources: Record<OptionName, Source>;
+  /** Environment names that hold an unfilled `${…}` placeholder of a host; they count as unset. */
+  placeholders: string[];
+}
+
+export interface Inputs {
+  /** Texts of the flags that were given. */
+  flags: Partial<Record<OptionName, string>>;
+  environment: NodeJS.ProcessEnv;
+  /** Profiles by name; read from `config.json` when absent. */
+  profiles?: Record<string, Profile>;
+  /** Accept a profile that does not exist yet, as `login` does. */
+  newProfile?: boolean;
+}
+
+const optionNames = Object.keys(options) as OptionName[];
+
+/**
+ * Settles every setting: flag, environment, profile, default, first hit wins (design §3). Empty texts and unfilled
+ * placeholders count as unset.
+ * @throws HeddleError `not_configured` naming the source of a value that cannot be read, or an unknown profile.
+ */
+export function resolveConfig({ flags, environment, profiles = readProfiles(), newProfile = false }: Inputs): Resolved {
+  const placeholders = optionNames
+    .map((name) => options[name].environment)
+    .filter((name) => isPlaceholder(environment[name]));
+  const given = (text: string | undefined): string | undefined =>
+    text === undefined || text === '' || isPlaceholder(text) ? undefined : text;
+
+  const find = (name: OptionName, profile: Profile, profileName: string): { text?: string; source: Source } => {
+    const option: Option = options[name];
+    const flag = given(flags[name]);
+    if (flag !== undefined) return { text: flag, source: { from: 'flag', name: option.flag!.split(' ')[0]! } };
+    const variable = given(environment[option.environment]);
+    if (variable !== undefined) return { text: variable, source: { from: 'environment', name: option.environment } };
+    const kept = option.profile === undefined ? undefined : profile[option.profile];
+    if (kept !== undefined && kept !== '') {
+      return { text: String(kept), source: { from: 'profile', name: profileName } };
+    }
+    return { source: { from: option.default === undefined ? 'unset' : 'default' } };
+  };
+
+  const { text: chosen, source: chosenBy } = find('profile', {}, '');
+  const profileName = chosen ?? options.profile.default;
+  const profile = Object.hasOwn(profiles, profileName) ? profiles[profileName]! : undefined;
+  if (profile === undefined && chosenBy.from !== 'default' && !newProfile) {
+    throw new HeddleError({
+      code: 'not_configured',
+      message: `There is no profile "${profileName}" (from ${chosenBy.name}).`,
+      hint: `Known profiles: ${Object.keys(profiles).join(', ') || 'none'}. \`heddle login --profile NAME\` makes one.`,
+    });
+  }
+
+  const config: Record<string, unknown> = {};
+  const sources = {} as Record<OptionName, Source>;
+  for (const name of optionNames) {
+    const option: Option = options[name];
+    const { text, source } = find(name, profile ?? {}, profileName);
+    sources[name] = source;
+    try {
+      config[name] = text === undefined ? option.default : option.parse(text);
+    } catch (error) {
+      // A URL with user information has a secret in it.
+      const shown = option.secret || text?.includes('@') ? '' : ` is ${JSON.stringify(text)}, but it`;
+      throw new HeddleError({
+        code: 'not_configured',
+        message: `${describeSource(source, option)}${shown} ${(error as Error).message}.`,
+        hint: 'Correct the value, or leave it away.',
+      });
+    }
+  }
+  return { config: Object.freeze(config) as Config, sources, placeholders };
+}
+
+function describeSource(source: Source, option: Option): string {
+  return source.from === 'profile' ? `"${option.profile}" of profile "${source.name}"` : (source.name ?? '');
+}
+
+function isPlaceholder(text: string | undefined): boolean {
+  return text !== undefined && /^\$\{[^}]*\}$/.test(text);
+}

@@ -1,0 +1,78 @@
+import type { CallToolResult } from '@modelcontextprotocol/server';
+import { HeddleError } from '../contract/errors.ts';
+import type { Log } from '../contract/log.ts';
+import { parseArguments } from '../tools/arguments.ts';
+import type { RegisteredTool } from '../tools/registry.ts';
+import { escapeInvisible } from '../tools/table.ts';
+import type { ToolContext } from '../tools/tool.ts';
+
+/** How results are shaped, the same for every call of a process. */
+export interface ResultSettings {
+  /** `json` repeats the structured result as the text; `compact` is written for a model. */
+  text: 'compact' | 'json';
+  /** Most characters of the serialised result. */
+  maxResultChars: number;
+  /** Said at the end of every text, where there is something to say about the service in use. */
+  footnote?: string;
+  log: Log;
+  /** Takes secrets out of text; the last gate before an error leaves the process. */
+  redact: (text: string) => string;
+}
+
+/** Runs one tool. The one place where any failure becomes a tool result (design §5). */
+export async function callTool(
+  tool: RegisteredTool,
+  args: unknown,
+  context: ToolContext,
+  settings: ResultSettings,
+): Promise<CallToolResult> {
+  try {
+    let data: object | undefined = await tool.run(parseArguments(tool, args), context);
+    while (data !== undefined) {
+      const result = resultOf(tool, data, settings);
+      const size = JSON.stringify(result).length;
+      if (size <= settings.maxResultChars) return result;
+      data = tool.shrink(data, settings.maxResultChars / size);
+    }
+    throw new HeddleError({
+      code: 'too_large',
+      message: `The result of ${tool.name} is larger than ${settings.maxResultChars} characters.`,
+      hint: 'Ask for less, or ask the user to raise HEDDLE_MAX_RESULT_CHARS.',
+    });
+  } catch (error) {
+    return errorResult(toHeddleError(error, tool.name, settings), settings);
+  }
+}
+
+function resultOf(tool: RegisteredTool, data: object, { text, footnote }: ResultSettings): CallToolResult {
+  const body = text === 'json' ? JSON.stringify(data) : tool.render(data);
+  return {
+    content: [{ type: 'text', text: footnote === undefined || text === 'json' ? body : `${body}\n${footnote}` }],
+    structuredContent: data as Record<string, unknown>,
+  };
+}
+
+/** Gives every failure the one error type; what is not foreseen is logged whole and told without its inside. */
+export function toHeddleError(error: unknown, what: string, { log }: Pick<ResultSettings, 'log'>): HeddleError {
+  if (error instanceof HeddleError) {
+    log(error.code === 'cancelled' ? 'debug' : 'info', 'call failed', {
+      what,
+      code: error.code,
+      message: error.message,
+    });
+    return error;
+  }
+  log('error', 'unexpected failure', { what, error: error instanceof Error ? (error.stack ?? error.message) : error });
+  return new HeddleError({
+    code: 'internal',
+    message: `heddle failed in ${what}: the fault is in heddle itself, not in the call or the service.`,
+    hint: 'Try once more; if it stays, ask the user to report it with the log on stderr.',
+    cause: error,
+  });
+}
+
+/** A sentence for the model with the next step, then the same as one line of JSON. */
+export function errorResult(error: HeddleError, { redact }: Pick<ResultSettings, 'redact'>): CallToolResult {
+  const sentence = escapeInvisible(`${error.message} ${error.hint}`);
+  return { content: [{ type: 'text', text: redact(`${sentence}\n${JSON.stringify(error)}`) }], isError: true };
+}

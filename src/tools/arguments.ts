@@ -1,0 +1,62 @@
+import { closest, distance } from 'fastest-levenshtein';
+import type * as z from 'zod';
+import { type ErrorDetail, errorDetails, HeddleError } from '../contract/errors.ts';
+
+/** The parts of a JSON Schema that arguments are read by. */
+export interface JsonSchema {
+  [keyword: string]: unknown;
+  properties?: Record<string, JsonSchema>;
+  items?: JsonSchema;
+}
+
+/**
+ * Checks what a client sent as a tool's arguments. A null member counts as absent where the schema names the member.
+ * @throws HeddleError `invalid_arguments` with a `detail` for every fault; an unknown name comes with the nearest known.
+ */
+export function parseArguments<Input>(
+  tool: { name: string; input: z.ZodType<Input>; inputJsonSchema: JsonSchema },
+  args: unknown,
+): Input {
+  const checked = tool.input.safeParse(dropNulls(args ?? {}, tool.inputJsonSchema));
+  if (checked.success) return checked.data;
+  const detail = errorDetails(checked.error, 'arguments').map((entry) =>
+    entry.type === 'extra_forbidden' ? withNearestName(entry, tool.inputJsonSchema) : entry,
+  );
+  const faults = detail.slice(0, 5).map(({ loc, msg }) => `${loc.slice(1).join('.') || 'arguments'}: ${msg}`);
+  const further = detail.length > faults.length ? ` and ${detail.length - faults.length} more` : '';
+  throw new HeddleError({
+    code: 'invalid_arguments',
+    message: `The arguments of ${tool.name} are not valid: ${faults.join('; ')}${further}.`,
+    hint: 'Nothing was sent. Correct the arguments and call again.',
+    detail,
+  });
+}
+
+function dropNulls(value: unknown, schema: JsonSchema | undefined): unknown {
+  if (Array.isArray(value)) return schema?.items ? value.map((entry) => dropNulls(entry, schema.items)) : value;
+  if (typeof value !== 'object' || value === null || !schema?.properties) return value;
+  const { properties } = schema;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([name, member]) => member !== null || !Object.hasOwn(properties, name))
+      .map(([name, member]) => [
+        name,
+        dropNulls(member, Object.hasOwn(properties, name) ? properties[name] : undefined),
+      ]),
+  );
+}
+
+function withNearestName(entry: ErrorDetail, schema: JsonSchema): ErrorDetail {
+  const path = entry.loc.slice(1, -1);
+  const unknown = String(entry.loc.at(-1)).slice(0, 100);
+  const parent = path.reduce<JsonSchema | undefined>(
+    (at, part) => (typeof part === 'number' ? at?.items : at?.properties?.[part]),
+    schema,
+  );
+  const known = Object.keys(parent?.properties ?? {});
+  if (known.length === 0) return entry;
+  const nearest = closest(unknown, known);
+  const near = distance(unknown, nearest) <= Math.max(2, nearest.length / 3);
+  const msg = near ? `Unknown member, did you mean ${nearest}?` : `Unknown member; known are ${known.join(', ')}`;
+  return { ...entry, loc: [...entry.loc.slice(0, -1), unknown], msg };
+}

@@ -1,0 +1,33 @@
+import * as z from 'zod';
+import { createEvaluationRequest, createEvaluationResponse } from '../contract/create-evaluation.ts';
+import { projectId } from '../contract/path-segments.ts';
+import { cell } from './table.ts';
+import { defineTool, projectOf, shapeWithoutNull } from './tool.ts';
+
+const input = z.strictObject({
+  ...shapeWithoutNull(createEvaluationRequest.shape),
+  trials: createEvaluationRequest.shape.trials.unwrap().default(1).describe('Number of trials to run for each row.'),
+  project_id: projectId
+    .optional()
+    .describe('Project to create it in, written entity/project; the configured one when absent.'),
+});
+
+export const createEvaluation = defineTool({
+  name: 'create_evaluation',
+  title: 'Create evaluation',
+  description: `Stores the definition of an evaluation: a dataset and the scorers that judge a model's answers on it. It does not run the evaluation.
+Use it once dataset and scorers are known by their references. Definitions are versioned by name and addressed by content: the same content gives the same version again, other content under the same name gives the next version.
+Example: {"name":"Support answers","dataset":"weave:///demo/support/object/tickets:latest","scorers":["weave:///demo/support/object/helpfulness:latest"],"description":"Weekly check"}
+Returns digest, object_id, version_index (from 0) and evaluation_ref, the reference to use elsewhere.`,
+  hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  input,
+  output: createEvaluationResponse,
+
+  run: ({ project_id, ...definition }, context) =>
+    context.service.createEvaluation(projectOf({ project_id }, context), definition, { signal: context.signal }),
+
+  render: ({ digest, object_id, version_index, evaluation_ref }) =>
+    `Stored as version ${version_index} of ${cell(object_id)}: ${cell(evaluation_ref)} (digest ${cell(digest)}).`,
+
+  shrink: () => undefined,
+});
