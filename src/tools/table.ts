@@ -21,7 +21,7 @@ export function compactTable(rows: readonly Record<string, unknown>[], columnOrd
   return lines.join('\n');
 }
 
-const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+const invisible = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /**
  * One value on one line. Text that could be mistaken for anything else (empty, a quotation, a number, null, text with
@@ -36,7 +36,7 @@ export function cell(value: unknown): string {
   return plain && text.search(invisible) === -1 ? text : escapeInvisible(JSON.stringify(text));
 }
 
-/** Escapes what a reader would not see: controls, bidirectional marks, tag characters, line separators. */
+/** Escapes what a reader would not see: controls, bidirectional marks, tag characters, line separators, half characters. */
 export function escapeInvisible(text: string): string {
   return text.replace(invisible, (character) =>
     [...Array(character.length).keys()]

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { retryDelayMs } from '../../src/client/retry-policy.ts';
+
+const deadline = 60_000;
+
+// Every row: what happened, and the delay in milliseconds before the next attempt with random = 0; none when undefined.
+test.each([
+  ['repeatable, no answer', { attempt: 1, repeatable: true }, 125],
+  ['repeatable, second failure', { attempt: 2, repeatable: true }, 250],
+  ['repeatable, third failure', { attempt: 3, repeatable: true }, undefined],
+  ['repeatable, 408', { attempt: 1, repeatable: true, status: 408 }, 125],
+  ['repeatable, 429', { attempt: 1, repeatable: true, status: 429 }, 125],
+  ['repeatable, 500', { attempt: 1, repeatable: true, status: 500 }, 125],
+  ['repeatable, 501', { attempt: 1, repeatable: true, status: 501 }, undefined],
+  ['repeatable, 502', { attempt: 1, repeatable: true, status: 502 }, 125],
+  ['repeatable, 503', { attempt: 1, repeatable: true, status: 503 }, 125],
+  ['repeatable, 504', { attempt: 1, repeatable: true, status: 504 }, 125],
+  ['repeatable, 400', { attempt: 1, repeatable: true, status: 400 }, undefined],
+  ['repeatable, 404', { attempt: 1, repeatable: true, status: 404 }, undefined],
+  ['repeatable, 429 that names 2 s', { attempt: 1, repeatable: true, status: 429, retryAfterMs: 2000 }, 2000],
+  [
+    'repeatable, 429 that names a minute',
+    { attempt: 1, repeatable: true, status: 429, retryAfterMs: 60_000 },
+    undefined,
+  ],
+  ['not repeatable, never connected', { attempt: 1, repeatable: false, notSent: true }, 125],
+  ['not repeatable, no answer', { attempt: 1, repeatable: false }, undefined],
+  ['not repeatable, 429', { attempt: 1, repeatable: false, status: 429 }, 125],
+  ['not repeatable, 500', { attempt: 1, repeatable: false, status: 500 }, undefined],
+  ['not repeatable, 502', { attempt: 1, repeatable: false, status: 502 }, undefined],
+  ['not repeatable, 503', { attempt: 1, repeatable: false, status: 503 }, undefined],
+  ['not repeatable, 503 that names 1 s', { attempt: 1, repeatable: false, status: 503, retryAfterMs: 1000 }, 1000],
+  ['not repeatable, 504', { attempt: 1, repeatable: false, status: 504 }, undefined],
+])('%s', (_, outcome, delayMs) => {
+  expect(retryDelayMs({ remainingMs: deadline, ...outcome }, 0)).toBe(delayMs);
+});
+
+test('jitter at most doubles the delay, and a deadline that is nearer than it ends the call', () => {
+  expect(retryDelayMs({ attempt: 1, repeatable: true, remainingMs: deadline }, 0.999)).toBeCloseTo(250, 0);
+  expect(retryDelayMs({ attempt: 1, repeatable: true, remainingMs: 100 }, 0)).toBeUndefined();
+});
