@@ -2,13 +2,16 @@ import * as z from 'zod';
 
 /**
  * One segment of a URL path. Refused before any byte is sent: whatever could leave the segment, written out or
- * percent-encoded (`/`, `\`, `%`, `?`, `#`, dot segments), control characters and text that UTF-8 cannot carry.
+ * percent-encoded (`/`, `\\`, `%`, `?`, `#`, dot segments), control characters and text that UTF-8 cannot carry. A check
+ * rather than a pattern: not every reader of a JSON Schema knows character classes of Unicode.
  */
 export const pathSegment = z
   .string()
-  .regex(/^[^/\\%?#\s\p{Cc}]+$/u, 'must be a plain identifier: not empty, without / \\ % ? # or white space')
   .max(256)
-  .refine((text) => text !== '.' && text !== '..' && text.isWellFormed(), 'must be a plain identifier');
+  .refine(
+    (text) => /^[^/\\%?#\s\p{Cc}]+$/u.test(text) && text !== '.' && text !== '..' && text.isWellFormed(),
+    'must be a plain identifier: not empty, without / \\ % ? # or white space',
+  );
 
 /** `entity/project`, each a path segment (interface 4.1). */
 export const projectId = z
