@@ -1,0 +1,129 @@
+import type { HttpBindings } from '@hono/node-server';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import { Hono } from 'hono';
+import * as z from 'zod';
+import packageJson from '../../package.json' with { type: 'json' };
+import { type AuthScheme, type Endpoint, type EndpointName, endpoints } from '../contract/endpoints.ts';
+import { errorDetails, HeddleError } from '../contract/errors.ts';
+import type { Log } from '../contract/log.ts';
+import { inferencePath, pathSegment } from '../contract/path-segments.ts';
+import type { Authenticator } from './accounts.ts';
+import { type Answer, type Call, type Context, handlers } from './handlers.ts';
+import { schemaVersion } from './migrations.ts';
+import { Refusal, refusal } from './refusal.ts';
+import { readJson } from './request-body.ts';
+
+export interface AppOptions extends Context {
+  authenticator: Authenticator;
+  log: Log;
+}
+
+interface Route {
+  endpoint: Endpoint;
+  /** Matches the whole path, still percent-encoded; its groups are the parameters. */
+  pattern: RegExp;
+  parameters: z.ZodType<Record<string, string>>;
+  answer: (call: Call<never>, context: Context) => Promise<Answer>;
+}
+
+const routes = (Object.keys(endpoints) as EndpointName[]).map((name): Route => {
+  const endpoint: Endpoint = endpoints[name];
+  const shape: Record<string, z.ZodType<string>> = {};
+  const pattern = endpoint.path.replaceAll(/\{(\w+)(\*?)\}|[.]/g, (found, parameter: string | undefined, rest) => {
+    if (parameter === undefined) return `\\${found}`;
+    shape[parameter] = rest ? inferencePath : pathSegment;
+    return rest ? `(?<${parameter}>/.*)` : `(?<${parameter}>[^/]+)`;
+  });
+  return { endpoint, pattern: new RegExp(`^${pattern}$`), parameters: z.object(shape), answer: handlers[name] };
+});
+
+/** The service as an HTTP application, driven by the contract's endpoint table. */
+export function createApp(options: AppOptions): Hono<{ Bindings: HttpBindings }> {
+  const { database, log } = options;
+  const app = new Hono<{ Bindings: HttpBindings }>();
+
+  app.get('/health', async () => {
+    try {
+      await database.read((session) => session.selectFrom('schema_version').select('version').execute());
+      return Response.json({ status: 'ok', version: packageJson.version, schema_version: schemaVersion });
+    } catch (error) {
+      log('error', 'health check failed', { error: String(error) });
+      return Response.json({ status: 'unavailable', reason: 'The database cannot be read' }, { status: 503 });
+    }
+  });
+
+  app.all('*', async (context) => {
+    const started = performance.now();
+    const { method } = context.req;
+    const path = new URL(context.req.url).pathname;
+    let response: Response;
+    try {
+      response = await answer(options, context.req.raw, path, context.env.outgoing);
+    } catch (error) {
+      response = errorResponse(error, log);
+    }
+    const { outgoing } = context.env;
+    const status = outgoing.headersSent ? outgoing.statusCode : response.status;
+    log('debug', 'request', { method, path, status, ms: Math.round(performance.now() - started) });
+    return response;
+  });
+  return app;
+}
+
+async function answer(options: AppOptions, request: Request, path: string, outgoing: HttpBindings['outgoing']) {
+  const candidates = routes.filter(({ pattern }) => pattern.test(path));
+  const route = candidates.find(({ endpoint }) => endpoint.method === request.method);
+  if (!route) {
+    if (candidates.length === 0 && path !== '/health') throw new Refusal(404, { detail: 'Not Found' });
+    const allowed = candidates.length === 0 ? ['GET'] : candidates.map(({ endpoint }) => endpoint.method);
+    throw new Refusal(405, { detail: 'Method Not Allowed' }, { Allow: allowed.sort().join(', ') });
+  }
+  const account = await authorize(options.authenticator, route.endpoint.auth, request.headers.get('authorization'));
+  const parameters = validate(route.parameters, decodeParameters(route.pattern.exec(path)?.groups), 'path');
+  const body = route.endpoint.request && validate(route.endpoint.request, await readJson(request), 'body');
+  // The table pairs the endpoint's schema with its handler, which the compiler cannot follow through the loop.
+  const call = { account, path: parameters, body, response: outgoing } as unknown as Call<never>;
+  const result = await route.answer(call, options);
+  if (result === undefined) return RESPONSE_ALREADY_SENT;
+  return result instanceof Response ? result : Response.json(result);
+}
+
+function decodeParameters(groups: Record<string, string> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(groups).map(([name, text]) => [name, decode(text)]));
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // Left as it is, its per cent sign fails the validation.
+    return text;
+  }
+}
+
+function validate<Value>(schema: z.ZodType<Value>, value: unknown, root: 'path' | 'body'): Value {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new Refusal(422, { detail: errorDetails(parsed.error, root) });
+}
+
+async function authorize(authenticator: Authenticator, scheme: AuthScheme, header: string | null): Promise<string> {
+  const challenge = { 'WWW-Authenticate': `${scheme === 'basic' ? 'Basic' : 'Bearer'} realm="heddle"` };
+  if (header === null) throw new Refusal(401, { detail: 'Not authenticated' }, challenge);
+  const [given = '', credentials = ''] = header.split(/ +/);
+  const account = given.toLowerCase() === scheme ? await authenticator[scheme](credentials) : undefined;
+  if (account === undefined) throw new Refusal(401, { reason: '401 Error' }, challenge);
+  return account;
+}
+
+function errorResponse(error: unknown, log: Log): Response {
+  if (error instanceof Refusal) return Response.json(error.body, { status: error.status, headers: error.headers });
+  if (error instanceof HeddleError && error.status !== undefined) {
+    log('error', error.message, { error: String(error.cause) });
+    const { status } = error;
+    return Response.json({ reason: error.message }, { status, headers: error.retryable ? { 'Retry-After': '1' } : {} });
+  }
+  log('error', 'unexpected failure', { error: error instanceof Error ? error.stack : String(error) });
+  const { status, body } = refusal(500, 'Internal Server Error');
+  return Response.json(body, { status });
+}

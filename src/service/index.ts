@@ -1,0 +1,98 @@
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createAdaptorServer } from '@hono/node-server';
+import type { Log } from '../contract/log.ts';
+import { type Account, Authenticator } from './accounts.ts';
+import { createApp } from './app.ts';
+import { openDatabase } from './database.ts';
+import { ensureSampleProject } from './sample-project.ts';
+import { Upstream, type UpstreamOptions } from './upstream.ts';
+
+export type { Account } from './accounts.ts';
+export type { ImportResult, ImportTarget } from './import-items.ts';
+export type { ObjectVersion } from './objects.ts';
+export { type Listing, openStore, type StorableKind, type Store } from './store.ts';
+export type { UpstreamOptions } from './upstream.ts';
+
+export interface ServiceOptions {
+  /** SQLite file; made, with its folder, where it is missing. Several processes may use one at the same time. */
+  dataFile: string;
+  /** Address to listen on; `127.0.0.1` by default. */
+  host?: string;
+  /** Port to listen on; 0, the default, takes a free one. */
+  port?: number;
+  /** An account that this process accepts besides the stored ones. It is not stored. */
+  account?: Account;
+  /** Where inference is forwarded to; without it the built-in model answers. */
+  upstream?: UpstreamOptions;
+  /** Puts the sample project `demo/support` in, if it is not there. */
+  sample?: boolean;
+  log?: Log;
+}
+
+export interface RunningService {
+  /** Base URL, without a slash at its end. */
+  url: string;
+  port: number;
+  /** Lets running requests finish, for up to 10 s, then closes the data file. */
+  close(): Promise<void>;
+}
+
+const closeGraceMs = 10_000;
+
+/**
+ * Starts the embedded service: interface parts 4 to 7 over HTTP, on a SQLite file. Throws a HeddleError where the file
+ * cannot be used, and the system's error where the address cannot be.
+ */
+export async function startService(options: ServiceOptions): Promise<RunningService> {
+  const database = await openDatabase(options.dataFile);
+  const upstream = options.upstream && new Upstream(options.upstream);
+  try {
+    if (options.sample) await ensureSampleProject(database);
+    const app = createApp({
+      database,
+      upstream,
+      authenticator: new Authenticator(database, options.account),
+      log: options.log ?? (() => {}),
+    });
+    const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server;
+    const host = options.host ?? '127.0.0.1';
+    await listen(server, options.port ?? 0, host);
+    const { port } = server.address() as AddressInfo;
+    let closing: Promise<void> | undefined;
+    return {
+      url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
+      port,
+      close: () => {
+        closing ??= stop(server)
+          .then(() => upstream?.close())
+          .then(() => database.close());
+        return closing;
+      },
+    };
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+function listen(server: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+function stop(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    const impatience = setTimeout(() => server.closeAllConnections(), closeGraceMs);
+    server.close(() => {
+      clearTimeout(impatience);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+}

@@ -1,0 +1,135 @@
+import { type Kysely, sql } from 'kysely';
+import { HeddleError } from '../contract/errors.ts';
+import { sortFields } from '../contract/query-queue-items.ts';
+
+// A migration sees the tables as they were at its time, so it is not typed by today's.
+// biome-ignore lint/suspicious/noExplicitAny: see above
+type AnyTables = Kysely<any>;
+
+/** In order, never changed once released: the position in the list is the schema version it leads to. */
+const migrations: ((db: AnyTables) => Promise<void>)[] = [createFirstTables];
+
+/** Version of the schema that this code reads and writes. */
+export const schemaVersion = migrations.length;
+
+/**
+ * Version of the schema in a file, 0 for an empty one. Refuses a file that a newer heddle wrote and a database of
+ * something else, without touching either.
+ */
+export async function readSchemaVersion(db: AnyTables): Promise<number> {
+  const tables = (await db.introspection.getTables()).map(({ name }) => name);
+  if (tables.length === 0) return 0;
+  if (!tables.includes('schema_version')) {
+    throw new HeddleError({
+      code: 'not_configured',
+      message: 'The data file is a database of another program.',
+      hint: 'Set HEDDLE_DATA_DIR to a folder of its own.',
+    });
+  }
+  const { version } = await db.selectFrom('schema_version').select('version').executeTakeFirstOrThrow();
+  if (version > schemaVersion) {
+    throw new HeddleError({
+      code: 'not_configured',
+      message: `The data file has schema version ${version}; this heddle knows versions up to ${schemaVersion}.`,
+      hint: 'Use the heddle that wrote it, or a later one, or set HEDDLE_DATA_DIR to another folder.',
+    });
+  }
+  return version;
+}
+
+/** Brings the schema up to date; to be called inside a write transaction, where no other process can do the same. */
+export async function migrate(db: AnyTables): Promise<void> {
+  const from = await readSchemaVersion(db);
+  for (const migration of migrations.slice(from)) await migration(db);
+  if (from === 0) await db.insertInto('schema_version').values({ version: schemaVersion }).execute();
+  else await db.updateTable('schema_version').set({ version: schemaVersion }).execute();
+}
+
+async function createFirstTables(db: AnyTables): Promise<void> {
+  const text = 'text' as const;
+  await db.schema
+    .createTable('schema_version')
+    .addColumn('version', 'integer', (c) => c.notNull())
+    .execute();
+  await db.schema
+    .createTable('accounts')
+    .addColumn('name', text, (c) => c.primaryKey())
+    .addColumn('password_hash', text, (c) => c.notNull())
+    .addColumn('token_hash', text, (c) => c.notNull().unique())
+    .addColumn('created_at', text, (c) => c.notNull())
+    .execute();
+  await db.schema
+    .createTable('queues')
+    .addColumn('project_id', text, (c) => c.notNull())
+    .addColumn('id', text, (c) => c.notNull())
+    .addColumn('name', text, (c) => c.notNull())
+    .addColumn('description', text)
+    .addColumn('scorer_refs', text, (c) => c.notNull())
+    .addColumn('created_at', text, (c) => c.notNull())
+    .addColumn('created_by', text, (c) => c.notNull())
+    .addColumn('updated_at', text, (c) => c.notNull())
+    .addColumn('deleted_at', text)
+    .addPrimaryKeyConstraint('queues_key', ['project_id', 'id'])
+    .execute();
+  await db.schema
+    .createTable('calls')
+    .addColumn('project_id', text, (c) => c.notNull())
+    .addColumn('id', text, (c) => c.notNull())
+    .addColumn('op_name', text, (c) => c.notNull())
+    .addColumn('trace_id', text, (c) => c.notNull())
+    .addColumn('started_at', text, (c) => c.notNull())
+    .addColumn('ended_at', text)
+    .addColumn('data', text, (c) => c.notNull())
+    .addPrimaryKeyConstraint('calls_key', ['project_id', 'id'])
+    .execute();
+  await db.schema
+    .createTable('queue_items')
+    .addColumn('id', text, (c) => c.primaryKey())
+    .addColumn('project_id', text, (c) => c.notNull())
+    .addColumn('queue_id', text, (c) => c.notNull())
+    .addColumn('call_id', text, (c) => c.notNull())
+    .addColumn('call_started_at', text, (c) => c.notNull())
+    .addColumn('call_ended_at', text)
+    .addColumn('call_op_name', text, (c) => c.notNull())
+    .addColumn('call_trace_id', text, (c) => c.notNull())
+    .addColumn('display_fields', text, (c) => c.notNull())
+    .addColumn('annotation_state', text, (c) => c.notNull())
+    .addColumn('added_by', text)
+    .addColumn('annotator_user_id', text)
+    .addColumn('created_at', text, (c) => c.notNull())
+    .addColumn('created_by', text, (c) => c.notNull())
+    .addColumn('updated_at', text, (c) => c.notNull())
+    .addColumn('deleted_at', text)
+    .addUniqueConstraint('queue_items_call', ['project_id', 'queue_id', 'call_id'])
+    .addForeignKeyConstraint('queue_items_queue', ['project_id', 'queue_id'], 'queues', ['project_id', 'id'])
+    .execute();
+  // Each covers what a page or a position needs (order, tie-break, filters, the other sort keys), so that only the
+  // rows of the page itself are read from the table.
+  for (const field of sortFields) {
+    const others = sortFields.filter((other) => other !== field);
+    await db.schema
+      .createIndex(`queue_items_by_${field}`)
+      .on('queue_items')
+      .columns(['project_id', 'queue_id', field, 'id', 'annotation_state', 'added_by', ...others])
+      .where(sql.ref('deleted_at'), 'is', null)
+      .execute();
+  }
+  await db.schema
+    .createIndex('queue_items_by_trace')
+    .on('queue_items')
+    .columns(['project_id', 'queue_id', 'call_trace_id'])
+    .execute();
+  await db.schema
+    .createTable('objects')
+    .addColumn('project_id', text, (c) => c.notNull())
+    .addColumn('object_id', text, (c) => c.notNull())
+    .addColumn('digest', text, (c) => c.notNull())
+    .addColumn('version_index', 'integer', (c) => c.notNull())
+    .addColumn('kind', text, (c) => c.notNull())
+    .addColumn('content', text, (c) => c.notNull())
+    .addColumn('created_at', text, (c) => c.notNull())
+    .addColumn('created_by', text, (c) => c.notNull())
+    .addPrimaryKeyConstraint('objects_key', ['project_id', 'object_id', 'digest'])
+    .addUniqueConstraint('objects_version', ['project_id', 'object_id', 'version_index'])
+    .execute();
+}
