@@ -94,7 +94,7 @@ export function failureOf(answer: Answer, call: CallInfo): HeddleError {
   const quotation = text === undefined ? '' : `: ${quote(text, call)}`;
   return new HeddleError({
     code,
-    message: `The service ${says}, status ${answer.status}, on ${call.operation}${quotation}`,
+    message: `The service ${says}, status ${answer.status}, on ${call.operation}${quotation}.`,
     hint,
     status: answer.status,
     detail: detail?.map((entry) => ({ ...entry, msg: cut(call.redact(entry.msg)) })),
@@ -167,6 +167,11 @@ function errorText(value: unknown): string | undefined {
     if (text !== undefined && text !== '') return text;
   }
   return undefined;
+}
+
+/** The text of an error object that arrives inside a stream, quoted. */
+export function errorTextOf(value: unknown, call: CallInfo): string {
+  return quote(errorText(value) ?? 'without a reason', call);
 }
 
 function sentence(detail: ErrorDetail[]): string {

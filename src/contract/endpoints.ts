@@ -1,7 +1,26 @@
 import type * as z from 'zod';
+import {
+  addQueueItemsRequest,
+  addQueueItemsResponse,
+  createQueueRequest,
+  createQueueResponse,
+  updateProgressRequest,
+  updateProgressResponse,
+} from './change-queues.ts';
 import { createEvaluationRequest, createEvaluationResponse } from './create-evaluation.ts';
+import { createFeedbackRequest, createFeedbackResponse } from './create-feedback.ts';
 import { listModelsResponse } from './list-models.ts';
+import { listObjectsQuery, storedObject } from './list-objects.ts';
 import { queryQueueItemsRequest, queryQueueItemsResponse } from './query-queue-items.ts';
+import {
+  queryQueuesRequest,
+  queue,
+  queueStatsRequest,
+  queueStatsResponse,
+  readQueueQuery,
+  readQueueResponse,
+} from './query-queues.ts';
+import { readCallRequest, readCallResponse } from './read-call.ts';
 import { inferenceRequest, inferenceResponse } from './run-inference.ts';
 
 /** How an endpoint is authorized (interface part 5). */
@@ -14,7 +33,11 @@ export interface Endpoint<Request extends z.ZodType = z.ZodType, Response extend
   auth: AuthScheme;
   /** Body schema; absent where there is no body. */
   request?: Request;
+  /** Schema of the query parameters; absent where there are none. */
+  query?: z.ZodType;
   response: Response;
+  /** The answer has one JSON value a line (NDJSON), each of which `response` describes. */
+  lines?: true;
   /**
    * Whether a call may be carried out twice without harm. Where not, it is sent again only if it is certain that the
    * service did not carry it out.
@@ -26,6 +49,18 @@ function endpoint<Request extends z.ZodType, Response extends z.ZodType>(
   definition: Endpoint<Request, Response>,
 ): Endpoint<Request, Response> {
   return definition;
+}
+
+function objectList<const Kind extends string>(kind: Kind) {
+  return endpoint({
+    method: 'GET',
+    path: `/v2/{entity}/{project}/${kind}`,
+    auth: 'basic',
+    query: listObjectsQuery,
+    response: storedObject,
+    lines: true,
+    repeatable: true,
+  });
 }
 
 /** The service's operations (interface part 4 and 5). The client, the embedded service and the docs are driven by it. */
@@ -61,6 +96,76 @@ export const endpoints = {
     response: createEvaluationResponse,
     repeatable: false,
   }),
+  queryQueues: endpoint({
+    method: 'POST',
+    path: '/annotation_queues/query',
+    auth: 'basic',
+    request: queryQueuesRequest,
+    response: queue,
+    lines: true,
+    repeatable: true,
+  }),
+  queueStats: endpoint({
+    method: 'POST',
+    path: '/annotation_queues/stats',
+    auth: 'basic',
+    request: queueStatsRequest,
+    response: queueStatsResponse,
+    repeatable: true,
+  }),
+  readQueue: endpoint({
+    method: 'GET',
+    path: '/annotation_queues/{queue_id}',
+    auth: 'basic',
+    query: readQueueQuery,
+    response: readQueueResponse,
+    repeatable: true,
+  }),
+  createQueue: endpoint({
+    method: 'POST',
+    path: '/annotation_queues',
+    auth: 'basic',
+    request: createQueueRequest,
+    response: createQueueResponse,
+    repeatable: false,
+  }),
+  addQueueItems: endpoint({
+    method: 'POST',
+    path: '/annotation_queues/{queue_id}/items',
+    auth: 'basic',
+    request: addQueueItemsRequest,
+    response: addQueueItemsResponse,
+    repeatable: true,
+  }),
+  updateProgress: endpoint({
+    method: 'POST',
+    path: '/annotation_queues/{queue_id}/items/{item_id}/progress',
+    auth: 'basic',
+    request: updateProgressRequest,
+    response: updateProgressResponse,
+    // The same state again changes nothing.
+    repeatable: true,
+  }),
+  readCall: endpoint({
+    method: 'POST',
+    path: '/call/read',
+    auth: 'basic',
+    request: readCallRequest,
+    response: readCallResponse,
+    repeatable: true,
+  }),
+  createFeedback: endpoint({
+    method: 'POST',
+    path: '/feedback/create',
+    auth: 'basic',
+    request: createFeedbackRequest,
+    response: createFeedbackResponse,
+    // The client always sends an id of its own.
+    repeatable: true,
+  }),
+  listEvaluations: objectList('evaluations'),
+  listDatasets: objectList('datasets'),
+  listScorers: objectList('scorers'),
 } as const;
 
 export type EndpointName = keyof typeof endpoints;

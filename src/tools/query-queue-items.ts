@@ -62,6 +62,7 @@ const columns = [
 export const queryQueueItems = defineTool({
   name: 'query_queue_items',
   title: 'Query queue items',
+  groups: ['queue'],
   description: `Reads the items of one annotation queue: which recorded calls wait for a judgement, in which state they are, and where each stands.
 Use it to see what is waiting, to find the item of a call, or to page through a queue. It changes nothing.
 filter matches exactly and whole; several members must all match. States: ${annotationStates.join(', ')}.

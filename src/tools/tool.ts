@@ -11,6 +11,11 @@ export interface ToolContext {
   maxResultChars: number;
   /** Aborted when the client cancels the call or goes away. */
   signal: AbortSignal;
+  /**
+   * Asks the person at the client; `cannot` where the client has no way to ask. The first time it does not return: the
+   * call is put off, and the tool is run anew once the person has answered. So it comes before anything that changes.
+   */
+  ask: (question: string) => 'yes' | 'no' | 'cannot';
   /** Tells the waiting client how far the work is: `done` only ever grows, in a unit that `message` names. */
   progress: (done: number, message: string) => void;
 }
@@ -23,10 +28,15 @@ export interface ToolHints {
   openWorldHint: boolean;
 }
 
+/** Kinds of work, by which a person can choose the tools on offer. */
+export const toolGroups = ['queue', 'inference', 'evaluation'] as const;
+export type ToolGroup = (typeof toolGroups)[number];
+
 /** A tool as plain data and functions. It throws {@link HeddleError}s and has no error handling of its own. */
 export interface Tool<Input = unknown, Output extends object = object> {
   name: string;
   title: string;
+  groups: ToolGroup[];
   /** For the model: when to use it, what the arguments mean with an example, what comes back. */
   description: string;
   hints: ToolHints;
@@ -79,7 +89,7 @@ export function shapeWithoutNull<Shape extends Record<string, z.ZodType>>(
  * The project of a call: the argument, else the configured one.
  * @throws HeddleError `invalid_arguments` when there is neither.
  */
-export function projectOf(args: { project_id?: string }, context: ToolContext): string {
+export function projectOf(args: { project_id?: string }, context: Pick<ToolContext, 'project'>): string {
   const project = args.project_id ?? context.project;
   if (project !== undefined) return project;
   throw new HeddleError({

@@ -1,0 +1,166 @@
+import { setTimeout } from 'node:timers/promises';
+import { type Endpoint, endpoints } from '../contract/endpoints.ts';
+import { HeddleError } from '../contract/errors.ts';
+import type { Log } from '../contract/log.ts';
+import { readAnswer } from './answers.ts';
+import { authorization, type Connection } from './connection.ts';
+import { type CallInfo, failureOf, networkFailure } from './failures.ts';
+import { fillPath } from './path.ts';
+import { maxAttempts, retryDelayMs } from './retry-policy.ts';
+import { Transport, type TransportAnswer } from './transport.ts';
+
+const defaultTimeoutMs = 60_000;
+const defaultInferenceTimeoutMs = 600_000;
+
+export interface CallerOptions {
+  /** Called before each call; the place where secrets are read and an embedded service is started. */
+  connect: () => Promise<Connection>;
+  /** Deadline of every call in milliseconds, retries included. Default 60 000; 600 000 for inference. */
+  timeoutMs?: number;
+  userAgent: string;
+  log?: Log;
+  /** Takes secrets out of text of the service. */
+  redact?: (text: string) => string;
+}
+
+/** What goes to an endpoint. */
+export interface Parts {
+  path?: Record<string, string>;
+  query?: Record<string, string | number | undefined>;
+  body?: unknown;
+}
+
+/** Makes calls: a deadline over all attempts, each attempt judged by the retry policy (design §6). */
+export class Caller {
+  readonly #options: CallerOptions;
+  readonly #transport = new Transport();
+
+  constructor(options: CallerOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * One call. `read` makes the result of a success; what it throws, unless it is a HeddleError, is a broken connection.
+   * @throws HeddleError for everything that can go wrong; `cancelled` when `cancelled` was aborted.
+   */
+  async call<Result>(
+    endpoint: Endpoint,
+    parts: Parts,
+    cancelled: AbortSignal | undefined,
+    read: (answer: TransportAnswer, call: CallInfo) => Promise<Result>,
+  ): Promise<Result> {
+    const path = fillPath(endpoint.path, parts.path ?? {}) + queryText(parts.query);
+    const { log, redact = (text: string) => text } = this.#options;
+    const call: CallInfo = { operation: `${endpoint.method} ${path}`, auth: endpoint.auth, redact };
+    const timeoutMs =
+      this.#options.timeoutMs ?? (endpoint === endpoints.runInference ? defaultInferenceTimeoutMs : defaultTimeoutMs);
+    const startedAt = performance.now();
+    const deadline = AbortSignal.timeout(timeoutMs);
+    const signal = cancelled ? AbortSignal.any([cancelled, deadline]) : deadline;
+    try {
+      const connection = await untilAborted(this.#options.connect(), signal);
+      const request = this.#request(endpoint, connection, path, parts.body, signal);
+      for (let attempt = 1; ; attempt++) {
+        let failure: HeddleError;
+        let notSent = false;
+        try {
+          const answer = await this.#transport.send(request);
+          log?.('debug', 'answer of the service', { call: call.operation, attempt, status: answer.status });
+          if (answer.status >= 200 && answer.status < 300) return await read(answer, call);
+          failure = failureOf(await readAnswer(answer, call), call);
+        } catch (error) {
+          if (signal.aborted || error instanceof HeddleError) throw error;
+          failure = networkFailure(error, call, new URL(connection.baseUrl).origin);
+          notSent = isUnsent(error);
+        }
+        const { status, retryAfterMs, code } = failure;
+        const remainingMs = timeoutMs - (performance.now() - startedAt);
+        const outcome = { attempt, repeatable: endpoint.repeatable, status, notSent, retryAfterMs, remainingMs };
+        const delayMs = failure.retryable ? retryDelayMs(outcome, Math.random()) : undefined;
+        if (delayMs === undefined) throw failure;
+        log?.('info', 'sending again', { call: call.operation, attempt, of: maxAttempts, delayMs, code });
+        await setTimeout(delayMs, undefined, { signal });
+      }
+    } catch (error) {
+      // Why a call ended is known by the signals, not by whichever error the interrupted work happened to throw.
+      const partialText = error instanceof HeddleError ? error.partialText : undefined;
+      if (cancelled?.aborted) throw cancelledCall(call, partialText);
+      if (deadline.aborted) throw timedOut(call, timeoutMs, endpoint.repeatable, partialText);
+      throw error;
+    }
+  }
+
+  #request(endpoint: Endpoint, connection: Connection, path: string, body: unknown, signal: AbortSignal) {
+    return {
+      method: endpoint.method,
+      url: connection.baseUrl + path,
+      headers: {
+        authorization: authorization(connection, endpoint.auth),
+        accept: 'application/json, text/event-stream, application/x-ndjson',
+        'user-agent': this.#options.userAgent,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal,
+    };
+  }
+
+  /** Loads what the first call will need, so that it is not slower than the others. */
+  async warmUp(): Promise<void> {
+    await Promise.all([this.#options.connect(), this.#transport.warmUp()]);
+  }
+
+  /** Ends every connection. */
+  close(): Promise<void> {
+    return this.#transport.close();
+  }
+}
+
+function queryText(query: Parts['query'] = {}): string {
+  const given = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) given.set(name, String(value));
+  return given.size === 0 ? '' : `?${given}`;
+}
+
+function cancelledCall(call: CallInfo, partialText: string | undefined): HeddleError {
+  return new HeddleError({
+    code: 'cancelled',
+    message: `${call.operation} was cancelled.`,
+    hint: 'Nothing to do.',
+    partialText,
+  });
+}
+
+function timedOut(
+  call: CallInfo,
+  timeoutMs: number,
+  repeatable: boolean,
+  partialText: string | undefined,
+): HeddleError {
+  return new HeddleError({
+    code: 'timeout',
+    message: `${call.operation} had no complete answer within ${timeoutMs} ms.`,
+    hint: repeatable
+      ? 'Try again, ask for less at once, or raise HEDDLE_TIMEOUT_MS.'
+      : 'The service may have carried it out all the same: check before you send it again, or raise HEDDLE_TIMEOUT_MS.',
+    retryable: true,
+    partialText,
+  });
+}
+
+/** Whether the failure shows that no connection came about. */
+function isUnsent(error: unknown): boolean {
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  return ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'].includes(
+    code,
+  );
+}
+
+function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
