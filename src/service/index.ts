@@ -89,10 +89,12 @@ function listen(server: Server, port: number, host: string): Promise<void> {
 function stop(server: Server): Promise<void> {
   return new Promise((resolve) => {
     const impatience = setTimeout(() => server.closeAllConnections(), closeGraceMs);
+    // A connection that is kept alive after its last request would hold the server open until it times out.
+    const sweep = setInterval(() => server.closeIdleConnections(), 20);
     server.close(() => {
       clearTimeout(impatience);
+      clearInterval(sweep);
       resolve();
     });
-    server.closeIdleConnections();
   });
 }

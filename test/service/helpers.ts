@@ -3,10 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import { openStore, type RunningService, type ServiceOptions, startService } from '../../src/service/index.ts';
+import { account, basic, bearer } from './account.ts';
 
-export const account = { name: 'tester', password: 'pass:word', token: 'token-of-tester' };
-export const basic = `Basic ${Buffer.from('tester:pass:word').toString('base64')}`;
-export const bearer = 'Bearer token-of-tester';
+export { account, basic, bearer };
 
 /** A path in a folder of its own that goes away after the test file. */
 export function temporaryFile(name: string): string {
