@@ -6,11 +6,22 @@ export const maxBodyBytes = 32 * 1024 * 1024;
 /** Reads a JSON body, never keeping more than the limit of it. Refuses with 413 or 422. */
 export async function readJson(request: Request): Promise<unknown> {
   const text = await readText(request);
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch {
-    throw invalidJson('The body is not valid JSON');
+    throw invalidBody('The body is not valid JSON', 'json_invalid');
   }
+  if (isDeeperThan(value, maxNesting)) throw invalidBody(`Nested deeper than ${maxNesting} levels`, 'value_error');
+  return value;
+}
+
+/** More than any real request has; without a limit, walking through the value would overflow the stack. */
+const maxNesting = 500;
+
+function isDeeperThan(value: unknown, levels: number): boolean {
+  if (value === null || typeof value !== 'object') return false;
+  return levels === 0 || Object.values(value).some((member) => isDeeperThan(member, levels - 1));
 }
 
 async function readText(request: Request): Promise<string> {
@@ -25,7 +36,7 @@ async function readText(request: Request): Promise<string> {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
   } catch {
-    throw invalidJson('The body is not UTF-8');
+    throw invalidBody('The body is not UTF-8', 'json_invalid');
   }
 }
 
@@ -33,6 +44,6 @@ function tooLarge(): Refusal {
   return refusal(413, `Request body larger than ${maxBodyBytes} bytes`);
 }
 
-function invalidJson(msg: string): Refusal {
-  return new Refusal(422, { detail: [{ loc: ['body'], msg, type: 'json_invalid' }] });
+function invalidBody(msg: string, type: string): Refusal {
+  return new Refusal(422, { detail: [{ loc: ['body'], msg, type }] });
 }

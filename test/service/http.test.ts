@@ -65,6 +65,14 @@ test('faults of the body have the form of the interface', async () => {
   }
 });
 
+test('nesting that would overflow the stack is a fault of the body', async () => {
+  const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+  expect(await service.infer(`{"model":"heddle/echo","messages":[${deep}],"template_vars":{"a":1}}`)).toMatchObject({
+    status: 422,
+    body: { detail: [{ loc: ['body'], msg: 'Nested deeper than 500 levels', type: 'value_error' }] },
+  });
+});
+
 test('faults of the path are told apart from those of the body', async () => {
   expect(await service.query('a%2F..%2Fb', body)).toMatchObject({
     status: 422,
