@@ -11,7 +11,7 @@ export function addCall(program: Command): void {
     .argument('<tool>', 'name of the tool')
     .argument('[arguments]', 'arguments as a JSON object, or - to read them from stdin', '{}');
   addConfigFlags(call, [...serviceFlags, ...resultFlags]).action(async (name: string, given: string) => {
-    const { config } = configOf(call);
+    const resolved = configOf(call);
     const [{ tools }, { callTool }] = await Promise.all([
       import('../tools/registry.ts'),
       import('../mcp/call-tool.ts'),
@@ -22,7 +22,7 @@ export function addCall(program: Command): void {
       throw new CommanderError(2, 'unknown', `unknown tool '${name}'; known are ${known}`);
     }
     const args = parseJson(given === '-' ? await text(process.stdin) : given);
-    const session = openSession(config);
+    const session = openSession(resolved);
     const { settings } = session;
     const cancel = new AbortController();
     process.once('SIGINT', () => cancel.abort());

@@ -28,8 +28,8 @@ export function addConfigFlags(command: Command, names: readonly OptionName[]): 
   return command;
 }
 
-/** The settings of a command's run: its flags, then everything else (design §3). */
-export function configOf(command: Command): Resolved {
+/** The settings of a command's run: its flags, then everything else (design §3). `login` may name a new profile. */
+export function configOf(command: Command, { newProfile = false } = {}): Resolved {
   const given = command.opts<Record<string, string>>();
   const flags: Partial<Record<OptionName, string>> = {};
   for (const name of Object.keys(options) as OptionName[]) {
@@ -41,5 +41,5 @@ export function configOf(command: Command): Resolved {
       .replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
     if (given[attribute] !== undefined) flags[name] = given[attribute];
   }
-  return resolveConfig({ flags, environment: process.env });
+  return resolveConfig({ flags, environment: process.env, newProfile });
 }

@@ -2,6 +2,8 @@
 import { Command, CommanderError } from 'commander';
 import { version } from '../config/version.ts';
 import { HeddleError } from '../contract/errors.ts';
+import { protectEnvironment, redact } from '../credentials/redact.ts';
+import { addAccessKeychain } from './access-keychain.ts';
 import { addCall } from './call.ts';
 import { addDemo } from './demo.ts';
 import { addServe } from './serve.ts';
@@ -14,13 +16,28 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   throw error;
 });
 
+// What crashes past every boundary may quote a service, and goes through the same gate as everything else.
+protectEnvironment(process.env);
+for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+  process.on(event, (error) => process.exit(reportFailure(error)));
+}
+
 const program = new Command('heddle')
   .description('MCP server for annotation queues, model inference and evaluations. Without a command: heddle serve.')
   .version(version)
   .exitOverride()
   .showSuggestionAfterError()
   .configureHelp({ showGlobalOptions: false });
-for (const add of [addServe, addCall, addTools, addService, addDemo]) add(program);
+for (const add of [
+  addServe,
+  addCall,
+  addTools,
+  addService,
+  addDemo,
+  addAccessKeychain,
+]) {
+  add(program);
+}
 
 const [first] = process.argv.slice(2);
 const known = program.commands.map((command) => command.name());
@@ -38,13 +55,17 @@ function reportFailure(error: unknown): number {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return 0;
     // Commander has said its own messages already.
-    if (!error.code.startsWith('commander.')) process.stderr.write(`heddle: ${error.message}\n`);
+    if (!error.code.startsWith('commander.')) complain(error.message);
     return 2;
   }
   if (error instanceof HeddleError) {
-    process.stderr.write(`heddle: ${error.message}\n${error.hint}\n`);
+    complain(`${error.message}\n${error.hint}`);
     return error.code === 'not_configured' ? 2 : 1;
   }
-  process.stderr.write(`heddle: unexpected failure: ${error instanceof Error ? error.stack : error}\n`);
+  complain(`unexpected failure: ${error instanceof Error ? error.stack : error}`);
   return 1;
+}
+
+function complain(text: string): void {
+  process.stderr.write(redact(`heddle: ${text}\n`));
 }

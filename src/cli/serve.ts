@@ -6,7 +6,7 @@ import { openSession } from './session.ts';
 export function addServe(program: Command): void {
   const serve = program.command('serve', { isDefault: true }).description('serve MCP on stdin and stdout');
   addConfigFlags(serve, [...serviceFlags, ...resultFlags]).action(async () => {
-    const session = openSession(configOf(serve).config);
+    const session = openSession(configOf(serve));
     const stop = new AbortController();
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
     const [{ serveStdio }, { createServer }] = await Promise.all([

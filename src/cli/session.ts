@@ -4,16 +4,19 @@ import type { Connection } from '../client/connection.ts';
 import { ServiceClient } from '../client/service-client.ts';
 import type { Config } from '../config/options.ts';
 import { defaultDataDir } from '../config/profiles.ts';
+import type { Resolved } from '../config/resolve.ts';
 import { version } from '../config/version.ts';
 import type { Log } from '../contract/log.ts';
 import { redactor } from '../credentials/redact.ts';
+import type { Credentials } from '../credentials/resolve.ts';
 import { embeddedFootnote, instructionsFor, type ServiceInUse } from '../mcp/instructions.ts';
 import type { ServerSettings } from '../mcp/server.ts';
 import type { RunningService } from '../service/index.ts';
 import { stderrLog } from './log.ts';
+import { credentialsOf } from './secrets.ts';
 
 /** The sample project of the embedded service. */
-const sampleProject = 'demo/support';
+export const sampleProject = 'demo/support';
 
 /** A configured run: the service in use, and what the tools and the server need of it. */
 export interface Session {
@@ -30,16 +33,18 @@ export function dataFileOf(config: Config): string {
 }
 
 /** Puts a run together. Nothing is read, started or sent before the first call needs it. */
-export function openSession(config: Config): Session {
+export function openSession(resolved: Resolved): Session {
+  const { config } = resolved;
   const redact = redactor([config.password, config.token, config.upstreamKey]);
   const log = stderrLog(config.logLevel, redact);
   const inUse: ServiceInUse =
     config.baseUrl === undefined ? { kind: 'embedded' } : { kind: 'remote', baseUrl: config.baseUrl };
   const project = config.project ?? (inUse.kind === 'embedded' ? sampleProject : undefined);
 
+  const credentials = credentialsOf(resolved);
   let embedded: Promise<{ service: RunningService; connection: Connection }> | undefined;
   const connect = async (): Promise<Connection> => {
-    if (inUse.kind === 'remote') return remoteConnection(inUse.baseUrl, config);
+    if (inUse.kind === 'remote') return remoteConnection(inUse.baseUrl, await credentials());
     embedded ??= startEmbedded(config, log).catch((error) => {
       // The next call tries again: the reason may have gone, like a full disk.
       embedded = undefined;
@@ -74,11 +79,16 @@ export function openSession(config: Config): Session {
   };
 }
 
-function remoteConnection(baseUrl: string, { username, password, token }: Config): Connection {
+/** The connection to a configured service with what credentials there are. */
+export function remoteConnection(
+  baseUrl: string,
+  { username, password, token, problem }: Omit<Credentials, 'sources'>,
+): Connection {
   return {
     baseUrl,
     ...(username !== undefined && password !== undefined && { basic: { username, password } }),
     ...(token !== undefined && { bearer: token }),
+    ...(problem !== undefined && { problem }),
   };
 }
 

@@ -7,6 +7,8 @@ export interface Connection {
   baseUrl: string;
   basic?: { username: string; password: string };
   bearer?: string;
+  /** Why what is missing is missing, where more is known than that. */
+  problem?: HeddleError;
 }
 
 /**
@@ -19,6 +21,7 @@ export function authorization(connection: Connection, scheme: AuthScheme): strin
     return `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`;
   }
   if (scheme === 'bearer' && connection.bearer) return `Bearer ${connection.bearer}`;
+  if (connection.problem) throw connection.problem;
   const [what, names] =
     scheme === 'basic'
       ? ['user name and password (Basic)', 'HEDDLE_USERNAME and HEDDLE_PASSWORD']

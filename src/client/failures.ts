@@ -105,7 +105,8 @@ export function failureOf(answer: Answer, call: CallInfo): HeddleError {
 
 /** The error for a success whose body is not what the interface promises: HTML, truncated JSON, a wrong shape. */
 export function badResponse(answer: Answer, call: CallInfo, reason: string, detail?: ErrorDetail[]): HeddleError {
-  const start = answer.body.trim().slice(0, 120);
+  // Cut twice: a secret that the first cut falls into is beyond the second one.
+  const start = call.redact(answer.body.trim().slice(0, 64 * 1024)).slice(0, 120);
   const shown = detail || start === '' ? '' : ` It starts with ${quote(start, call)}`;
   return new HeddleError({
     code: 'bad_response',

@@ -6,6 +6,11 @@ export interface Option<T = unknown> {
   /** Command line form, like `--project <entity/project>`. Secrets have none: a flag is visible to every process. */
   flag?: string;
   environment: string;
+  /**
+   * What goes before the default when the service is Weave: a name that its users have set already, or the value that
+   * all of them have. For the base URL, which settles the service, it always does.
+   */
+  weave?: { environment: string } | { value: string };
   /** Key in a profile of `config.json`. */
   profile?: string;
   default?: T;
@@ -40,6 +45,19 @@ function asWholeNumber(minimum: number, maximum: number): (text: string) => numb
   };
 }
 
+function asBoolean(text: string): boolean {
+  if (['1', 'true', 'yes', 'on'].includes(text.toLowerCase())) return true;
+  if (['0', 'false', 'no', 'off'].includes(text.toLowerCase())) return false;
+  throw new Error('must be true or false');
+}
+
+function asList(text: string): readonly string[] {
+  return text
+    .split(',')
+    .map((word) => word.trim())
+    .filter((word) => word !== '');
+}
+
 function asOneOf<const T extends string>(words: readonly T[]): (text: string) => T {
   return (text) => {
     const word = words.find((candidate) => candidate === text);
@@ -48,9 +66,18 @@ function asOneOf<const T extends string>(words: readonly T[]): (text: string) =>
   };
 }
 
+/** Also reads what a token file holds. */
+export function asHeaderToken(text: string): string {
+  if (!/^[\x21-\x7e]+$/.test(text)) throw new Error('must be one line of visible ASCII characters without spaces');
+  return text;
+}
+
 function option<T, const O extends Option<T>>(definition: O & { parse: (text: string) => T }): O {
   return definition;
 }
+
+/** Base URL of the public Weave service, which `login --weave` sets up. */
+export const publicWeave = 'https://trace.wandb.ai';
 
 /** Every setting of heddle (design §3). Parser, help and reference page are made from this table. */
 export const options = {
@@ -65,8 +92,16 @@ export const options = {
     flag: '--base-url <url>',
     environment: 'HEDDLE_BASE_URL',
     profile: 'base_url',
-    help: 'base address of the service; without one the embedded service is used',
+    // It names a service, so the embedded one must not take its place; but what was set for heddle goes before it.
+    weave: { environment: 'WF_TRACE_SERVER_URL' },
+    help: 'base address of the service; without one the embedded service is used. WF_TRACE_SERVER_URL counts where nothing else says it',
     parse: asHttpUrl,
+  }),
+  weave: option({
+    environment: 'HEDDLE_WEAVE',
+    profile: 'weave',
+    help: `true or false: whether one Weave API key, also from WANDB_API_KEY, is both password and token; true by default for ${publicWeave} and a base URL from WF_TRACE_SERVER_URL`,
+    parse: asBoolean,
   }),
   project: option({
     flag: '--project <entity/project>',
@@ -79,20 +114,29 @@ export const options = {
     flag: '--username <name>',
     environment: 'HEDDLE_USERNAME',
     profile: 'username',
-    help: 'user name for the queue and evaluation operations',
+    weave: { value: 'api' },
+    help: 'user name for the queue and evaluation operations; api by default for Weave',
     parse: asText,
   }),
   password: option({
     environment: 'HEDDLE_PASSWORD',
+    weave: { environment: 'WANDB_API_KEY' },
     secret: true,
     help: 'password for the queue and evaluation operations',
     parse: asText,
   }),
   token: option({
     environment: 'HEDDLE_TOKEN',
+    weave: { environment: 'WANDB_API_KEY' },
     secret: true,
     help: 'bearer token for inference',
-    parse: asText,
+    parse: asHeaderToken,
+  }),
+  httpToken: option({
+    environment: 'HEDDLE_HTTP_TOKEN',
+    secret: true,
+    help: 'bearer token that clients of heddle serve --http must send; needed to listen beyond loopback',
+    parse: asHeaderToken,
   }),
   dataDir: option({
     flag: '--data-dir <folder>',
@@ -122,6 +166,21 @@ export const options = {
     default: 'compact',
     help: 'text of tool results: compact, or json to repeat the structured result',
     parse: asOneOf(['compact', 'json']),
+  }),
+  readOnly: option({
+    flag: '--read-only',
+    environment: 'HEDDLE_READ_ONLY',
+    profile: 'read_only',
+    default: false,
+    help: 'offer only tools that change nothing',
+    parse: asBoolean,
+  }),
+  tools: option({
+    flag: '--tools <list>',
+    environment: 'HEDDLE_TOOLS',
+    profile: 'tools',
+    help: 'offer only these tools or groups (queue, inference, evaluation), separated by commas',
+    parse: asList,
   }),
   logLevel: option({
     flag: '--log-level <level>',

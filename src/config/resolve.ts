@@ -1,5 +1,5 @@
 import { HeddleError } from '../contract/errors.ts';
-import { type Config, type Option, type OptionName, options } from './options.ts';
+import { type Config, type Option, type OptionName, options, publicWeave } from './options.ts';
 import { type Profile, readProfiles } from './profiles.ts';
 
 /** Where the value of a setting came from; `name` is the flag, the environment name or the profile. */
@@ -30,11 +30,14 @@ const optionNames = Object.keys(options) as OptionName[];
  * @throws HeddleError `not_configured` naming the source of a value that cannot be read, or an unknown profile.
  */
 export function resolveConfig({ flags, environment, profiles = readProfiles(), newProfile = false }: Inputs): Resolved {
-  const placeholders = optionNames
-    .map((name) => options[name].environment)
-    .filter((name) => isPlaceholder(environment[name]));
+  const placeholders = [...new Set(optionNames.flatMap(environmentNames))].filter((name) =>
+    isPlaceholder(environment[name]),
+  );
   const given = (text: string | undefined): string | undefined =>
     text === undefined || text === '' || isPlaceholder(text) ? undefined : text;
+
+  const config: Record<string, unknown> = {};
+  const sources = {} as Record<OptionName, Source>;
 
   const find = (name: OptionName, profile: Profile, profileName: string): { text?: string; source: Source } => {
     const option: Option = options[name];
@@ -45,6 +48,11 @@ export function resolveConfig({ flags, environment, profiles = readProfiles(), n
     const kept = option.profile === undefined ? undefined : profile[option.profile];
     if (kept !== undefined && kept !== '') {
       return { text: String(kept), source: { from: 'profile', name: profileName } };
+    }
+    if (option.weave && (name === 'baseUrl' || config.weave)) {
+      if ('value' in option.weave) return { text: option.weave.value, source: { from: 'default' } };
+      const known = given(environment[option.weave.environment]);
+      if (known !== undefined) return { text: known, source: { from: 'environment', name: option.weave.environment } };
     }
     return { source: { from: option.default === undefined ? 'unset' : 'default' } };
   };
@@ -60,8 +68,6 @@ export function resolveConfig({ flags, environment, profiles = readProfiles(), n
     });
   }
 
-  const config: Record<string, unknown> = {};
-  const sources = {} as Record<OptionName, Source>;
   for (const name of optionNames) {
     const option: Option = options[name];
     const { text, source } = find(name, profile ?? {}, profileName);
@@ -77,8 +83,18 @@ export function resolveConfig({ flags, environment, profiles = readProfiles(), n
         hint: 'Correct the value, or leave it away.',
       });
     }
+    if (name === 'weave' && config.weave === undefined) {
+      config.weave = config.baseUrl === publicWeave || sources.baseUrl.name === 'WF_TRACE_SERVER_URL';
+      sources.weave = { from: 'default' };
+    }
   }
   return { config: Object.freeze(config) as Config, sources, placeholders };
+}
+
+/** Every environment name that a setting is read from. */
+export function environmentNames(name: OptionName): string[] {
+  const { environment, weave }: Option = options[name];
+  return weave && 'environment' in weave ? [environment, weave.environment] : [environment];
 }
 
 function describeSource(source: Source, option: Option): string {

@@ -1,16 +1,114 @@
+/** Shorter texts are ordinary words too often to be taken out wherever they appear. */
 const shortestSecret = 6;
+const mark = '[secret]';
 
-/** Makes the function that takes these secrets, and their encoded forms, out of any text. */
+/** Environment names whose values are taken for secrets, whoever they belong to. */
+const secretName = /(?:^|_)(?:\w*TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|KEY|APIKEY|CREDENTIALS?)$/i;
+
+/** What gives a secret away by its place, also when its value is not known. */
+const patterns: readonly [RegExp, string][] = [
+  // Header values, in a header block, in JSON and in JSON inside JSON.
+  [
+    /((?:proxy-)?authorization|(?:set-)?cookie|x-[\w-]*(?:key|token|secret)|api-key)(\\*["']?\s*[:=]\s*\\*["']?)[^"'\\\r\n]+/gi,
+    `$1$2${mark}`,
+  ],
+  // The words "Basic" and "Bearer" alone are prose; before something with a digit, _ or = they are a header's value.
+  [/\b(Basic|Bearer)\s+(?=[^\s"'\\,]*[\d_=])[^\s"'\\,]{8,}/gi, `$1 ${mark}`],
+  [/\b([a-z][a-z\d+.-]*:\/\/)[^\s/?#@"'\\]+@/gi, `$1${mark}@`],
+  [
+    /\b([A-Z][A-Z\d_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|KEY))(=|\\*["']\s*:\s*\\*["'])[^\s"'\\,;}]+/g,
+    `$1$2${mark}`,
+  ],
+];
+
+/** Every live secret's forms, the longest first, or a secret that holds another would leave its rest behind. */
+let ownForms: string[] = [];
+let environmentForms: string[] = [];
+
+/**
+ * Makes secrets of this run known: from now on nothing that passes {@link redact} or {@link redactValue} holds them or
+ * an encoded form of them. Called by whatever reads a secret, before the secret is used.
+ */
+export function protect(...secrets: (string | undefined)[]): void {
+  ownForms = merged(ownForms, secrets);
+}
+
+/** {@link protect}, and the function that keeps these secrets and all others out of text. */
 export function redactor(secrets: readonly (string | undefined)[]): (text: string) => string {
-  const forms = secrets
-    .filter((secret): secret is string => secret !== undefined && secret.length >= shortestSecret)
-    .flatMap((secret) => [
-      secret,
-      encodeURIComponent(secret.toWellFormed()),
-      Buffer.from(secret).toString('base64'),
-      JSON.stringify(secret).slice(1, -1),
-    ])
-    // The longest first, or a secret that holds another would leave its rest behind.
-    .sort((a, b) => b.length - a.length);
-  return (text) => forms.reduce((rest, form) => rest.replaceAll(form, '[secret]'), text);
+  protect(...secrets);
+  return redact;
+}
+
+/** Makes known what the environment holds under names that look like secrets, and the passwords in its URLs. */
+export function protectEnvironment(environment: NodeJS.ProcessEnv): void {
+  const secrets = Object.entries(environment).flatMap(([name, value = '']) => [
+    secretName.test(name) ? value : undefined,
+    /^[a-z][a-z\d+.-]*:\/\/[^\s/?#@]*?:([^\s/?#@]+)@/i.exec(value)?.[1],
+  ]);
+  environmentForms = merged(environmentForms, secrets);
+}
+
+/**
+ * Takes secrets out of text that leaves the process: the one gate for the log, error results, and what the command line
+ * writes about failures.
+ */
+export function redact(text: string): string {
+  const known = without([...ownForms, ...environmentForms], text);
+  return patterns.reduce((rest, [pattern, replacement]) => rest.replace(pattern, replacement), known);
+}
+
+/**
+ * Takes the live secrets out of every text in a plain value, member names included. What only looks like a secret stays:
+ * a result belongs to the user. `serialized` is the value as JSON, where the caller has it; a value without secrets, the
+ * usual case, costs a search in it and is returned as it is.
+ */
+export function redactValue<T>(value: T, serialized = JSON.stringify(value)): T {
+  if (!ownForms.some((form) => serialized.includes(form))) return value;
+  const clean = (part: unknown): unknown => {
+    if (typeof part === 'string') return without(ownForms, part);
+    if (Array.isArray(part)) return part.map(clean);
+    if (typeof part !== 'object' || part === null) return part;
+    return Object.fromEntries(Object.entries(part).map(([name, member]) => [without(ownForms, name), clean(member)]));
+  };
+  return clean(value) as T;
+}
+
+function without(forms: string[], text: string): string {
+  return forms.reduce((rest, form) => rest.replaceAll(form, mark), text);
+}
+
+function merged(forms: string[], secrets: (string | undefined)[]): string[] {
+  const added = secrets.filter((secret) => secret !== undefined && secret.length >= shortestSecret) as string[];
+  return [...new Set([...forms, ...added.flatMap(formsOf)])].sort((a, b) => b.length - a.length);
+}
+
+/** How a secret looks in headers, URLs, JSON, and JSON inside JSON. */
+function formsOf(secret: string): string[] {
+  const bytes = Buffer.from(secret);
+  const uri = encodeURIComponent(secret.toWellFormed());
+  const json = [secret, asciiJson(secret)].flatMap((text) => [escaped(text), escaped(escaped(text))]);
+  // Base64 of a longer text that holds the secret depends on where in it the secret begins: three ways, whose first
+  // and last characters are shared with the neighbours.
+  const base64 = [0, 1, 2].map((offset) => {
+    const digits = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64');
+    return digits.slice(offset === 0 ? 0 : offset + 1, Math.floor(((offset + bytes.length) * 8) / 6));
+  });
+  return [
+    secret,
+    uri,
+    uri.replace(/%[\dA-F]{2}/g, (code) => code.toLowerCase()),
+    uri.replaceAll('%20', '+'),
+    ...json,
+    ...base64.flatMap((text) => [text, text.replaceAll('+', '-').replaceAll('/', '_')]),
+    bytes.toString('hex'),
+  ];
+}
+
+function escaped(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}
+
+/** Python's services write everything beyond ASCII as \uXXXX. */
+function asciiJson(text: string): string {
+  return text.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

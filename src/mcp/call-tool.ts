@@ -1,6 +1,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import { HeddleError } from '../contract/errors.ts';
 import type { Log } from '../contract/log.ts';
+import { redactValue } from '../credentials/redact.ts';
 import { parseArguments } from '../tools/arguments.ts';
 import type { RegisteredTool } from '../tools/registry.ts';
 import { escapeInvisible } from '../tools/table.ts';
@@ -29,8 +30,11 @@ export async function callTool(
   try {
     let data: object | undefined = await tool.run(parseArguments(tool, args), context);
     while (data !== undefined) {
-      const result = resultOf(tool, data, settings);
-      const size = JSON.stringify(result).length;
+      const whole = resultOf(tool, data, settings);
+      const serialized = JSON.stringify(whole);
+      // A service may send back what it was sent; a live secret goes no further, whatever else the result holds.
+      const result = redactValue(whole, serialized);
+      const size = result === whole ? serialized.length : JSON.stringify(result).length;
       if (size <= settings.maxResultChars) return result;
       data = tool.shrink(data, settings.maxResultChars / size);
     }

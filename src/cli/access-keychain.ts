@@ -1,0 +1,13 @@
+import { json } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import type { KeychainRequest } from '../credentials/keychain-access.ts';
+import { keychainCommand } from './secrets.ts';
+
+/** The hidden command of a process that accesses the keychain for another one, which can end it when it hangs. */
+export function addAccessKeychain(program: Command): void {
+  program.command(keychainCommand, { hidden: true }).action(async () => {
+    const { accessKeychain } = await import('../credentials/keychain-access.ts');
+    const reply = await accessKeychain((await json(process.stdin)) as KeychainRequest);
+    process.stdout.write(JSON.stringify(reply));
+  });
+}
