@@ -6,8 +6,12 @@ import { protectEnvironment, redact } from '../credentials/redact.ts';
 import { addAccessKeychain } from './access-keychain.ts';
 import { addCall } from './call.ts';
 import { addDemo } from './demo.ts';
+import { addDoctor } from './doctor.ts';
+import { addLogin } from './login.ts';
+import { addLogout } from './logout.ts';
 import { addServe } from './serve.ts';
 import { addService } from './service.ts';
+import { addStatus } from './status.ts';
 import { addTools } from './tools.ts';
 
 // A reader that has seen enough, like head, closes the pipe: that is no failure.
@@ -32,6 +36,10 @@ for (const add of [
   addServe,
   addCall,
   addTools,
+  addLogin,
+  addLogout,
+  addStatus,
+  addDoctor,
   addService,
   addDemo,
   addAccessKeychain,

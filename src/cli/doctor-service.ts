@@ -1,0 +1,148 @@
+import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
+import { connect as connectTcp, isIP } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import type { Config } from '../config/options.ts';
+import { version } from '../config/version.ts';
+import type { Credentials } from '../credentials/resolve.ts';
+import type { Finding } from './doctor.ts';
+import { openProbes, type Verdict } from './probes.ts';
+import { remoteConnection } from './session.ts';
+
+/** Longest that each layer may take, in milliseconds. */
+const layerTimeoutMs = 5_000;
+/** Difference between this clock and the service's that is worth a word, in seconds. */
+const clockSkew = 60;
+/** Remaining life of a certificate that is worth a word, in days. */
+const certificateDays = 14;
+
+/** DNS, TCP, TLS and HTTP apart from each other, the clock, then each operation. Ends at the first layer that fails. */
+export async function* checkService(
+  baseUrl: string,
+  credentials: Credentials,
+  config: Config,
+): AsyncGenerator<Finding> {
+  const url = new URL(baseUrl);
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
+  const layers: [string, () => Promise<Finding[]>, string][] = [
+    ['DNS', () => resolveName(host), 'Check the host name in the base URL, and the name server of this network.'],
+    ['TCP', () => reachPort(host, port), 'Check the port in the base URL, and firewalls between here and there.'],
+    [
+      'TLS',
+      () => (url.protocol === 'https:' ? secure(host, port) : Promise.resolve([])),
+      'Check the base URL; a private issuer is trusted with NODE_EXTRA_CA_CERTS, which is set where heddle is started.',
+    ],
+    ['HTTP', () => talk(baseUrl), 'Check that the base URL is the API of the service, and not of something else.'],
+  ];
+  for (const [check, run, advice] of layers) {
+    try {
+      yield* await run();
+    } catch (error) {
+      yield { check, state: 'failure', says: describe(error), advice };
+      return;
+    }
+  }
+  yield* checkOperations(baseUrl, credentials, config);
+}
+
+async function resolveName(host: string): Promise<Finding[]> {
+  if (isIP(host)) return [];
+  const addresses = await lookup(host, { all: true });
+  const says = `${host} is ${addresses.map(({ address }) => address).join(', ')}`;
+  return [{ check: 'DNS', state: 'ok', says }];
+}
+
+async function reachPort(host: string, port: number): Promise<Finding[]> {
+  const startedAt = performance.now();
+  const socket = connectTcp({ host, port });
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.timeout(layerTimeoutMs) });
+    return [{ check: 'TCP', state: 'ok', says: `port ${port} answers in ${since(startedAt)} ms` }];
+  } finally {
+    socket.destroy();
+  }
+}
+
+async function secure(host: string, port: number): Promise<Finding[]> {
+  const socket = connectTls({ host, port, ...(isIP(host) ? {} : { servername: host }) });
+  try {
+    await once(socket, 'secureConnect', { signal: AbortSignal.timeout(layerTimeoutMs) });
+    const { valid_to, issuer } = socket.getPeerCertificate();
+    const days = Math.floor((Date.parse(valid_to) - Date.now()) / 86_400_000);
+    const says = `${socket.getProtocol()}, certificate of ${issuer.O ?? issuer.CN} for ${days} more days`;
+    return days >= certificateDays
+      ? [{ check: 'TLS', state: 'ok', says }]
+      : [{ check: 'TLS', state: 'warning', says, advice: 'Tell whoever runs the service.' }];
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** One request without credentials. Any answer shows that HTTP works; its Date shows the service's clock. */
+async function talk(baseUrl: string): Promise<Finding[]> {
+  const { request } = await import('undici');
+  const startedAt = performance.now();
+  const { statusCode, headers, body } = await request(baseUrl, {
+    headers: { 'user-agent': `heddle/${version}` },
+    signal: AbortSignal.timeout(layerTimeoutMs),
+  });
+  await body.dump();
+  const says = `status ${statusCode} in ${since(startedAt)} ms`;
+  const redirected = statusCode >= 300 && statusCode < 400;
+  return [
+    redirected
+      ? {
+          check: 'HTTP',
+          state: 'warning',
+          says: `${says}, a redirect`,
+          advice: 'Redirects are not followed with credentials: set the base URL to where the service really is.',
+        }
+      : { check: 'HTTP', state: 'ok', says },
+    ...clock(String(headers.date ?? '')),
+  ];
+}
+
+function clock(date: string): Finding[] {
+  const theirs = Date.parse(date);
+  if (Number.isNaN(theirs)) return [];
+  const seconds = Math.round((Date.now() - theirs) / 1000);
+  if (Math.abs(seconds) <= clockSkew) {
+    return [{ check: 'clock', state: 'ok', says: `within ${clockSkew} s of the service's` }];
+  }
+  const says = `${Math.abs(seconds)} s ${seconds > 0 ? 'ahead of' : 'behind'} the service's`;
+  return [{ check: 'clock', state: 'warning', says, advice: 'Set the clock of this machine by the network.' }];
+}
+
+async function* checkOperations(baseUrl: string, credentials: Credentials, config: Config): AsyncGenerator<Finding> {
+  const connection = remoteConnection(baseUrl, credentials);
+  const probes = openProbes(connection, config);
+  try {
+    if (connection.basic) {
+      yield judged('query_queue_items (Basic)', await probes.query());
+      yield judged('create_evaluation (Basic)', await probes.create());
+    }
+    if (connection.bearer) yield judged('run_inference (Bearer)', await probes.models());
+  } finally {
+    await probes.close();
+  }
+}
+
+function judged(check: string, verdict: Verdict): Finding {
+  if (verdict.state === 'accepted') return { check, state: 'ok', says: 'the service accepts the credentials' };
+  const { message, hint } = verdict.error;
+  return verdict.state === 'failed'
+    ? { check, state: 'failure', says: message, advice: hint }
+    : { check, state: 'warning', says: `not proven. ${message}`, advice: hint };
+}
+
+/** Node tells several failed addresses only in parts. */
+function describe(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(describe).join('; ');
+  const { name, message } = error as Error;
+  return name === 'AbortError' || name === 'TimeoutError' ? `no answer within ${layerTimeoutMs} ms` : message;
+}
+
+function since(startedAt: number): number {
+  return Math.round(performance.now() - startedAt);
+}

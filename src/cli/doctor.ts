@@ -1,0 +1,46 @@
+import { styleText } from 'node:util';
+import type { Command } from 'commander';
+import { redact } from '../credentials/redact.ts';
+import { addConfigFlags, configOf, serviceFlags } from './flags.ts';
+
+/** One line of the doctor's report. */
+export interface Finding {
+  check: string;
+  state: 'ok' | 'warning' | 'failure';
+  says: string;
+  /** What to do, where there is something to do. */
+  advice?: string;
+}
+
+/** Work that finds things out, one after another. What it throws is a failure of its own line. */
+export type Check = () => AsyncGenerator<Finding>;
+
+/** `heddle doctor`: what works, what does not, and what to do about it, layer by layer. */
+export function addDoctor(program: Command): void {
+  const doctor = program
+    .command('doctor')
+    .description('check configuration, credentials, reachability and each operation, and say what to do')
+    .option('--json', 'print the findings as JSON');
+  addConfigFlags(doctor, serviceFlags).action(async ({ json }: { json?: true }) => {
+    const { checksOf } = await import('./doctor-checks.ts');
+    const findings: Finding[] = [];
+    for await (const finding of checksOf(() => configOf(doctor))) {
+      const clean = JSON.parse(redact(JSON.stringify(finding))) as Finding;
+      findings.push(clean);
+      if (!json) process.stdout.write(render(clean));
+    }
+    const failed = findings.filter(({ state }) => state === 'failure').length;
+    if (json) process.stdout.write(`${JSON.stringify({ ok: failed === 0, findings }, null, 2)}\n`);
+    else process.stdout.write(failed === 0 ? 'Nothing failed.\n' : `${failed} failed.\n`);
+    process.exitCode = failed === 0 ? 0 : 1;
+  });
+}
+
+const colours = { ok: 'green', warning: 'yellow', failure: 'red' } as const;
+
+function render({ check, state, says, advice }: Finding): string {
+  const coloured = process.stdout.isTTY && process.stdout.hasColors() && !process.env.NO_COLOR;
+  const label = state.padEnd(7);
+  const head = `${coloured ? styleText(colours[state], label) : label}  ${check}: ${says}\n`;
+  return advice === undefined ? head : `${head}         ${advice}\n`;
+}
