@@ -1,12 +1,12 @@
 // Bundles the command into dist/: one entry, lazily loaded chunks, native add-ons left outside.
-import { rmSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-rmSync(`${root}/dist`, { recursive: true, force: true });
 
-await build({
+const { metafile } = await build({
   absWorkingDir: root,
   entryPoints: { heddle: 'src/cli/main.ts' },
   outdir: 'dist',
@@ -23,4 +23,12 @@ await build({
   },
   legalComments: 'none',
   logLevel: 'warning',
+  metafile: true,
 });
+
+// What an earlier build left goes last: a process that runs from dist/ meanwhile still finds its chunks.
+const built = new Set(Object.keys(metafile.outputs));
+for (const file of readdirSync(join(root, 'dist'), { recursive: true, withFileTypes: true })) {
+  const path = relative(root, join(file.parentPath, file.name)).replaceAll('\\', '/');
+  if (file.isFile() && !built.has(path)) rmSync(join(root, path));
+}

@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { type Command, CommanderError } from 'commander';
-import { addConfigFlags, configOf, resultFlags, serviceFlags } from './flags.ts';
+import { addConfigFlags, configOf, offerFlags, resultFlags, serviceFlags } from './flags.ts';
 import { openSession } from './session.ts';
 
 /** `heddle call TOOL [JSON]`: one tool call from the shell. */
@@ -10,20 +10,16 @@ export function addCall(program: Command): void {
     .description('call one tool; the structured result goes to stdout as JSON')
     .argument('<tool>', 'name of the tool')
     .argument('[arguments]', 'arguments as a JSON object, or - to read them from stdin', '{}');
-  addConfigFlags(call, [...serviceFlags, ...resultFlags]).action(async (name: string, given: string) => {
-    const resolved = configOf(call);
-    const [{ tools }, { callTool }] = await Promise.all([
-      import('../tools/registry.ts'),
-      import('../mcp/call-tool.ts'),
-    ]);
-    const tool = tools.find((candidate) => candidate.name === name);
+  addConfigFlags(call, [...serviceFlags, ...resultFlags, ...offerFlags]).action(async (name: string, given: string) => {
+    const session = openSession(configOf(call));
+    const { settings } = session;
+    const tool = settings.tools.find((candidate) => candidate.name === name);
     if (!tool) {
-      const known = tools.map((candidate) => candidate.name).join(', ');
+      const known = settings.tools.map((candidate) => candidate.name).join(', ');
       throw new CommanderError(2, 'unknown', `unknown tool '${name}'; known are ${known}`);
     }
     const args = parseJson(given === '-' ? await text(process.stdin) : given);
-    const session = openSession(resolved);
-    const { settings } = session;
+    const { callTool } = await import('../mcp/call-tool.ts');
     const cancel = new AbortController();
     process.once('SIGINT', () => cancel.abort());
     const result = await callTool(
@@ -34,6 +30,7 @@ export function addCall(program: Command): void {
         project: settings.project,
         maxResultChars: settings.maxResultChars,
         signal: cancel.signal,
+        ask: () => 'cannot',
         progress: (_done, message) => {
           if (process.stderr.isTTY) process.stderr.write(`\r${message}\u001b[K`);
         },

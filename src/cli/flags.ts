@@ -14,6 +14,9 @@ export const serviceFlags: readonly OptionName[] = [
   'logLevel',
 ];
 
+/** Settings that choose the tools on offer. */
+export const offerFlags: readonly OptionName[] = ['readOnly', 'tools'];
+
 /** Settings that shape results. */
 export const resultFlags: readonly OptionName[] = ['maxResultChars', 'text'];
 
@@ -30,7 +33,7 @@ export function addConfigFlags(command: Command, names: readonly OptionName[]): 
 
 /** The settings of a command's run: its flags, then everything else (design §3). `login` may name a new profile. */
 export function configOf(command: Command, { newProfile = false } = {}): Resolved {
-  const given = command.opts<Record<string, string>>();
+  const given = command.opts<Record<string, string | boolean>>();
   const flags: Partial<Record<OptionName, string>> = {};
   for (const name of Object.keys(options) as OptionName[]) {
     const option = options[name];
@@ -39,7 +42,7 @@ export function configOf(command: Command, { newProfile = false } = {}): Resolve
       .split(' ')[0]!
       .replace(/^--/, '')
       .replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
-    if (given[attribute] !== undefined) flags[name] = given[attribute];
+    if (given[attribute] !== undefined) flags[name] = String(given[attribute]);
   }
   return resolveConfig({ flags, environment: process.env, newProfile });
 }

@@ -12,6 +12,7 @@ import type { Credentials } from '../credentials/resolve.ts';
 import { embeddedFootnote, instructionsFor, type ServiceInUse } from '../mcp/instructions.ts';
 import type { ServerSettings } from '../mcp/server.ts';
 import type { RunningService } from '../service/index.ts';
+import { selectTools } from '../tools/registry.ts';
 import { stderrLog } from './log.ts';
 import { credentialsOf } from './secrets.ts';
 
@@ -71,6 +72,7 @@ export function openSession(resolved: Resolved): Session {
       ...(inUse.kind === 'embedded' && { footnote: embeddedFootnote }),
       log,
       redact,
+      tools: selectTools({ readOnly: config.readOnly, only: config.tools }),
     },
     close: async () => {
       await service.close();

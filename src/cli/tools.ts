@@ -1,27 +1,33 @@
 import type { Command } from 'commander';
+import { addConfigFlags, configOf, offerFlags } from './flags.ts';
 
 /** `heddle tools`: what the server offers. */
 export function addTools(program: Command): void {
-  program
+  const command = program
     .command('tools')
     .description('list the tools, their schemas and hints')
-    .option('--json', 'print everything that clients see, as JSON')
-    .action(async ({ json }: { json?: true }) => {
-      const { listedTools } = await import('../mcp/server.ts');
-      if (json) {
-        process.stdout.write(`${JSON.stringify(listedTools, null, 2)}\n`);
-        return;
-      }
-      for (const { name, title, description, inputSchema, annotations } of listedTools) {
-        const required = new Set((inputSchema.required as string[] | undefined) ?? []);
-        const names = Object.keys(inputSchema.properties ?? {}).map((key) => (required.has(key) ? `${key}*` : key));
-        const hints = Object.entries(annotations ?? {})
-          .filter(([, value]) => value === true)
-          .map(([hint]) => hint);
-        process.stdout.write(
-          `${name}: ${title}\n  ${description?.replaceAll('\n', '\n  ')}\n  Arguments: ${names.join(', ')}\n  Hints: ${hints.join(', ') || 'none'}\n\n`,
-        );
-      }
-      process.stdout.write('* required. `heddle tools --json` prints the schemas.\n');
-    });
+    .option('--json', 'print everything that clients see, as JSON');
+  addConfigFlags(command, ['profile', ...offerFlags]).action(async ({ json }: { json?: true }) => {
+    const [{ listedTool }, { selectTools }] = await Promise.all([
+      import('../mcp/server.ts'),
+      import('../tools/registry.ts'),
+    ]);
+    const { readOnly, tools: only } = configOf(command).config;
+    const listedTools = selectTools({ readOnly, only }).map(listedTool);
+    if (json) {
+      process.stdout.write(`${JSON.stringify(listedTools, null, 2)}\n`);
+      return;
+    }
+    for (const { name, title, description, inputSchema, annotations } of listedTools) {
+      const required = new Set((inputSchema.required as string[] | undefined) ?? []);
+      const names = Object.keys(inputSchema.properties ?? {}).map((key) => (required.has(key) ? `${key}*` : key));
+      const hints = Object.entries(annotations ?? {})
+        .filter(([, value]) => value === true)
+        .map(([hint]) => hint);
+      process.stdout.write(
+        `${name}: ${title}\n  ${description?.replaceAll('\n', '\n  ')}\n  Arguments: ${names.join(', ')}\n  Hints: ${hints.join(', ') || 'none'}\n\n`,
+      );
+    }
+    process.stdout.write('* required. `heddle tools --json` prints the schemas.\n');
+  });
 }

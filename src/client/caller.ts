@@ -12,6 +12,8 @@ import { Transport, type TransportAnswer } from './transport.ts';
 const defaultTimeoutMs = 60_000;
 const defaultInferenceTimeoutMs = 600_000;
 
+const endpointNames = new Map<Endpoint, string>(Object.entries(endpoints).map(([name, endpoint]) => [endpoint, name]));
+
 export interface CallerOptions {
   /** Called before each call; the place where secrets are read and an embedded service is started. */
   connect: () => Promise<Connection>;
@@ -51,7 +53,12 @@ export class Caller {
   ): Promise<Result> {
     const path = fillPath(endpoint.path, parts.path ?? {}) + queryText(parts.query);
     const { log, redact = (text: string) => text } = this.#options;
-    const call: CallInfo = { operation: `${endpoint.method} ${path}`, auth: endpoint.auth, redact };
+    const call: CallInfo = {
+      operation: `${endpoint.method} ${path}`,
+      endpoint: endpointNames.get(endpoint) ?? '',
+      auth: endpoint.auth,
+      redact,
+    };
     const timeoutMs =
       this.#options.timeoutMs ?? (endpoint === endpoints.runInference ? defaultInferenceTimeoutMs : defaultTimeoutMs);
     const startedAt = performance.now();
@@ -69,7 +76,8 @@ export class Caller {
           if (answer.status >= 200 && answer.status < 300) return await read(answer, call);
           failure = failureOf(await readAnswer(answer, call), call);
         } catch (error) {
-          if (signal.aborted || error instanceof HeddleError) throw error;
+          // Sockets, names and certificates fail with a code; anything else is a fault of this program.
+          if (signal.aborted || error instanceof HeddleError || !(error as NodeJS.ErrnoException).code) throw error;
           failure = networkFailure(error, call, new URL(connection.baseUrl).origin);
           notSent = isUnsent(error);
         }

@@ -8,6 +8,8 @@ const quotationLimit = 500;
 export interface CallInfo {
   /** Operation, method and path, for the message. */
   operation: string;
+  /** Name of the endpoint in the contract's table. */
+  endpoint: string;
   auth: AuthScheme;
   /** Takes secrets out of text of the service before it is quoted. */
   redact: (text: string) => string;
@@ -20,6 +22,12 @@ export interface Answer {
 }
 
 type Verdict = { code: ErrorCode; says: string; hint: string; retryable?: boolean };
+
+const lacking: Verdict = {
+  code: 'unsupported',
+  says: 'does not have this operation',
+  hint: 'Another deployment of the service may have it; this one does not.',
+};
 
 const schemeNames = { basic: 'Basic', bearer: 'Bearer' } as const;
 
@@ -85,12 +93,24 @@ function verdictOf(status: number, { auth }: CallInfo): Verdict {
   return { code: 'invalid_request', says: 'refused the request', hint: 'Correct the call, then try again.' };
 }
 
+/**
+ * Whether the service has no such route, as against no such object: the router's own answer has no text of the
+ * service in it.
+ */
+function lacksRoute(status: number, body: string, text: string | undefined): boolean {
+  return (
+    status === 405 || status === 501 || (status === 404 && (text === undefined || body.includes('"detail":"NotFound"')))
+  );
+}
+
 /** The error for an answer that is no success. Understands every body shape that services of this interface send. */
 export function failureOf(answer: Answer, call: CallInfo): HeddleError {
   const { text, detail } = readErrorBody(answer.body);
   // Some services answer a bearer route without a usable header by 403.
   const status = answer.status === 403 && text === 'Not authenticated' ? 401 : answer.status;
-  const { code, says, hint, retryable } = verdictOf(status, call);
+  const { code, says, hint, retryable } = lacksRoute(status, answer.body.replaceAll(' ', ''), text)
+    ? lacking
+    : verdictOf(status, call);
   const quotation = text === undefined ? '' : `: ${quote(text, call)}`;
   return new HeddleError({
     code,
@@ -99,6 +119,7 @@ export function failureOf(answer: Answer, call: CallInfo): HeddleError {
     status: answer.status,
     detail: detail?.map((entry) => ({ ...entry, msg: cut(call.redact(entry.msg)) })),
     retryable,
+    endpoint: code === 'unsupported' ? call.endpoint : undefined,
     retryAfterMs: retryAfterMs(answer.headers['retry-after'], Date.now()),
   });
 }

@@ -7,7 +7,13 @@ import type { ListModelsResponse } from '../contract/list-models.ts';
 import type { ListObjectsQuery, StoredObject } from '../contract/list-objects.ts';
 import { splitProjectId } from '../contract/path-segments.ts';
 import type { QueryQueueItemsRequest, QueryQueueItemsResponse } from '../contract/query-queue-items.ts';
-import type { QueryQueuesRequest, Queue, QueueStatsRequest, QueueStatsResponse } from '../contract/query-queues.ts';
+import type {
+  QueryQueuesRequest,
+  Queue,
+  QueueStatsRequest,
+  QueueStatsResponse,
+  ReadQueueResponse,
+} from '../contract/query-queues.ts';
 import type { ReadCallRequest, ReadCallResponse } from '../contract/read-call.ts';
 import type { InferenceRequest, InferenceResponse } from '../contract/run-inference.ts';
 import { readAnswer, readJson, readLines } from './answers.ts';
@@ -84,6 +90,11 @@ export class ServiceClient {
   /** Annotation queues of a project. */
   queryQueues(body: QueryQueuesRequest, options: CallOptions = {}): Promise<Queue[]> {
     return this.#lines(endpoints.queryQueues, { body }, options);
+  }
+
+  /** One annotation queue. */
+  readQueue(queueId: string, projectId: string, options: CallOptions = {}): Promise<ReadQueueResponse> {
+    return this.#json(endpoints.readQueue, { path: { queue_id: queueId }, query: { project_id: projectId } }, options);
   }
 
   /** Item counts of several queues. */

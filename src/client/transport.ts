@@ -26,25 +26,24 @@ const connections = 32;
  * for its tools needs none of it. Redirects are never followed. Deadlines are the caller's, by the signal.
  */
 export class Transport {
-  #agent: Promise<Agent> | undefined;
+  #agent: Agent | undefined;
 
   async send({ method, url, headers, body, signal }: TransportRequest): Promise<TransportAnswer> {
-    this.#agent ??= import('undici').then(
-      ({ Agent }) => new Agent({ connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 }),
-    );
-    const [{ request }, dispatcher] = await Promise.all([import('undici'), this.#agent]);
+    const { Agent, request } = await import('./sockets.ts');
     signal.throwIfAborted();
+    this.#agent ??= new Agent({ connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
+    const dispatcher = this.#agent;
     const answer = await request(url, { method, headers, body, signal, dispatcher });
     return { status: answer.statusCode, headers: answer.headers, body: decoded(answer.body, answer.headers) };
   }
 
   /** Loads what the first request will need. */
   async warmUp(): Promise<void> {
-    await import('undici');
+    await import('./sockets.ts');
   }
 
   async close(): Promise<void> {
-    await (await this.#agent)?.destroy();
+    await this.#agent?.destroy();
   }
 }
 

@@ -11,6 +11,7 @@ export const errorCodes = [
   'validation_failed',
   'invalid_request',
   'conflict',
+  'unsupported',
   'too_large',
   'quota_exceeded',
   'rate_limited',
@@ -51,6 +52,8 @@ export interface ErrorFields {
   retryAfterMs?: number;
   /** Text of a streamed reply that had arrived before the failure. */
   partialText?: string;
+  /** Name of the endpoint that the service lacks, with the code `unsupported`. */
+  endpoint?: string;
   cause?: unknown;
 }
 
@@ -64,6 +67,7 @@ export class HeddleError extends Error {
   readonly retryable: boolean;
   readonly retryAfterMs: number | undefined;
   readonly partialText: string | undefined;
+  readonly endpoint: string | undefined;
 
   constructor(fields: ErrorFields) {
     super(fields.message, fields.cause === undefined ? undefined : { cause: fields.cause });
@@ -74,6 +78,7 @@ export class HeddleError extends Error {
     this.retryable = fields.retryable ?? false;
     this.retryAfterMs = fields.retryAfterMs;
     this.partialText = fields.partialText;
+    this.endpoint = fields.endpoint;
   }
 
   /** The machine-readable form: the members of design §5, absent ones left out. */

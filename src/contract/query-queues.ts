@@ -34,6 +34,8 @@ export type QueryQueuesRequest = z.infer<typeof queryQueuesRequest>;
 export const readQueueQuery = z.strictObject({ project_id: projectId });
 export const readQueueResponse = z.looseObject({ queue });
 
+export type ReadQueueResponse = z.infer<typeof readQueueResponse>;
+
 /** Counts of items for several queues at once; completed ones include the skipped. */
 export const queueStatsRequest = z.strictObject({ project_id: projectId, queue_ids: z.array(z.string()) });
 export type QueueStatsRequest = z.infer<typeof queueStatsRequest>;

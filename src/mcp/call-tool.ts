@@ -18,6 +18,17 @@ export interface ResultSettings {
   log: Log;
   /** Takes secrets out of text; the last gate before an error leaves the process. */
   redact: (text: string) => string;
+  /** The tools on offer. */
+  tools: readonly RegisteredTool[];
+}
+
+/** Thrown by a context's `ask`: the call is put off until the person has answered. It is no failure. */
+export class PutOff {
+  readonly question: string;
+
+  constructor(question: string) {
+    this.question = question;
+  }
 }
 
 /** Runs one tool. The one place where any failure becomes a tool result (design §5). */
@@ -44,7 +55,8 @@ export async function callTool(
       hint: 'Ask for less, or ask the user to raise HEDDLE_MAX_RESULT_CHARS.',
     });
   } catch (error) {
-    return errorResult(toHeddleError(error, tool.name, settings), settings);
+    if (error instanceof PutOff) throw error;
+    return errorResult(withRemainingTools(toHeddleError(error, tool.name, settings), settings), settings);
   }
 }
 
@@ -54,6 +66,14 @@ function resultOf(tool: RegisteredTool, data: object, { text, footnote }: Result
     content: [{ type: 'text', text: footnote === undefined || text === 'json' ? body : `${body}\n${footnote}` }],
     structuredContent: data as Record<string, unknown>,
   };
+}
+
+/** Where the service lacks an operation, the next step is one of the tools that do without it. */
+function withRemainingTools(error: HeddleError, { tools }: ResultSettings): HeddleError {
+  if (error.code !== 'unsupported') return error;
+  const remaining = tools.filter(({ uses }) => !uses.some((name) => name === error.endpoint));
+  const hint = `This service does not have the operation. Tools that do without it: ${remaining.map(({ name }) => name).join(', ')}.`;
+  return new HeddleError({ ...error, message: error.message, hint });
 }
 
 /** Gives every failure the one error type; what is not foreseen is logged whole and told without its inside. */

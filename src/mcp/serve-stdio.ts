@@ -1,3 +1,4 @@
+import { PassThrough } from 'node:stream';
 import type { JSONRPCMessage, MessageExtraInfo, Server, Transport } from '@modelcontextprotocol/server';
 import { StdioServerTransport, serveStdio as serveConnection } from '@modelcontextprotocol/server/stdio';
 import type { Log } from '../contract/log.ts';
@@ -10,7 +11,9 @@ const answerGraceMs = 1_000;
  * @returns when the connection is closed and nothing of it runs any more.
  */
 export async function serveStdio(createServer: () => Server, signal: AbortSignal, log: Log): Promise<void> {
-  const transport = new CountingTransport(new StdioServerTransport());
+  // The transport ends with its input and drops what it has not answered; its input ends when that is settled.
+  const input = process.stdin.pipe(new PassThrough(), { end: false });
+  const transport = new CountingTransport(new StdioServerTransport(input));
   const handle = serveConnection(createServer, {
     transport,
     onerror: (error) => log('warn', 'protocol', { error: error.message }),

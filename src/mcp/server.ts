@@ -1,4 +1,8 @@
 import {
+  CLIENT_CAPABILITIES_META_KEY,
+  type ClientCapabilities,
+  inputRequired,
+  inputResponse,
   type ListToolsResult,
   ProtocolError,
   ProtocolErrorCode,
@@ -8,8 +12,12 @@ import {
 } from '@modelcontextprotocol/server';
 import type { ServiceClient } from '../client/service-client.ts';
 import { version } from '../config/version.ts';
-import { type RegisteredTool, tools } from '../tools/registry.ts';
-import { callTool, type ResultSettings } from './call-tool.ts';
+import type { RegisteredTool } from '../tools/registry.ts';
+import type { ToolContext } from '../tools/tool.ts';
+import { callTool, PutOff, type ResultSettings, toHeddleError } from './call-tool.ts';
+import { complete } from './completions.ts';
+import { listedPrompt, promptResult, prompts } from './prompts.ts';
+import { completesFrom, listedTemplates, readResource } from './resources.ts';
 
 /** What every server instance of a process shares; made once, however many connections or requests are served. */
 export interface ServerSettings extends ResultSettings {
@@ -23,63 +31,169 @@ export interface ServerSettings extends ResultSettings {
 /** Progress of one call is told at most this often, in milliseconds. */
 const progressIntervalMs = 250;
 
-/** The tools as clients see them. */
-export const listedTools: ListToolsResult['tools'] = tools.map(
-  ({ name, title, description, inputJsonSchema, outputJsonSchema, hints }) => ({
+/** What is listed changes only with the version of the package and its configuration. */
+const listHint = { ttlMs: 3_600_000, cacheScope: 'private' } as const;
+
+/** A tool as clients see it. */
+export function listedTool(tool: RegisteredTool): ListToolsResult['tools'][number] {
+  const { name, title, description, inputJsonSchema, outputJsonSchema, hints } = tool;
+  return {
     name,
     title,
     description,
     inputSchema: inputJsonSchema as ListToolsResult['tools'][number]['inputSchema'],
     outputSchema: outputJsonSchema as ListToolsResult['tools'][number]['outputSchema'],
     annotations: { title, ...hints },
-  }),
-);
-const listed: ListToolsResult = { tools: listedTools };
-
-const toolsByName = new Map<string, RegisteredTool>(tools.map((tool) => [tool.name, tool]));
+  };
+}
 
 /**
- * A protocol server over the tools. It is cheap to make: one serves one stdio connection or one HTTP request. `extra`
- * is merged into the options, for tests that add what an outside suite wants.
+ * Makes the factory of protocol servers over the tools on offer. What it returns is cheap to call: one server serves
+ * one stdio connection or one HTTP request. `extra` is merged into the options, for tests that add what an outside
+ * suite wants.
  */
-export function createServer(settings: ServerSettings, extra: ServerOptions = {}): Server {
-  const server = new Server(
-    { name: 'heddle', title: 'heddle', version },
-    {
-      ...extra,
-      capabilities: { tools: { listChanged: false }, ...extra.capabilities },
-      instructions: settings.instructions,
-      // The list changes only with the version of the package.
-      cacheHints: { 'tools/list': { ttlMs: 3_600_000, cacheScope: 'public' }, ...extra.cacheHints },
-    },
+export function serverFactory(settings: ServerSettings, extra: ServerOptions = {}): () => Server {
+  const { tools, service, project, instructions } = settings;
+  const toolsByName = new Map(tools.map((tool) => [tool.name, tool]));
+  const listed = { tools: tools.map(listedTool) };
+  const promptsByName = new Map(
+    prompts
+      .filter((prompt) => prompt.tools.every((name) => toolsByName.has(name)))
+      .map((prompt) => [prompt.name, prompt]),
   );
-  server.setRequestHandler('tools/list', () => listed);
-  server.setRequestHandler('tools/call', (request, context) => {
-    const tool = toolsByName.get(request.params.name);
-    if (!tool) {
-      throw new ProtocolError(
-        ProtocolErrorCode.InvalidParams,
-        `Unknown tool ${JSON.stringify(request.params.name)}; known are ${[...toolsByName.keys()].join(', ')}`,
-      );
-    }
-    return callTool(
-      tool,
-      request.params.arguments,
-      {
-        service: settings.service,
-        project: settings.project,
-        maxResultChars: settings.maxResultChars,
-        signal: context.mcpReq.signal,
-        progress: progressTo(context, settings),
-      },
-      settings,
+  const listedPrompts = { prompts: [...promptsByName.values()].map(listedPrompt) };
+  const options: ServerOptions = {
+    ...extra,
+    capabilities: {
+      tools: { listChanged: false },
+      prompts: { listChanged: false },
+      resources: { listChanged: false },
+      completions: {},
+      ...extra.capabilities,
+    },
+    instructions,
+    cacheHints: {
+      'tools/list': listHint,
+      'prompts/list': listHint,
+      'resources/list': listHint,
+      'resources/templates/list': listHint,
+      ...extra.cacheHints,
+    },
+  };
+
+  return () => {
+    const server = new Server({ name: 'heddle', title: 'heddle', version }, options);
+    server.setRequestHandler('tools/list', () => listed);
+    server.setRequestHandler('tools/call', async (request, context) => {
+      const tool = toolsByName.get(request.params.name);
+      if (!tool) throw unknown('tool', request.params.name, toolsByName);
+      try {
+        return await callTool(
+          tool,
+          request.params.arguments,
+          {
+            service,
+            project,
+            maxResultChars: settings.maxResultChars,
+            signal: context.mcpReq.signal,
+            ask: asking(context, server),
+            progress: progressTo(context, settings),
+          },
+          settings,
+        );
+      } catch (error) {
+        if (error instanceof PutOff) return confirmation(error.question);
+        throw error;
+      }
+    });
+    server.setRequestHandler('prompts/list', () => listedPrompts);
+    server.setRequestHandler('prompts/get', ({ params }) => {
+      const prompt = promptsByName.get(params.name);
+      if (!prompt) throw unknown('prompt', params.name, promptsByName);
+      const missing = prompt.arguments.filter(({ name, required }) => required && !params.arguments?.[name]);
+      if (missing.length > 0) {
+        const names = missing.map(({ name }) => name).join(', ');
+        throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Prompt ${params.name} needs ${names}`);
+      }
+      return promptResult(prompt, params.arguments ?? {});
+    });
+    // Queues come and go; a client finds them by the template and its completions.
+    server.setRequestHandler('resources/list', () => ({ resources: [] }));
+    server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: listedTemplates }));
+    server.setRequestHandler('resources/read', ({ params }, { mcpReq }) =>
+      told(params.uri, settings, readResource(params.uri, service, mcpReq.signal)),
     );
+    server.setRequestHandler('completion/complete', async ({ params }, { mcpReq }) => {
+      const { ref, argument } = params;
+      const given = params.context?.arguments ?? {};
+      const what =
+        ref.type === 'ref/prompt'
+          ? promptsByName.get(ref.name)?.arguments.find(({ name }) => name === argument.name)?.completes
+          : completesFrom(ref.uri, argument.name);
+      if (!what) return { completion: { values: [] } };
+      const within = given.project_id || (given.entity && given.project ? `${given.entity}/${given.project}` : project);
+      const values = complete(what, argument.value, within, service, mcpReq.signal);
+      return { completion: { values: await told(`completion of ${argument.name}`, settings, values) } };
+    });
+    return server;
+  };
+}
+
+function unknown(kind: string, name: string, known: ReadonlyMap<string, unknown>): ProtocolError {
+  const names = [...known.keys()].join(', ') || 'none';
+  return new ProtocolError(
+    ProtocolErrorCode.InvalidParams,
+    `Unknown ${kind} ${JSON.stringify(name)}; known are ${names}`,
+  );
+}
+
+/** Outside of tools a failure is a protocol error; it says the same. */
+async function told<T>(what: string, settings: ServerSettings, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof ProtocolError) throw error;
+    const failure = toHeddleError(error, what, settings);
+    throw new ProtocolError(
+      ProtocolErrorCode.InternalError,
+      settings.redact(`${failure.message} ${failure.hint}`),
+      JSON.parse(settings.redact(JSON.stringify(failure))),
+    );
+  }
+}
+
+const confirmationSchema = {
+  type: 'object',
+  properties: { confirm: { type: 'boolean', title: 'Do it' } },
+  required: ['confirm'],
+} as const;
+
+/** The question as a result: the client asks the person, and makes the call again with the answer. */
+function confirmation(message: string) {
+  return inputRequired({
+    inputRequests: {
+      confirm: inputRequired.elicit({ message, requestedSchema: { ...confirmationSchema, required: ['confirm'] } }),
+    },
   });
-  return server;
+}
+
+/** Answers `ask` from what the client brought with the call; without an answer yet, puts the call off. */
+function asking({ mcpReq }: ServerContext, server: Server): ToolContext['ask'] {
+  return (question) => {
+    const declared = mcpReq.envelope as Record<string, ClientCapabilities> | undefined;
+    const answer = inputResponse(mcpReq.inputResponses, 'confirm');
+    if (answer.kind === 'elicit') return answer.action === 'accept' && answer.content?.confirm === true ? 'yes' : 'no';
+    const capabilities: ClientCapabilities | undefined =
+      declared?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
+    const { elicitation } = capabilities ?? {};
+    // An empty object is how revisions before modes said that they can show a form.
+    if (!elicitation || (Object.keys(elicitation).length > 0 && !elicitation.form)) return 'cannot';
+    throw new PutOff(question);
+  };
 }
 
 /** Sends progress to a client that asked for it, and not more often than it is of use. */
-function progressTo({ mcpReq }: ServerContext, { log }: ServerSettings): (done: number, message: string) => void {
+function progressTo({ mcpReq }: ServerContext, { log }: ServerSettings): ToolContext['progress'] {
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return () => {};
   let last = Number.NEGATIVE_INFINITY;

@@ -7,7 +7,10 @@ import type { RecordedCall } from '../contract/read-call.ts';
 export function valueAt(call: RecordedCall, path: string): unknown {
   const parts = path.replace(/\[(\d+)\]/g, '.$1').split('.');
   return parts.reduce<unknown>(
-    (at, part) => (typeof at === 'object' && at !== null && Object.hasOwn(at, part) ? (at as Record<string, unknown>)[part] : undefined),
+    (at, part) =>
+      typeof at === 'object' && at !== null && Object.hasOwn(at, part)
+        ? (at as Record<string, unknown>)[part]
+        : undefined,
     call,
   );
 }

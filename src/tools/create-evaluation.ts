@@ -16,6 +16,7 @@ export const createEvaluation = defineTool({
   name: 'create_evaluation',
   title: 'Create evaluation',
   groups: ['evaluation'],
+  uses: ['createEvaluation'],
   description: `Stores the definition of an evaluation: a dataset and the scorers that judge a model's answers on it. It does not run the evaluation.
 Use it once dataset and scorers are known by their references. Definitions are versioned by name and addressed by content: the same content gives the same version again, other content under the same name gives the next version.
 Example: {"name":"Support answers","dataset":"weave:///demo/support/object/tickets:latest","scorers":["weave:///demo/support/object/helpfulness:latest"],"description":"Weekly check"}

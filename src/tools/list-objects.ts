@@ -1,5 +1,7 @@
 import * as z from 'zod';
-import { projectId } from '../contract/path-segments.ts';
+import type { StoredObject } from '../contract/list-objects.ts';
+import { projectId, splitProjectId } from '../contract/path-segments.ts';
+import { formatReference, referenceScheme } from '../contract/references.ts';
 import { compactTable } from './table.ts';
 import { defineTool, projectOf } from './tool.ts';
 
@@ -16,7 +18,9 @@ const input = z.strictObject({
 
 const output = z.looseObject({
   kind: z.enum(kinds),
-  objects: z.array(z.looseObject({})).describe('Entries; reference is what other tools take, id is what run_inference takes as model.'),
+  objects: z
+    .array(z.looseObject({}))
+    .describe('Entries; reference is what other tools take, id is what run_inference takes as model.'),
   offset: z.int(),
   next_offset: z.int().optional().describe('Offset of the next page; absent on the last one.'),
 });
@@ -34,6 +38,7 @@ export const listObjects = defineTool({
   name: 'list_objects',
   title: 'List evaluations, datasets, scorers or models',
   groups: ['inference', 'evaluation'],
+  uses: ['listEvaluations', 'listDatasets', 'listScorers', 'listModels'],
   description: `Lists what create_evaluation and run_inference take: evaluations, datasets and scorers of a project, or the models of the service.
 Use it before those tools instead of guessing references or model ids. It changes nothing.
 Example: {"kind":"dataset"}
@@ -42,16 +47,15 @@ Returns objects. For evaluations, datasets and scorers each has reference, which
   input,
   output,
 
-  async run({ kind, limit, offset = 0, ...query }, { service, signal, ...context }): Promise<Page> {
+  async run({ kind, limit, offset = 0, ...query }, context): Promise<Page> {
+    const { service, signal } = context;
     if (kind === 'model') {
       const { data } = await service.listModels({ signal });
       return pageOf(kind, data.slice(offset, offset + limit), offset, data.length > offset + limit);
     }
     const project = projectOf(query, context);
     const found = await service.listObjects(kind, project, { limit: limit + 1, offset }, { signal });
-    const objects = found
-      .slice(0, limit)
-      .map((object) => ({ reference: `weave:///${project}/object/${object.object_id}:${object.digest}`, ...object }));
+    const objects = found.slice(0, limit).map((object) => ({ reference: referenceTo(project, object), ...object }));
     return pageOf(kind, objects, offset, found.length > limit);
   },
 
@@ -68,6 +72,16 @@ ${compactTable(objects, columns)}`;
     return kept >= 1 ? pageOf(kind, objects.slice(0, kept), offset, true) : undefined;
   },
 });
+
+function referenceTo(project: string, { object_id, digest }: StoredObject): string {
+  return formatReference({
+    scheme: referenceScheme,
+    ...splitProjectId(project),
+    kind: 'object',
+    name: object_id,
+    version: digest,
+  });
+}
 
 function pageOf(kind: Page['kind'], objects: Page['objects'], offset: number, more: boolean): Page {
   return { kind, objects, offset, ...(more && { next_offset: offset + objects.length }) };

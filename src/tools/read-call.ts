@@ -8,7 +8,9 @@ import { defineTool, projectOf } from './tool.ts';
 
 const input = z.strictObject({
   call_id: z.string().min(1).describe('Recorded call, by its id: call_id of a queue item.'),
-  project_id: projectId.optional().describe('Project of the call, written entity/project; the configured one when absent.'),
+  project_id: projectId
+    .optional()
+    .describe('Project of the call, written entity/project; the configured one when absent.'),
   paths: z
     .array(z.string().min(1))
     .min(1)
@@ -20,7 +22,10 @@ const input = z.strictObject({
 const output = z.looseObject({
   call_id: z.string(),
   call: z.looseObject({}).optional().describe('The whole call.'),
-  values: z.record(z.string(), z.unknown()).optional().describe('Values by path; a path that leads nowhere is left out.'),
+  values: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('Values by path; a path that leads nowhere is left out.'),
 });
 
 interface Result {
@@ -33,6 +38,7 @@ export const readCall = defineTool({
   name: 'read_call',
   title: 'Read recorded call',
   groups: ['queue'],
+  uses: ['readCall'],
   description: `Reads one recorded call: what went in, what came out, how it ended.
 Use it when the values that query_queue_items shows with include_call are not enough to judge. Name paths to read only parts of a large call. It changes nothing.
 Example: {"call_id":"call-001","paths":["inputs.question","output.answer"]}

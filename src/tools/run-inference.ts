@@ -44,6 +44,7 @@ export const runInference = defineTool({
   name: 'run_inference',
   title: 'Run inference',
   groups: ['inference'],
+  uses: ['runInference'],
   description: `Asks a model through the service, optionally with a stored prompt and template variables.
 Use it to get a second opinion on a recorded call, to try a stored prompt, or to generate text. Each call costs tokens at the service and is not repeatable: the same call may answer differently.
 With prompt, the messages of that stored prompt go before messages. template_vars replaces {variable_name} in both; {{ and }} stand for literal braces.

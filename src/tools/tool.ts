@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
+import type { EndpointName } from '../contract/endpoints.ts';
 import { HeddleError } from '../contract/errors.ts';
 
 /** What a tool may use while it runs. */
@@ -37,6 +38,8 @@ export interface Tool<Input = unknown, Output extends object = object> {
   name: string;
   title: string;
   groups: ToolGroup[];
+  /** Operations of the service that it cannot do without. */
+  uses: EndpointName[];
   /** For the model: when to use it, what the arguments mean with an example, what comes back. */
   description: string;
   hints: ToolHints;

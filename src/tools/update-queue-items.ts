@@ -19,8 +19,11 @@ const change = z.strictObject({
   annotation_state: z.enum(annotationStates).describe('State to move it to.'),
   feedback: z
     .strictObject({
-      name: z.string().regex(/^[\w.-]{1,100}$/, 'must be letters, digits, . _ or -').describe('What is judged, like "helpful".'),
-      value: z.json().describe('The judgement: a number, text, boolean, list or object.'),
+      name: z
+        .string()
+        .regex(/^[\w.-]{1,100}$/, 'must be letters, digits, . _ or -')
+        .describe('What is judged, like "helpful".'),
+      value: z.unknown().describe('The judgement: a number, text, boolean, list or object.'),
     })
     .optional()
     .describe('Judgement to write down on the recorded call first.'),
@@ -30,9 +33,14 @@ const change = z.strictObject({
 const input = z.strictObject({
   queue_id: pathSegment.describe('Queue of the items, by its id.'),
   items: z.array(change).min(1).max(100).describe('Changes, one for each item.'),
-  project_id: projectId.optional().describe('Project of the queue, written entity/project; the configured one when absent.'),
+  project_id: projectId
+    .optional()
+    .describe('Project of the queue, written entity/project; the configured one when absent.'),
   dry_run: z.boolean().optional().describe('Only say what would happen.'),
-  confirm: z.boolean().optional().describe(`True when the user has agreed to a change of more than ${itemsWithoutQuestion} items.`),
+  confirm: z
+    .boolean()
+    .optional()
+    .describe(`True when the user has agreed to a change of more than ${itemsWithoutQuestion} items.`),
 });
 
 const results = ['done', 'unchanged', 'refused'] as const;
@@ -71,6 +79,7 @@ export const updateQueueItems = defineTool({
   name: 'update_queue_items',
   title: 'Judge and move queue items',
   groups: ['queue'],
+  uses: ['queryQueueItems', 'updateProgress', 'createFeedback'],
   description: `Writes judgements down and moves items of a queue to their next state, up to 100 at once.
 Use it after you have looked at the items. States go from unstarted or in_progress to completed or skipped; the same state again changes nothing; a finished item stays as it is. It is safe to repeat: feedback of the same content is kept once.
 Example: {"queue_id":"support-triage","items":[{"item_id":"…","annotation_state":"completed","feedback":{"name":"helpful","value":true},"expected_state":"unstarted"}]}
@@ -98,7 +107,10 @@ Returns a result for each item: done, unchanged, or refused with the reason. A r
 
   render({ items, counts, dry_run }: Result) {
     const summary = Object.entries(counts).map(([result, count]) => `${count} ${result}`);
-    const rows = items.map(({ error, ...rest }) => ({ ...rest, ...(error && { error: `${error.code}: ${error.message}` }) }));
+    const rows = items.map(({ error, ...rest }) => ({
+      ...rest,
+      ...(error && { error: `${error.code}: ${error.message}` }),
+    }));
     return `${dry_run ? 'Nothing was changed (dry_run). Would be: ' : ''}${summary.join(', ')}.
 ${compactTable(rows, ['item_id', 'result', 'annotation_state', 'feedback_id', 'error'])}`;
   },
@@ -112,7 +124,11 @@ function askFirst(queueId: string, items: Change[], context: ToolContext): void 
   const answer = context.ask(`Change ${items.length} items of queue ${queueId} to ${states}?`);
   if (answer === 'yes') return;
   throw answer === 'no'
-    ? new HeddleError({ code: 'cancelled', message: 'The user declined the change.', hint: 'Nothing was changed. Ask the user what they want.' })
+    ? new HeddleError({
+        code: 'cancelled',
+        message: 'The user declined the change.',
+        hint: 'Nothing was changed. Ask the user what they want.',
+      })
     : refusedWhole(
         `${items.length} items are more than ${itemsWithoutQuestion}`,
         'Nothing was changed. Ask the user, then call again with confirm: true; or change fewer items at once.',
@@ -173,7 +189,11 @@ async function judgeItem(
     throw refusal('conflict', `${annotation_state} cannot follow ${now}`, 'Leave the item as it is.');
   }
   if (dryRun || (unchanged && !feedback)) {
-    return { item_id, result: unchanged && !feedback ? 'unchanged' : 'done', annotation_state: dryRun ? now : annotation_state };
+    return {
+      item_id,
+      result: unchanged && !feedback ? 'unchanged' : 'done',
+      annotation_state: dryRun ? now : annotation_state,
+    };
   }
   // The judgement first: an item must not be finished with nothing written down.
   const feedback_id = feedback && (await writeFeedback(item, feedback, queueId, project, { service, signal }));
@@ -203,7 +223,12 @@ async function writeFeedback(
   const { id } = await service.createFeedback(
     {
       project_id: project,
-      weave_ref: formatReference({ scheme: referenceScheme, ...splitProjectId(project), kind: 'call', name: item.call_id }),
+      weave_ref: formatReference({
+        scheme: referenceScheme,
+        ...splitProjectId(project),
+        kind: 'call',
+        name: item.call_id,
+      }),
       feedback_type: annotationFeedbackType(name),
       payload: { value },
       queue_id: queueId,

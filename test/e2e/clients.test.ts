@@ -42,7 +42,15 @@ test.each([
   onTestFinished(() => client.close());
 
   const { tools } = await client.listTools();
-  expect(tools.map(({ name }) => name)).toEqual(['query_queue_items', 'run_inference', 'create_evaluation']);
+  expect(tools.map(({ name }) => name)).toEqual([
+    'list_queues',
+    'query_queue_items',
+    'read_call',
+    'update_queue_items',
+    'list_objects',
+    'run_inference',
+    'create_evaluation',
+  ]);
   expect(client.getInstructions()).toContain('No service is configured: calls go to the embedded service');
 
   const page = await client.callTool({
@@ -79,6 +87,6 @@ test('an unknown tool is a protocol error that names the known ones', async () =
   onTestFinished(() => client.close());
   await expect(client.callTool({ name: 'query_queue', arguments: {} })).rejects.toMatchObject({
     code: -32602,
-    message: expect.stringContaining('known are query_queue_items, run_inference, create_evaluation'),
+    message: expect.stringContaining('known are list_queues, query_queue_items,'),
   });
 });

@@ -4,7 +4,15 @@ import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 test('the tools are what clients were promised', async () => {
   const { stdout } = await run(['tools', '--json'], emptyHome(temporaryFolder()));
   const tools: { name: string }[] = JSON.parse(stdout);
-  expect(tools.map(({ name }) => name)).toEqual(['query_queue_items', 'run_inference', 'create_evaluation']);
+  expect(tools.map(({ name }) => name)).toEqual([
+    'list_queues',
+    'query_queue_items',
+    'read_call',
+    'update_queue_items',
+    'list_objects',
+    'run_inference',
+    'create_evaluation',
+  ]);
   for (const tool of tools) {
     await expect(`${JSON.stringify(tool, null, 2)}\n`).toMatchFileSnapshot(`${tool.name}.json`);
   }

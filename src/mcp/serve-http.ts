@@ -1,0 +1,244 @@
+import { lookup } from 'node:dns/promises';
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type AddressInfo, BlockList, type Socket } from 'node:net';
+import { createMcpHandler, type Server } from '@modelcontextprotocol/server';
+import { HeddleError } from '../contract/errors.ts';
+import type { Log } from '../contract/log.ts';
+import { type AccessRules, accessChecks, corsHeaders } from './http-access.ts';
+import { errorBody, type Refusal, refuse, send } from './http-answer.ts';
+import { BodyReader, busy, checkForm } from './http-request.ts';
+
+/** Bounds of a server; times in milliseconds, sizes in bytes. */
+export const httpLimits = {
+  bodyBytes: 4 * 1024 * 1024,
+  /** Bodies that are being received, together. */
+  bodyBytesTogether: 128 * 1024 * 1024,
+  connections: 2_048,
+  /** Calls that run and streams that are open, together. */
+  calls: 256,
+  /** Open `subscriptions/listen` streams; nothing is ever published on them, so they must not use up the calls. */
+  subscriptions: 64,
+  headersMs: 10_000,
+  /** From the first byte of a request to the last of its body. */
+  requestMs: 30_000,
+  /** How often connections are checked for the two above. */
+  checkMs: 1_000,
+  /** Silence of a client that does not read its answer. */
+  stallMs: 60_000,
+  /** Longer than the balancers in front usually keep a connection, so that they close it and not this side. */
+  idleMs: 75_000,
+  /** How long an answer of `/readyz` is good, and how long it may take. */
+  readyMs: 1_000,
+  readyTimeoutMs: 3_000,
+};
+export type HttpLimits = typeof httpLimits;
+
+export interface HttpOptions extends AccessRules {
+  /** Name or address to listen on. */
+  host: string;
+  /** 0 takes a free one. */
+  port: number;
+  /** Whether calls can be carried out now: the service answers. May throw. */
+  ready: (signal: AbortSignal) => Promise<boolean>;
+  limits?: Partial<HttpLimits>;
+  log: Log;
+}
+
+export interface RunningHttpServer {
+  /** Address of the endpoint. */
+  url: string;
+  /** Takes no more requests, and lets those that run finish for at most so many milliseconds. */
+  stop: (graceMs: number) => Promise<void>;
+}
+
+/** How often an open stream carries a comment, in milliseconds: proxies take long silence for a failure. */
+const keepAliveMs = 15_000;
+
+/**
+ * Serves MCP over Streamable HTTP at `/mcp`, every protocol revision, without state between requests: each is served by
+ * a fresh instance of `createServer` (design §8). `/healthz` and `/readyz` tell a balancer about the process and the
+ * service.
+ * @throws HeddleError `not_configured` when it would listen beyond loopback without a token; Error when it cannot listen.
+ */
+export async function serveHttp(createServer: () => Server, options: HttpOptions): Promise<RunningHttpServer> {
+  const { host, port, token, log } = options;
+  const limits = { ...httpLimits, ...options.limits };
+  const address = await loopbackOrGuarded(host, token);
+  const wildcard = ['0.0.0.0', '::'].includes(address);
+  const access = accessChecks({ ...options, allowedHosts: [...options.allowedHosts, ...(wildcard ? [] : [host])] });
+  const bodies = new BodyReader(limits.bodyBytes, limits.bodyBytesTogether);
+  const isReady = readiness(options.ready, limits, log);
+  const handlerOptions = {
+    keepAliveMs,
+    maxSubscriptions: limits.subscriptions,
+    onerror: (error: Error) => log('info', 'protocol', { error: error.message }),
+  };
+  const calls = createMcpHandler(createServer, handlerOptions);
+  // Subscriptions have a handler of their own: they never end by themselves, and a stop ends them without the calls.
+  const subscriptions = createMcpHandler(createServer, handlerOptions);
+
+  /** Answers that are being made or written. */
+  const open = new Set<ServerResponse>();
+  let stopping = false;
+  let emptied = (): void => {};
+
+  const full = (): Refusal | undefined => (stopping || open.size >= limits.calls ? busy : undefined);
+
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const elsewhere = access.place(request);
+    if (elsewhere) return refuse(request, response, elsewhere);
+    const cors = corsHeaders(request);
+    const decline = (refusal: Refusal): void =>
+      refuse(request, response, { ...refusal, headers: { ...refusal.headers, ...cors } });
+
+    const path = request.url?.split('?')[0];
+    if (path === '/healthz') return tell(response, 200, 'ok');
+    if (path === '/readyz') {
+      const ready = !stopping && (await isReady());
+      return tell(response, ready ? 200 : 503, ready ? 'ready' : 'not ready');
+    }
+    if (path !== '/mcp') return decline({ status: 404, message: 'Not found: the endpoint is /mcp' });
+    if (request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined) {
+      response.writeHead(204, corsHeaders(request, true)).end();
+      return;
+    }
+    const refusal = access.caller(request) ?? checkForm(request) ?? full();
+    if (refusal) return decline(refusal);
+
+    // A place among the calls is taken only now that the body is there: who sends slowly does not hold one.
+    const body = await bodies.read(request, response);
+    if (body === undefined) return;
+    const late = 'refusal' in body ? body.refusal : full();
+    if (late) return decline(late);
+    const { value } = body as { value: unknown };
+
+    const gone = new AbortController();
+    open.add(response);
+    response.once('close', () => {
+      if (!response.writableFinished) gone.abort();
+      open.delete(response);
+      if (open.size === 0) emptied();
+    });
+    const handler = isSubscription(value) ? subscriptions : calls;
+    const answer = await handler.fetch(webRequest(request, gone.signal), { parsedBody: value });
+    await send(answer, response, { ...cors, ...(stopping && { connection: 'close' }) }, limits.stallMs);
+  };
+
+  const server = createHttpServer({
+    headersTimeout: limits.headersMs,
+    requestTimeout: limits.requestMs,
+    connectionsCheckingInterval: limits.checkMs,
+    keepAliveTimeout: limits.idleMs,
+    // A request without Host is refused like one with a foreign Host, in the same form.
+    requireHostHeader: false,
+  });
+  server.maxConnections = limits.connections;
+  const answering = new WeakMap<Socket, ServerResponse>();
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    answering.set(request.socket, response);
+    serve(request, response).catch((error: Error) => {
+      if (response.destroyed) return;
+      log('error', 'request failed', { error: error.stack ?? error.message });
+      refuse(request, response, { status: 500, code: -32_603, message: 'Internal error' });
+      if (!response.writableEnded) response.destroy();
+    });
+  };
+  server.on('request', onRequest);
+  // The body of a refused request is not even asked for.
+  server.on('checkContinue', onRequest);
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    const before = answering.get(socket);
+    const answered = before?.headersSent && !before.writableFinished;
+    if (!answered && socket.writable) socket.write(malformed(error.code));
+    socket.destroySoon();
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, address, resolve);
+  });
+
+  const { port: actual } = server.address() as AddressInfo;
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${actual}/mcp`,
+    stop: async (graceMs) => {
+      stopping = true;
+      const closed = new Promise((resolve) => server.close(resolve));
+      await subscriptions.close();
+      if (open.size > 0) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, graceMs);
+          emptied = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      }
+      server.closeAllConnections();
+      await closed;
+      await calls.close();
+    },
+  };
+}
+
+/**
+ * The address to listen on. Everybody who can reach it can use the service with the credentials of this process, so
+ * that beyond loopback there must be a token.
+ */
+async function loopbackOrGuarded(host: string, token: string | undefined): Promise<string> {
+  const { address, family } = await lookup(host);
+  const loopback = new BlockList();
+  loopback.addSubnet('127.0.0.0', 8);
+  loopback.addAddress('::1', 'ipv6');
+  if (token === undefined && !loopback.check(address, family === 6 ? 'ipv6' : 'ipv4')) {
+    throw new HeddleError({
+      code: 'not_configured',
+      message: `Listening on ${host} without a token would let everybody on the network use the service.`,
+      hint: 'Set HEDDLE_HTTP_TOKEN or --token-file, or listen on 127.0.0.1.',
+    });
+  }
+  return address;
+}
+
+/** Asks `ready` at most once in a while, in bounded time, however many want to know. */
+function readiness(ready: HttpOptions['ready'], limits: HttpLimits, log: Log): () => Promise<boolean> {
+  let latest: Promise<boolean> | undefined;
+  return () => {
+    if (latest) return latest;
+    const signal = AbortSignal.timeout(limits.readyTimeoutMs);
+    const timedOut = new Promise<never>((_, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    });
+    latest = Promise.race([ready(signal), timedOut]).catch((error: Error) => {
+      log('info', 'not ready', { error: error.message });
+      return false;
+    });
+    latest.then(() => setTimeout(() => (latest = undefined), limits.readyMs).unref());
+    return latest;
+  };
+}
+
+function tell(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, { 'content-type': 'text/plain', 'cache-control': 'no-store' }).end(`${text}\n`);
+}
+
+function isSubscription(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && 'method' in body && body.method === 'subscriptions/listen';
+}
+
+/** The request as the SDK wants it. It carries no body: that has been read and parsed, and goes beside it. */
+function webRequest({ headers }: IncomingMessage, signal: AbortSignal): Request {
+  const pairs = Object.entries(headers).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
+  return new Request('http://localhost/mcp', { method: 'POST', headers: pairs, signal });
+}
+
+/** The whole answer to what is no HTTP request, or did not arrive in time. */
+function malformed(code: string | undefined): string {
+  const [line, message] =
+    code === 'ERR_HTTP_REQUEST_TIMEOUT'
+      ? ['408 Request Timeout', 'Request timeout']
+      : code === 'HPE_HEADER_OVERFLOW'
+        ? ['431 Request Header Fields Too Large', 'The header is too large']
+        : ['400 Bad Request', 'Bad request: not HTTP'];
+  const body = errorBody({ status: 0, message });
+  return `HTTP/1.1 ${line}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+}
