@@ -1,5 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
+import { type IncomingMessage, request as requestPlain } from 'node:http';
+import { request as requestTls } from 'node:https';
 import { connect as connectTcp, isIP } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Config } from '../config/options.ts';
@@ -81,15 +83,15 @@ async function secure(host: string, port: number): Promise<Finding[]> {
 
 /** One request without credentials. Any answer shows that HTTP works; its Date shows the service's clock. */
 async function talk(baseUrl: string): Promise<Finding[]> {
-  const { request } = await import('undici');
   const startedAt = performance.now();
-  const { statusCode, headers, body } = await request(baseUrl, {
-    headers: { 'user-agent': `heddle/${version}` },
-    signal: AbortSignal.timeout(layerTimeoutMs),
-  });
-  await body.dump();
-  const says = `status ${statusCode} in ${since(startedAt)} ms`;
-  const redirected = statusCode >= 300 && statusCode < 400;
+  const send = baseUrl.startsWith('https:') ? requestTls : requestPlain;
+  const sent = send(baseUrl, { agent: false, headers: { 'user-agent': `heddle/${version}` } }).end();
+  sent.setTimeout(layerTimeoutMs, () => sent.destroy(new Error(`no answer within ${layerTimeoutMs} ms`)));
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+  sent.destroy();
+  const { statusCode: status = 0, headers } = answer;
+  const says = `status ${status} in ${since(startedAt)} ms`;
+  const redirected = status >= 300 && status < 400;
   return [
     redirected
       ? {
@@ -99,7 +101,7 @@ async function talk(baseUrl: string): Promise<Finding[]> {
           advice: 'Redirects are not followed with credentials: set the base URL to where the service really is.',
         }
       : { check: 'HTTP', state: 'ok', says },
-    ...clock(String(headers.date ?? '')),
+    ...clock(headers.date ?? ''),
   ];
 }
 

@@ -1,0 +1,166 @@
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+import { startStub } from '../support/stub-service.ts';
+
+// biome-ignore lint/suspicious/noTemplateCurlyInString: hosts that fill nothing in leave exactly this
+const placeholder = '${user_config.secret}';
+
+interface Finding {
+  check: string;
+  state: string;
+  says: string;
+  advice?: string;
+}
+
+async function examine(
+  environment: Record<string, string>,
+): Promise<{ code: number | null; findings: Finding[]; states: Record<string, string> }> {
+  const { code, stdout } = await run(['doctor', '--json'], environment);
+  const { findings } = JSON.parse(stdout) as { findings: Finding[] };
+  return { code, findings, states: Object.fromEntries(findings.map(({ check, state }) => [check, state])) };
+}
+
+const right = { username: 'mia', password: 'correct-horse', token: 'tok-11112222' };
+const secrets = { HEDDLE_USERNAME: 'mia', HEDDLE_PASSWORD: 'correct-horse', HEDDLE_TOKEN: 'tok-11112222' };
+
+test('with the embedded service everything is in order', async () => {
+  const environment = emptyHome(temporaryFolder());
+  await call('query_queue_items', { queue_id: 'support-triage' }, environment);
+  const { code, findings, states } = await examine(environment);
+  expect(states).toEqual({
+    version: 'ok',
+    configuration: 'ok',
+    keychain: 'warning',
+    'data file': 'ok',
+    'disk space': 'ok',
+    MCP: 'ok',
+  });
+  expect(findings.find(({ check }) => check === 'data file')?.says).toMatch(/heddle\.db is sound$/);
+  expect(code).toBe(0);
+});
+
+test('each layer of a service, the clock and each operation has its line', async () => {
+  const stub = await startStub(right);
+  const { code, states } = await examine(
+    emptyHome(temporaryFolder(), {
+      HEDDLE_BASE_URL: stub.url.replace('127.0.0.1', 'localhost'),
+      HEDDLE_PROJECT: 'a/b',
+      ...secrets,
+    }),
+  );
+  expect(states).toEqual({
+    version: 'ok',
+    configuration: 'ok',
+    keychain: 'warning',
+    credentials: 'ok',
+    DNS: 'ok',
+    TCP: 'ok',
+    HTTP: 'ok',
+    clock: 'ok',
+    'query_queue_items (Basic)': 'ok',
+    'create_evaluation (Basic)': 'ok',
+    'run_inference (Bearer)': 'ok',
+    MCP: 'ok',
+  });
+  expect(code).toBe(0);
+});
+
+test('a rejected secret, a wrong clock and an unfilled placeholder are told apart', async () => {
+  const stub = await startStub(right);
+  stub.intercept = (_request, response) => {
+    response.setHeader('date', new Date(Date.now() - 3_600_000).toUTCString());
+    return false;
+  };
+  const { code, findings } = await examine(
+    emptyHome(temporaryFolder(), {
+      ...secrets,
+      HEDDLE_BASE_URL: stub.url,
+      HEDDLE_PROJECT: 'a/b',
+      HEDDLE_TOKEN: 'tok-wrong-one',
+      HEDDLE_UPSTREAM_KEY: placeholder,
+    }),
+  );
+  const worse = findings.filter(({ state, check }) => state !== 'ok' && check !== 'keychain');
+  expect(worse.map(({ check, state }) => [check, state])).toEqual([
+    ['configuration', 'warning'],
+    ['clock', 'warning'],
+    ['run_inference (Bearer)', 'failure'],
+  ]);
+  expect(worse[0]?.says).toContain('HEDDLE_UPSTREAM_KEY holds a placeholder');
+  expect(worse[1]?.says).toMatch(/^360\d s ahead of the service's$/);
+  expect(worse[2]?.says).toContain('The service rejected the credentials (Bearer), status 401');
+  expect(worse.every(({ advice }) => advice)).toBe(true);
+  expect(JSON.stringify(findings)).not.toContain('tok-wrong-one');
+  expect(code).toBe(1);
+});
+
+test('the layer that fails is the last one that is tried', async () => {
+  const unresolved = await examine(
+    emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: 'http://no.such.host.invalid', ...secrets }),
+  );
+  expect(unresolved.states).toMatchObject({ DNS: 'failure', MCP: 'ok' });
+  expect(unresolved.states).not.toHaveProperty('TCP');
+
+  const closed = createServer();
+  closed.listen(0, '127.0.0.1');
+  await once(closed, 'listening');
+  const { port } = closed.address() as AddressInfo;
+  closed.close();
+  await once(closed, 'close');
+  const refused = await examine(
+    emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: `http://127.0.0.1:${port}`, ...secrets }),
+  );
+  expect(refused.states).toMatchObject({ TCP: 'failure' });
+  expect(refused.states).not.toHaveProperty('HTTP');
+
+  // Plain HTTP on the other end is no TLS.
+  const stub = await startStub(right);
+  const plain = await examine(
+    emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: stub.url.replace('http:', 'https:'), ...secrets }),
+  );
+  expect(plain.states).toMatchObject({ TCP: 'ok', TLS: 'failure' });
+  expect(plain.states).not.toHaveProperty('HTTP');
+
+  const mute = createServer((socket) => socket.destroy());
+  mute.listen(0, '127.0.0.1');
+  await once(mute, 'listening');
+  onTestFinished(() => void mute.close());
+  const muted = await examine(
+    emptyHome(temporaryFolder(), {
+      HEDDLE_BASE_URL: `http://127.0.0.1:${(mute.address() as AddressInfo).port}`,
+      ...secrets,
+    }),
+  );
+  expect(muted.states).toMatchObject({ TCP: 'ok', HTTP: 'failure' });
+});
+
+test('missing credentials and a damaged data file are failures with advice', async () => {
+  const home = temporaryFolder();
+  mkdirSync(join(home, 'heddle'));
+  writeFileSync(
+    join(home, 'heddle', 'heddle.db'),
+    'this was never a database, and it is long enough to be read as one',
+  );
+  const { code, findings } = await examine(
+    emptyHome(home, { HEDDLE_BASE_URL: 'http://127.0.0.1:1', HEDDLE_PROJECT: 'a/b' }),
+  );
+  const failed = findings.filter(({ state }) => state === 'failure');
+  expect(failed.map(({ check }) => check)).toEqual(['credentials', 'credentials', 'TCP', 'data file']);
+  expect(failed[0]?.advice).toBe('Run `heddle login`, or set HEDDLE_PASSWORD.');
+  expect(failed.every(({ advice }) => advice)).toBe(true);
+  expect(code).toBe(1);
+});
+
+test('a configuration that cannot be read is a finding, not a crash', async () => {
+  const { code, findings } = await examine(emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: 'service.example' }));
+  expect(code).toBe(1);
+  expect(findings.map(({ check, state }) => [check, state])).toEqual([
+    ['version', 'ok'],
+    ['configuration', 'failure'],
+  ]);
+});
