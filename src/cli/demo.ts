@@ -5,55 +5,19 @@ import { styleText } from 'node:util';
 import type { Client } from '@modelcontextprotocol/client';
 import type { Command } from 'commander';
 
-/** One step of the story: what an agent wants, and the call it makes. */
-interface Step {
-  says: string;
-  tool: string;
-  arguments: Record<string, unknown>;
-}
+/** Makes one tool call, shows it with its result, and gives the structured result. */
+type Show = (
+  says: string,
+  tool: string,
+  args: Record<string, unknown>,
+  outcome?: 'works' | 'fails',
+) => Promise<Record<string, unknown>>;
 
-const steps: readonly Step[] = [
-  {
-    says: 'What is waiting in the queue "support-triage", newest first?',
-    tool: 'query_queue_items',
-    arguments: {
-      queue_id: 'support-triage',
-      filter: { annotation_states: ['unstarted'] },
-      sort_by: [{ field: 'call_started_at', direction: 'desc' }],
-      limit: 3,
-      include_position: true,
-    },
-  },
-  {
-    says: 'Ask the built-in model with the stored prompt "triage" and two template variables.',
-    tool: 'run_inference',
-    arguments: {
-      model: 'heddle/echo',
-      prompt: 'weave:///demo/support/object/triage:latest',
-      template_vars: { product: 'the mobile app', question: 'How do I export my data?' },
-    },
-  },
-  {
-    says: 'Set up an evaluation of the dataset "tickets" with two scorers.',
-    tool: 'create_evaluation',
-    arguments: {
-      name: 'Support answers',
-      dataset: 'weave:///demo/support/object/tickets:latest',
-      scorers: ['weave:///demo/support/object/helpfulness:latest', 'weave:///demo/support/object/tone:latest'],
-    },
-  },
-  {
-    says: 'A mistake, to see what an agent is told.',
-    tool: 'query_queue_items',
-    arguments: { queue: 'support-triage' },
-  },
-];
-
-/** `heddle demo`: the main job end to end, by a real MCP client on a real server with its data in a folder of its own. */
+/** `heddle demo`: a triage from end to end, by a real MCP client on a real server with its data in a folder of its own. */
 export function addDemo(program: Command): void {
   program
     .command('demo')
-    .description('show the three jobs on the embedded service, step by step, through a real MCP client')
+    .description('triage a sample queue on the embedded service, step by step, through a real MCP client')
     .action(async () => {
       const [{ Client }, { StdioClientTransport }] = await Promise.all([
         import('@modelcontextprotocol/client'),
@@ -72,9 +36,10 @@ export function addDemo(program: Command): void {
         );
         const { tools } = await client.listTools();
         say(`The server offers ${tools.map(({ name }) => name).join(', ')}.`);
-        for (const [index, step] of steps.entries()) await show(client, index + 1, step);
+        let step = 0;
+        await triage((says, tool, args, outcome = 'works') => show(client, `${++step}. ${says}`, tool, args, outcome));
         const files = await readdir(folder);
-        say(`On disk meanwhile: ${files.join(', ')}. The folder is removed now.`);
+        say(`\nOn disk meanwhile: ${files.join(', ')}. The folder is removed now.`);
       } finally {
         await client.close();
         await rm(folder, { recursive: true, force: true });
@@ -83,14 +48,64 @@ export function addDemo(program: Command): void {
     });
 }
 
-/** An environment in which the person's own settings are not found: the demo never talks to a real service. */
-function isolated(folder: string): Record<string, string> {
-  const homes = ['HOME', 'USERPROFILE', 'APPDATA', 'LOCALAPPDATA', 'XDG_CONFIG_HOME', 'XDG_DATA_HOME'];
-  return { PATH: process.env.PATH ?? '', ...Object.fromEntries(homes.map((name) => [name, folder])) };
+/** The story: list, look, judge with a model, update in bulk, create an evaluation. */
+async function triage(show: Show): Promise<void> {
+  await show('Which queues are there, and how much is left in them?', 'list_queues', {});
+
+  const page = await show('What is waiting in one of them, newest first, and what is it about?', 'query_queue_items', {
+    queue_id: 'support-triage',
+    filter: { annotation_states: ['unstarted'] },
+    sort_by: [{ field: 'call_started_at', direction: 'desc' }],
+    limit: 3,
+    include_position: true,
+    include_call: true,
+  });
+  const items = page.items as { id: string; call_values: Record<string, unknown> }[];
+
+  await show(
+    'A second opinion on the first, with the stored prompt "triage". The built-in model only echoes.',
+    'run_inference',
+    {
+      model: 'heddle/echo',
+      prompt: 'weave:///demo/support/object/triage:latest',
+      template_vars: { product: 'the mobile app', question: items[0]?.call_values['inputs.question'] },
+    },
+  );
+
+  const judged = {
+    queue_id: 'support-triage',
+    items: items.map(({ id }, index) => ({
+      item_id: id,
+      annotation_state: index === 2 ? 'skipped' : 'completed',
+      feedback: { name: 'helpful', value: index === 0 },
+      expected_state: 'unstarted',
+    })),
+  };
+  await show('The judgements, all in one call.', 'update_queue_items', judged);
+  await show(
+    'The same once more: whoever comes second is told, and nothing is overwritten.',
+    'update_queue_items',
+    judged,
+  );
+
+  await show('What can an evaluation be made of?', 'list_objects', { kind: 'dataset' });
+  await show('An evaluation of that dataset with two scorers.', 'create_evaluation', {
+    name: 'Support answers',
+    dataset: 'weave:///demo/support/object/tickets:latest',
+    scorers: ['weave:///demo/support/object/helpfulness:latest', 'weave:///demo/support/object/tone:latest'],
+  });
+
+  await show('A mistake, to see what an agent is told.', 'query_queue_items', { queue: 'support-triage' }, 'fails');
 }
 
-async function show(client: Client, number: number, { says, tool, arguments: args }: Step): Promise<void> {
-  say(`\n${number}. ${says}`);
+async function show(
+  client: Client,
+  says: string,
+  tool: string,
+  args: Record<string, unknown>,
+  outcome: 'works' | 'fails',
+): Promise<Record<string, unknown>> {
+  say(`\n${says}`);
   process.stdout.write(`${style('cyan', `   ${tool} ${JSON.stringify(args)}`)}\n`);
   const result = await client.callTool({ name: tool, arguments: args });
   for (const block of result.content) {
@@ -98,13 +113,21 @@ async function show(client: Client, number: number, { says, tool, arguments: arg
     const text = block.text.replace(/^/gm, '   ');
     process.stdout.write(`${result.isError ? style('yellow', text) : text}\n`);
   }
+  if ((outcome === 'fails') !== Boolean(result.isError)) throw new Error(`${tool} should not have ended like this.`);
+  return (result.structuredContent ?? {}) as Record<string, unknown>;
+}
+
+/** An environment in which the person's own settings are not found: the demo never talks to a real service. */
+function isolated(folder: string): Record<string, string> {
+  const homes = ['HOME', 'USERPROFILE', 'APPDATA', 'LOCALAPPDATA', 'XDG_CONFIG_HOME', 'XDG_DATA_HOME'];
+  return { PATH: process.env.PATH ?? '', ...Object.fromEntries(homes.map((name) => [name, folder])) };
 }
 
 function say(text: string): void {
   process.stdout.write(`${style('bold', text)}\n`);
 }
 
-/** Colour on a terminal only; NO_COLOR is honoured by the stream's own colour depth. */
+/** Colour on a terminal only, and not where NO_COLOR is set. */
 function style(format: 'bold' | 'cyan' | 'yellow', text: string): string {
   return process.stdout.isTTY && process.stdout.hasColors() && !process.env.NO_COLOR ? styleText(format, text) : text;
 }

@@ -55,7 +55,7 @@ export function listedTool(tool: RegisteredTool): ListToolsResult['tools'][numbe
 export function serverFactory(settings: ServerSettings, extra: ServerOptions = {}): () => Server {
   const { tools, service, project, instructions } = settings;
   const toolsByName = new Map(tools.map((tool) => [tool.name, tool]));
-  const listed = { tools: tools.map(listedTool) };
+  let listed: ListToolsResult | undefined;
   const promptsByName = new Map(
     prompts
       .filter((prompt) => prompt.tools.every((name) => toolsByName.has(name)))
@@ -83,7 +83,10 @@ export function serverFactory(settings: ServerSettings, extra: ServerOptions = {
 
   return () => {
     const server = new Server({ name: 'heddle', title: 'heddle', version }, options);
-    server.setRequestHandler('tools/list', () => listed);
+    server.setRequestHandler('tools/list', () => {
+      listed ??= { tools: tools.map(listedTool) };
+      return listed;
+    });
     server.setRequestHandler('tools/call', async (request, context) => {
       const tool = toolsByName.get(request.params.name);
       if (!tool) throw unknown('tool', request.params.name, toolsByName);

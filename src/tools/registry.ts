@@ -10,7 +10,7 @@ import { runInference } from './run-inference.ts';
 import { type Tool, toolGroups } from './tool.ts';
 import { updateQueueItems } from './update-queue-items.ts';
 
-/** A tool with its schemas as clients see them, made once: neither changes while a process runs. */
+/** A tool with its schemas as clients see them. */
 export interface RegisteredTool extends Tool {
   inputJsonSchema: JsonSchema;
   outputJsonSchema: JsonSchema;
@@ -25,12 +25,8 @@ export const tools: readonly RegisteredTool[] = [
   listObjects,
   runInference,
   createEvaluation,
-].map((tool) => ({
   // The registry holds tools of different inputs; each only ever gets what its own schema has let through.
-  ...(tool as unknown as Tool),
-  inputJsonSchema: jsonSchema(tool.input, 'input'),
-  outputJsonSchema: jsonSchema(tool.output, 'output'),
-}));
+].map((tool) => registered(tool as unknown as Tool));
 
 /**
  * The tools on offer: all, or those that `only` names itself or by a group, and with `readOnly` only those that change
@@ -52,6 +48,23 @@ export function selectTools({ readOnly, only }: { readOnly: boolean; only?: read
       (!readOnly || hints.readOnlyHint) &&
       (!only || only.includes(name) || groups.some((group) => only.includes(group))),
   );
+}
+
+/** The schemas are made when first asked for, and once: a handshake needs none of them. */
+function registered(tool: Tool): RegisteredTool {
+  let input: JsonSchema | undefined;
+  let output: JsonSchema | undefined;
+  return {
+    ...tool,
+    get inputJsonSchema() {
+      input ??= jsonSchema(tool.input, 'input');
+      return input;
+    },
+    get outputJsonSchema() {
+      output ??= jsonSchema(tool.output, 'output');
+      return output;
+    },
+  };
 }
 
 function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
