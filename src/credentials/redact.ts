@@ -85,8 +85,9 @@ function merged(forms: string[], secrets: (string | undefined)[]): string[] {
 /** How a secret looks in headers, URLs, JSON, and JSON inside JSON. */
 function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret);
-  const uri = encodeURIComponent(secret.toWellFormed());
-  const json = [secret, asciiJson(secret)].flatMap((text) => [escaped(text), escaped(escaped(text))]);
+  // Spaces, and marks like "!", are written in two ways.
+  const uri = [encodeURIComponent(secret.toWellFormed()), new URLSearchParams({ v: secret }).toString().slice(2)];
+  const json = [escaped(secret), asciiOnly(escaped(secret))].flatMap((text) => [text, escaped(text)]);
   // Base64 of a longer text that holds the secret depends on where in it the secret begins: three ways, whose first
   // and last characters are shared with the neighbours.
   const base64 = [0, 1, 2].map((offset) => {
@@ -95,9 +96,8 @@ function formsOf(secret: string): string[] {
   });
   return [
     secret,
-    uri,
-    uri.replace(/%[\dA-F]{2}/g, (code) => code.toLowerCase()),
-    uri.replaceAll('%20', '+'),
+    ...uri,
+    ...uri.map((text) => text.replace(/%[\dA-F]{2}/g, (code) => code.toLowerCase())),
     ...json,
     ...base64.flatMap((text) => [text, text.replaceAll('+', '-').replaceAll('/', '_')]),
     bytes.toString('hex'),
@@ -108,7 +108,7 @@ function escaped(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-/** Python's services write everything beyond ASCII as \uXXXX. */
-function asciiJson(text: string): string {
+/** Python writes everything beyond ASCII in JSON as \uXXXX. */
+function asciiOnly(text: string): string {
   return text.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

@@ -1,0 +1,164 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { command, emptyHome, temporaryFolder } from '../support/heddle.ts';
+import { startStub } from '../support/stub-service.ts';
+
+type Plant = (response: ServerResponse, said: string) => void;
+
+const json =
+  (
+    status: number,
+    body: (said: string) => unknown,
+    headers: (said: string) => Record<string, string> = () => ({}),
+  ): Plant =>
+  (response, said) =>
+    response
+      .writeHead(status, { 'content-type': 'application/json', ...headers(said) })
+      .end(JSON.stringify(body(said)));
+const raw =
+  (status: number, type: string, body: (said: string) => string): Plant =>
+  (response, said) =>
+    response.writeHead(status, { 'content-type': type }).end(body(said));
+const ascii = (said: string): string => encodeURIComponent(said);
+
+/** Answers of a service, or of something in its place, that writes down what it was sent. */
+const plants: Plant[] = [
+  json(
+    401,
+    (said) => ({ reason: `bad credentials ${said}` }),
+    (said) => ({ 'www-authenticate': ascii(said) }),
+  ),
+  json(
+    403,
+    (said) => ({ detail: `not for ${said}` }),
+    (said) => ({ 'set-cookie': `sid=${ascii(said)}` }),
+  ),
+  json(404, (said) => ({ error: { message: said, code: said } })),
+  json(409, (said) => ({ message: JSON.stringify({ headers: { authorization: said } }) })),
+  json(422, (said) => ({ detail: [{ loc: ['header', said], msg: `is ${said}`, type: said, input: said }] })),
+  json(400, (said) => said),
+  json(
+    302,
+    () => ({}),
+    (said) => ({ location: `http://elsewhere.example/?token=${ascii(said)}` }),
+  ),
+  raw(400, 'text/plain', (said) => `refused ${said}`),
+  raw(500, 'text/html', (said) => `<h1>${said}</h1>`),
+  raw(200, 'text/html', (said) => `${'-'.repeat(110)}${said}`),
+  raw(200, 'application/json', (said) => `{"items": [${JSON.stringify(said)}`),
+  json(200, (said) => ({ items: [{ [said]: said }] })),
+  json(200, (said) => ({ items: said, [said]: 1 })),
+  json(200, (said) => ({ items: [item(said)], id: 'r', choices: [{ index: 0, message: { content: said } }] })),
+  raw(
+    200,
+    'text/event-stream',
+    (said) => `data: {"choices":[{"index":0,"delta":{"content":${JSON.stringify(said)}}}]}\n\n`,
+  ),
+  raw(200, 'text/event-stream', (said) => `data: {"error":{"message":${JSON.stringify(said)}}}\n\n`),
+  (response, said) => response.socket?.end(`HTTP/1.1 200 OK\r\nx-\x01: ${ascii(said)}\r\n\r\n`),
+];
+
+function item(said: string): Record<string, unknown> {
+  const times = { call_started_at: said, created_at: '2026-01-01T00:00:00Z', updated_at: '2026-01-01T00:00:00Z' };
+  const names = { id: 'i', project_id: 'a/b', queue_id: 'q', call_id: said, call_op_name: said, call_trace_id: 't' };
+  return {
+    ...names,
+    ...times,
+    display_fields: [said],
+    annotation_state: 'unstarted',
+    created_by: said,
+    extra: { [said]: said },
+  };
+}
+
+/** Throws, when told to, what nobody catches: an error that quotes everything. */
+const crash = `data:text/javascript,process.on('SIGUSR2',()=>{throw new Error(Object.values(process.env).join(' '))})`;
+
+/** All that a server process wrote, after every plant was met by both schemes and the process was crashed. */
+async function everythingWritten(
+  password: string,
+  token: string,
+): Promise<{ written: string; answers: number; code: unknown }> {
+  const stub = await startStub({ username: 'mia', password: '', token: '' });
+  const pair = Buffer.from(`mia:${password}`, 'utf8').toString('base64');
+  const said = [password, token, pair, `Basic ${pair}`, `Bearer ${token}`].join(' ');
+  let next = 0;
+  stub.intercept = (_request, response) => {
+    // Each plant is met by both schemes; what is tried again meets the next one.
+    plants[Math.floor(next++ / 2) % plants.length]!(response, said);
+    return true;
+  };
+  const child = spawn(process.execPath, [command], {
+    env: emptyHome(temporaryFolder(), {
+      HEDDLE_BASE_URL: stub.url,
+      HEDDLE_PROJECT: 'a/b',
+      HEDDLE_USERNAME: 'mia',
+      HEDDLE_PASSWORD: password,
+      HEDDLE_TOKEN: token,
+      HEDDLE_LOG_LEVEL: 'debug',
+      HEDDLE_TIMEOUT_MS: '5000',
+      NODE_OPTIONS: `--import=${JSON.stringify(crash)}`,
+    }),
+  });
+  const stderr = text(child.stderr);
+  const lines: string[] = [];
+  let answered = (): void => {};
+  createInterface(child.stdout).on('line', (line) => {
+    lines.push(line);
+    answered();
+  });
+  const call = async (id: number, name: string, args: unknown): Promise<void> => {
+    const answer = new Promise<void>((resolve) => {
+      answered = resolve;
+    });
+    child.stdin.write(
+      `${JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } })}\n`,
+    );
+    await answer;
+  };
+  const initialize = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 't', version: '1' } };
+  child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params: initialize })}\n`);
+  for (let id = 1; next < 2 * plants.length; id += 2) {
+    await call(id, 'query_queue_items', { queue_id: 'q' });
+    await call(id + 1, 'run_inference', { model: 'm', stream: true });
+  }
+  const closed = once(child, 'close');
+  child.kill('SIGUSR2');
+  const [code] = await closed;
+  return { written: lines.join('\n') + (await stderr), answers: lines.length, code };
+}
+
+const visible = fc.string({
+  unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code)),
+  minLength: 12,
+  maxLength: 40,
+});
+const anything = fc
+  .string({ unit: 'grapheme', minLength: 12, maxLength: 40 })
+  .filter((part) => !part.includes('\0') && part.trim().length >= 12);
+
+test('no secret that a service writes down is in logs, results or crash output', { timeout: 120_000 }, async () => {
+  await fc.assert(
+    fc.asyncProperty(anything, visible, async (password, token) => {
+      const { written, answers, code } = await everythingWritten(password, token);
+      expect(answers).toBeGreaterThan(plants.length);
+      expect(code).toBe(1);
+      expect(written).toContain('unexpected failure: Error:');
+      expect(written.split('[secret]').length).toBeGreaterThan(plants.length);
+      const pair = Buffer.from(`mia:${password}`, 'utf8').toString('base64');
+      for (const secret of [password, token, pair, encodeURIComponent(password), encodeURIComponent(token)]) {
+        const escaped = JSON.stringify(secret).slice(1, -1);
+        for (const form of [secret, escaped, JSON.stringify(escaped).slice(1, -1)]) {
+          const at = written.indexOf(form);
+          expect(at < 0 ? '' : written.slice(Math.max(0, at - 200), at + 200)).toBe('');
+        }
+      }
+    }),
+    { numRuns: 12 },
+  );
+});

@@ -1,0 +1,35 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { readProfiles, writeProfile } from '../../src/config/profiles.ts';
+import { temporaryFolder } from '../support/heddle.ts';
+
+test('writing one profile leaves everything else as it was', () => {
+  const file = join(temporaryFolder(), 'config.json');
+  writeFileSync(file, '{"note": "mine", "profiles": {"a": {"base_url": "https://a.example", "timeout_ms": 5}}}');
+  writeProfile('b', { base_url: 'https://b.example', store: 'file' }, file);
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
+    note: 'mine',
+    profiles: {
+      a: { base_url: 'https://a.example', timeout_ms: 5 },
+      b: { base_url: 'https://b.example', store: 'file' },
+    },
+  });
+  writeProfile('a', undefined, file);
+  expect(readProfiles(file)).toEqual({ b: { base_url: 'https://b.example', store: 'file' } });
+});
+
+test('a leftover of a crash goes with the next change, other files stay', () => {
+  const folder = temporaryFolder();
+  const file = join(folder, 'config.json');
+  writeFileSync(`${file}.0b1c.tmp`, 'half');
+  writeFileSync(join(folder, 'credentials.json.0b1c.tmp'), 'not mine');
+  writeProfile('a', {}, file);
+  expect(readdirSync(folder).sort()).toEqual(['config.json', 'credentials.json.0b1c.tmp']);
+});
+
+test('a file that cannot be replaced is an error that names it', () => {
+  const file = join(temporaryFolder(), 'config.json');
+  mkdirSync(join(file, 'in-the-way'), { recursive: true });
+  expect(() => writeProfile('a', {}, file)).toThrow(`The configuration file ${file} cannot be used`);
+});
