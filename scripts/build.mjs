@@ -16,6 +16,8 @@ const { metafile } = await build({
   platform: 'node',
   target: 'node20.18',
   chunkNames: 'chunks/[name]-[hash]',
+  // Its main file is of a form whose parts a bundler does not find.
+  alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
   external: ['@napi-rs/keyring', '@photostructure/sqlite'],
   // Some bundled packages are CommonJS and reach for require at run time.
   banner: {

@@ -14,7 +14,8 @@ const allowed: Record<string, string[]> = {
   credentials: ['contract', 'config', 'client'],
   tools: ['contract', 'client', 'config', 'credentials'],
   mcp: ['contract', 'client', 'config', 'credentials', 'tools'],
-  cli: ['contract', 'client', 'service', 'config', 'credentials', 'tools', 'mcp'],
+  setup: ['contract'],
+  cli: ['contract', 'client', 'service', 'config', 'credentials', 'tools', 'mcp', 'setup'],
 };
 
 const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
@@ -50,6 +51,8 @@ test('packages are used only where they belong', () => {
     hono: ['service'],
     kysely: ['service'],
     commander: ['cli'],
+    'jsonc-parser': ['setup'],
+    'smol-toml': ['setup'],
   };
   const wrong = files.flatMap((file) =>
     importsOf(file)

@@ -11,6 +11,7 @@ import { addLogin } from './login.ts';
 import { addLogout } from './logout.ts';
 import { addServe } from './serve.ts';
 import { addService } from './service.ts';
+import { addSetup } from './setup.ts';
 import { addStatus } from './status.ts';
 import { addTools } from './tools.ts';
 
@@ -34,6 +35,7 @@ const program = new Command('heddle')
   .configureHelp({ showGlobalOptions: false });
 for (const add of [
   addServe,
+  addSetup,
   addCall,
   addTools,
   addLogin,
