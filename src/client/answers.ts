@@ -2,38 +2,55 @@ import type { Readable } from 'node:stream';
 import type * as z from 'zod';
 import type { Endpoint } from '../contract/endpoints.ts';
 import { errorDetails, HeddleError } from '../contract/errors.ts';
+import { isDeeperThan, maxNesting } from '../contract/nesting.ts';
 import { type Answer, badResponse, type CallInfo } from './failures.ts';
 import type { TransportAnswer } from './transport.ts';
 
 /** Largest answer that is taken, in bytes after decoding; the service's own limit for requests is the same. */
 const maxAnswerBytes = 32 * 1024 * 1024;
-/** As much of an error's body is read, in bytes. */
+/** As much of an error's body is read, in bytes, and for so long, in milliseconds. */
 const maxErrorBytes = 64 * 1024;
+const errorPatienceMs = 2_000;
 
 /**
- * Reads an answer's body whole, decoded as UTF-8. Of an error only the beginning is read.
- * @throws HeddleError `too_large` when a success exceeds the limit.
+ * Reads an answer's body whole, decoded as UTF-8. Of an error only the beginning is read, as far as it comes: its status
+ * already says what happened.
+ * @throws HeddleError `too_large` when a success exceeds the limit; whatever the connection breaks with.
  */
 export async function readAnswer(answer: TransportAnswer, call: CallInfo): Promise<Answer> {
-  const failed = answer.status >= 300;
-  const limit = failed ? maxErrorBytes : maxAnswerBytes;
+  const { status, headers } = answer;
   const parts: Buffer[] = [];
-  let size = 0;
-  for await (const part of answer.body as Readable & AsyncIterable<Buffer>) {
-    size += part.length;
-    if (size > limit) {
-      answer.body.destroy();
-      if (failed) break;
+  const whole = (): Answer => ({ status, headers, body: Buffer.concat(parts).toString('utf8') });
+  if (status < 300) {
+    await collect(answer.body, parts, maxAnswerBytes, () => {
       throw new HeddleError({
         code: 'too_large',
-        message: `The answer to ${call.operation} is larger than ${limit} bytes.`,
+        message: `The answer to ${call.operation} is larger than ${maxAnswerBytes} bytes.`,
         hint: 'Ask for less at once.',
-        status: answer.status,
+        status,
       });
-    }
+    });
+    return whole();
+  }
+  const patience = setTimeout(() => answer.body.destroy(), errorPatienceMs);
+  try {
+    await collect(answer.body, parts, maxErrorBytes, () => {});
+  } catch {
+    // What came before it broke has to do.
+  } finally {
+    clearTimeout(patience);
+  }
+  return whole();
+}
+
+async function collect(body: Readable, parts: Buffer[], limit: number, onExcess: () => void): Promise<void> {
+  let size = 0;
+  for await (const part of body as AsyncIterable<Buffer>) {
+    size += part.length;
+    // Leaving the loop closes the stream, and with it the connection.
+    if (size > limit) return onExcess();
     parts.push(part);
   }
-  return { status: answer.status, headers: answer.headers, body: Buffer.concat(parts).toString('utf8') };
 }
 
 /**
@@ -61,11 +78,15 @@ export function readLines<Response extends z.ZodType>(
 }
 
 function parse(text: string, answer: Answer, call: CallInfo): unknown {
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch {
     throw badResponse(answer, call, 'the body is not JSON');
   }
+  if (isDeeperThan(value, maxNesting))
+    throw badResponse(answer, call, `the body is nested deeper than ${maxNesting} levels`);
+  return value;
 }
 
 function checked<Response extends z.ZodType>(

@@ -1,4 +1,4 @@
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
 import { type Endpoint, endpoints } from '../contract/endpoints.ts';
 import { HeddleError } from '../contract/errors.ts';
 import type { Log } from '../contract/log.ts';
@@ -57,17 +57,23 @@ export class Caller {
       operation: `${endpoint.method} ${path}`,
       endpoint: endpointNames.get(endpoint) ?? '',
       auth: endpoint.auth,
+      repeatable: endpoint.repeatable,
       redact,
     };
     const timeoutMs =
       this.#options.timeoutMs ?? (endpoint === endpoints.runInference ? defaultInferenceTimeoutMs : defaultTimeoutMs);
     const startedAt = performance.now();
-    const deadline = AbortSignal.timeout(timeoutMs);
-    const signal = cancelled ? AbortSignal.any([cancelled, deadline]) : deadline;
+    const end = new AbortController();
+    const { signal } = end;
+    const deadline = setTimeout(() => end.abort(new DOMException('deadline', 'TimeoutError')), timeoutMs);
+    const onCancelled = (): void => end.abort(cancelled?.reason);
+    if (cancelled?.aborted) onCancelled();
+    cancelled?.addEventListener('abort', onCancelled, { once: true });
+    let attempt = 1;
     try {
       const connection = await untilAborted(this.#options.connect(), signal);
       const request = this.#request(endpoint, connection, path, parts.body, signal);
-      for (let attempt = 1; ; attempt++) {
+      for (; ; attempt++) {
         let failure: HeddleError;
         let notSent = false;
         try {
@@ -78,8 +84,8 @@ export class Caller {
         } catch (error) {
           // Sockets, names and certificates fail with a code; anything else is a fault of this program.
           if (signal.aborted || error instanceof HeddleError || !(error as NodeJS.ErrnoException).code) throw error;
-          failure = networkFailure(error, call, new URL(connection.baseUrl).origin);
           notSent = isUnsent(error);
+          failure = networkFailure(error, call, new URL(connection.baseUrl).origin, notSent);
         }
         const { status, retryAfterMs, code } = failure;
         const remainingMs = timeoutMs - (performance.now() - startedAt);
@@ -87,14 +93,20 @@ export class Caller {
         const delayMs = failure.retryable ? retryDelayMs(outcome, Math.random()) : undefined;
         if (delayMs === undefined) throw failure;
         log?.('info', 'sending again', { call: call.operation, attempt, of: maxAttempts, delayMs, code });
-        await setTimeout(delayMs, undefined, { signal });
+        await setTimeoutPromise(delayMs, undefined, { signal });
       }
     } catch (error) {
       // Why a call ended is known by the signals, not by whichever error the interrupted work happened to throw.
-      const partialText = error instanceof HeddleError ? error.partialText : undefined;
-      if (cancelled?.aborted) throw cancelledCall(call, partialText);
-      if (deadline.aborted) throw timedOut(call, timeoutMs, endpoint.repeatable, partialText);
+      const known = error instanceof HeddleError ? error : undefined;
+      if (cancelled?.aborted) throw cancelledCall(call, known?.partialText);
+      // A failure that the service had told of before the time was over says more than that it was over.
+      if (signal.aborted && !(known?.status !== undefined && known.status >= 300)) {
+        throw timedOut(call, timeoutMs, attempt, known?.partialText);
+      }
       throw error;
+    } finally {
+      clearTimeout(deadline);
+      cancelled?.removeEventListener('abort', onCancelled);
     }
   }
 
@@ -139,16 +151,12 @@ function cancelledCall(call: CallInfo, partialText: string | undefined): HeddleE
   });
 }
 
-function timedOut(
-  call: CallInfo,
-  timeoutMs: number,
-  repeatable: boolean,
-  partialText: string | undefined,
-): HeddleError {
+function timedOut(call: CallInfo, timeoutMs: number, attempt: number, partialText: string | undefined): HeddleError {
+  const last = attempt === 1 ? '' : `, in attempt ${attempt}`;
   return new HeddleError({
     code: 'timeout',
-    message: `${call.operation} had no complete answer within ${timeoutMs} ms.`,
-    hint: repeatable
+    message: `${call.operation} had no complete answer within ${timeoutMs} ms${last}.`,
+    hint: call.repeatable
       ? 'Try again, ask for less at once, or raise HEDDLE_TIMEOUT_MS.'
       : 'The service may have carried it out all the same: check before you send it again, or raise HEDDLE_TIMEOUT_MS.',
     retryable: true,

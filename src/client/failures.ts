@@ -11,6 +11,8 @@ export interface CallInfo {
   /** Name of the endpoint in the contract's table. */
   endpoint: string;
   auth: AuthScheme;
+  /** Whether it may be carried out twice without harm. */
+  repeatable: boolean;
   /** Takes secrets out of text of the service before it is quoted. */
   redact: (text: string) => string;
 }
@@ -31,7 +33,10 @@ const lacking: Verdict = {
 
 const schemeNames = { basic: 'Basic', bearer: 'Bearer' } as const;
 
-function verdictOf(status: number, { auth }: CallInfo): Verdict {
+/** Said where the service may have done its work although its answer is lost: the call must not be doubled blindly. */
+const maybeDone = 'The service may have carried it out all the same: check before you send it again.';
+
+function verdictOf(status: number, { auth, repeatable }: CallInfo): Verdict {
   const scheme = schemeNames[auth];
   switch (status) {
     case 401:
@@ -55,7 +60,12 @@ function verdictOf(status: number, { auth }: CallInfo): Verdict {
         hint: 'Check the identifiers, references and the project of the call.',
       };
     case 408:
-      return { code: 'timeout', says: 'gave up waiting', hint: 'Try again later.', retryable: true };
+      return {
+        code: 'timeout',
+        says: 'gave up waiting',
+        hint: repeatable ? 'Try again later.' : maybeDone,
+        retryable: true,
+      };
     case 409:
       return { code: 'conflict', says: 'reports a conflict', hint: 'Read the current state, then decide again.' };
     case 413:
@@ -79,7 +89,10 @@ function verdictOf(status: number, { auth }: CallInfo): Verdict {
     return {
       code: 'service_unavailable',
       says: 'failed',
-      hint: 'The fault is at the service. Try again later; if it stays, tell the user.',
+      hint:
+        repeatable || status === 503
+          ? 'The fault is at the service. Try again later; if it stays, tell the user.'
+          : `The fault is at the service. ${maybeDone}`,
       retryable: status !== 501,
     };
   }
@@ -120,7 +133,7 @@ export function failureOf(answer: Answer, call: CallInfo): HeddleError {
     detail: detail?.map((entry) => ({ ...entry, msg: cut(call.redact(entry.msg)) })),
     retryable,
     endpoint: code === 'unsupported' ? call.endpoint : undefined,
-    retryAfterMs: retryAfterMs(answer.headers['retry-after'], Date.now()),
+    retryAfterMs: retryAfterMs(answer.headers['retry-after'], nowAt(answer)),
   });
 }
 
@@ -138,20 +151,41 @@ export function badResponse(answer: Answer, call: CallInfo, reason: string, deta
   });
 }
 
-/** The error for a request that got no complete answer: reset, refused, unresolved, untrusted certificate. */
-export function networkFailure(error: unknown, call: CallInfo, origin: string): HeddleError {
-  const { code, message } = error as NodeJS.ErrnoException;
-  const reason = cut(call.redact(message || String(code ?? error)));
-  const certificate = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME/.test(code ?? '');
+/** The error for a request that got no complete answer: reset, refused, unresolved, untrusted certificate, no HTTP. */
+export function networkFailure(error: unknown, call: CallInfo, origin: string, notSent: boolean): HeddleError {
+  const { code = '', message } = error as NodeJS.ErrnoException;
+  const reason = cut(call.redact(message || code || String(error)));
+  const named = `${reason}${code && !reason.includes(code) ? ` (${code})` : ''}`;
+  if (/^(HPE_|Z_|ERR__ERROR_|ERR_BROTLI|UND_ERR_HEADERS_OVERFLOW)/.test(code)) {
+    return new HeddleError({
+      code: 'bad_response',
+      message: `The answer of ${origin} to ${call.operation} cannot be read: ${named}.`,
+      hint: 'Ask the user to check that the base URL is the API of the service, and what stands between.',
+      cause: error,
+    });
+  }
+  const certificate = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME|INVALID_CA|INVALID_PURPOSE/.test(code);
+  const noTls = /^(EPROTO|ERR_SSL)/.test(code);
+  const again = 'Ask the user to check the network and the base URL with `heddle doctor`; then try again.';
   return new HeddleError({
     code: 'network',
-    message: `No complete answer from ${origin} to ${call.operation}: ${reason}${code && !reason.includes(code) ? ` (${code})` : ''}.`,
+    message: `No complete answer from ${origin} to ${call.operation}: ${named}.`,
     hint: certificate
       ? 'The certificate of the service does not verify. Ask the user to check the base URL, or to trust the issuer with NODE_EXTRA_CA_CERTS.'
-      : 'Ask the user to check the network and the base URL with `heddle doctor`; then try again.',
-    retryable: !certificate,
+      : noTls
+        ? 'No TLS connection came about. Ask the user to check https and the port in the base URL.'
+        : call.repeatable || notSent
+          ? again
+          : `${maybeDone} Ask the user to check the network with \`heddle doctor\`.`,
+    retryable: !certificate && !noTls,
     cause: error,
   });
+}
+
+/** The service's own clock, where it tells it: a date in Retry-After is by that clock. */
+function nowAt({ headers }: Answer): number {
+  const date = Date.parse(String(headers.date));
+  return Number.isNaN(date) ? Date.now() : date;
 }
 
 /**
@@ -159,10 +193,10 @@ export function networkFailure(error: unknown, call: CallInfo, origin: string): 
  * readable. `now` is the time in milliseconds since the epoch.
  */
 export function retryAfterMs(header: string | string[] | undefined, now: number): number | undefined {
-  const text = Array.isArray(header) ? header[0] : header;
-  if (text === undefined || text.trim() === '') return undefined;
-  if (/^\s*\d+(\.\d+)?\s*$/.test(text)) return Math.round(Number(text) * 1000);
-  const date = Date.parse(text);
+  const text = (Array.isArray(header) ? header[0] : header)?.trim() ?? '';
+  if (/^\d+(\.\d+)?$/.test(text)) return Math.round(Number(text) * 1000);
+  // Date.parse alone takes almost anything for a date, -1 too.
+  const date = /^[A-Z][a-z]{2,8}[, ]/.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }
 

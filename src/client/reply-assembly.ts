@@ -3,35 +3,51 @@ type Members = Record<string, unknown>;
 const isObject = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** Texts that name something and come whole: said again, they must not be joined to themselves. */
+const wholeTexts = new Set(['role', 'id', 'type', 'name', 'object', 'format']);
+/** Padding of single chunks, which no reply in one piece has; and the one name that cannot be set like others. */
+const leftOut = new Set(['choices', 'obfuscation', '__proto__']);
+
 /**
  * Puts the chunks of a streamed chat completion together into the reply that the same request would have got without
- * streaming: text is joined, choices and tool calls are told apart by their `index`, `usage` and everything else is as
- * the last chunk has it.
+ * streaming: text is joined, lists grow, choices and tool calls are told apart by their `index`, and what stands beside
+ * the choices (`usage` above all) is as the last chunk has it.
  */
 export class ReplyAssembly {
   readonly #reply: Members = {};
   readonly #choices = new Map<number, Members>();
-  /** Text of the first choice received so far. */
-  text = '';
+  /** Characters received so far in all texts of all choices, reasoning and arguments of tool calls included. */
+  received = 0;
 
   /** Takes one parsed chunk in. */
   add(chunk: Members): void {
     for (const [name, value] of Object.entries(chunk)) {
-      if (name !== 'choices' && !(value === null && name in this.#reply)) this.#reply[name] = value;
+      if (!leftOut.has(name) && !(value === null && name in this.#reply)) this.#reply[name] = value;
     }
     if (!Array.isArray(chunk.choices)) return;
     for (const part of chunk.choices.filter(isObject)) {
       const index = typeof part.index === 'number' ? part.index : 0;
-      const choice = this.#choices.get(index) ?? { index, message: {} };
+      const choice = this.#choices.get(index) ?? { index };
       this.#choices.set(index, choice);
       for (const [name, value] of Object.entries(part)) {
-        if (name === 'delta') mergeDelta(choice.message as Members, isObject(value) ? value : {});
-        else if (name === 'logprobs') choice.logprobs = mergeLogprobs(choice.logprobs, value);
-        else if (value !== null || !(name in choice)) choice[name] = value;
+        if (name === 'delta') choice.message = merged(choice.message ?? {}, isObject(value) ? value : {}, 'message');
+        else if (name === 'logprobs' || name === 'text') choice[name] = merged(choice[name], value, name);
+        else if (!leftOut.has(name) && (value !== null || !(name in choice))) choice[name] = value;
       }
-      const content = (choice.message as Members).content;
-      if (index === 0 && typeof content === 'string') this.text = content;
+      this.received += charactersOf(part.delta) + charactersOf(part.text);
     }
+  }
+
+  /** Text of the first choice received so far. */
+  get text(): string {
+    const { message, text } = this.#choices.get(0) ?? {};
+    const content = isObject(message) ? message.content : text;
+    return typeof content === 'string' ? content : '';
+  }
+
+  /** Whether there is a choice at all. */
+  get begun(): boolean {
+    return this.#choices.size > 0;
   }
 
   /** Whether every choice seen so far has its `finish_reason`, and there is one. */
@@ -43,9 +59,10 @@ export class ReplyAssembly {
   /** The reply, with choices in the order of their indices. */
   reply(): Members {
     const choices = [...this.#choices.values()].sort((a, b) => (a.index as number) - (b.index as number));
-    for (const choice of choices) {
-      const { message } = choice as { message: Members };
-      if (Array.isArray(message.tool_calls)) message.tool_calls = message.tool_calls.map(withoutIndex);
+    for (const { message } of choices) {
+      if (isObject(message) && Array.isArray(message.tool_calls)) {
+        message.tool_calls = message.tool_calls.map(withoutIndex);
+      }
     }
     const object = this.#reply.object === 'chat.completion.chunk' ? 'chat.completion' : this.#reply.object;
     return { ...this.#reply, ...(object !== undefined && { object }), choices };
@@ -58,49 +75,49 @@ function withoutIndex(call: unknown): unknown {
   return rest;
 }
 
-function mergeDelta(message: Members, delta: Members): void {
-  for (const [name, value] of Object.entries(delta)) {
-    const before = message[name];
-    if (name === 'tool_calls' && Array.isArray(value)) message.tool_calls = mergeToolCalls(before, value);
-    else if (name === 'function_call' && isObject(value)) message.function_call = mergeText(before, value);
-    else if (typeof before === 'string' && typeof value === 'string' && name !== 'role') message[name] = before + value;
-    else if (value !== null || !(name in message)) message[name] = value;
-  }
+function charactersOf(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null) return 0;
+  return Object.values(value).reduce((sum: number, member) => sum + charactersOf(member), 0);
 }
 
-function mergeToolCalls(before: unknown, parts: unknown[]): unknown[] {
-  const calls = Array.isArray(before) ? before.filter(isObject) : [];
-  for (const part of parts.filter(isObject)) {
-    const index = typeof part.index === 'number' ? part.index : calls.length;
-    const call = calls.find((candidate) => candidate.index === index);
-    if (!call) calls.push({ ...part, index });
-    else {
-      for (const [name, value] of Object.entries(part)) {
-        if (name === 'function' && isObject(value)) call.function = mergeText(call.function, value);
-        else if (value !== null) call[name] = value;
-      }
-    }
+/** What was received so far of a member, with the next part of it. Null adds nothing. */
+function merged(before: unknown, part: unknown, name: string): unknown {
+  if (part === null || part === undefined) return before === undefined ? part : before;
+  if (typeof part === 'string' && typeof before === 'string') {
+    return wholeTexts.has(name) ? part || before : before + part;
   }
-  return calls.sort((a, b) => (a.index as number) - (b.index as number));
+  if (Array.isArray(part)) {
+    const list = Array.isArray(before) ? before : [];
+    for (const entry of part) addEntry(list, entry, name);
+    return list;
+  }
+  if (!isObject(part)) return part;
+  const members = isObject(before) ? before : {};
+  for (const [member, value] of Object.entries(part)) {
+    if (!leftOut.has(member)) members[member] = merged(members[member], value, member);
+  }
+  return members;
 }
 
-/** Joins `arguments` piece by piece; a name comes whole. */
-function mergeText(before: unknown, part: Members): Members {
-  const merged: Members = isObject(before) ? before : {};
-  for (const [name, value] of Object.entries(part)) {
-    const text = merged[name];
-    if (name === 'arguments' && typeof text === 'string' && typeof value === 'string') merged[name] = text + value;
-    else if (value !== null) merged[name] = value;
-  }
-  return merged;
+/** Entries that carry an `index` come in parts, and so do tool calls, whatever they carry; all others come whole. */
+function addEntry(list: unknown[], entry: unknown, name: string): void {
+  const known = isObject(entry) ? placeOf(list, entry, name) : -1;
+  if (known >= 0) list[known] = merged(list[known], entry, name);
+  else if (isObject(entry)) list.push(merged({}, entry, name));
+  else list.push(entry);
 }
 
-function mergeLogprobs(before: unknown, part: unknown): unknown {
-  if (!isObject(before) || !isObject(part)) return part ?? before;
-  const merged: Members = { ...before };
-  for (const [name, value] of Object.entries(part)) {
-    const list = merged[name];
-    merged[name] = Array.isArray(list) && Array.isArray(value) ? [...list, ...value] : (value ?? list);
+function placeOf(list: unknown[], entry: Members, name: string): number {
+  const { index, id } = entry;
+  const hasId = typeof id === 'string' && id !== '';
+  if (name !== 'tool_calls') {
+    return typeof index === 'number' ? list.findIndex((other) => isObject(other) && other.index === index) : -1;
   }
-  return merged;
+  // Some services send no index, or the same for every call: then the id tells calls apart, and a part without an id
+  // goes on with the latest call.
+  return list.findLastIndex((other) => {
+    if (!isObject(other) || (typeof index === 'number' && other.index !== index)) return false;
+    return !hasId || !other.id || other.id === id;
+  });
 }

@@ -21,7 +21,10 @@ import { Caller, type CallerOptions, type Parts } from './caller.ts';
 import { readStreamedReply } from './streamed-reply.ts';
 
 export interface ServiceClientOptions extends CallerOptions {
-  /** Longest silence of a streamed reply in milliseconds; 120 000 by default. */
+  /**
+   * Longest silence of a streamed reply in milliseconds, once its first byte is there; 120 000 by default. Users have no
+   * setting for it: HEDDLE_TIMEOUT_MS bounds the whole call.
+   */
   idleTimeoutMs?: number;
 }
 
@@ -31,8 +34,8 @@ export interface CallOptions {
 }
 
 export interface InferenceOptions extends CallOptions {
-  /** Called with the text received so far, for each piece of a streamed reply. */
-  onText?: (text: string) => void;
+  /** Called with the number of characters received so far, for each piece of a streamed reply. */
+  onProgress?: (characters: number) => void;
 }
 
 const objectLists = {
@@ -65,10 +68,10 @@ export class ServiceClient {
    * reply is put together; a stream that breaks is an error that carries the text received so far.
    */
   runInference(path: string, body: InferenceRequest, options: InferenceOptions = {}): Promise<InferenceResponse> {
-    const { signal, onText } = options;
+    const { signal, onProgress } = options;
     return this.#caller.call(endpoints.runInference, { path: { path }, body }, signal, async (answer, call) =>
-      String(answer.headers['content-type'] ?? '').startsWith('text/event-stream')
-        ? readStreamedReply(answer, call, { idleTimeoutMs: this.#idleTimeoutMs, onText })
+      /^text\/event-stream\b/i.test(String(answer.headers['content-type'] ?? ''))
+        ? readStreamedReply(answer, call, { idleTimeoutMs: this.#idleTimeoutMs, onProgress })
         : readJson(endpoints.runInference, await readAnswer(answer, call), call),
     );
   }

@@ -1,3 +1,4 @@
+import { isDeeperThan, maxNesting } from '../contract/nesting.ts';
 import { Refusal, refusal } from './refusal.ts';
 
 /** Most bytes that a request body may have. */
@@ -14,14 +15,6 @@ export async function readJson(request: Request): Promise<unknown> {
   }
   if (isDeeperThan(value, maxNesting)) throw invalidBody(`Nested deeper than ${maxNesting} levels`, 'value_error');
   return value;
-}
-
-/** More than any real request has; without a limit, walking through the value would overflow the stack. */
-const maxNesting = 500;
-
-function isDeeperThan(value: unknown, levels: number): boolean {
-  if (value === null || typeof value !== 'object') return false;
-  return levels === 0 || Object.values(value).some((member) => isDeeperThan(member, levels - 1));
 }
 
 async function readText(request: Request): Promise<string> {

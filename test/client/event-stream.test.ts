@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { eventData } from '../../src/client/event-stream.ts';
+import { readEvents } from '../../src/client/event-stream.ts';
 
 async function read(pieces: Uint8Array[]): Promise<string[]> {
   const events: string[] = [];
-  for await (const data of eventData(Readable.from(pieces))) events.push(data);
+  for await (const { data } of readEvents(Readable.from(pieces))) events.push(data);
   return events;
 }
 
@@ -23,7 +23,7 @@ test('a last event without its blank line is read', async () => {
 
 test('an event without an end is given up before it fills the memory', async () => {
   const piece = bytes('x'.repeat(1024 * 1024));
-  await expect(read([bytes('data: '), ...Array(6).fill(piece)])).rejects.toThrow('too large');
+  await expect(read([bytes('data: '), ...Array(6).fill(piece)])).rejects.toThrow(RangeError);
 });
 
 test('however the bytes are cut, the events are the same', async () => {
@@ -31,7 +31,7 @@ test('however the bytes are cut, the events are the same', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(data, { minLength: 1, maxLength: 8 }),
-      fc.constantFrom('\n', '\r\n'),
+      fc.constantFrom('\n', '\r\n', '\r'),
       fc.array(fc.nat({ max: 400 }), { maxLength: 12 }),
       async (texts, newline, cuts) => {
         const whole = bytes(texts.map((text) => `data: ${text}${newline}${newline}`).join(''));
