@@ -14,6 +14,7 @@ import { addService } from './service.ts';
 import { addSetup } from './setup.ts';
 import { addStatus } from './status.ts';
 import { addTools } from './tools.ts';
+import { onUncaught } from './uncaught.ts';
 
 // A reader that has seen enough, like head, closes the pipe: that is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -23,9 +24,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 
 // What crashes past every boundary may quote a service, and goes through the same gate as everything else.
 protectEnvironment(process.env);
-for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
-  process.on(event, (error) => process.exit(reportFailure(error)));
-}
+onUncaught((error) => process.exit(reportFailure(error)));
 
 const program = new Command('heddle')
   .description('MCP server for annotation queues, model inference and evaluations. Without a command: heddle serve.')

@@ -5,6 +5,7 @@ import { HeddleError } from '../contract/errors.ts';
 import type { RunningHttpServer } from '../mcp/serve-http.ts';
 import { addConfigFlags, configOf, offerFlags, resultFlags, serviceFlags } from './flags.ts';
 import { openSession, type Session } from './session.ts';
+import { outliveUncaught } from './uncaught.ts';
 
 /** How long calls that run may go on when the process is told to end, in milliseconds (design §8). */
 const stopGraceMs = 10_000;
@@ -42,6 +43,7 @@ export function addServe(program: Command): void {
     const resolved = configOf(serve);
     const { config } = resolved;
     const session = openSession(resolved);
+    outliveUncaught(session.log);
     const stop = stopSignal();
     if (flags.http) {
       const token = flags.tokenFile === undefined ? config.httpToken : readTokenFile(flags.tokenFile);
@@ -55,7 +57,8 @@ export function addServe(program: Command): void {
         import('../mcp/serve-stdio.ts'),
         import('../mcp/server.ts'),
       ]);
-      await serveStdio(serverFactory(session.settings), stop, session.log);
+      const streams = { input: process.stdin, output: process.stdout };
+      await serveStdio(serverFactory(session.settings), streams, stop, session.log);
     }
     await session.close();
     // A request that is still under way at the service must not keep the process alive.

@@ -3,6 +3,7 @@ import { HeddleError } from '../contract/errors.ts';
 import type { Log } from '../contract/log.ts';
 import { redactValue } from '../credentials/redact.ts';
 import { parseArguments } from '../tools/arguments.ts';
+import { cutValue } from '../tools/call-values.ts';
 import type { RegisteredTool } from '../tools/registry.ts';
 import { escapeInvisible } from '../tools/table.ts';
 import type { ToolContext } from '../tools/tool.ts';
@@ -95,8 +96,20 @@ export function toHeddleError(error: unknown, what: string, { log }: Pick<Result
   });
 }
 
-/** A sentence for the model with the next step, then the same as one line of JSON. */
-export function errorResult(error: HeddleError, { redact }: Pick<ResultSettings, 'redact'>): CallToolResult {
-  const sentence = escapeInvisible(`${error.message} ${error.hint}`);
-  return { content: [{ type: 'text', text: redact(`${sentence}\n${JSON.stringify(error)}`) }], isError: true };
+/** Most entries of `detail` that an error result has. */
+const maxDetail = 50;
+
+/**
+ * A sentence for the model with the next step, then the same as one line of JSON. Like every result it keeps to its
+ * size: of a reply's text so far the beginning stays, with a mark that says how much is missing.
+ */
+export function errorResult(
+  error: HeddleError,
+  { redact, maxResultChars }: Pick<ResultSettings, 'redact' | 'maxResultChars'>,
+): CallToolResult {
+  const json = error.toJSON();
+  if (error.detail && error.detail.length > maxDetail) json.detail = error.detail.slice(0, maxDetail);
+  if (error.partialText !== undefined) json.partial_text = cutValue(error.partialText, Math.floor(maxResultChars / 2));
+  const text = `${escapeInvisible(`${error.message} ${error.hint}`)}\n${escapeInvisible(JSON.stringify(json))}`;
+  return { content: [{ type: 'text', text: redact(text) }], isError: true };
 }

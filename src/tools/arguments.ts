@@ -1,6 +1,11 @@
 import { closest, distance } from 'fastest-levenshtein';
 import type * as z from 'zod';
 import { type ErrorDetail, errorDetails, HeddleError } from '../contract/errors.ts';
+import { isDeeperThan, maxNesting } from '../contract/nesting.ts';
+
+/** Faults that an error tells one by one, and characters of an unknown name in it. */
+const maxFaults = 20;
+const maxNameChars = 100;
 
 /** The parts of a JSON Schema that arguments are read by. */
 export interface JsonSchema {
@@ -17,19 +22,33 @@ export function parseArguments<Input>(
   tool: { name: string; input: z.ZodType<Input>; inputJsonSchema: JsonSchema },
   args: unknown,
 ): Input {
+  const refuse = (detail: ErrorDetail[], count = detail.length): HeddleError => {
+    const faults = detail.slice(0, 5).map(({ loc, msg }) => `${loc.slice(1).join('.') || 'arguments'}: ${msg}`);
+    const further = count > faults.length ? ` and ${count - faults.length} more` : '';
+    return new HeddleError({
+      code: 'invalid_arguments',
+      message: `The arguments of ${tool.name} are not valid: ${faults.join('; ')}${further}.`,
+      hint: 'Nothing was sent. Correct the arguments and call again.',
+      detail,
+    });
+  };
+  if (isDeeperThan(args, maxNesting)) {
+    throw refuse([{ loc: ['arguments'], msg: `Nested deeper than ${maxNesting} levels`, type: 'value_error' }]);
+  }
   const checked = tool.input.safeParse(dropNulls(args ?? {}, tool.inputJsonSchema));
   if (checked.success) return checked.data;
-  const detail = errorDetails(checked.error, 'arguments').map((entry) =>
-    entry.type === 'extra_forbidden' ? withNearestName(entry, tool.inputJsonSchema) : entry,
-  );
-  const faults = detail.slice(0, 5).map(({ loc, msg }) => `${loc.slice(1).join('.') || 'arguments'}: ${msg}`);
-  const further = detail.length > faults.length ? ` and ${detail.length - faults.length} more` : '';
-  throw new HeddleError({
-    code: 'invalid_arguments',
-    message: `The arguments of ${tool.name} are not valid: ${faults.join('; ')}${further}.`,
-    hint: 'Nothing was sent. Correct the arguments and call again.',
-    detail,
+  const all = errorDetails(checked.error, 'arguments');
+  const detail = all.slice(0, maxFaults).map((entry) => {
+    const loc = entry.loc.map((part) => (typeof part === 'string' ? shortened(part) : part));
+    return entry.type === 'extra_forbidden'
+      ? withNearestName({ ...entry, loc }, tool.inputJsonSchema)
+      : { ...entry, loc };
   });
+  throw refuse(detail, all.length);
+}
+
+function shortened(name: string): string {
+  return name.length <= maxNameChars ? name : `${name.slice(0, maxNameChars).toWellFormed()}…`;
 }
 
 function dropNulls(value: unknown, schema: JsonSchema | undefined): unknown {
@@ -48,9 +67,9 @@ function dropNulls(value: unknown, schema: JsonSchema | undefined): unknown {
 
 function withNearestName(entry: ErrorDetail, schema: JsonSchema): ErrorDetail {
   const path = entry.loc.slice(1, -1);
-  const unknown = String(entry.loc.at(-1)).slice(0, 100);
+  const unknown = String(entry.loc.at(-1));
   const parent = path.reduce<JsonSchema | undefined>(
-    (at, part) => (typeof part === 'number' ? at?.items : at?.properties?.[part]),
+    (at, part) => (typeof part === 'number' ? at?.items : ownMember(at?.properties, part)),
     schema,
   );
   const known = Object.keys(parent?.properties ?? {});
@@ -58,5 +77,9 @@ function withNearestName(entry: ErrorDetail, schema: JsonSchema): ErrorDetail {
   const nearest = closest(unknown, known);
   const near = distance(unknown, nearest) <= Math.max(2, nearest.length / 3);
   const msg = near ? `Unknown member, did you mean ${nearest}?` : `Unknown member; known are ${known.join(', ')}`;
-  return { ...entry, loc: [...entry.loc.slice(0, -1), unknown], msg };
+  return { ...entry, msg };
+}
+
+function ownMember(members: Record<string, JsonSchema> = {}, name: string): JsonSchema | undefined {
+  return Object.hasOwn(members, name) ? members[name] : undefined;
 }

@@ -151,7 +151,10 @@ async function withCalls(
 
 /** An item as a row: values of the call stand in columns of their own. */
 function flat({ call_values = {}, call_error, ...item }: Item): Record<string, unknown> {
-  const values = Object.entries(call_values).map(([path, value]) => [path in item ? `call.${path}` : path, value]);
+  const values = Object.entries(call_values).map(([path, value]) => [
+    Object.hasOwn(item, path) ? `call.${path}` : path,
+    value,
+  ]);
   return {
     ...item,
     ...Object.fromEntries(values),
@@ -160,7 +163,8 @@ function flat({ call_values = {}, call_error, ...item }: Item): Record<string, u
 }
 
 function pageOf(items: Item[], offset: number, more: boolean): Page {
-  const state_counts: Record<string, number> = {};
-  for (const { annotation_state } of items) state_counts[annotation_state] = (state_counts[annotation_state] ?? 0) + 1;
+  const counts = new Map<string, number>();
+  for (const { annotation_state } of items) counts.set(annotation_state, (counts.get(annotation_state) ?? 0) + 1);
+  const state_counts = Object.fromEntries(counts);
   return { items, offset, ...(more && { next_offset: offset + items.length }), state_counts };
 }

@@ -58,7 +58,7 @@ Returns response (the whole reply) and, where the reply has them, text, finish_r
   async run({ path, ...request }, context) {
     const response = await context.service.runInference(path, request, {
       signal: context.signal,
-      onText: (text) => context.progress(text.length, `${text.length} characters received`),
+      onProgress: (characters) => context.progress(characters, `${characters} characters received`),
     });
     return replyOf(response);
   },

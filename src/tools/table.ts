@@ -8,7 +8,10 @@ export function compactTable(rows: readonly Record<string, unknown>[], columnOrd
     ...columnOrder.filter((name) => present.has(name)),
     ...[...present].filter((name) => !columnOrder.includes(name)),
   ];
-  const cells = new Map(columns.map((name) => [name, rows.map((row) => cell(row[name]))]));
+  // Own members only: a column may be named like something that every object inherits.
+  const cells = new Map(
+    columns.map((name) => [name, rows.map((row) => (Object.hasOwn(row, name) ? cell(row[name]) : ''))]),
+  );
   const constant = columns.filter((name) => rows.length > 1 && new Set(cells.get(name)).size === 1);
   const varying = columns.filter((name) => !constant.includes(name));
   const lines = [
@@ -21,7 +24,11 @@ export function compactTable(rows: readonly Record<string, unknown>[], columnOrd
   return lines.join('\n');
 }
 
-const invisible = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+/**
+ * What a reader does not see, in which text can hide or change what stands around it. A single variation selector that
+ * makes an emoji of a sign hides nothing.
+ */
+const invisible = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u{2800}]|(?!\u{fe0f}(?!\p{DI}))\p{DI}/gu;
 
 /**
  * One value on one line. Text that could be mistaken for anything else (empty, a quotation, a number, null, text with
