@@ -29,5 +29,7 @@ export const updateProgressRequest = z.strictObject({
 });
 export const updateProgressResponse = z.looseObject({ item: queueItem });
 
+export type CreateQueueRequest = z.infer<typeof createQueueRequest>;
+export type AddQueueItemsRequest = z.infer<typeof addQueueItemsRequest>;
 export type UpdateProgressRequest = z.infer<typeof updateProgressRequest>;
 export type UpdateProgressResponse = z.infer<typeof updateProgressResponse>;

@@ -26,7 +26,11 @@ import { inferenceRequest, inferenceResponse } from './run-inference.ts';
 /** How an endpoint is authorized (interface part 5). */
 export type AuthScheme = 'basic' | 'bearer';
 
-export interface Endpoint<Request extends z.ZodType = z.ZodType, Response extends z.ZodType = z.ZodType> {
+export interface Endpoint<
+  Request extends z.ZodType = z.ZodType,
+  Response extends z.ZodType = z.ZodType,
+  Query extends z.ZodType = z.ZodType,
+> {
   method: 'GET' | 'POST';
   /** Path below the base URL. `{name}` is one segment; `{path*}` is the rest, with its leading slash. */
   path: string;
@@ -34,7 +38,7 @@ export interface Endpoint<Request extends z.ZodType = z.ZodType, Response extend
   /** Body schema; absent where there is no body. */
   request?: Request;
   /** Schema of the query parameters; absent where there are none. */
-  query?: z.ZodType;
+  query?: Query;
   response: Response;
   /** The answer has one JSON value a line (NDJSON), each of which `response` describes. */
   lines?: true;
@@ -45,9 +49,9 @@ export interface Endpoint<Request extends z.ZodType = z.ZodType, Response extend
   repeatable: boolean;
 }
 
-function endpoint<Request extends z.ZodType, Response extends z.ZodType>(
-  definition: Endpoint<Request, Response>,
-): Endpoint<Request, Response> {
+function endpoint<Request extends z.ZodType, Response extends z.ZodType, Query extends z.ZodType>(
+  definition: Endpoint<Request, Response, Query>,
+): Endpoint<Request, Response, Query> {
   return definition;
 }
 
