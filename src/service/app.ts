@@ -37,6 +37,9 @@ const routes = (Object.keys(endpoints) as EndpointName[]).map((name): Route => {
   return { endpoint, pattern: new RegExp(`^${pattern}$`), parameters: z.object(shape), answer: handlers[name] };
 });
 
+/** What anyone may read, without an account: it says nothing of what is stored. */
+const openPaths = ['/health', '/openapi.json', '/docs'];
+
 /** The service as an HTTP application, driven by the contract's endpoint table. */
 export function createApp(options: AppOptions): Hono<{ Bindings: HttpBindings }> {
   const { database, log } = options;
@@ -52,13 +55,22 @@ export function createApp(options: AppOptions): Hono<{ Bindings: HttpBindings }>
     }
   });
 
+  app.get('/openapi.json', async () => Response.json((await import('./openapi.ts')).openApiDocument()));
+  app.get('/docs', async () => {
+    const [{ openApiDocument }, { openApiPage, pageHeaders }] = await Promise.all([
+      import('./openapi.ts'),
+      import('./openapi-page.ts'),
+    ]);
+    return new Response(openApiPage(openApiDocument()), { headers: pageHeaders });
+  });
+
   app.all('*', async (context) => {
     const started = performance.now();
     const { method } = context.req;
-    const path = new URL(context.req.url).pathname;
+    const { pathname: path, searchParams } = new URL(context.req.url);
     let response: Response;
     try {
-      response = await answer(options, context.req.raw, path, context.env.outgoing);
+      response = await answer(options, context.req.raw, path, searchParams, context.env.outgoing);
     } catch (error) {
       response = errorResponse(error, log);
     }
@@ -70,22 +82,36 @@ export function createApp(options: AppOptions): Hono<{ Bindings: HttpBindings }>
   return app;
 }
 
-async function answer(options: AppOptions, request: Request, path: string, outgoing: HttpBindings['outgoing']) {
+async function answer(
+  options: AppOptions,
+  request: Request,
+  path: string,
+  search: URLSearchParams,
+  outgoing: HttpBindings['outgoing'],
+) {
   const candidates = routes.filter(({ pattern }) => pattern.test(path));
   const route = candidates.find(({ endpoint }) => endpoint.method === request.method);
   if (!route) {
-    if (candidates.length === 0 && path !== '/health') throw new Refusal(404, { detail: 'Not Found' });
+    if (candidates.length === 0 && !openPaths.includes(path)) throw new Refusal(404, { detail: 'Not Found' });
     const allowed = candidates.length === 0 ? ['GET'] : candidates.map(({ endpoint }) => endpoint.method);
     throw new Refusal(405, { detail: 'Method Not Allowed' }, { Allow: allowed.sort().join(', ') });
   }
   const account = await authorize(options.authenticator, route.endpoint.auth, request.headers.get('authorization'));
   const parameters = validate(route.parameters, decodeParameters(route.pattern.exec(path)?.groups), 'path');
+  const query = route.endpoint.query && validate(route.endpoint.query, Object.fromEntries(search), 'query');
   const body = route.endpoint.request && validate(route.endpoint.request, await readJson(request), 'body');
   // The table pairs the endpoint's schema with its handler, which the compiler cannot follow through the loop.
-  const call = { account, path: parameters, body, response: outgoing } as unknown as Call<never>;
+  const call = { account, path: parameters, query, body, response: outgoing } as unknown as Call<never>;
   const result = await route.answer(call, options);
   if (result === undefined) return RESPONSE_ALREADY_SENT;
+  if (Array.isArray(result)) return answerLines(result);
   return result instanceof Response ? result : Response.json(result);
+}
+
+/** NDJSON: one JSON value a line, nothing at all for none. */
+function answerLines(values: unknown[]): Response {
+  const lines = values.map((value) => `${JSON.stringify(value)}\n`).join('');
+  return new Response(lines, { headers: { 'Content-Type': 'application/x-ndjson' } });
 }
 
 function decodeParameters(groups: Record<string, string> = {}): Record<string, string> {
@@ -101,7 +127,7 @@ function decode(text: string): string {
   }
 }
 
-function validate<Value>(schema: z.ZodType<Value>, value: unknown, root: 'path' | 'body'): Value {
+function validate<Value>(schema: z.ZodType<Value>, value: unknown, root: 'path' | 'query' | 'body'): Value {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   throw new Refusal(422, { detail: errorDetails(parsed.error, root) });

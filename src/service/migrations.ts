@@ -7,7 +7,7 @@ import { sortFields } from '../contract/query-queue-items.ts';
 type AnyTables = Kysely<any>;
 
 /** In order, never changed once released: the position in the list is the schema version it leads to. */
-const migrations: ((db: AnyTables) => Promise<void>)[] = [createFirstTables];
+const migrations: ((db: AnyTables) => Promise<void>)[] = [createFirstTables, addProgressAndFeedback];
 
 /** Version of the schema that this code reads and writes. */
 export const schemaVersion = migrations.length;
@@ -131,5 +131,31 @@ async function createFirstTables(db: AnyTables): Promise<void> {
     .addColumn('created_by', text, (c) => c.notNull())
     .addPrimaryKeyConstraint('objects_key', ['project_id', 'object_id', 'digest'])
     .addUniqueConstraint('objects_version', ['project_id', 'object_id', 'version_index'])
+    .execute();
+}
+
+async function addProgressAndFeedback(db: AnyTables): Promise<void> {
+  const text = 'text' as const;
+  await db.schema
+    .createTable('annotator_progress')
+    .addColumn('item_id', text, (c) => c.notNull().references('queue_items.id'))
+    .addColumn('annotator_user_id', text, (c) => c.notNull())
+    .addColumn('annotation_state', text, (c) => c.notNull())
+    .addColumn('created_at', text, (c) => c.notNull())
+    .addColumn('updated_at', text, (c) => c.notNull())
+    .addPrimaryKeyConstraint('annotator_progress_key', ['item_id', 'annotator_user_id'])
+    .execute();
+  await db.schema
+    .createTable('feedback')
+    .addColumn('project_id', text, (c) => c.notNull())
+    .addColumn('id', text, (c) => c.notNull())
+    .addColumn('weave_ref', text, (c) => c.notNull())
+    .addColumn('feedback_type', text, (c) => c.notNull())
+    .addColumn('payload', text, (c) => c.notNull())
+    .addColumn('annotation_ref', text)
+    .addColumn('queue_id', text)
+    .addColumn('created_at', text, (c) => c.notNull())
+    .addColumn('wb_user_id', text, (c) => c.notNull())
+    .addPrimaryKeyConstraint('feedback_key', ['project_id', 'id'])
     .execute();
 }

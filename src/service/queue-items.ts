@@ -2,6 +2,7 @@ import type { QueryQueueItemsRequest, QueueItem } from '../contract/query-queue-
 import type { Session } from './database.ts';
 import { totalOrder } from './queue-order.ts';
 import { positionsInQueue } from './queue-positions.ts';
+import type { Tables } from './tables.ts';
 
 const equalityFilters = ['id', 'call_id', 'call_op_name', 'call_trace_id', 'added_by'] as const;
 
@@ -12,7 +13,7 @@ export async function queryQueueItems(
   request: QueryQueueItemsRequest,
 ): Promise<QueueItem[]> {
   const queue = { project_id: request.project_id, queue_id: queueId };
-  const order = totalOrder(request.sort_by);
+  const order = totalOrder(request.sort_by, { field: 'created_at', direction: 'asc' });
   const offset = request.offset ?? 0;
 
   let page = session
@@ -40,13 +41,7 @@ export async function queryQueueItems(
   // The ids come from an index alone; whole rows are read for the page only, not for what the offset passes over.
   let rows = session.selectFrom(page.as('page')).innerJoin('queue_items', 'queue_items.id', 'page.id');
   for (const { column, direction } of order) rows = rows.orderBy(`queue_items.${column}`, direction);
-  const items = (await rows.selectAll('queue_items').execute()).map(
-    (row): QueueItem => ({
-      ...row,
-      display_fields: JSON.parse(row.display_fields),
-      position_in_queue: null,
-    }),
-  );
+  const items = (await rows.selectAll('queue_items').execute()).map(itemOf);
   if (!request.include_position) return items;
 
   const keys = items.map((item) => order.map(({ column }) => item[column]));
@@ -54,4 +49,9 @@ export async function queryQueueItems(
     ? await positionsInQueue(session, queue, order, keys)
     : items.map((_, index) => offset + index + 1);
   return items.map((item, index) => ({ ...item, position_in_queue: positions[index]! }));
+}
+
+/** An item as the interface shows it (2.1), from its row; its position is not known. */
+export function itemOf(row: Tables['queue_items']): QueueItem {
+  return { ...row, display_fields: JSON.parse(row.display_fields), position_in_queue: null };
 }

@@ -1,20 +1,22 @@
-import type { QueryQueueItemsRequest, sortDirections, sortFields } from '../contract/query-queue-items.ts';
+import type { sortDirections, sortFields } from '../contract/query-queue-items.ts';
 
-type SortField = (typeof sortFields)[number];
+type Direction = (typeof sortDirections)[number];
 
-/** One key of a total order of queue items. */
-export interface OrderKey {
-  column: SortField | 'id';
-  direction: (typeof sortDirections)[number];
+/** One key of a total order of rows that have an id; without more said, of queue items. */
+export interface OrderKey<Field extends string = (typeof sortFields)[number]> {
+  column: Field | 'id';
+  direction: Direction;
 }
 
-/** The requested order, made total: `created_at` when nothing is asked for, and always `id` last. */
-export function totalOrder(sortBy: QueryQueueItemsRequest['sort_by']): OrderKey[] {
-  const keys: OrderKey[] = [];
-  for (const { field, direction } of sortBy ?? []) {
+/** The requested order, made total: the default one when nothing is asked for, and always `id asc` last. */
+export function totalOrder<Field extends string>(
+  sortBy: { field: Field; direction: Direction }[] | null | undefined,
+  byDefault: { field: Field; direction: Direction },
+): OrderKey<Field>[] {
+  const keys: OrderKey<Field>[] = [];
+  for (const { field, direction } of sortBy?.length ? sortBy : [byDefault]) {
     // A field that was named before decides nothing any more.
     if (!keys.some(({ column }) => column === field)) keys.push({ column: field, direction });
   }
-  if (keys.length === 0) keys.push({ column: 'created_at', direction: 'asc' });
   return [...keys, { column: 'id', direction: 'asc' }];
 }

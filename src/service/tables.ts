@@ -60,4 +60,23 @@ export interface Tables {
     created_at: string;
     created_by: string;
   };
+  /** How far each annotator is with an item. */
+  annotator_progress: {
+    item_id: string;
+    annotator_user_id: string;
+    annotation_state: AnnotationState;
+    created_at: string;
+    updated_at: string;
+  };
+  feedback: {
+    project_id: string;
+    id: string;
+    weave_ref: string;
+    feedback_type: string;
+    payload: string;
+    annotation_ref: string | null;
+    queue_id: string | null;
+    created_at: string;
+    wb_user_id: string;
+  };
 }

@@ -11,7 +11,7 @@ const body = { project_id: 'a/b' };
 test('health needs no credentials', async () => {
   const { status, body } = await service.send('GET', '/health', undefined);
   expect(status).toBe(200);
-  expect(body).toEqual({ status: 'ok', version: expect.stringMatching(/^\d/), schema_version: 1 });
+  expect(body).toEqual({ status: 'ok', version: expect.stringMatching(/^\d/), schema_version: 2 });
 });
 
 test.each([

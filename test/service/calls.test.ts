@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest';
+import { basic, startTestService, withStore } from './helpers.ts';
+
+const service = await startTestService({ sample: true });
+
+const read = (project_id: string, id: string) => service.send('POST', '/call/read', basic, { project_id, id });
+
+async function record(id: string, call: object): Promise<void> {
+  const line = { call_id: id, call_op_name: 'op', call_trace_id: 't', call_started_at: '2026-01-01T00:00:00Z', call };
+  await withStore(service.dataFile, (store) =>
+    store.importItems([JSON.stringify(line)], { projectId: 'p/q', queueId: 'q' }),
+  );
+}
+
+test('a call of the sample project has every field', async () => {
+  const { status, body } = await read('demo/support', 'support-0001');
+  expect([status, body]).toEqual([
+    200,
+    {
+      call: {
+        id: 'support-0001',
+        project_id: 'demo/support',
+        op_name: 'support.answer',
+        display_name: null,
+        trace_id: 'trace-support-0001',
+        parent_id: null,
+        started_at: '2026-01-12T09:00:00.000Z',
+        ended_at: '2026-01-12T09:00:01.800Z',
+        attributes: {},
+        inputs: { question: 'Why was I charged twice in March?' },
+        output: {
+          answer: 'The second charge was a failed retry; it is refunded and will be back within five working days.',
+        },
+        summary: null,
+        exception: null,
+        wb_user_id: null,
+      },
+    },
+  ]);
+});
+
+test('what else was recorded is there, but cannot pose as what the service knows', async () => {
+  await record('rich', {
+    display_name: 'Answer',
+    parent_id: 'parent',
+    attributes: { env: 'test' },
+    inputs: [1],
+    output: 'text',
+    summary: { usage: {} },
+    exception: { type: 'ValueError' },
+    wb_user_id: 'ada',
+    thread: 7,
+    id: 'other',
+    project_id: 'p/other',
+    op_name: 5,
+  });
+  expect((await read('p/q', 'rich')).body).toEqual({
+    call: {
+      id: 'rich',
+      project_id: 'p/q',
+      op_name: 'op',
+      display_name: 'Answer',
+      trace_id: 't',
+      parent_id: 'parent',
+      started_at: '2026-01-01T00:00:00.000Z',
+      ended_at: null,
+      attributes: { env: 'test' },
+      inputs: [1],
+      output: 'text',
+      summary: { usage: {} },
+      exception: '{"type":"ValueError"}',
+      wb_user_id: 'ada',
+      thread: 7,
+    },
+  });
+});
+
+test('a call that the project does not have is null', async () => {
+  await record('mine', {});
+  for (const [project, id] of [
+    ['p/q', 'nothing'],
+    ['p/other', 'mine'],
+    ['p/q', "mine' or '1'='1"],
+  ] as const) {
+    expect(await read(project, id)).toMatchObject({ status: 200, body: { call: null } });
+  }
+});
+
+test('50 calls at once are told apart', async () => {
+  const ids = Array.from({ length: 50 }, (_, index) => `support-${String((index % 12) + 1).padStart(4, '0')}`);
+  const answers = await Promise.all(ids.map((id) => read('demo/support', id)));
+  expect(answers.map(({ body }) => body.call.id)).toEqual(ids);
+});
