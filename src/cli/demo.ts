@@ -82,11 +82,7 @@ async function triage(show: Show): Promise<void> {
     })),
   };
   await show('The judgements, all in one call.', 'update_queue_items', judged);
-  await show(
-    'The same once more: whoever comes second is told, and nothing is overwritten.',
-    'update_queue_items',
-    judged,
-  );
+  await show('The same once more changes nothing.', 'update_queue_items', judged);
 
   await show('What can an evaluation be made of?', 'list_objects', { kind: 'dataset' });
   await show('An evaluation of that dataset with two scorers.', 'create_evaluation', {

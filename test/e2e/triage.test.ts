@@ -49,7 +49,9 @@ async function connect(env: Record<string, string>, mode: Mode = 'legacy', answe
     const result = await client.callTool({ name, arguments: args });
     const [block] = result.content;
     const text = block?.type === 'text' ? block.text : '';
-    return result.isError ? { error: JSON.parse(text.split('\n').at(-1)!) } : { ...(result.structuredContent as object), text };
+    return result.isError
+      ? { error: JSON.parse(text.split('\n').at(-1)!) }
+      : { ...(result.structuredContent as object), text };
   };
   return { client, call, questions };
 }
@@ -85,6 +87,8 @@ test('50 items are seen, judged and moved in two calls, and the same again chang
   expect(second.counts).toEqual({ done: 50 });
   const ids = (result: { items: { feedback_id: string }[] }) => result.items.map(({ feedback_id }) => feedback_id);
   expect(ids(second)).toEqual(ids(first));
+  const expecting = judged.items.map((change: object) => ({ ...change, expected_state: 'unstarted' }));
+  expect((await call('update_queue_items', { ...judged, items: expecting })).counts).toEqual({ unchanged: 50 });
   const third = await call('update_queue_items', {
     ...judged,
     items: judged.items.map(({ feedback: _, ...rest }: { feedback: unknown }) => rest),
