@@ -5,7 +5,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     // Suites with parts that a fresh machine lacks have a configuration of their own; .ci/run installs for them.
     exclude: [...configDefaults.exclude, 'test/suites/**'],
-    globalSetup: ['test/build-once.ts'],
+    globalSetup: ['test/build-once.ts', 'test/faults/tally.ts'],
     // Most tests start real processes; two cores are the size of machine this has to pass on.
     maxWorkers: 2,
     testTimeout: 30_000,

@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/suites/**/*.test.ts'],
-    globalSetup: ['test/build-once.ts'],
+    globalSetup: ['test/build-once.ts', 'test/faults/tally.ts'],
     fileParallelism: false,
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -82,8 +82,7 @@ export class Caller {
           if (answer.status >= 200 && answer.status < 300) return await read(answer, call);
           failure = failureOf(await readAnswer(answer, call), call);
         } catch (error) {
-          // Sockets, names and certificates fail with a code; anything else is a fault of this program.
-          if (signal.aborted || error instanceof HeddleError || !(error as NodeJS.ErrnoException).code) throw error;
+          if (signal.aborted || error instanceof HeddleError || !isOfTheNetwork(error)) throw error;
           notSent = isUnsent(error);
           failure = networkFailure(error, call, new URL(connection.baseUrl).origin, notSent);
         }
@@ -162,6 +161,12 @@ function timedOut(call: CallInfo, timeoutMs: number, attempt: number, partialTex
     retryable: true,
     partialText,
   });
+}
+
+/** Sockets, names and certificates fail with a code, what is no HTTP with a name; the rest is a fault of this program. */
+function isOfTheNetwork(error: unknown): boolean {
+  const { code, name } = error as NodeJS.ErrnoException;
+  return code !== undefined || name === 'HTTPParserError';
 }
 
 /** Whether the failure shows that no connection came about. */

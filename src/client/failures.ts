@@ -153,10 +153,10 @@ export function badResponse(answer: Answer, call: CallInfo, reason: string, deta
 
 /** The error for a request that got no complete answer: reset, refused, unresolved, untrusted certificate, no HTTP. */
 export function networkFailure(error: unknown, call: CallInfo, origin: string, notSent: boolean): HeddleError {
-  const { code = '', message } = error as NodeJS.ErrnoException;
+  const { code = '', message, name } = error as NodeJS.ErrnoException;
   const reason = cut(call.redact(message || code || String(error)));
   const named = `${reason}${code && !reason.includes(code) ? ` (${code})` : ''}`;
-  if (/^(HPE_|Z_|ERR__ERROR_|ERR_BROTLI|UND_ERR_HEADERS_OVERFLOW)/.test(code)) {
+  if (name === 'HTTPParserError' || /^(Z_|ERR__ERROR_|ERR_BROTLI|UND_ERR_HEADERS_OVERFLOW)/.test(code)) {
     return new HeddleError({
       code: 'bad_response',
       message: `The answer of ${origin} to ${call.operation} cannot be read: ${named}.`,

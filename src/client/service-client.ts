@@ -34,7 +34,9 @@ export interface CallOptions {
 }
 
 export interface InferenceOptions extends CallOptions {
-  /** Called with the number of characters received so far, for each piece of a streamed reply. */
+  /** Called with the text of the first choice received so far, for each piece of a streamed reply. */
+  onText?: (text: string) => void;
+  /** Called with the number of characters received so far in all its parts, reasoning and tool calls too. */
   onProgress?: (characters: number) => void;
 }
 
@@ -68,10 +70,10 @@ export class ServiceClient {
    * reply is put together; a stream that breaks is an error that carries the text received so far.
    */
   runInference(path: string, body: InferenceRequest, options: InferenceOptions = {}): Promise<InferenceResponse> {
-    const { signal, onProgress } = options;
+    const { signal, onText, onProgress } = options;
     return this.#caller.call(endpoints.runInference, { path: { path }, body }, signal, async (answer, call) =>
       /^text\/event-stream\b/i.test(String(answer.headers['content-type'] ?? ''))
-        ? readStreamedReply(answer, call, { idleTimeoutMs: this.#idleTimeoutMs, onProgress })
+        ? readStreamedReply(answer, call, { idleTimeoutMs: this.#idleTimeoutMs, onText, onProgress })
         : readJson(endpoints.runInference, await readAnswer(answer, call), call),
     );
   }

@@ -9,7 +9,9 @@ import type { TransportAnswer } from './transport.ts';
 export interface StreamOptions {
   /** Longest silence in milliseconds, once something has arrived; before that only the deadline of the call counts. */
   idleTimeoutMs: number;
-  /** Called with the number of characters received so far, whenever it has grown. */
+  /** Called with the text of the first choice received so far, for each piece. */
+  onText?: (text: string) => void;
+  /** Called with the number of characters received so far in all parts of the reply, whenever it has grown. */
   onProgress?: (characters: number) => void;
 }
 
@@ -20,7 +22,7 @@ export interface StreamOptions {
 export async function readStreamedReply(
   answer: TransportAnswer,
   call: CallInfo,
-  { idleTimeoutMs, onProgress }: StreamOptions,
+  { idleTimeoutMs, onText, onProgress }: StreamOptions,
 ): Promise<InferenceResponse> {
   const assembly = new ReplyAssembly();
   const fail = (code: ErrorCode, reason: string): HeddleError =>
@@ -55,7 +57,9 @@ export async function readStreamedReply(
       }
       const before = assembly.received;
       assembly.add(chunk);
-      if (assembly.received > before) onProgress?.(assembly.received);
+      if (assembly.received === before) continue;
+      onText?.(assembly.text);
+      onProgress?.(assembly.received);
     }
   } catch (error) {
     if (error instanceof HeddleError) throw error;
