@@ -60,7 +60,7 @@ export function addServe(program: Command): void {
       const streams = { input: process.stdin, output: process.stdout };
       await serveStdio(serverFactory(session.settings), streams, stop, session.log);
     }
-    await session.close();
+    await session.close().catch((error: Error) => session.log('warn', 'not closed well', { error: error.message }));
     // A request that is still under way at the service must not keep the process alive.
     process.exit(0);
   });

@@ -16,8 +16,6 @@ export const httpLimits = {
   connections: 2_048,
   /** Calls that run and streams that are open, together. */
   calls: 256,
-  /** Open `subscriptions/listen` streams; nothing is ever published on them, so they must not use up the calls. */
-  subscriptions: 64,
   headersMs: 10_000,
   /** From the first byte of a request to the last of its body. */
   requestMs: 30_000,
@@ -68,14 +66,11 @@ export async function serveHttp(createServer: () => Server, options: HttpOptions
   const access = accessChecks({ ...options, allowedHosts: [...options.allowedHosts, ...(wildcard ? [] : [host])] });
   const bodies = new BodyReader(limits.bodyBytes, limits.bodyBytesTogether);
   const isReady = readiness(options.ready, limits, log);
-  const handlerOptions = {
+  // Nothing is published here, so that the handler ends a `subscriptions/listen` stream as soon as it is acknowledged.
+  const handler = createMcpHandler(createServer, {
     keepAliveMs,
-    maxSubscriptions: limits.subscriptions,
-    onerror: (error: Error) => log('info', 'protocol', { error: error.message }),
-  };
-  const calls = createMcpHandler(createServer, handlerOptions);
-  // Subscriptions have a handler of their own: they never end by themselves, and a stop ends them without the calls.
-  const subscriptions = createMcpHandler(createServer, handlerOptions);
+    onerror: (error) => log('info', 'protocol', { error: error.message }),
+  });
 
   /** Answers that are being made or written. */
   const open = new Set<ServerResponse>();
@@ -119,7 +114,6 @@ export async function serveHttp(createServer: () => Server, options: HttpOptions
       open.delete(response);
       if (open.size === 0) emptied();
     });
-    const handler = isSubscription(value) ? subscriptions : calls;
     const answer = await handler.fetch(webRequest(request, gone.signal), { parsedBody: value });
     await send(answer, response, { ...cors, ...(stopping && { connection: 'close' }) }, limits.stallMs);
   };
@@ -163,7 +157,6 @@ export async function serveHttp(createServer: () => Server, options: HttpOptions
     stop: async (graceMs) => {
       stopping = true;
       const closed = new Promise((resolve) => server.close(resolve));
-      await subscriptions.close();
       if (open.size > 0) {
         await new Promise<void>((resolve) => {
           const timer = setTimeout(resolve, graceMs);
@@ -175,7 +168,7 @@ export async function serveHttp(createServer: () => Server, options: HttpOptions
       }
       server.closeAllConnections();
       await closed;
-      await calls.close();
+      await handler.close();
     },
   };
 }
@@ -219,10 +212,6 @@ function readiness(ready: HttpOptions['ready'], limits: HttpLimits, log: Log): (
 
 function tell(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, { 'content-type': 'text/plain', 'cache-control': 'no-store' }).end(`${text}\n`);
-}
-
-function isSubscription(body: unknown): boolean {
-  return typeof body === 'object' && body !== null && 'method' in body && body.method === 'subscriptions/listen';
 }
 
 /** The request as the SDK wants it. It carries no body: that has been read and parsed, and goes beside it. */
