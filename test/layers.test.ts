@@ -16,6 +16,8 @@ const allowed: Record<string, string[]> = {
   mcp: ['contract', 'client', 'config', 'credentials', 'tools'],
   setup: ['contract'],
   cli: ['contract', 'client', 'service', 'config', 'credentials', 'tools', 'mcp', 'setup'],
+  // What programs import; it puts a run together as the command line does.
+  api: ['contract', 'client', 'config', 'credentials', 'mcp', 'cli'],
 };
 
 const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));

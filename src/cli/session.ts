@@ -33,16 +33,22 @@ export function dataFileOf(config: Config): string {
   return join(config.dataDir ?? defaultDataDir, 'heddle.db');
 }
 
+/** What a program that uses heddle brings itself, instead of stored secrets and a log on stderr. */
+export interface Brought {
+  credentials?: () => Promise<Credentials>;
+  log?: Log;
+}
+
 /** Puts a run together. Nothing is read, started or sent before the first call needs it. */
-export function openSession(resolved: Resolved): Session {
+export function openSession(resolved: Resolved, brought: Brought = {}): Session {
   const { config } = resolved;
   const redact = redactor([config.password, config.token, config.upstreamKey]);
-  const log = stderrLog(config.logLevel, redact);
+  const log = brought.log ?? stderrLog(config.logLevel, redact);
   const inUse: ServiceInUse =
     config.baseUrl === undefined ? { kind: 'embedded' } : { kind: 'remote', baseUrl: config.baseUrl };
   const project = config.project ?? (inUse.kind === 'embedded' ? sampleProject : undefined);
 
-  const credentials = credentialsOf(resolved);
+  const credentials = brought.credentials ?? credentialsOf(resolved);
   let embedded: Promise<{ service: RunningService; connection: Connection }> | undefined;
   const connect = async (): Promise<Connection> => {
     if (inUse.kind === 'remote') return remoteConnection(inUse.baseUrl, await credentials());

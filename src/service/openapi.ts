@@ -72,6 +72,11 @@ const named: Record<string, z.ZodType> = {
   ValidationErrorBody: validationErrorBody,
 };
 
+/** The name of a schema of the contract in the document; undefined for one that is written out. */
+export function nameOfSchema(schema: z.ZodType | undefined): string | undefined {
+  return Object.entries(named).find(([, candidate]) => candidate === schema)?.[0];
+}
+
 /** What the table of endpoints does not say: a new endpoint does not compile without its words. */
 const words: Record<
   EndpointName,
@@ -217,7 +222,7 @@ function components(): { schemas: Record<string, Schema>; refOf: (schema: z.ZodT
       .map((id) => [id, plain(made.schemas[id]!)]),
   );
   const refOf = (schema: z.ZodType): Schema => {
-    const id = registry.get(schema)?.id;
+    const id = nameOfSchema(schema);
     return id === undefined ? plain(z.toJSONSchema(schema)) : { $ref: `#/components/schemas/${id}` };
   };
   return { schemas, refOf };

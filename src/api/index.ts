@@ -1,0 +1,96 @@
+import { openSession, remoteConnection } from '../cli/session.ts';
+import { ServiceClient } from '../client/service-client.ts';
+import { options as settings } from '../config/options.ts';
+import { resolveConfig } from '../config/resolve.ts';
+import { version as packageVersion } from '../config/version.ts';
+import { endpoints } from '../contract/endpoints.ts';
+import { HeddleError as Failure } from '../contract/errors.ts';
+import {
+  formatReference as formatParsed,
+  type Reference as ParsedReference,
+  parseReference as parseText,
+} from '../contract/references.ts';
+import { redactor } from '../credentials/redact.ts';
+import type {
+  Client,
+  ClientOptions,
+  HeddleErrorClass,
+  HeddleServer,
+  HeddleError as Problem,
+  Reference,
+  ServerOptions,
+} from './interfaces.ts';
+import type { Contract } from './types.ts';
+
+export type * from './interfaces.ts';
+export type * from './types.ts';
+
+/** Version of the package. */
+export const version: string = packageVersion;
+
+/** The operations of the service, with their schemas, by name. */
+export const contract: Contract = endpoints;
+
+/** The one error type: what the client's methods reject with. */
+export type HeddleError = Problem;
+export const HeddleError: HeddleErrorClass = Failure;
+
+/** Reads `scheme:///entity/project/kind/name:version`; undefined for any other text. */
+export const parseReference: (text: string) => Reference | undefined = parseText;
+
+/** The text of a reference; the inverse of {@link parseReference}. */
+export const formatReference: (reference: Reference) => string = (reference) =>
+  formatParsed(reference as ParsedReference);
+
+/**
+ * Makes a client of a service. It opens nothing before the first call; `close` ends its connections.
+ * @throws HeddleError `not_configured` for a base URL that is none.
+ */
+export function createClient(options: ClientOptions): Client {
+  const { baseUrl } = resolveConfig({ flags: { baseUrl: options.baseUrl }, environment: {}, profiles: {} }).config;
+  const { username, password, token, timeoutMs, idleTimeoutMs, log } = options;
+  const connection = remoteConnection(baseUrl!, { username, password, token });
+  return new ServiceClient({
+    connect: async () => connection,
+    userAgent: `heddle/${packageVersion}`,
+    redact: redactor([password, token]),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(idleTimeoutMs !== undefined && { idleTimeoutMs }),
+    ...(log && { log }),
+  });
+}
+
+/**
+ * Makes an MCP server with heddle's tools, prompts and resources. What the options do not say is as in a run without any
+ * configuration: neither the environment nor `config.json` nor a keychain is read. Without `baseUrl` calls go to the
+ * embedded service, which is started by the first of them.
+ * @throws HeddleError `not_configured` for an option that cannot be used.
+ */
+export function createServer(options: ServerOptions = {}): HeddleServer {
+  const environment = Object.fromEntries(
+    Object.entries(options)
+      .filter(([name, value]) => value !== undefined && name !== 'log')
+      .map(([name, value]) => [settings[name as Exclude<keyof ServerOptions, 'log'>].environment, String(value)]),
+  );
+  const resolved = resolveConfig({ flags: {}, environment, profiles: {} });
+  const { username, password, token } = resolved.config;
+  const log = options.log ?? (() => {});
+  const session = openSession(resolved, {
+    log,
+    credentials: async () => ({ username, password, token, sources: resolved.sources }),
+  });
+  const open = new Set<() => Promise<void>>();
+  return {
+    async connect(transport) {
+      const [{ connect }, { serverFactory }] = await Promise.all([
+        import('../mcp/connect.ts'),
+        import('../mcp/server.ts'),
+      ]);
+      open.add(connect(serverFactory(session.settings), transport, log));
+    },
+    async close() {
+      await Promise.all([...open].map((end) => end()));
+      await session.close();
+    },
+  };
+}
