@@ -1,0 +1,71 @@
+// Starts the processes that are measured, and reads what the kernel knows about them.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** Processes that still run when the bench ends or fails. */
+const running = new Set();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+/** Starts `node ...args`, killed at the latest with the bench. */
+export function start(args, env = {}, stdio = ['pipe', 'pipe', 'pipe']) {
+  const child = spawn(process.execPath, args, { env: { ...process.env, ...env }, stdio });
+  running.add(child);
+  child.once('exit', () => running.delete(child));
+  return child;
+}
+
+/** Ends a process and waits for it. */
+export async function stop(child) {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGKILL');
+  await ended;
+}
+
+/** The first match of `pattern` in what a stream of a process says. */
+export function said(child, stream, pattern) {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    child[stream].on('data', (part) => {
+      if (text === undefined) return;
+      text += part;
+      const found = pattern.exec(text);
+      if (!found) return;
+      text = undefined;
+      resolve(found);
+    });
+    child.once('exit', (code) => reject(new Error(`ended with ${code} before saying ${pattern}: ${text}`)));
+  });
+}
+
+/** Starts the stub service; its address as `url`. */
+export async function startStub() {
+  const child = start([new URL('../stub-service.mjs', import.meta.url).pathname], {}, ['ignore', 'pipe', 'inherit']);
+  const [port] = await said(child, 'stdout', /\d+(?=\n)/);
+  return { child, url: `http://127.0.0.1:${port}` };
+}
+
+/** Memory of a process in MB: resident now, and the most it ever was. Linux only; NaN elsewhere. */
+export function memoryOf({ pid }) {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    const megabytes = (name) => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1]) / 1024;
+    return { now: megabytes('VmRSS'), peak: megabytes('VmHWM') };
+  } catch {
+    return { now: Number.NaN, peak: Number.NaN };
+  }
+}
+
+/** Processor time of a process and its threads so far, in ms. Linux only; NaN elsewhere. */
+export function cpuOf({ pid }) {
+  try {
+    const threads = readdirSync(`/proc/${pid}/task`);
+    const onCpu = (thread) => Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]);
+    return threads.reduce((sum, thread) => sum + onCpu(thread), 0) / 1e6;
+  } catch {
+    return Number.NaN;
+  }
+}

@@ -1,0 +1,31 @@
+/** The value at a share of the sorted numbers. */
+export function quantile(numbers, share) {
+  const sorted = [...numbers].sort((a, b) => a - b);
+  return sorted[Math.floor(share * (sorted.length - 1))];
+}
+
+export const median = (numbers) => quantile(numbers, 0.5);
+
+/** Median of the ratios of measurements that were made in the same round. */
+export function medianRatio(above, below) {
+  return median(above.map((value, round) => value / below[round]));
+}
+
+/** The list beginning elsewhere each round, so that no subject always comes after the same other. */
+export function rotated(list, round) {
+  const at = round % list.length;
+  return [...list.slice(at), ...list.slice(0, at)];
+}
+
+/** A number with as many digits as it is worth. */
+export function shown(value, unit = '') {
+  if (value === undefined || Number.isNaN(value)) return '–';
+  const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
+  return `${value.toFixed(digits)}${unit}`;
+}
+
+/** A Markdown table. */
+export function table(head, rows) {
+  const line = (cells) => `| ${cells.join(' | ')} |`;
+  return [line(head), line(head.map((_, column) => (column === 0 ? '---' : '---:'))), ...rows.map(line)].join('\n');
+}

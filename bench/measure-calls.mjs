@@ -1,0 +1,121 @@
+// What a call costs over stdio and HTTP, against the same request to the service without any server between.
+import { Pool } from 'undici';
+import { cpuOf } from './lib/processes.mjs';
+import { successOf } from './lib/protocol.mjs';
+import { median, medianRatio, quantile, rotated, shown, table } from './lib/statistics.mjs';
+import { openHttp, openStdio, queue, queueCall, servers, serviceEnvironment } from './lib/subjects.mjs';
+
+/** Calls of one block by page size and concurrency: long enough to be timed, short enough to take turns. */
+const blocks = {
+  1: { 1: 150, 32: 640 },
+  50: { 1: 100, 32: 320 },
+  1000: { 1: 16, 32: 64 },
+};
+
+/** The limit: undici and JSON.parse, nothing else. */
+function bare(stubUrl) {
+  const pool = new Pool(stubUrl, { connections: 32 });
+  return {
+    async call(_, { limit }) {
+      const { body } = await pool.request({
+        method: 'POST',
+        path: `/annotation_queues/${queue}/items/query`,
+        headers: { 'content-type': 'application/json', authorization: 'Basic YTpi' },
+        body: JSON.stringify({ project_id: 'bench/page', limit }),
+      });
+      return JSON.parse(await body.text());
+    },
+    close: () => pool.destroy(),
+  };
+}
+
+/** One block: latencies in ms, calls a second, processor time a call in ms. */
+async function block(subject, limit, concurrency, count) {
+  const latencies = [];
+  const cpu = () => (subject.child ? cpuOf(subject.child) : process.cpuUsage());
+  const before = cpu();
+  const started = performance.now();
+  let left = count;
+  const lane = async () => {
+    while (left-- > 0) {
+      const sent = performance.now();
+      successOf(await subject.call(...queueCall(limit)));
+      latencies.push(performance.now() - sent);
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, lane));
+  const seconds = (performance.now() - started) / 1000;
+  const used = subject.child ? cpu() - before : ownCpu(before);
+  return { latencies, rate: count / seconds, cpu: used / count };
+}
+
+function ownCpu(before) {
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1000;
+}
+
+/** Measures calls in `rounds`, for each size and concurrency; within a round every subject has its turn. */
+export async function measureCalls(stubUrl, rounds, log, sizes = blocks, names = Object.keys(servers)) {
+  const env = serviceEnvironment(stubUrl);
+  const subjects = { bare: bare(stubUrl) };
+  for (const name of names) {
+    subjects[`${name}, stdio`] = await openStdio(name, env);
+    if (servers[name].http) subjects[`${name}, HTTP`] = await openHttp(name, env);
+  }
+  const lines = [];
+  for (const [limit, counts] of Object.entries(sizes)) {
+    for (const [concurrency, count] of Object.entries(counts)) {
+      const line = { limit: Number(limit), concurrency: Number(concurrency), subjects: {} };
+      const found = Object.fromEntries(Object.keys(subjects).map((name) => [name, []]));
+      for (let round = -1; round < rounds; round += 1) {
+        for (const [name, subject] of rotated(Object.entries(subjects), round + 1)) {
+          const one = await block(subject, line.limit, line.concurrency, count);
+          if (round >= 0) found[name].push(one);
+        }
+      }
+      for (const [name, blocksOf] of Object.entries(found)) line.subjects[name] = summary(blocksOf, found.bare);
+      lines.push(line);
+      log(`calls: ${limit} items, concurrency ${concurrency}`);
+    }
+  }
+  for (const subject of Object.values(subjects)) await subject.close();
+  return lines;
+}
+
+function summary(rounds, bareRounds) {
+  const p50s = (from) => from.map(({ latencies }) => median(latencies));
+  const all = rounds.flatMap(({ latencies }) => latencies);
+  return {
+    p50: median(p50s(rounds)),
+    p50Ratio: medianRatio(p50s(rounds), p50s(bareRounds)),
+    p99: quantile(all, 0.99),
+    rate: median(rounds.map(({ rate }) => rate)),
+    cpu: median(rounds.map(({ cpu }) => cpu)),
+    cpuRatio: medianRatio(
+      rounds.map(({ cpu }) => cpu),
+      bareRounds.map(({ cpu }) => cpu),
+    ),
+  };
+}
+
+/** The Markdown of the measurement. */
+export function reportCalls(lines) {
+  const parts = lines.map(({ limit, concurrency, subjects }) => {
+    const rows = Object.entries(subjects).map(([name, one]) => [
+      name,
+      `${shown(one.p50)} (${shown(one.p50Ratio, 'x')})`,
+      shown(one.p99),
+      one.rate.toFixed(0),
+      `${shown(one.cpu)} (${shown(one.cpuRatio, 'x')})`,
+    ]);
+    const items = limit === 1 ? '1 item' : `${limit} items`;
+    return `### ${items}, concurrency ${concurrency}\n\n${table(['server', 'p50 ms', 'p99 ms', 'calls/s', 'CPU ms a call'], rows)}`;
+  });
+  return `## Calls
+
+\`query_queue_items\` on the stub. In brackets the ratio to bare: undici's Pool and \`JSON.parse\` in the bench itself.
+The floor and the tutorials send the data twice, structured and as JSON text; heddle sends it structured and as the
+compact table; fastmcp sends it once, as text. CPU is that of the server's process alone, and of the bench for bare.
+
+${parts.join('\n\n')}`;
+}

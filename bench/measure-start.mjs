@@ -1,0 +1,116 @@
+// From the start of the process to the first answers, against `node -e 0`, and the memory it takes.
+import { once } from 'node:events';
+import { setTimeout } from 'node:timers/promises';
+import { memoryOf, start } from './lib/processes.mjs';
+import { StdioConnection, successOf } from './lib/protocol.mjs';
+import { median, medianRatio, rotated, shown, table } from './lib/statistics.mjs';
+import { cleanEnvironment, queueCall, servers, serviceEnvironment } from './lib/subjects.mjs';
+
+/** How long a client takes at least before its model makes the first call, in ms; far less than a model needs. */
+const pauseMs = 300;
+
+/** One start; `pause` says whether the client lets the server be before the first call. */
+async function startOnce(args, env, pause, call) {
+  const started = performance.now();
+  const since = () => performance.now() - started;
+  const connection = new StdioConnection(args, env);
+  await connection.initialize();
+  const initialize = since();
+  connection.initialized();
+  await connection.request('tools/list');
+  const list = since();
+  const listedMb = memoryOf(connection.child).now;
+  if (pause) await setTimeout(pauseMs);
+  const settledMb = memoryOf(connection.child).now;
+  const calls = [];
+  for (let index = 0; index < 10; index += 1) {
+    const before = performance.now();
+    successOf(await connection.call(...call));
+    calls.push(performance.now() - before);
+  }
+  await connection.close();
+  return { initialize, list, listedMb, settledMb, first: calls[0], next: median(calls.slice(1)) };
+}
+
+async function bareStart() {
+  const started = performance.now();
+  await once(start(['-e', '0'], {}, 'ignore'), 'exit');
+  return performance.now() - started;
+}
+
+/** Measures starts, `rounds` of each, one after the other in turn. */
+export async function measureStart(stubUrl, rounds, log) {
+  const env = serviceEnvironment(stubUrl);
+  const remote = queueCall(1);
+  const subjects = Object.entries(servers).map(([name, { stdio }]) => ({ name, args: stdio, env, call: remote }));
+  subjects.splice(1, 0, {
+    name: 'heddle, embedded service',
+    args: servers.heddle.stdio,
+    env: { ...cleanEnvironment, HEDDLE_BASE_URL: '' },
+    call: ['query_queue_items', { queue_id: 'support-triage', limit: 1 }],
+  });
+  const bare = [];
+  const measured = Object.fromEntries(subjects.map(({ name }) => [name, { atOnce: [], paused: [] }]));
+  for (let round = -1; round < rounds; round += 1) {
+    const nodeMs = await bareStart();
+    if (round >= 0) bare.push(nodeMs);
+    for (const { name, args, env, call } of rotated(subjects, round + 1)) {
+      const atOnce = await startOnce(args, env, false, call);
+      const paused = await startOnce(args, env, true, call);
+      // The first round fills the disk cache, and makes the data file of the embedded service.
+      if (round < 0) continue;
+      measured[name].atOnce.push(atOnce);
+      measured[name].paused.push(paused);
+    }
+    log(`start: round ${round + 1} of ${rounds}`);
+  }
+  return { nodeMs: median(bare), subjects: Object.fromEntries(subjects.map(({ name }) => [name, of(measured[name])])) };
+
+  function of({ atOnce, paused }) {
+    const all = (part) => atOnce.map((one, round) => median([one[part], paused[round][part]]));
+    return {
+      initialize: median(all('initialize')),
+      initializeRatio: medianRatio(all('initialize'), bare),
+      list: median(all('list')),
+      listRatio: medianRatio(all('list'), bare),
+      listedMb: median(atOnce.map(({ listedMb }) => listedMb)),
+      settledMb: median(paused.map(({ settledMb }) => settledMb)),
+      firstAtOnce: median(atOnce.map(({ first }) => first)),
+      firstPaused: median(paused.map(({ first }) => first)),
+      next: median(paused.map(({ next }) => next)),
+    };
+  }
+}
+
+/** The Markdown of the measurement. */
+export function reportStart({ nodeMs, subjects }) {
+  const rows = Object.entries(subjects).map(([name, one]) => [
+    name,
+    `${shown(one.initialize)} (${shown(one.initializeRatio, 'x')})`,
+    `${shown(one.list)} (${shown(one.listRatio, 'x')})`,
+    shown(one.listedMb),
+    shown(one.settledMb),
+    shown(one.firstAtOnce),
+    shown(one.firstPaused),
+    shown(one.next),
+  ]);
+  return `## Start
+
+Milliseconds from the start of the process; in brackets the ratio to \`node -e 0\` (${shown(nodeMs)} ms). The list of
+tools is asked for after the reply to \`initialize\`. Memory is resident megabytes: when the list has arrived, and
+${pauseMs} ms later. First call: sent at once after the list, and after ${pauseMs} ms.
+
+${table(
+  [
+    'server',
+    'initialize',
+    'tools/list',
+    'MB listed',
+    'MB settled',
+    'first call at once',
+    'first call paused',
+    'calls 2–10',
+  ],
+  rows,
+)}`;
+}

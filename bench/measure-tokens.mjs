@@ -1,0 +1,132 @@
+// What a model pays to read results, against the same data as compact JSON.
+import { existsSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { fileURLToPath } from 'node:url';
+import { encode as cl100k } from 'gpt-tokenizer/encoding/cl100k_base';
+import { encode as o200k } from 'gpt-tokenizer/encoding/o200k_base';
+import { StdioConnection, successOf } from './lib/protocol.mjs';
+import { shown, table } from './lib/statistics.mjs';
+import { cleanEnvironment, heddle, queue, queueCall, serviceEnvironment } from './lib/subjects.mjs';
+
+const realItems = fileURLToPath(new URL('../../shared/data/queue-items.jsonl', import.meta.url));
+
+/** Real items as the public service would hand them out: UUIDs, an internal project id, a time of creation each. */
+function asPublicItems(lines) {
+  return lines.map((line, index) => {
+    const { call: _, ...given } = JSON.parse(line);
+    const hex = (of) => (((index + of) * 2_654_435_761) % 4_294_967_296).toString(16).padStart(8, '0');
+    const createdAt = new Date(1_760_000_000_000 + index * 1_237).toISOString();
+    return {
+      id: `0199a3c4-${hex(1).slice(0, 4)}-7${hex(2).slice(0, 3)}-9${hex(3).slice(0, 3)}-${hex(4)}${hex(5).slice(0, 4)}`,
+      project_id: 'UHJvamVjdEludGVybmFsSWQ6NDA5NjE2Mzk=',
+      queue_id: queue,
+      ...given,
+      call_started_at: new Date(given.call_started_at).toISOString(),
+      call_ended_at: new Date(given.call_ended_at).toISOString(),
+      created_at: createdAt,
+      created_by: 'api',
+      updated_at: createdAt,
+      annotator_user_id: null,
+      deleted_at: null,
+      position_in_queue: null,
+    };
+  });
+}
+
+/** Serves these items and nothing else. */
+async function serve(items) {
+  const server = createServer((request, response) => {
+    request.resume();
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ items }));
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  server.unref();
+  return `http://127.0.0.1:${server.address().port}`;
+}
+
+function counted(what, result) {
+  const text = result.content.map((part) => part.text).join('\n');
+  const compact = JSON.stringify(result.structuredContent);
+  const pretty = JSON.stringify(result.structuredContent, null, 2);
+  const count = (tokens) => ({
+    text: tokens(text).length,
+    compact: tokens(compact).length,
+    pretty: tokens(pretty).length,
+  });
+  return { what, o200k: count((text) => o200k(text)), cl100k: count((text) => cl100k(text)) };
+}
+
+/** Counts tokens; without the real items that part is left out, and said. */
+export async function measureTokens(stubUrl, run, log) {
+  const results = [];
+  const lines = existsSync(realItems) ? readFileSync(realItems, 'utf8').trim().split('\n') : undefined;
+  if (lines) {
+    await run(['service', 'import', realItems, '--project', 'real/items', '--queue', 'q']);
+    const embedded = new StdioConnection([heddle], { ...cleanEnvironment, HEDDLE_BASE_URL: '' });
+    const page = { queue_id: 'q', project_id: 'real/items', limit: 50, offset: 100 };
+    for (const [what, more] of [
+      ['50 real items, imported', {}],
+      [
+        'the same, newest first, with positions',
+        { sort_by: [{ field: 'call_started_at', direction: 'desc' }], include_position: true },
+      ],
+      ['the same, with the values of their calls', { include_call: true }],
+    ]) {
+      results.push(counted(what, successOf(await embedded.call('query_queue_items', { ...page, ...more }))));
+    }
+    await embedded.close();
+    const url = await serve(asPublicItems(lines.slice(100, 150)));
+    const remote = new StdioConnection([heddle], serviceEnvironment(url));
+    results.push(
+      counted('50 real items, as the public service sends them', successOf(await remote.call(...queueCall(50)))),
+    );
+    await remote.close();
+  } else {
+    log(`TOKENS OF REAL ITEMS SKIPPED: ${realItems} is not there`);
+  }
+  const stub = new StdioConnection([heddle], serviceEnvironment(stubUrl));
+  for (const [what, name, args] of [
+    ['50 made-up items', ...queueCall(50)],
+    [
+      'inference',
+      'run_inference',
+      { model: 'support-model', messages: [{ role: 'user', content: 'How do I export?' }] },
+    ],
+    [
+      'evaluation',
+      'create_evaluation',
+      { name: 'Support answers', dataset: 'weave:///acme/support/object/tickets:latest' },
+    ],
+  ]) {
+    results.push(counted(what, successOf(await stub.call(name, args))));
+  }
+  const { tools } = await stub.request('tools/list');
+  await stub.close();
+  log('tokens counted');
+  return { results, toolsList: o200k(JSON.stringify(tools)).length, tools: tools.length, skipped: !lines };
+}
+
+/** The Markdown of the measurement. */
+export function reportTokens({ results, toolsList, tools, skipped }) {
+  const rows = results.map(({ what, o200k, cl100k }) => [
+    what,
+    o200k.compact,
+    o200k.text,
+    shown(o200k.text / o200k.compact),
+    shown(o200k.text / o200k.pretty),
+    cl100k.compact,
+    cl100k.text,
+    shown(cl100k.text / cl100k.compact),
+  ]);
+  return `## Tokens
+
+What the model reads (the text of the result) against the structured result as compact JSON, which is what the
+tutorials send as text, and against indented JSON.${skipped ? '\n\n**The real items were not there: their lines are missing.**' : ''}
+
+${table(
+  ['result', 'JSON, o200k', 'text, o200k', 'ratio', 'to indented', 'JSON, cl100k', 'text, cl100k', 'ratio'],
+  rows,
+)}
+
+\`tools/list\` with its ${tools} tools is ${toolsList} tokens (o200k).`;
+}

@@ -1,0 +1,105 @@
+// `npm run bench`: measures the performance budget (design §11) in one run and writes bench/results.md and growth.svg.
+// --quick takes under three minutes: fewer rounds, no queue of a million, no plot, no profiles. --only=start,calls,…
+// measures parts of it. Both print instead of writing.
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpus, release, totalmem } from 'node:os';
+import { parseArgs } from 'node:util';
+
+const { values: flags } = parseArgs({ options: { quick: { type: 'boolean' }, only: { type: 'string' } } });
+const here = new URL('.', import.meta.url);
+if (!existsSync(new URL('node_modules', here))) {
+  console.error('installing what heddle is compared with, in bench/');
+  const { status } = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: here, stdio: 'inherit', shell: true });
+  if (status !== 0) process.exit(1);
+}
+
+const { start, startStub } = await import('./lib/processes.mjs');
+const { cleanEnvironment, heddle, home } = await import('./lib/subjects.mjs');
+const parts = {
+  start: await import('./measure-start.mjs'),
+  calls: await import('./measure-calls.mjs'),
+  tokens: await import('./measure-tokens.mjs'),
+  memory: await import('./measure-memory.mjs'),
+  service: await import('./measure-service.mjs'),
+  growth: await import('./measure-growth.mjs'),
+  profiles: await import('./profile.mjs'),
+};
+const { reportBudget } = await import('./budget.mjs');
+const { plot } = await import('./plot.mjs');
+
+const wanted =
+  flags.only?.split(',') ?? Object.keys(parts).filter((part) => !flags.quick || !['growth', 'profiles'].includes(part));
+const effort = flags.quick
+  ? { start: 4, calls: 2, paged: 50_000, queues: [1_000, 100_000], pages: 5, growth: 1 }
+  : { start: 21, calls: 9, paged: 1_000_000, queues: [1_000, 10_000, 100_000, 1_000_000], pages: 21, growth: 5 };
+const startedAt = performance.now();
+const log = (text) => console.error(`${((performance.now() - startedAt) / 1000).toFixed(0).padStart(4)} s  ${text}`);
+
+/** Runs a heddle command to its end; what it printed. */
+async function run(args, env = {}) {
+  const child = start([heddle, ...args], { ...cleanEnvironment, ...env }, ['ignore', 'pipe', 'inherit']);
+  let text = '';
+  child.stdout.on('data', (part) => {
+    text += part;
+  });
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`heddle ${args.join(' ')} ended with ${code}`);
+  return text;
+}
+
+const stub = await startStub();
+const of = async (part, measure) => (wanted.includes(part) ? measure(parts[part]) : undefined);
+try {
+  const measured = {
+    start: await of('start', ({ measureStart }) => measureStart(stub.url, effort.start, log)),
+    calls: await of('calls', ({ measureCalls }) => measureCalls(stub.url, effort.calls, log)),
+    tokens: await of('tokens', ({ measureTokens }) => measureTokens(stub.url, run, log)),
+    memory: await of('memory', ({ measureMemory }) => measureMemory(stub.url, effort.paged, log)),
+    service: await of('service', ({ measureService }) => measureService(effort.queues, effort.pages, run, log)),
+    profiles: await of('profiles', ({ measureProfiles }) => measureProfiles(stub.url, log)),
+  };
+  const budgeted = measured.start && measured.calls && measured.tokens;
+  const growth =
+    measured.service &&
+    (await of('growth', ({ measureGrowth }) => measureGrowth(stub.url, effort.growth, measured.service, log)));
+  const report = [
+    heading(),
+    budgeted && reportBudget(measured),
+    budgeted && existsSync(new URL('notes.md', here)) && readFileSync(new URL('notes.md', here), 'utf8').trim(),
+    measured.start && parts.start.reportStart(measured.start),
+    measured.calls && parts.calls.reportCalls(measured.calls),
+    growth && '## Growth\n\n![Latency against page size, concurrency and queue size](growth.svg)',
+    measured.tokens && parts.tokens.reportTokens(measured.tokens),
+    measured.memory && parts.memory.reportMemory(measured.memory),
+    measured.service && parts.service.reportService(measured.service),
+    measured.profiles && parts.profiles.reportProfiles(measured.profiles),
+  ];
+  const text = `${report.filter(Boolean).join('\n\n')}\n`;
+  // A quick run is for looking: what is kept comes from a whole one.
+  if (flags.only || flags.quick) {
+    process.stdout.write(text);
+  } else {
+    writeFileSync(new URL('results.md', here), text);
+    console.error('written: bench/results.md');
+  }
+  if (growth && !flags.quick) writeFileSync(new URL('growth.svg', here), plot(growth));
+} finally {
+  stub.child.kill('SIGKILL');
+  rmSync(home, { recursive: true, force: true });
+}
+process.exit();
+
+function heading() {
+  const version = (name) =>
+    JSON.parse(readFileSync(new URL(`node_modules/${name}/package.json`, here), 'utf8')).version;
+  const [{ model }] = cpus();
+  const names = ['@modelcontextprotocol/server', '@modelcontextprotocol/sdk', 'fastmcp', 'undici'];
+  return `# Results of \`npm run bench\`
+
+${new Date().toISOString().slice(0, 10)} · ${cpus().length} cores, ${model.trim()}, ${(totalmem() / 2 ** 30).toFixed(0)} GB · ${process.platform} ${release()} · Node ${process.version} · ${names.map((name) => `${name} ${version(name)}`).join(' · ')}
+
+One run, the subjects in turn, medians; ratios are medians of the ratios within one round. Differences below 15 % are
+noise${flags.quick ? '; this was a quick run, whose numbers are rougher still' : ''}.`;
+}
