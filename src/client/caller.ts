@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
 import { type Endpoint, endpoints } from '../contract/endpoints.ts';
 import { HeddleError } from '../contract/errors.ts';
@@ -35,10 +36,19 @@ export interface Parts {
 /** Makes calls: a deadline over all attempts, each attempt judged by the retry policy (design §6). */
 export class Caller {
   readonly #options: CallerOptions;
-  readonly #transport = new Transport();
+  readonly #transport: Transport;
+  /** When the deadline of the calls began, where they share one. */
+  readonly #startedAt: number | undefined;
 
-  constructor(options: CallerOptions) {
+  constructor(options: CallerOptions, transport = new Transport(), startedAt?: number) {
     this.#options = options;
+    this.#transport = transport;
+    this.#startedAt = startedAt;
+  }
+
+  /** Another caller over the same connections, whose calls share one deadline that begins now. */
+  withSharedDeadline(): Caller {
+    return new Caller(this.#options, this.#transport, performance.now());
   }
 
   /**
@@ -62,13 +72,20 @@ export class Caller {
     };
     const timeoutMs =
       this.#options.timeoutMs ?? (endpoint === endpoints.runInference ? defaultInferenceTimeoutMs : defaultTimeoutMs);
-    const startedAt = performance.now();
+    const startedAt = this.#startedAt ?? performance.now();
+    const remaining = (): number => timeoutMs - (performance.now() - startedAt);
     const end = new AbortController();
     const { signal } = end;
-    const deadline = setTimeout(() => end.abort(new DOMException('deadline', 'TimeoutError')), timeoutMs);
+    const onDeadline = (): void => end.abort(new DOMException('deadline', 'TimeoutError'));
+    if (remaining() <= 0) onDeadline();
+    const deadline = setTimeout(onDeadline, remaining());
     const onCancelled = (): void => end.abort(cancelled?.reason);
     if (cancelled?.aborted) onCancelled();
-    cancelled?.addEventListener('abort', onCancelled, { once: true });
+    if (cancelled) {
+      // A tool may have many calls under way that end with the same signal; that is no leak to warn of.
+      setMaxListeners(0, cancelled);
+      cancelled.addEventListener('abort', onCancelled, { once: true });
+    }
     let attempt = 1;
     try {
       const connection = await untilAborted(this.#options.connect(), signal);
@@ -87,8 +104,8 @@ export class Caller {
           failure = networkFailure(error, call, new URL(connection.baseUrl).origin, notSent);
         }
         const { status, retryAfterMs, code } = failure;
-        const remainingMs = timeoutMs - (performance.now() - startedAt);
-        const outcome = { attempt, repeatable: endpoint.repeatable, status, notSent, retryAfterMs, remainingMs };
+        const { repeatable } = endpoint;
+        const outcome = { attempt, repeatable, status, notSent, retryAfterMs, remainingMs: remaining() };
         const delayMs = failure.retryable ? retryDelayMs(outcome, Math.random()) : undefined;
         if (delayMs === undefined) throw failure;
         log?.('info', 'sending again', { call: call.operation, attempt, of: maxAttempts, delayMs, code });

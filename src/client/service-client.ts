@@ -20,6 +20,8 @@ import { readAnswer, readJson, readLines } from './answers.ts';
 import { Caller, type CallerOptions, type Parts } from './caller.ts';
 import { readStreamedReply } from './streamed-reply.ts';
 
+const defaultIdleTimeoutMs = 120_000;
+
 export interface ServiceClientOptions extends CallerOptions {
   /**
    * Longest silence of a streamed reply in milliseconds, once its first byte is there; 120 000 by default. Users have no
@@ -48,12 +50,17 @@ const objectLists = {
 
 /** The service's operations, one method each. Every failure is a HeddleError. */
 export class ServiceClient {
+  readonly #options: ServiceClientOptions;
   readonly #caller: Caller;
-  readonly #idleTimeoutMs: number;
 
-  constructor({ idleTimeoutMs = 120_000, ...options }: ServiceClientOptions) {
-    this.#caller = new Caller(options);
-    this.#idleTimeoutMs = idleTimeoutMs;
+  constructor(options: ServiceClientOptions, caller = new Caller(options)) {
+    this.#options = options;
+    this.#caller = caller;
+  }
+
+  /** The same client for one task of several calls: they share one deadline, which begins now. */
+  withSharedDeadline(): ServiceClient {
+    return new ServiceClient(this.#options, this.#caller.withSharedDeadline());
   }
 
   /** Items of one annotation queue (interface 4.1). */
@@ -73,7 +80,11 @@ export class ServiceClient {
     const { signal, onText, onProgress } = options;
     return this.#caller.call(endpoints.runInference, { path: { path }, body }, signal, async (answer, call) =>
       /^text\/event-stream\b/i.test(String(answer.headers['content-type'] ?? ''))
-        ? readStreamedReply(answer, call, { idleTimeoutMs: this.#idleTimeoutMs, onText, onProgress })
+        ? readStreamedReply(answer, call, {
+            idleTimeoutMs: this.#options.idleTimeoutMs ?? defaultIdleTimeoutMs,
+            onText,
+            onProgress,
+          })
         : readJson(endpoints.runInference, await readAnswer(answer, call), call),
     );
   }

@@ -40,7 +40,9 @@ export async function callTool(
   settings: ResultSettings,
 ): Promise<CallToolResult> {
   try {
-    let data: object | undefined = await tool.run(parseArguments(tool, args), context);
+    const input = parseArguments(tool, args);
+    // However many requests a tool makes, its caller waits for one deadline.
+    let data: object | undefined = await tool.run(input, { ...context, service: context.service.withSharedDeadline() });
     while (data !== undefined) {
       const whole = resultOf(tool, data, settings);
       const serialized = JSON.stringify(whole);
