@@ -1,6 +1,8 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { HeddleError } from '../contract/errors.ts';
-import type { Database } from './database.ts';
+import { batched } from './batched.ts';
+import type { Database, Session } from './database.ts';
+import { inChunks } from './in-chunks.ts';
 
 /** An account with its secrets in clear, as it is known only while it is made. */
 export interface Account {
@@ -44,10 +46,12 @@ export async function addAccount(database: Database, name: string): Promise<Acco
 /** Finds out who calls: the stored accounts, and the one that was made for this process, if any. */
 export class Authenticator {
   readonly #database: Database;
+  readonly #passwordHash: (name: string) => Promise<string | undefined>;
   readonly #own: { name: string; passwordHash: Buffer; tokenHash: Buffer } | undefined;
 
   constructor(database: Database, own: Account | undefined) {
     this.#database = database;
+    this.#passwordHash = batched((names) => database.read((session) => passwordHashes(session, names)));
     this.#own = own && { name: own.name, passwordHash: hash(own.password), tokenHash: hash(own.token) };
   }
 
@@ -56,10 +60,8 @@ export class Authenticator {
     const [name = '', ...password] = Buffer.from(credentials, 'base64').toString('utf8').split(':');
     const given = hash(password.join(':'));
     if (this.#own?.name === name && timingSafeEqual(given, this.#own.passwordHash)) return name;
-    const stored = await this.#database.read((session) =>
-      session.selectFrom('accounts').select('password_hash').where('name', '=', name).executeTakeFirst(),
-    );
-    return stored && timingSafeEqual(given, Buffer.from(stored.password_hash, 'hex')) ? name : undefined;
+    const stored = await this.#passwordHash(name);
+    return stored !== undefined && timingSafeEqual(given, Buffer.from(stored, 'hex')) ? name : undefined;
   }
 
   /** Name of the account that has this bearer token (interface part 5). */
@@ -72,6 +74,14 @@ export class Authenticator {
     );
     return stored?.name;
   }
+}
+
+async function passwordHashes(session: Session, names: string[]): Promise<(string | undefined)[]> {
+  const rows = await inChunks(names, (chunk) =>
+    session.selectFrom('accounts').select(['name', 'password_hash']).where('name', 'in', chunk).execute(),
+  );
+  const hashes = new Map(rows.map(({ name, password_hash }) => [name, password_hash]));
+  return names.map((name) => hashes.get(name));
 }
 
 function hash(secret: string): Buffer {

@@ -70,7 +70,7 @@ export function createApp(options: AppOptions): Hono<{ Bindings: HttpBindings }>
     const { pathname: path, searchParams } = new URL(context.req.url);
     let response: Response;
     try {
-      response = await answer(options, context.req.raw, path, searchParams, context.env.outgoing);
+      response = await answer(options, context.env, path, searchParams);
     } catch (error) {
       response = errorResponse(error, log);
     }
@@ -84,34 +84,37 @@ export function createApp(options: AppOptions): Hono<{ Bindings: HttpBindings }>
 
 async function answer(
   options: AppOptions,
-  request: Request,
+  { incoming, outgoing }: HttpBindings,
   path: string,
   search: URLSearchParams,
-  outgoing: HttpBindings['outgoing'],
-) {
+): Promise<Response> {
   const candidates = routes.filter(({ pattern }) => pattern.test(path));
-  const route = candidates.find(({ endpoint }) => endpoint.method === request.method);
+  const route = candidates.find(({ endpoint }) => endpoint.method === incoming.method);
   if (!route) {
     if (candidates.length === 0 && !openPaths.includes(path)) throw new Refusal(404, { detail: 'Not Found' });
     const allowed = candidates.length === 0 ? ['GET'] : candidates.map(({ endpoint }) => endpoint.method);
     throw new Refusal(405, { detail: 'Method Not Allowed' }, { Allow: allowed.sort().join(', ') });
   }
-  const account = await authorize(options.authenticator, route.endpoint.auth, request.headers.get('authorization'));
+  const account = await authorize(options.authenticator, route.endpoint.auth, incoming.headers.authorization);
   const parameters = validate(route.parameters, decodeParameters(route.pattern.exec(path)?.groups), 'path');
   const query = route.endpoint.query && validate(route.endpoint.query, Object.fromEntries(search), 'query');
-  const body = route.endpoint.request && validate(route.endpoint.request, await readJson(request), 'body');
+  const body = route.endpoint.request && validate(route.endpoint.request, await readJson(incoming), 'body');
   // The table pairs the endpoint's schema with its handler, which the compiler cannot follow through the loop.
   const call = { account, path: parameters, query, body, response: outgoing } as unknown as Call<never>;
   const result = await route.answer(call, options);
-  if (result === undefined) return RESPONSE_ALREADY_SENT;
-  if (Array.isArray(result)) return answerLines(result);
-  return result instanceof Response ? result : Response.json(result);
+  if (result instanceof Response) return result;
+  if (Array.isArray(result)) send(outgoing, 'application/x-ndjson', result.map(toLine).join(''));
+  else if (result !== undefined) send(outgoing, 'application/json', JSON.stringify(result));
+  return RESPONSE_ALREADY_SENT;
 }
 
-/** NDJSON: one JSON value a line, nothing at all for none. */
-function answerLines(values: unknown[]): Response {
-  const lines = values.map((value) => `${JSON.stringify(value)}\n`).join('');
-  return new Response(lines, { headers: { 'Content-Type': 'application/x-ndjson' } });
+/** Past the Response of the platform, whose streams take longer than what most handlers do. */
+function send(outgoing: HttpBindings['outgoing'], type: string, text: string): void {
+  outgoing.writeHead(200, { 'Content-Type': type, 'Content-Length': Buffer.byteLength(text) }).end(text);
+}
+
+function toLine(value: unknown): string {
+  return `${JSON.stringify(value)}\n`;
 }
 
 function decodeParameters(groups: Record<string, string> = {}): Record<string, string> {
@@ -133,9 +136,13 @@ function validate<Value>(schema: z.ZodType<Value>, value: unknown, root: 'path' 
   throw new Refusal(422, { detail: errorDetails(parsed.error, root) });
 }
 
-async function authorize(authenticator: Authenticator, scheme: AuthScheme, header: string | null): Promise<string> {
+async function authorize(
+  authenticator: Authenticator,
+  scheme: AuthScheme,
+  header: string | undefined,
+): Promise<string> {
   const challenge = { 'WWW-Authenticate': `${scheme === 'basic' ? 'Basic' : 'Bearer'} realm="heddle"` };
-  if (header === null) throw new Refusal(401, { detail: 'Not authenticated' }, challenge);
+  if (header === undefined) throw new Refusal(401, { detail: 'Not authenticated' }, challenge);
   const [given = '', credentials = ''] = header.split(/ +/);
   const account = given.toLowerCase() === scheme ? await authenticator[scheme](credentials) : undefined;
   if (account === undefined) throw new Refusal(401, { reason: '401 Error' }, challenge);

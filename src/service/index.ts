@@ -4,6 +4,7 @@ import { createAdaptorServer } from '@hono/node-server';
 import type { Log } from '../contract/log.ts';
 import { type Account, Authenticator } from './accounts.ts';
 import { createApp } from './app.ts';
+import { callReader } from './calls.ts';
 import { openDatabase } from './database.ts';
 import { ensureSampleProject } from './sample-project.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
@@ -51,6 +52,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     if (options.sample) await ensureSampleProject(database);
     const app = createApp({
       database,
+      readCall: callReader(database),
       upstream,
       authenticator: new Authenticator(database, options.account),
       log: options.log ?? (() => {}),

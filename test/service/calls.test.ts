@@ -86,8 +86,29 @@ test('a call that the project does not have is null', async () => {
   }
 });
 
-test('50 calls at once are told apart', async () => {
-  const ids = Array.from({ length: 50 }, (_, index) => `support-${String((index % 12) + 1).padStart(4, '0')}`);
-  const answers = await Promise.all(ids.map((id) => read('demo/support', id)));
-  expect(answers.map(({ body }) => body.call.id)).toEqual(ids);
+test('calls that are read at once are told apart, and so are those who ask', async () => {
+  const ada = await withStore(service.dataFile, async (store) => {
+    const line = {
+      call_id: 'support-0001',
+      call_op_name: 'mine',
+      call_trace_id: 't',
+      call_started_at: '2026-01-01T00:00:00Z',
+    };
+    await store.importItems([JSON.stringify(line)], { projectId: 'p/q', queueId: 'q' });
+    return store.addUser('ada');
+  });
+  const right = `Basic ${btoa(`ada:${ada.password}`)}`;
+  const wrong = `Basic ${btoa(`ada:${ada.token}`)}`;
+  const asked = Array.from({ length: 50 }, (_, index) => ({
+    who: index % 5 === 4 ? wrong : right,
+    project_id: index % 2 ? 'demo/support' : 'p/q',
+    id: `support-${String((index % 12) + 1).padStart(4, '0')}`,
+  }));
+  const answers = await Promise.all(asked.map(({ who, ...body }) => service.send('POST', '/call/read', who, body)));
+  asked.forEach(({ who, project_id, id }, index) => {
+    const { status, body } = answers[index]!;
+    if (who === wrong) expect([status, body]).toEqual([401, { reason: '401 Error' }]);
+    else if (project_id === 'p/q' && id !== 'support-0001') expect([status, body]).toEqual([200, { call: null }]);
+    else expect([status, body.call.project_id, body.call.id]).toEqual([200, project_id, id]);
+  });
 });
