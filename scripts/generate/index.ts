@@ -2,6 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { apiTypes } from './api-types.ts';
+import { mcpbManifest } from './manifest.ts';
+import { serverJson } from './server-json.ts';
 
 const biome = 'node_modules/@biomejs/biome/bin/biome';
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -10,6 +12,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 export async function generated(): Promise<Record<string, string>> {
   return {
     'src/api/types.ts': formatted('types.ts', apiTypes()),
+    'manifest.json': formatted('manifest.json', JSON.stringify(mcpbManifest(), null, 2)),
+    'server.json': formatted('server.json', JSON.stringify(serverJson(), null, 2)),
   };
 }
 

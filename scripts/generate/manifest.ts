@@ -1,0 +1,71 @@
+import packageJson from '../../package.json' with { type: 'json' };
+import { type Option, type OptionName, options } from '../../src/config/options.ts';
+import { tools } from '../../src/tools/registry.ts';
+
+/** The settings that Claude Desktop asks for, with the words of its form. */
+const asked: { name: OptionName; title: string; type: 'string' | 'boolean' }[] = [
+  { name: 'baseUrl', title: 'Service address', type: 'string' },
+  { name: 'project', title: 'Project', type: 'string' },
+  { name: 'username', title: 'User name', type: 'string' },
+  { name: 'password', title: 'Password', type: 'string' },
+  { name: 'token', title: 'Bearer token', type: 'string' },
+  { name: 'readOnly', title: 'Read only', type: 'boolean' },
+];
+
+/** Where the server is in the bundle. */
+export const entryPoint = 'server/heddle.mjs';
+
+/** The manifest of the Claude Desktop bundle. */
+export function mcpbManifest(): object {
+  const { name, version, description, license, keywords, engines } = packageJson;
+  const asOption = (key: OptionName): Option => options[key];
+  return {
+    manifest_version: '0.3',
+    name,
+    display_name: name,
+    version,
+    description,
+    long_description:
+      'Lists what waits in annotation queues, shows the recorded calls behind it, records judgements, asks models with stored prompts, and sets up evaluations. Without a service address everything runs on an embedded service on this computer, with a sample project.',
+    author: { name: 'The heddle authors' },
+    icon: 'assets/icon.png',
+    server: {
+      type: 'node',
+      entry_point: entryPoint,
+      mcp_config: {
+        command: 'node',
+        args: [`\${__dirname}/${entryPoint}`, 'serve'],
+        env: Object.fromEntries(
+          asked.map(({ name: key }) => [options[key].environment, `\${user_config.${idOf(key)}}`]),
+        ),
+      },
+    },
+    tools: tools.map((tool) => ({ name: tool.name, description: tool.description.split('\n')[0] })),
+    prompts_generated: true,
+    keywords,
+    license,
+    compatibility: { platforms: ['darwin', 'win32', 'linux'], runtimes: { node: engines.node } },
+    user_config: Object.fromEntries(
+      asked.map(({ name: key, title, type }) => [
+        idOf(key),
+        {
+          type,
+          title,
+          description: sentence(asOption(key).help),
+          required: false,
+          // Hosts pass the placeholder of a value without a default on as it is.
+          default: type === 'boolean' ? asOption(key).default : '',
+          ...(asOption(key).secret && { sensitive: true }),
+        },
+      ]),
+    ),
+  };
+}
+
+function idOf(name: OptionName): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+function sentence(help: string): string {
+  return `${help[0]!.toUpperCase()}${help.slice(1)}.`;
+}

@@ -1,0 +1,36 @@
+import packageJson from '../../package.json' with { type: 'json' };
+import { type Option, options } from '../../src/config/options.ts';
+
+/** The entry of the MCP registry. */
+export function serverJson(): object {
+  const { mcpName, name, version, description } = packageJson;
+  return {
+    $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
+    name: mcpName,
+    title: name,
+    description,
+    version,
+    packages: [
+      {
+        registryType: 'npm',
+        identifier: name,
+        version,
+        runtimeHint: 'npx',
+        transport: { type: 'stdio' },
+        packageArguments: [{ type: 'positional', value: 'serve' }],
+        environmentVariables: Object.values(options).map(variable),
+      },
+    ],
+  };
+}
+
+function variable({ environment, help, default: fallback, secret }: Option): object {
+  return {
+    name: environment,
+    description: help,
+    format: typeof fallback === 'boolean' || typeof fallback === 'number' ? typeof fallback : 'string',
+    isRequired: false,
+    isSecret: secret === true,
+    ...(fallback !== undefined && { default: String(fallback) }),
+  };
+}
