@@ -60,7 +60,7 @@ interface Page {
 const leastItemChars = 200;
 
 /** Recorded calls that are read at once. */
-const concurrentReads = 16;
+const concurrentReads = 32;
 
 /** Columns in the order in which a reader wants them. */
 const columns = [
