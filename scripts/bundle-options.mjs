@@ -9,8 +9,12 @@ export const bundleOptions = {
   format: 'esm',
   platform: 'node',
   target: 'node20.18',
-  // Its main file is of a form whose parts a bundler does not find.
-  alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
+  alias: {
+    // Its main file is of a form whose parts a bundler does not find.
+    'jsonc-parser': 'jsonc-parser/lib/esm/main.js',
+    // Leaves Ajv out.
+    '@modelcontextprotocol/server/_shims': './src/mcp/schema-shims.ts',
+  },
   // Native, and optional: what needs them says so where they are missing.
   external: ['@napi-rs/keyring', '@photostructure/sqlite'],
   // Some bundled packages are CommonJS and reach for require at run time.

@@ -5,6 +5,7 @@ import { HeddleError } from '../contract/errors.ts';
 import type { RunningHttpServer } from '../mcp/serve-http.ts';
 import { addConfigFlags, configOf, offerFlags, resultFlags, serviceFlags } from './flags.ts';
 import { openSession, type Session } from './session.ts';
+import { endServing, stopSignal } from './stop.ts';
 import { outliveUncaught } from './uncaught.ts';
 
 /** How long calls that run may go on when the process is told to end, in milliseconds (design §8). */
@@ -41,41 +42,21 @@ export function addServe(program: Command): void {
     .option('--token-file <file>', 'with --http: file with the bearer token of clients, else HEDDLE_HTTP_TOKEN');
   addConfigFlags(serve, [...serviceFlags, ...resultFlags, ...offerFlags]).action(async (flags: HttpFlags) => {
     const resolved = configOf(serve);
-    const { config } = resolved;
+    if (!flags.http) {
+      const { serveStdio } = await import('./serve-stdio.ts');
+      return serveStdio(resolved);
+    }
     const session = openSession(resolved);
     outliveUncaught(session.log);
     const stop = stopSignal();
-    if (flags.http) {
-      const token = flags.tokenFile === undefined ? config.httpToken : readTokenFile(flags.tokenFile);
-      const server = await startHttp(session, flags, token);
-      if (!server) process.exit(1);
-      process.stderr.write(`listening on ${server.url}\n`);
-      if (!stop.aborted) await new Promise((resolve) => stop.addEventListener('abort', resolve));
-      await server.stop(stopGraceMs);
-    } else {
-      const [{ serveStdio }, { serverFactory }] = await Promise.all([
-        import('../mcp/serve-stdio.ts'),
-        import('../mcp/server.ts'),
-      ]);
-      const streams = { input: process.stdin, output: process.stdout };
-      await serveStdio(serverFactory(session.settings), streams, stop, session.log);
-    }
-    await session.close().catch((error: Error) => session.log('warn', 'not closed well', { error: error.message }));
-    // A request that is still under way at the service must not keep the process alive.
-    process.exit(0);
+    const token = flags.tokenFile === undefined ? resolved.config.httpToken : readTokenFile(flags.tokenFile);
+    const server = await startHttp(session, flags, token);
+    if (!server) process.exit(1);
+    process.stderr.write(`listening on ${server.url}\n`);
+    if (!stop.aborted) await new Promise((resolve) => stop.addEventListener('abort', resolve));
+    await server.stop(stopGraceMs);
+    return endServing(session);
   });
-}
-
-/** Aborted by the first signal to end; the second ends the process at once, with whatever still runs. */
-function stopSignal(): AbortSignal {
-  const stop = new AbortController();
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.on(signal, () => {
-      if (stop.signal.aborted) process.exit(1);
-      stop.abort();
-    });
-  }
-  return stop.signal;
 }
 
 /** The server, or undefined when it cannot listen, which is said in one line. */

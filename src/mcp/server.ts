@@ -18,6 +18,7 @@ import { callTool, PutOff, type ResultSettings, toHeddleError } from './call-too
 import { complete } from './completions.ts';
 import { listedPrompt, promptResult, prompts } from './prompts.ts';
 import { completesFrom, listedTemplates, readResource } from './resources.ts';
+import { DefaultJsonSchemaValidator } from './schema-shims.ts';
 
 /** What every server instance of a process shares; made once, however many connections or requests are served. */
 export interface ServerSettings extends ResultSettings {
@@ -72,6 +73,7 @@ export function serverFactory(settings: ServerSettings, extra: ServerOptions = {
       ...extra.capabilities,
     },
     instructions,
+    jsonSchemaValidator: new DefaultJsonSchemaValidator(),
     cacheHints: {
       'tools/list': listHint,
       'prompts/list': listHint,

@@ -1,0 +1,59 @@
+import { Command, CommanderError } from 'commander';
+import { version } from '../config/version.ts';
+import { addAccessKeychain } from './access-keychain.ts';
+import { addCall } from './call.ts';
+import { addDemo } from './demo.ts';
+import { addDoctor } from './doctor.ts';
+import { complain, guarded } from './guarded.ts';
+import { addLogin } from './login.ts';
+import { addLogout } from './logout.ts';
+import { addServe } from './serve.ts';
+import { addService } from './service.ts';
+import { addSetup } from './setup.ts';
+import { addStatus } from './status.ts';
+import { addTools } from './tools.ts';
+
+/** The command that the arguments name. */
+export function run(): Promise<void> {
+  return guarded(parseAndRun);
+}
+
+/** @throws what the command threw; wrong usage is said and sets the exit code 2. */
+async function parseAndRun(): Promise<void> {
+  const program = new Command('heddle')
+    .description('MCP server for annotation queues, model inference and evaluations. Without a command: heddle serve.')
+    .version(version)
+    .exitOverride()
+    .showSuggestionAfterError()
+    .configureHelp({ showGlobalOptions: false });
+  for (const add of [
+    addServe,
+    addSetup,
+    addCall,
+    addTools,
+    addLogin,
+    addLogout,
+    addStatus,
+    addDoctor,
+    addService,
+    addDemo,
+    addAccessKeychain,
+  ]) {
+    add(program);
+  }
+
+  const [first] = process.argv.slice(2);
+  const known = program.commands.map((command) => command.name());
+  try {
+    if (first !== undefined && !first.startsWith('-') && ![...known, 'help'].includes(first)) {
+      throw new CommanderError(2, 'unknown', `unknown command '${first}'; known are ${known.join(', ')}`);
+    }
+    await program.parseAsync();
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return;
+    // Commander has said its own messages already.
+    if (!error.code.startsWith('commander.')) complain(error.message);
+    process.exitCode = 2;
+  }
+}

@@ -1,0 +1,15 @@
+import type { Resolved } from '../config/resolve.ts';
+import { serveStdio as serveStreams } from '../mcp/serve-stdio.ts';
+import { serverFactory } from '../mcp/server.ts';
+import { openSession } from './session.ts';
+import { endServing, stopSignal } from './stop.ts';
+import { outliveUncaught } from './uncaught.ts';
+
+/** Serves MCP on stdin and stdout until the client or a signal ends it, and then ends the process. */
+export async function serveStdio(resolved: Resolved): Promise<never> {
+  const session = openSession(resolved);
+  outliveUncaught(session.log);
+  const streams = { input: process.stdin, output: process.stdout };
+  await serveStreams(serverFactory(session.settings), streams, stopSignal(), session.log);
+  return endServing(session);
+}
