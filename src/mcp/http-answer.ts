@@ -16,6 +16,13 @@ const discardedBytes = 64 * 1024;
 /** Milliseconds that a client has to read a refusal before the connection is closed on the rest of its body. */
 const lingerMs = 1_000;
 
+const streamHeaders = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache, no-transform',
+  // nginx would hold the events back.
+  'x-accel-buffering': 'no',
+};
+
 /** The body of a refusal. */
 export function errorBody({ code = -32_000, message }: Refusal): string {
   return JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null });
@@ -48,24 +55,51 @@ function isBodyBounded({ complete, headers }: IncomingMessage): boolean {
   return Number(headers['content-length'] ?? 0) <= discardedBytes;
 }
 
+/** How an answer is written; times in milliseconds. */
+export interface SendOptions {
+  /** Headers beside those of the answer. */
+  headers: Record<string, string>;
+  /** Longest silence: proxies take more for a failure and cut the call off. */
+  quietMs: number;
+  /** Longest time without progress of a client that reads. */
+  stallMs: number;
+}
+
 /**
- * Writes a web response out. JSON goes in one piece; a stream is piped as it comes.
+ * Writes a web response out, once it is there. JSON goes in one piece, a stream is piped as it comes; an answer that
+ * takes its time becomes a stream, which comments keep open.
  * @throws Error when the client goes away before the end.
  */
 export async function send(
-  answer: Response,
+  answering: Promise<Response>,
   response: ServerResponse,
-  headers: Record<string, string>,
-  stallMs: number,
+  options: SendOptions,
 ): Promise<void> {
-  const streamed = answer.headers.get('content-type')?.startsWith('text/event-stream') ?? false;
-  const whole = streamed ? undefined : Buffer.from(await answer.arrayBuffer());
+  const begin = (status: number, headers: Record<string, string | number>): void => {
+    response.writeHead(status, { ...headers, ...options.headers });
+    // A client that stops reading does not keep its place.
+    response.setTimeout(options.stallMs);
+  };
+  const quiet = setInterval(() => {
+    if (response.destroyed) return;
+    if (!response.headersSent) begin(200, streamHeaders);
+    response.write(': still working\n\n');
+  }, options.quietMs);
+  const answer = await answering.finally(() => clearInterval(quiet));
+  if (answer.headers.get('content-type')?.startsWith('text/event-stream')) {
+    if (response.destroyed) return;
+    // Whether the connection goes on is decided here, not by the SDK.
+    const { connection: _, ...own } = Object.fromEntries(answer.headers);
+    if (!response.headersSent) begin(answer.status, own);
+    await pipeline(Readable.fromWeb(answer.body as Parameters<typeof Readable.fromWeb>[0]), response);
+    return;
+  }
+  const whole = Buffer.from(await answer.arrayBuffer());
   if (response.destroyed) return;
-  // Whether the connection goes on is decided here, not by the SDK.
-  const { connection: _, ...own } = Object.fromEntries(answer.headers);
-  response.writeHead(answer.status, { ...own, ...headers, ...(whole && { 'content-length': whole.length }) });
-  // A client that stops reading does not keep its place: without progress for so long the connection is closed.
-  response.setTimeout(stallMs);
-  if (whole) response.end(whole);
-  else await pipeline(Readable.fromWeb(answer.body as Parameters<typeof Readable.fromWeb>[0]), response);
+  if (response.headersSent) {
+    response.end(`event: message\ndata: ${whole}\n\n`);
+    return;
+  }
+  begin(answer.status, { ...Object.fromEntries(answer.headers), 'content-length': whole.length });
+  response.end(whole);
 }

@@ -6,6 +6,7 @@ import { HeddleError } from '../contract/errors.ts';
 import type { Log } from '../contract/log.ts';
 import { type AccessRules, accessChecks, corsHeaders } from './http-access.ts';
 import { errorBody, type Refusal, refuse, send } from './http-answer.ts';
+import { Cancellations } from './http-cancellations.ts';
 import { BodyReader, busy, checkForm } from './http-request.ts';
 
 /** Bounds of a server; times in milliseconds, sizes in bytes. */
@@ -21,6 +22,8 @@ export const httpLimits = {
   requestMs: 30_000,
   /** How often connections are checked for the two above. */
   checkMs: 1_000,
+  /** Longest silence of this side while a call runs; proxies take more for a failure. */
+  quietMs: 15_000,
   /** Silence of a client that does not read its answer. */
   stallMs: 60_000,
   /** Longer than the balancers in front usually keep a connection, so that they close it and not this side. */
@@ -49,9 +52,6 @@ export interface RunningHttpServer {
   stop: (graceMs: number) => Promise<void>;
 }
 
-/** How often an open stream carries a comment, in milliseconds: proxies take long silence for a failure. */
-const keepAliveMs = 15_000;
-
 /**
  * Serves MCP over Streamable HTTP at `/mcp`, every protocol revision, without state between requests: each is served by
  * a fresh instance of `createServer` (design §8). `/healthz` and `/readyz` tell a balancer about the process and the
@@ -65,10 +65,11 @@ export async function serveHttp(createServer: () => Server, options: HttpOptions
   const wildcard = ['0.0.0.0', '::'].includes(address);
   const access = accessChecks({ ...options, allowedHosts: [...options.allowedHosts, ...(wildcard ? [] : [host])] });
   const bodies = new BodyReader(limits.bodyBytes, limits.bodyBytesTogether);
+  const cancellations = new Cancellations();
   const isReady = readiness(options.ready, limits, log);
   // Nothing is published here, so that the handler ends a `subscriptions/listen` stream as soon as it is acknowledged.
   const handler = createMcpHandler(createServer, {
-    keepAliveMs,
+    keepAliveMs: limits.quietMs,
     onerror: (error) => log('info', 'protocol', { error: error.message }),
   });
 
@@ -114,8 +115,14 @@ export async function serveHttp(createServer: () => Server, options: HttpOptions
       open.delete(response);
       if (open.size === 0) emptied();
     });
-    const answer = await handler.fetch(webRequest(request, gone.signal), { parsedBody: value });
-    await send(answer, response, { ...cors, ...(stopping && { connection: 'close' }) }, limits.stallMs);
+    const session = cancellations.take(request, value, gone, (then) => response.once('close', then));
+    const { quietMs, stallMs } = limits;
+    const headers = { ...cors, ...session, ...(stopping && { connection: 'close' }) };
+    await send(handler.fetch(webRequest(request, gone.signal), { parsedBody: value }), response, {
+      headers,
+      quietMs,
+      stallMs,
+    });
   };
 
   const server = createHttpServer({

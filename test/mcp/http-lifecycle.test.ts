@@ -1,6 +1,9 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request, type ServerResponse } from 'node:http';
-import { expect, test } from 'vitest';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { expect, onTestFinished, test } from 'vitest';
 import { ask, type HttpProcess, newerRequest, olderRequest, startHttp } from '../protocol/http-process.ts';
 import { type Stub, startStub } from '../support/stub-service.ts';
 
@@ -65,6 +68,54 @@ test.each(modes)('a client that goes away cancels the request at the service: %s
   await aborted;
   expect(response.writableFinished).toBe(false);
   expect((await ask(new URL('/healthz', url), { method: 'GET' })).status).toBe(200);
+});
+
+test.each([
+  [
+    'SDK v2, older era',
+    async (url: URL) => {
+      const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode: 'legacy' } });
+      await client.connect(new StreamableHTTPClientTransport(url));
+      return { close: () => client.close(), call: (signal: AbortSignal) => client.callTool(inference, { signal }) };
+    },
+  ],
+  [
+    'SDK v2, 2026-07-28',
+    async (url: URL) => {
+      const versionNegotiation = { mode: { pin: '2026-07-28' } };
+      const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation });
+      await client.connect(new StreamableHTTPClientTransport(url));
+      return { close: () => client.close(), call: (signal: AbortSignal) => client.callTool(inference, { signal }) };
+    },
+  ],
+  [
+    'SDK v1',
+    async (url: URL) => {
+      const client = new OlderClient({ name: 'test', version: '1.0.0' });
+      await client.connect(new OlderTransport(url) as never);
+      return {
+        close: () => client.close(),
+        call: (signal: AbortSignal) => client.callTool(inference, undefined, { signal }),
+      };
+    },
+  ],
+])('a call that the client cancels is cancelled at the service: %s', async (_, connect) => {
+  const { url, held } = await startHeld();
+  const [client, bystander] = await Promise.all([connect(new URL(url)), connect(new URL(url))]);
+  onTestFinished(async () => {
+    await Promise.all([client.close(), bystander.close()]);
+  });
+  const cancel = new AbortController();
+  const cancelled = expect(client.call(cancel.signal)).rejects.toThrow();
+  const { aborted, response } = await held();
+  // Another client has a call of the same id under way.
+  const other = bystander.call(new AbortController().signal);
+  const { response: otherResponse } = await held();
+  cancel.abort();
+  await Promise.all([cancelled, aborted]);
+  expect(response.writableFinished).toBe(false);
+  otherResponse.writeHead(200, { 'content-type': 'text/event-stream' }).end(chunk('Hello') + lastChunk);
+  expect(await other).toMatchObject({ structuredContent: { text: 'Hello' } });
 });
 
 test.each([

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { Server } from '@modelcontextprotocol/server';
 import { expect, onTestFinished, test } from 'vitest';
@@ -131,6 +131,26 @@ test('bodies that are on their way together are bounded', async () => {
   half.destroy();
   refused.destroy();
   await expect.poll(async () => (await ask(url, newerRequest('ping'))).status, { timeout: 10_000 }).not.toBe(503);
+});
+
+test.each([
+  ['2026-07-28', newerRequest('tools/call', { name: 'slow' })],
+  ['2025-11-25', olderRequest('tools/call', { name: 'slow' })],
+])('a call that takes its time is a stream that is never silent for long: %s', async (_, { headers, body }) => {
+  const { url, called } = await start({ quietMs: 50 });
+  const sent = request(url, { method: 'POST', headers: { ...headers } });
+  sent.end(JSON.stringify(body));
+  const [stream] = (await once(sent, 'response')) as [IncomingMessage];
+  expect([stream.statusCode, stream.headers['content-type']]).toEqual([200, 'text/event-stream']);
+  let text = '';
+  stream.setEncoding('utf8').on('data', (part) => {
+    text += part;
+  });
+  await expect.poll(() => text).toMatch(/^(: .+\n\n){2,}$/);
+  (await called())();
+  await once(stream, 'end');
+  const message = /\n\nevent: message\ndata: (.*)\n\n$/.exec(text)![1]!;
+  expect(JSON.parse(message)).toMatchObject({ jsonrpc: '2.0', id: 1, result: { content: [] } });
 });
 
 test('a client that does not read its answer is cut off', async () => {
