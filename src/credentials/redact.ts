@@ -99,6 +99,7 @@ function formsOf(secret: string): string[] {
     ...uri,
     ...uri.map((text) => text.replace(/%[\dA-F]{2}/g, (code) => code.toLowerCase())),
     ...json,
+    bytes.toString('base64'),
     ...base64.flatMap((text) => [text, text.replaceAll('+', '-').replaceAll('/', '_')]),
     bytes.toString('hex'),
   ];
