@@ -1,0 +1,110 @@
+import fc from 'fast-check';
+import { afterAll, describe, expect, test } from 'vitest';
+import { ServiceClient } from '../../src/client/service-client.ts';
+import { callTool, type ResultSettings } from '../../src/mcp/call-tool.ts';
+import { tools } from '../../src/tools/registry.ts';
+import { startFaultService } from '../faults/fault-service.ts';
+import { tally } from '../faults/tally.ts';
+import { toolCalls } from '../faults/tool-calls.ts';
+
+const service = await startFaultService();
+const client = new ServiceClient({
+  connect: async () => ({ baseUrl: service.url, basic: { username: 'u', password: 'p' }, bearer: 't' }),
+  userAgent: 'test',
+});
+afterAll(async () => {
+  await client.close();
+  await service.stop();
+});
+
+const unexpected: unknown[] = [];
+const settings: ResultSettings = {
+  text: 'compact',
+  maxResultChars: 50_000,
+  log: (level, _, fields) => {
+    if (level === 'error') unexpected.push(fields);
+  },
+  redact: (text) => text,
+  tools,
+};
+
+/** What the tool answers; whatever the arguments are, it answers, in bounds, and without a fault of its own. */
+async function answered(name: string, args: unknown): Promise<{ isError?: boolean; text: string }> {
+  const tool = tools.find((candidate) => candidate.name === name)!;
+  const context = { service: client, project: 'a/b', maxResultChars: 50_000, signal: new AbortController().signal };
+  const result = await callTool(tool, args, { ...context, ask: () => 'cannot', progress: () => {} }, settings);
+  expect(unexpected).toEqual([]);
+  const [block] = result.content as unknown as [{ text: string }];
+  expect(JSON.stringify(result).length).toBeLessThan(60_000);
+  expect(block.text.isWellFormed()).toBe(true);
+  if (result.isError) expect(JSON.parse(block.text.split('\n').at(-1)!)).toHaveProperty('code');
+  return { isError: result.isError, text: block.text };
+}
+
+const nasty = fc.oneof(
+  fc.jsonValue(),
+  fc.string({ unit: 'binary' }),
+  fc.constantFrom('', '\0', '\ud800', '\udfff\ud800', '../..', '%2e%2e%2f', '\u202e', '\u001b[2J', 'a'.repeat(100_000)),
+  fc.constantFrom(
+    -0,
+    1e308,
+    -1e308,
+    Number.MAX_SAFE_INTEGER + 1,
+    Number.POSITIVE_INFINITY,
+    Number.NaN,
+    0.1,
+    null,
+    true,
+  ),
+  fc.constantFrom(
+    JSON.parse('{"__proto__":{"polluted":1}}'),
+    { constructor: 1, toString: 2, hasOwnProperty: 3 },
+    [[]],
+    [null],
+  ),
+);
+
+describe.each(Object.keys(toolCalls))('%s', (name) => {
+  const names = Object.keys(tools.find((tool) => tool.name === name)!.inputJsonSchema.properties!);
+
+  test('answers whatever its arguments are', async () => {
+    const runs = 150;
+    await fc.assert(
+      fc.asyncProperty(nasty, async (args) => void (await answered(name, args))),
+      { numRuns: runs },
+    );
+    tally('property runs', runs);
+  });
+
+  test('answers whatever stands in the place of its arguments', async () => {
+    const runs = 300;
+    const place = fc.oneof(fc.constantFrom(...names), fc.constantFrom('__proto__', 'constructor', 'toString', 'x'));
+    await fc.assert(
+      fc.asyncProperty(fc.dictionary(place, nasty, { maxKeys: 4 }), async (changes) => {
+        // As a client sends it: through JSON.
+        await answered(name, JSON.parse(JSON.stringify({ ...toolCalls[name]!('p'), ...changes })));
+      }),
+      { numRuns: runs },
+    );
+    tally('property runs', runs);
+  });
+
+  test('refuses what is too deep, too many and too long, and says so briefly', async () => {
+    const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
+    for (const place of names) {
+      expect((await answered(name, { ...toolCalls[name]!('p'), [place]: deep })).isError).toBe(true);
+    }
+    const many = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`unknown${index}`, index]));
+    expect(await answered(name, many)).toMatchObject({ isError: true, text: expect.stringContaining('more') });
+    expect(await answered(name, { ['x'.repeat(5_000_000)]: 1 })).toMatchObject({ isError: true });
+    const lists = Object.fromEntries(names.map((place) => [place, Array.from({ length: 50_000 }, () => ({ a: 1 }))]));
+    expect(await answered(name, lists)).toMatchObject({ isError: true });
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+  });
+});
+
+test('free members keep names that objects inherit; the one that would change what is inherited goes', async () => {
+  const args = JSON.parse('{"model":"m","template_vars":{"__proto__":"a","constructor":"b","toString":"c"}}');
+  await answered('run_inference', args);
+  expect(service.requests.at(-1)!.body).toContain('"template_vars":{"constructor":"b","toString":"c"}');
+});
