@@ -150,7 +150,9 @@ async function withCalls(
 }
 
 /** An item as a row: values of the call stand in columns of their own. */
-function flat({ call_values = {}, call_error, ...item }: Item): Record<string, unknown> {
+function flat(whole: Item): Record<string, unknown> {
+  if (whole.call_values === undefined && whole.call_error === undefined) return whole;
+  const { call_values = {}, call_error, ...item } = whole;
   const values = Object.entries(call_values).map(([path, value]) => [
     Object.hasOwn(item, path) ? `call.${path}` : path,
     value,

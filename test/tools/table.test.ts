@@ -18,6 +18,14 @@ test('a single row has no constant columns', () => {
   expect(compactTable([{ id: 'a', n: 1 }], [])).toBe('id\tn\na\t1');
 });
 
+test('a column that is equal to another one is said once', () => {
+  const rows = [
+    { id: 'a', begun: 1, ended: 1, of: 'a' },
+    { id: 'b', begun: 2, ended: 2, of: 'c' },
+  ];
+  expect(compactTable(rows, [])).toBe('columns equal to another: ended=begun\nid\tbegun\tof\na\t1\ta\nb\t2\tc');
+});
+
 test.each([
   ['', '""'],
   ['null', '"null"'],
@@ -46,11 +54,12 @@ test('whatever the values are, every row is one line with a cell for every colum
     fc.property(fc.array(fc.record({ a: value, b: value, c: value }), { minLength: 2, maxLength: 6 }), (rows) => {
       const lines = compactTable(rows, ['a']).split('\n');
       const constant = lines[0]!.startsWith('same in every row: ') ? lines.shift()! : '';
+      const equal = lines[0]!.startsWith('columns equal to another: ') ? lines.shift()! : '';
       const columns = lines[0] === '' ? 0 : lines[0]!.split('\t').length;
       expect(lines).toHaveLength(rows.length + 1);
       for (const line of lines.slice(1)) expect(line.split('\t')).toHaveLength(Math.max(columns, 1));
       expect(constant === '' ? columns : columns).toBeLessThanOrEqual(3);
-      expect(/[\p{Cc}\p{Cf}]/u.test(lines.join('').replaceAll('\t', '') + constant)).toBe(false);
+      expect(/[\p{Cc}\p{Cf}]/u.test(lines.join('').replaceAll('\t', '') + constant + equal)).toBe(false);
     }),
   );
 });
