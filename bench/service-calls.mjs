@@ -31,7 +31,7 @@ try {
   const { name, password } = await store.addUser('bench');
   await store.close();
 
-  const service = await startService({ dataFile });
+  const service = await startService({ data: dataFile });
   const pool = new Pool(service.url, { connections });
   const authorization = `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
   const post = async (path, body) => {

@@ -1,16 +1,17 @@
 import { existsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { type OptionName, options } from '../config/options.ts';
+import { type Config, type OptionName, options } from '../config/options.ts';
 import { configFile, readProfiles, storeOf } from '../config/profiles.ts';
 import type { Resolved } from '../config/resolve.ts';
 import { version } from '../config/version.ts';
 import { HeddleError } from '../contract/errors.ts';
+import { protect } from '../credentials/redact.ts';
 import type { Credentials } from '../credentials/resolve.ts';
 import type { Check, Finding } from './doctor.ts';
 import { checkService } from './doctor-service.ts';
 import { openStore, readCredentials } from './secrets.ts';
-import { dataFileOf } from './session.ts';
+import { databaseSecrets, dataOf } from './session.ts';
 
 const oldestNode = [20, 18, 1];
 /** Free space below which the embedded service's data is in danger, and soon will be, in bytes. */
@@ -35,7 +36,9 @@ export async function* checksOf(configure: () => Resolved): AsyncGenerator<Findi
     yield* guarded('credentials', () => checkCredentials(credentials));
     yield* guarded('service', () => checkService(baseUrl, credentials, settled.config));
   }
-  yield* guarded('data file', () => checkData(settled));
+  yield* settled.config.databaseUrl === undefined
+    ? guarded('data file', () => checkData(settled))
+    : guarded('database', () => checkDatabase(settled));
   yield* guarded('MCP', () => checkHandshake(settled));
 }
 
@@ -118,12 +121,30 @@ async function* checkCredentials({ sources, problem }: Credentials): AsyncGenera
   }
 }
 
+/** Opens it as the service does, so the tables are made where they are missing. */
+async function faultsOf(config: Config): Promise<string[]> {
+  protect(...databaseSecrets(config));
+  const { openStore: openData } = await import('../service/index.ts');
+  const data = await openData(dataOf(config));
+  return data.integrityCheck().finally(() => data.close());
+}
+
+async function* checkDatabase({ config }: Resolved): AsyncGenerator<Finding> {
+  const faults = await faultsOf(config);
+  yield faults.length === 0
+    ? { check: 'database', state: 'ok', says: 'PostgreSQL answers, and its tables are as they have to be' }
+    : {
+        check: 'database',
+        state: 'failure',
+        says: `PostgreSQL answers, but ${faults.slice(0, 3).join('; ')}`,
+        advice: 'Give HEDDLE_DATABASE_URL the primary, REINDEX what is invalid, or restore the database from a backup.',
+      };
+}
+
 async function* checkData({ config }: Resolved): AsyncGenerator<Finding> {
-  const file = dataFileOf(config);
+  const file = dataOf(config);
   if (existsSync(file)) {
-    const { openStore: openData } = await import('../service/index.ts');
-    const data = await openData(file);
-    const faults = await data.integrityCheck().finally(() => data.close());
+    const faults = await faultsOf(config);
     yield faults.length === 0
       ? { check: 'data file', state: 'ok', says: `${file} is sound` }
       : {

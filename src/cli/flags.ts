@@ -9,6 +9,7 @@ export const serviceFlags: readonly OptionName[] = [
   'project',
   'username',
   'dataDir',
+  'databaseUrl',
   'timeoutMs',
   'upstreamUrl',
   'logLevel',

@@ -1,14 +1,14 @@
 import { type Command, CommanderError, InvalidArgumentError } from 'commander';
 import type { Config } from '../config/options.ts';
 import { HeddleError } from '../contract/errors.ts';
-import { redactor } from '../credentials/redact.ts';
+import { protect, redactor } from '../credentials/redact.ts';
 import type { Listing, Store } from '../service/index.ts';
 import { addConfigFlags, configOf } from './flags.ts';
 import { stderrLog } from './log.ts';
 import { jsonOf, linesOf } from './service-input.ts';
-import { dataFileOf } from './session.ts';
+import { databaseSecrets, dataOf } from './session.ts';
 
-/** `heddle service …`: the embedded service as a server of its own, and its data file. */
+/** `heddle service …`: the embedded service as a server of its own, and its data. */
 export function addService(program: Command): void {
   const service = program.command('service').description('the embedded service as a server of its own, and its data');
   addStart(service);
@@ -25,16 +25,16 @@ function addStart(service: Command): void {
     .description('serve the interface over HTTP until SIGTERM or SIGINT')
     .option('--port <port>', 'port to listen on; 0 takes a free one', asPort, 8787)
     .option('--host <address>', 'address to listen on', '127.0.0.1');
-  addConfigFlags(start, ['profile', 'dataDir', 'upstreamUrl', 'logLevel']);
+  addConfigFlags(start, ['profile', 'dataDir', 'databaseUrl', 'upstreamUrl', 'logLevel']);
   start.action(async ({ port, host }: { port: number; host: string }) => {
     const { config } = configOf(start);
     const { startService } = await import('../service/index.ts');
     const running = await startService({
-      dataFile: dataFileOf(config),
+      data: dataOf(config),
       host,
       port,
       ...(config.upstreamUrl !== undefined && { upstream: { url: config.upstreamUrl, key: config.upstreamKey } }),
-      log: stderrLog(config.logLevel, redactor([config.upstreamKey])),
+      log: stderrLog(config.logLevel, redactor([config.upstreamKey, ...databaseSecrets(config)])),
     }).catch((error) => {
       throw addressError(error, host, port);
     });
@@ -48,7 +48,7 @@ function addUser(service: Command): void {
     .command('add-user')
     .description('make an account; its password and bearer token are shown this once')
     .argument('<name>', 'user name');
-  addConfigFlags(command, ['profile', 'dataDir']).action(async (name: string) => {
+  addConfigFlags(command, ['profile', 'dataDir', 'databaseUrl']).action(async (name: string) => {
     const { password, token } = await withStore(configOf(command).config, (store) => store.addUser(name));
     process.stdout.write(`user name: ${name}\npassword:  ${password}\ntoken:     ${token}\n`);
   });
@@ -60,7 +60,7 @@ function addImport(service: Command): void {
     .description('load queue items from lines of JSON; all of them, or none when a line is bad')
     .argument('<file>', 'file to read, or - for stdin')
     .requiredOption('--queue <id>', 'queue to load into; made when it is missing');
-  addConfigFlags(command, ['profile', 'project', 'dataDir']);
+  addConfigFlags(command, ['profile', 'project', 'dataDir', 'databaseUrl']);
   command.action(async (file: string, { queue }: { queue: string }) => {
     const { config } = configOf(command);
     const target = { projectId: projectOf(config), queueId: queue, ...(process.stderr.isTTY && { onProgress }) };
@@ -79,30 +79,31 @@ function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): voi
     .description(`store a version of a ${kind}; the same content is the same version`)
     .argument('<name>', 'name to refer to it by')
     .argument('<file>', `file with ${form}; - for stdin`);
-  addConfigFlags(command, ['profile', 'project', 'dataDir']).action(async (name: string, file: string) => {
-    const { config } = configOf(command);
-    const projectId = projectOf(config);
-    const value = await jsonOf(file);
-    // A file of one line is a valid JSON object and a dataset of one row.
-    const rows = kind === 'dataset' && !Array.isArray(value) ? [value] : value;
-    const { reference, version_index } = await withStore(config, (store) =>
-      store.putObject(kind, projectId, name, rows),
-    );
-    process.stdout.write(`v${version_index} ${reference}\n`);
-  });
+  addConfigFlags(command, ['profile', 'project', 'dataDir', 'databaseUrl']).action(
+    async (name: string, file: string) => {
+      const { config } = configOf(command);
+      const projectId = projectOf(config);
+      const value = await jsonOf(file);
+      // A file of one line is a valid JSON object and a dataset of one row.
+      const rows = kind === 'dataset' && !Array.isArray(value) ? [value] : value;
+      const { reference, version_index } = await withStore(config, (store) =>
+        store.putObject(kind, projectId, name, rows),
+      );
+      process.stdout.write(`v${version_index} ${reference}\n`);
+    },
+  );
 }
 
 function addList(service: Command): void {
-  const command = service
-    .command('list')
-    .description('show what the data file holds')
-    .option('--json', 'print it as JSON');
-  addConfigFlags(command, ['profile', 'project', 'dataDir']).action(async ({ json }: { json?: true }) => {
-    const { config } = configOf(command);
-    const listings = await withStore(config, (store) => store.list(config.project));
-    process.stdout.write(json ? `${JSON.stringify(listings, null, 2)}\n` : listings.map(inWords).join(''));
-    if (listings.length === 0 && !json) process.stderr.write('nothing is stored\n');
-  });
+  const command = service.command('list').description('show what is stored').option('--json', 'print it as JSON');
+  addConfigFlags(command, ['profile', 'project', 'dataDir', 'databaseUrl']).action(
+    async ({ json }: { json?: true }) => {
+      const { config } = configOf(command);
+      const listings = await withStore(config, (store) => store.list(config.project));
+      process.stdout.write(json ? `${JSON.stringify(listings, null, 2)}\n` : listings.map(inWords).join(''));
+      if (listings.length === 0 && !json) process.stderr.write('nothing is stored\n');
+    },
+  );
 }
 
 function inWords({ project_id, queues, objects }: Listing): string {
@@ -121,7 +122,8 @@ function inWords({ project_id, queues, objects }: Listing): string {
 
 async function withStore<T>(config: Config, use: (store: Store) => Promise<T>): Promise<T> {
   const { openStore } = await import('../service/index.ts');
-  const store = await openStore(dataFileOf(config));
+  protect(...databaseSecrets(config));
+  const store = await openStore(dataOf(config));
   try {
     return await use(store);
   } finally {

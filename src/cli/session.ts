@@ -28,9 +28,17 @@ export interface Session {
   close: () => Promise<void>;
 }
 
-/** The data file of the embedded service. */
-export function dataFileOf(config: Config): string {
-  return join(config.dataDir ?? defaultDataDir, 'heddle.db');
+/** Where the embedded service keeps its data: the URL of a database, or a file. */
+export function dataOf(config: Config): string {
+  return config.databaseUrl ?? join(config.dataDir ?? defaultDataDir, 'heddle.db');
+}
+
+/** What of the database's address must not be shown: all of it, and the password as it is sent. */
+export function databaseSecrets({ databaseUrl }: Config): (string | undefined)[] {
+  if (databaseUrl === undefined) return [];
+  const { password, searchParams } = new URL(databaseUrl);
+  const sent = searchParams.get('password') ?? decodeURIComponent(password);
+  return sent ? [databaseUrl, sent] : [];
 }
 
 /** What a program that uses heddle brings itself, instead of stored secrets and a log on stderr. */
@@ -42,7 +50,7 @@ export interface Brought {
 /** Puts a run together. Nothing is read, started or sent before the first call needs it. */
 export function openSession(resolved: Resolved, brought: Brought = {}): Session {
   const { config } = resolved;
-  const redact = redactor([config.password, config.token, config.upstreamKey]);
+  const redact = redactor([config.password, config.token, config.upstreamKey, ...databaseSecrets(config)]);
   const log = brought.log ?? stderrLog(config.logLevel, redact);
   const inUse: ServiceInUse =
     config.baseUrl === undefined ? { kind: 'embedded' } : { kind: 'remote', baseUrl: config.baseUrl };
@@ -109,7 +117,7 @@ async function startEmbedded(config: Config, log: Log): Promise<{ service: Runni
     token: randomBytes(32).toString('base64url'),
   };
   const service = await startService({
-    dataFile: dataFileOf(config),
+    data: dataOf(config),
     account,
     sample: true,
     ...(config.upstreamUrl !== undefined && { upstream: { url: config.upstreamUrl, key: config.upstreamKey } }),

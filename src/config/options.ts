@@ -3,7 +3,7 @@ import { projectId } from '../contract/path-segments.ts';
 
 /** One setting: where it can come from, how its text is read, and the help that every surface shows. */
 export interface Option<T = unknown> {
-  /** Command line form, like `--project <entity/project>`. Secrets have none: a flag is visible to every process. */
+  /** Command line form, like `--project <entity/project>`. Secrets have none, or one that takes no secret: every process sees it. */
   flag?: string;
   environment: string;
   /**
@@ -16,9 +16,12 @@ export interface Option<T = unknown> {
   default?: T;
   help: string;
   secret?: true;
-  /** Reads the text; throws an Error whose message says what the text must be. */
-  parse: (text: string) => T;
+  /** Reads the text, also by where it is from; throws an Error whose message says what the text must be. */
+  parse: (text: string, from?: SourceKind) => T;
 }
+
+/** What a setting can come from. */
+export type SourceKind = 'flag' | 'environment' | 'profile' | 'default' | 'unset';
 
 const asText = (text: string): string => text;
 
@@ -28,6 +31,24 @@ function asHttpUrl(text: string): string {
   if (url.username || url.password) throw new Error('must not hold a user name or password');
   if (url.search || url.hash) throw new Error('must not have a query or fragment');
   return url.href.replace(/\/+$/, '');
+}
+
+/** A URL with a password is a secret, and so has no place in a flag. */
+function asDatabaseUrl(text: string, from?: SourceKind): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== 'postgres:' && url?.protocol !== 'postgresql:') throw new Error('must be a postgres:// URL');
+  try {
+    decodeURIComponent(url.password);
+  } catch {
+    throw new Error('must have each % in its password written as %25');
+  }
+  const secrets = [url.password, ...['password', 'sslpassword'].map((name) => url.searchParams.get(name))];
+  if (from === 'flag' && secrets.some(Boolean)) {
+    throw new Error(
+      'must not hold a password, which every process could read; set it in HEDDLE_DATABASE_URL or PGPASSWORD',
+    );
+  }
+  return text;
 }
 
 function asProject(text: string): string {
@@ -72,7 +93,7 @@ export function asHeaderToken(text: string): string {
   return text;
 }
 
-function option<T, const O extends Option<T>>(definition: O & { parse: (text: string) => T }): O {
+function option<T, const O extends Option<T>>(definition: O & { parse: (text: string, from?: SourceKind) => T }): O {
   return definition;
 }
 
@@ -144,6 +165,13 @@ export const options = {
     help: "folder of the embedded service's data",
     parse: asText,
   }),
+  databaseUrl: option({
+    flag: '--database <url>',
+    environment: 'HEDDLE_DATABASE_URL',
+    secret: true,
+    help: "postgres:// URL of the embedded service's data, in place of a file; a password is taken from the environment only, or from ~/.pgpass",
+    parse: asDatabaseUrl,
+  }),
   timeoutMs: option({
     flag: '--timeout-ms <ms>',
     environment: 'HEDDLE_TIMEOUT_MS',
@@ -206,7 +234,7 @@ export const options = {
 
 export type OptionName = keyof typeof options;
 
-type Value<O> = O extends { parse: (text: string) => infer T }
+type Value<O> = O extends { parse: (text: string, from?: SourceKind) => infer T }
   ? O extends { default: unknown }
     ? T
     : T | undefined

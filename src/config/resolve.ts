@@ -1,9 +1,9 @@
 import { HeddleError } from '../contract/errors.ts';
-import { type Config, type Option, type OptionName, options, publicWeave } from './options.ts';
+import { type Config, type Option, type OptionName, options, publicWeave, type SourceKind } from './options.ts';
 import { type Profile, readProfiles } from './profiles.ts';
 
 /** Where the value of a setting came from; `name` is the flag, the environment name or the profile. */
-export type Source = { from: 'flag' | 'environment' | 'profile' | 'default' | 'unset'; name?: string };
+export type Source = { from: SourceKind; name?: string };
 
 export interface Resolved {
   config: Config;
@@ -73,7 +73,7 @@ export function resolveConfig({ flags, environment, profiles = readProfiles(), n
     const { text, source } = find(name, profile ?? {}, profileName);
     sources[name] = source;
     try {
-      config[name] = text === undefined ? option.default : option.parse(text);
+      config[name] = text === undefined ? option.default : option.parse(text, source.from);
     } catch (error) {
       // A URL with user information has a secret in it.
       const shown = option.secret || text?.includes('@') ? '' : ` is ${JSON.stringify(text)}, but it`;

@@ -1,11 +1,4 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs';
-import { dirname } from 'node:path';
-import type { DatabaseSyncInstance } from '@photostructure/sqlite';
-import { Kysely, sql, type Transaction } from 'kysely';
-import { HeddleError } from '../contract/errors.ts';
-import { migrate, readSchemaVersion, schemaVersion } from './migrations.ts';
-import { connect, loadSqlite, retryWhileBusy } from './sqlite.ts';
-import { sqliteDialect } from './sqlite-dialect.ts';
+import type { Transaction } from 'kysely';
 import type { Tables } from './tables.ts';
 
 /** Inside a transaction: every statement sees the same state. */
@@ -15,62 +8,18 @@ export type Session = Transaction<Tables>;
 export interface Database {
   /** A snapshot: sees no write that was committed after its first statement. */
   read<T>(work: (session: Session) => Promise<T>): Promise<T>;
-  /** Exclusive among all processes; what it wrote is on the disk when the promise resolves. */
+  /** As if no other process wrote meanwhile; what it wrote is on the disk when the promise resolves. */
   write<T>(work: (session: Session) => Promise<T>): Promise<T>;
-  /** Faults that the engine finds in its file. */
+  /** Faults that the engine finds in what it keeps. */
   integrityCheck(): Promise<string[]>;
   close(): Promise<void>;
 }
 
-/** Opens a data file, creating the folder (0700), the file (0600) and the tables where they are missing. */
-export async function openDatabase(file: string): Promise<Database> {
-  const open = await loadSqlite();
-  createPrivately(file);
-  return retryWhileBusy(async () => {
-    const connection = connect(open, file);
-    const db = new Kysely<Tables>({ dialect: sqliteDialect(connection) });
-    try {
-      await prepare(connection, db);
-    } catch (error) {
-      await db.destroy();
-      if (connection.isOpen) connection.close();
-      throw error;
-    }
-    return {
-      read: (work) =>
-        retryWhileBusy(() =>
-          db.transaction().setAccessMode('read only').setIsolationLevel('repeatable read').execute(work),
-        ),
-      write: (work) => retryWhileBusy(() => db.transaction().execute(work)),
-      integrityCheck: () =>
-        retryWhileBusy(async () => {
-          const { rows } = await sql<{ integrity_check: string }>`pragma integrity_check`.execute(db);
-          return rows.map((row) => row.integrity_check).filter((fault) => fault !== 'ok');
-        }),
-      close: () => db.destroy(),
-    };
-  });
-}
-
-function createPrivately(file: string): void {
-  try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    // Only a file that is new is opened here: closing a second descriptor would drop the locks SQLite holds on it.
-    closeSync(openSync(file, 'wx', 0o600));
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'EEXIST') return;
-    throw new HeddleError({
-      code: 'service_unavailable',
-      status: 503,
-      message: `The data file ${file} cannot be created (${(cause as NodeJS.ErrnoException).code}).`,
-      hint: 'Check the permissions of the folder, or set HEDDLE_DATA_DIR to another one.',
-      cause,
-    });
-  }
-}
-
-async function prepare(connection: DatabaseSyncInstance, db: Kysely<Tables>): Promise<void> {
-  const version = await readSchemaVersion(db);
-  connection.exec('PRAGMA journal_mode = WAL');
-  if (version < schemaVersion) await db.transaction().execute(migrate);
+/**
+ * Opens the storage: a `postgres://` URL is a PostgreSQL database, anything else the path of a SQLite file. What is
+ * missing is made: the folder, the file, the tables.
+ */
+export async function openDatabase(data: string): Promise<Database> {
+  if (!/^postgres(ql)?:/.test(data)) return (await import('./sqlite-database.ts')).openSqlite(data);
+  return (await import('./postgres-database.ts')).openPostgres(data);
 }

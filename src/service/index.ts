@@ -16,8 +16,11 @@ export { type Listing, openStore, type StorableKind, type Store } from './store.
 export type { UpstreamOptions } from './upstream.ts';
 
 export interface ServiceOptions {
-  /** SQLite file; made, with its folder, where it is missing. Several processes may use one at the same time. */
-  dataFile: string;
+  /**
+   * Path of a SQLite file, which is made, with its folder, where it is missing; or `postgres://` URL of a database.
+   * Several processes may use one at the same time.
+   */
+  data: string;
   /** Address to listen on; `127.0.0.1` by default. */
   host?: string;
   /** Port to listen on; 0, the default, takes a free one. */
@@ -35,18 +38,18 @@ export interface RunningService {
   /** Base URL, without a slash at its end. */
   url: string;
   port: number;
-  /** Lets running requests finish, for up to 10 s, then closes the data file. */
+  /** Lets running requests finish, for up to 10 s, then closes the storage. */
   close(): Promise<void>;
 }
 
 const closeGraceMs = 10_000;
 
 /**
- * Starts the embedded service: interface parts 4 to 7 over HTTP, on a SQLite file. Throws a HeddleError where the file
- * cannot be used, and the system's error where the address cannot be.
+ * Starts the embedded service: interface parts 4 to 7 over HTTP, on a SQLite file or PostgreSQL. Throws a HeddleError
+ * where the storage cannot be used, and the system's error where the address cannot be.
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
-  const database = await openDatabase(options.dataFile);
+  const database = await openDatabase(options.data);
   const upstream = options.upstream && new Upstream(options.upstream);
   try {
     if (options.sample) await ensureSampleProject(database);

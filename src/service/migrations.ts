@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely';
+import { type ColumnDataType, type Kysely, type RawBuilder, sql } from 'kysely';
 import { HeddleError } from '../contract/errors.ts';
 import { sortFields } from '../contract/query-queue-items.ts';
 
@@ -6,47 +6,58 @@ import { sortFields } from '../contract/query-queue-items.ts';
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type AnyTables = Kysely<any>;
 
+/** What the engines do in ways of their own. */
+export interface Engine {
+  /** What messages call that which holds the tables. */
+  storage: 'data file' | 'database';
+  /** How to get away from one that cannot be used. */
+  elsewhere: string;
+  /** Type of a text column, whose order is that of its bytes. */
+  text: ColumnDataType | RawBuilder<unknown>;
+  /** Names of the tables that are there. */
+  tables(db: AnyTables): Promise<string[]>;
+}
+
 /** In order, never changed once released: the position in the list is the schema version it leads to. */
-const migrations: ((db: AnyTables) => Promise<void>)[] = [createFirstTables, addProgressAndFeedback];
+const migrations: ((db: AnyTables, engine: Engine) => Promise<void>)[] = [createFirstTables, addProgressAndFeedback];
 
 /** Version of the schema that this code reads and writes. */
 export const schemaVersion = migrations.length;
 
 /**
- * Version of the schema in a file, 0 for an empty one. Refuses a file that a newer heddle wrote and a database of
- * something else, without touching either.
+ * Version of the schema in a storage, 0 for an empty one. Refuses what a newer heddle wrote and a database of something
+ * else, without touching either.
  */
-export async function readSchemaVersion(db: AnyTables): Promise<number> {
-  const tables = (await db.introspection.getTables()).map(({ name }) => name);
+export async function readSchemaVersion(db: AnyTables, engine: Engine): Promise<number> {
+  const tables = await engine.tables(db);
   if (tables.length === 0) return 0;
   if (!tables.includes('schema_version')) {
     throw new HeddleError({
       code: 'not_configured',
-      message: 'The data file is a database of another program.',
-      hint: 'Set HEDDLE_DATA_DIR to a folder of its own.',
+      message: `The ${engine.storage} is one of another program.`,
+      hint: `Leave it to that program, and ${engine.elsewhere}.`,
     });
   }
   const { version } = await db.selectFrom('schema_version').select('version').executeTakeFirstOrThrow();
   if (version > schemaVersion) {
     throw new HeddleError({
       code: 'not_configured',
-      message: `The data file has schema version ${version}; this heddle knows versions up to ${schemaVersion}.`,
-      hint: 'Use the heddle that wrote it, or a later one, or set HEDDLE_DATA_DIR to another folder.',
+      message: `The ${engine.storage} has schema version ${version}; this heddle knows versions up to ${schemaVersion}.`,
+      hint: `Use the heddle that wrote it, or a later one, or ${engine.elsewhere}.`,
     });
   }
   return version;
 }
 
-/** Brings the schema up to date; to be called inside a write transaction, where no other process can do the same. */
-export async function migrate(db: AnyTables): Promise<void> {
-  const from = await readSchemaVersion(db);
-  for (const migration of migrations.slice(from)) await migration(db);
+/** Brings the schema up to date; to be called inside a transaction, while no other process can do the same. */
+export async function migrate(db: AnyTables, engine: Engine): Promise<void> {
+  const from = await readSchemaVersion(db, engine);
+  for (const migration of migrations.slice(from)) await migration(db, engine);
   if (from === 0) await db.insertInto('schema_version').values({ version: schemaVersion }).execute();
   else await db.updateTable('schema_version').set({ version: schemaVersion }).execute();
 }
 
-async function createFirstTables(db: AnyTables): Promise<void> {
-  const text = 'text' as const;
+async function createFirstTables(db: AnyTables, { text }: Engine): Promise<void> {
   await db.schema
     .createTable('schema_version')
     .addColumn('version', 'integer', (c) => c.notNull())
@@ -134,8 +145,7 @@ async function createFirstTables(db: AnyTables): Promise<void> {
     .execute();
 }
 
-async function addProgressAndFeedback(db: AnyTables): Promise<void> {
-  const text = 'text' as const;
+async function addProgressAndFeedback(db: AnyTables, { text }: Engine): Promise<void> {
   await db.schema
     .createTable('annotator_progress')
     .addColumn('item_id', text, (c) => c.notNull().references('queue_items.id'))

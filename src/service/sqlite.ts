@@ -1,5 +1,6 @@
 import type { DatabaseSyncInstance, SqliteModule } from '@photostructure/sqlite';
 import { type ErrorFields, HeddleError } from '../contract/errors.ts';
+import { retryWhile } from './retry.ts';
 
 type OpenSqlite = SqliteModule['DatabaseSync'];
 
@@ -47,22 +48,16 @@ function resultCode(error: unknown): number | undefined {
 }
 
 const busyCodes = [5, 6];
-const busyDeadlineMs = 10_000;
 
 /**
- * Runs an operation again, after short random pauses, for up to 10 s as long as another process holds the file.
- * Other SQLite failures become HeddleErrors that say what to do.
+ * Runs an operation again, for up to 10 s, as long as another process holds the file. Other SQLite failures become
+ * HeddleErrors that say what to do.
  */
 export async function retryWhileBusy<T>(operation: () => Promise<T> | T): Promise<T> {
-  const deadline = Date.now() + busyDeadlineMs;
-  for (let pause = 4; ; pause = Math.min(pause * 2, 64)) {
-    try {
-      return await operation();
-    } catch (error) {
-      const busy = busyCodes.includes(resultCode(error) ?? -1);
-      if (!busy || Date.now() > deadline) throw storageError(error);
-    }
-    await new Promise((resolve) => setTimeout(resolve, pause * (0.5 + Math.random())));
+  try {
+    return await retryWhile((error) => busyCodes.includes(resultCode(error) ?? -1), operation);
+  } catch (error) {
+    throw storageError(error);
   }
 }
 

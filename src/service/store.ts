@@ -30,7 +30,7 @@ export interface Listing {
   }[];
 }
 
-/** The data file, for whoever sits at the same machine: no credentials are asked for. */
+/** The storage, for whoever can open it: the service's credentials are not asked for. */
 export interface Store {
   /** Makes an account with random secrets, which are told only this once. Throws `conflict` where the name is taken. */
   addUser(name: string): Promise<Account>;
@@ -43,14 +43,17 @@ export interface Store {
   putObject(kind: StorableKind, projectId: string, name: string, value: unknown): Promise<ObjectVersion>;
   /** What is there, in one project or in all, oldest versions first. */
   list(projectId?: string): Promise<Listing[]>;
-  /** What SQLite finds wrong with the file; empty when it is sound. */
+  /** What is wrong with the storage; empty when it is sound. */
   integrityCheck(): Promise<string[]>;
   close(): Promise<void>;
 }
 
-/** Opens the store of a data file, making it where it is missing. Throws a HeddleError that says why it cannot. */
-export async function openStore(dataFile: string): Promise<Store> {
-  const database = await openDatabase(dataFile);
+/**
+ * Opens the storage, a SQLite file or a `postgres://` URL, making what is missing. Throws a HeddleError that says why it
+ * cannot.
+ */
+export async function openStore(data: string): Promise<Store> {
+  const database = await openDatabase(data);
   return {
     addUser: (name) => addAccount(database, name),
     importItems: (source, target) => importItems(database, source, target),

@@ -7,7 +7,7 @@ const read = (project_id: string, id: string) => service.send('POST', '/call/rea
 
 async function record(id: string, call: object): Promise<void> {
   const line = { call_id: id, call_op_name: 'op', call_trace_id: 't', call_started_at: '2026-01-01T00:00:00Z', call };
-  await withStore(service.dataFile, (store) =>
+  await withStore(service.data, (store) =>
     store.importItems([JSON.stringify(line)], { projectId: 'p/q', queueId: 'q' }),
   );
 }
@@ -87,7 +87,7 @@ test('a call that the project does not have is null', async () => {
 });
 
 test('calls that are read at once are told apart, and so are those who ask', async () => {
-  const ada = await withStore(service.dataFile, async (store) => {
+  const ada = await withStore(service.data, async (store) => {
     const line = {
       call_id: 'support-0001',
       call_op_name: 'mine',

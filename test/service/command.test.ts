@@ -4,15 +4,16 @@ import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { temporaryFile } from './helpers.ts';
+import { storedIn, temporaryData, temporaryFile } from './helpers.ts';
 
+const data = await temporaryData();
 const folder = dirname(temporaryFile('x'));
 const command = fileURLToPath(new URL('../../dist/heddle.js', import.meta.url));
 
 function start(args: string[]) {
   return spawn(process.execPath, [command, 'service', ...args], {
     // Settings of whoever runs the tests stay out of them.
-    env: { PATH: process.env.PATH, HOME: folder, XDG_CONFIG_HOME: folder, HEDDLE_DATA_DIR: join(folder, 'data') },
+    env: { PATH: process.env.PATH, HOME: folder, XDG_CONFIG_HOME: folder, ...storedIn(data) },
   });
 }
 

@@ -2,8 +2,8 @@
 import { startService } from '../../src/service/index.ts';
 import { account, basic } from './account.ts';
 
-const [dataFile = '', count = ''] = process.argv.slice(2);
-const service = await startService({ dataFile, account });
+const [data = '', count = ''] = process.argv.slice(2);
+const service = await startService({ data, account });
 for (let index = 0; index < Number(count); index += 1) {
   const response = await fetch(`${service.url}/feedback/create`, {
     method: 'POST',

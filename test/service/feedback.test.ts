@@ -2,8 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { connect, loadSqlite } from '../../src/service/sqlite.ts';
-import { basic, startTestService, withStore } from './helpers.ts';
+import { basic, execute, startTestService, withStore } from './helpers.ts';
 
 const service = await startTestService();
 
@@ -17,14 +16,7 @@ const helpful = {
 const create = (members: object = {}, who = basic) =>
   service.send('POST', '/feedback/create', who, { ...helpful, ...members });
 
-async function stored(where: string): Promise<Record<string, unknown>[]> {
-  const connection = connect(await loadSqlite(), service.dataFile);
-  try {
-    return connection.prepare(`select * from feedback where ${where}`).all() as Record<string, unknown>[];
-  } finally {
-    connection.close();
-  }
-}
+const stored = (where: string) => execute(service.data, `select * from feedback where ${where}`);
 
 test('feedback is kept as it was given', async () => {
   const { status, body } = await create({ queue_id: 'q1', annotation_ref: 'weave:///p/q/object/a:v0', id: 'chosen' });
@@ -59,7 +51,7 @@ test('without an id each is new', async () => {
 });
 
 test('the same id again answers what is stored, to anyone', async () => {
-  const ada = await withStore(service.dataFile, (store) => store.addUser('ada'));
+  const ada = await withStore(service.data, (store) => store.addUser('ada'));
   const payload = { value: { b: 1, a: [2] } };
   const first = await create({ id: 'again', payload });
   expect((await create({ id: 'again', payload: { value: { a: [2], b: 1 } }, queue_id: null })).body).toEqual(
@@ -94,7 +86,7 @@ test('the same id from many requests at once is kept once', async () => {
 
 test('the same ids from 4 processes at once are kept once', async () => {
   const file = fileURLToPath(new URL('feedback-worker.ts', import.meta.url));
-  const run = () => promisify(execFile)(process.execPath, ['--import', 'tsx', file, service.dataFile, '50']);
+  const run = () => promisify(execFile)(process.execPath, ['--import', 'tsx', file, service.data, '50']);
   const outputs = await Promise.all([run(), run(), run(), run()]);
   const [first] = outputs;
   expect(first!.stdout.split('\n')).toHaveLength(51);

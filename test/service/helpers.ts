@@ -1,11 +1,53 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import pg from 'pg';
 import { afterAll } from 'vitest';
 import { openStore, type RunningService, type ServiceOptions, startService } from '../../src/service/index.ts';
+import { connect, loadSqlite } from '../../src/service/sqlite.ts';
 import { account, basic, bearer } from './account.ts';
 
 export { account, basic, bearer };
+
+const server = process.env.HEDDLE_TEST_DATABASE_URL;
+
+/** Whether the tests keep their data in a PostgreSQL server, which HEDDLE_TEST_DATABASE_URL names, instead of files. */
+export const onPostgres = server !== undefined;
+
+/** An empty storage, a database or a file of its own, that goes away after the test file. */
+export async function temporaryData(): Promise<string> {
+  if (server === undefined) return temporaryFile('data/heddle.db');
+  const name = `heddle_${randomUUID().replaceAll('-', '')}`;
+  await execute(server, `create database ${name}`);
+  // What a test left running must not keep it.
+  afterAll(() => execute(server, `drop database ${name} with (force)`));
+  return Object.assign(new URL(server), { pathname: name }).href;
+}
+
+/** The setting that makes the command use a storage. */
+export function storedIn(data: string): Record<string, string> {
+  return onPostgres ? { HEDDLE_DATABASE_URL: data } : { HEDDLE_DATA_DIR: dirname(data) };
+}
+
+/** Rows of a statement in a storage, past the service. */
+export async function execute(data: string, sql: string): Promise<Record<string, unknown>[]> {
+  if (!data.startsWith('postgres')) {
+    const connection = connect(await loadSqlite(), data);
+    try {
+      return connection.prepare(sql).all() as Record<string, unknown>[];
+    } finally {
+      connection.close();
+    }
+  }
+  const client = new pg.Client(data);
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
 
 /** A path in a folder of its own that goes away after the test file. */
 export function temporaryFile(name: string): string {
@@ -23,11 +65,11 @@ export interface Answer {
 
 export class TestService {
   readonly running: RunningService;
-  readonly dataFile: string;
+  readonly data: string;
 
-  constructor(running: RunningService, dataFile: string) {
+  constructor(running: RunningService, data: string) {
     this.running = running;
-    this.dataFile = dataFile;
+    this.data = data;
   }
 
   async send(method: string, path: string, authorization: string | undefined, body?: unknown): Promise<Answer> {
@@ -62,19 +104,19 @@ export class TestService {
   }
 }
 
-/** A service on a file of its own that ends after the test file. */
+/** A service on a storage of its own that ends after the test file. */
 export async function startTestService(options: Partial<ServiceOptions> = {}): Promise<TestService> {
-  const dataFile = options.dataFile ?? temporaryFile('data/heddle.db');
-  const running = await startService({ dataFile, account, ...options });
+  const data = options.data ?? (await temporaryData());
+  const running = await startService({ data, account, ...options });
   afterAll(() => running.close());
-  return new TestService(running, dataFile);
+  return new TestService(running, data);
 }
 
 export async function withStore<T>(
-  dataFile: string,
+  data: string,
   use: (store: Awaited<ReturnType<typeof openStore>>) => Promise<T>,
 ): Promise<T> {
-  const store = await openStore(dataFile);
+  const store = await openStore(data);
   try {
     return await use(store);
   } finally {

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { normalizeTimestamp } from '../../src/service/timestamps.ts';
-import { startTestService, temporaryFile, withStore } from './helpers.ts';
+import { startTestService, storedIn, temporaryData, withStore } from './helpers.ts';
 
 const good = {
   call_id: 'c1',
@@ -15,7 +15,7 @@ const good = {
 const target = { projectId: 'p/q', queueId: 'imported', addedBy: 'me' };
 
 test('a bad line is named by its number and loads nothing of the file', async () => {
-  const dataFile = temporaryFile('heddle.db');
+  const data = await temporaryData();
   const lines = [
     JSON.stringify(good),
     '',
@@ -25,7 +25,7 @@ test('a bad line is named by its number and loads nothing of the file', async ()
     JSON.stringify({ ...good, call_id: 'c3', annotation_state: 'done' }),
     '[]',
   ];
-  await withStore(dataFile, async (store) => {
+  await withStore(data, async (store) => {
     await expect(store.importItems(lines, target)).rejects.toMatchObject({
       code: 'invalid_arguments',
       message: expect.stringMatching(
@@ -50,9 +50,9 @@ test('a bad line is named by its number and loads nothing of the file', async ()
 });
 
 test('a call that is in the queue already stays as it is; the same call may be in another queue', async () => {
-  const dataFile = temporaryFile('heddle.db');
+  const data = await temporaryData();
   const other = { ...good, call_op_name: 'changed', annotation_state: 'completed' };
-  await withStore(dataFile, async (store) => {
+  await withStore(data, async (store) => {
     const add = (queueId: string, ...items: object[]) =>
       store.importItems(
         items.map((item) => JSON.stringify(item)),
@@ -68,7 +68,7 @@ test('a call that is in the queue already stays as it is; the same call may be i
     ]);
     expect(await store.integrityCheck()).toEqual([]);
   });
-  const service = await startTestService({ dataFile });
+  const service = await startTestService({ data });
   const { body } = await service.query('a', { project_id: 'p/q' });
   expect(body.items).toMatchObject([
     { call_op_name: 'op', call_started_at: '2025-04-07T14:39:02.123Z', added_by: 'me', created_by: 'me' },
@@ -98,14 +98,14 @@ const commits = fileURLToPath(new URL('../../../shared/data/queue-items.jsonl', 
 test.skipIf(!existsSync(commits))(
   'real items: loaded once in under 3 s, then all duplicates (skipped without ../shared/data)',
   async () => {
-    const dataFile = temporaryFile('data/heddle.db');
+    const data = await temporaryData();
     const command = fileURLToPath(new URL('../../dist/heddle.js', import.meta.url));
     const run = () =>
       execFileSync(
         process.execPath,
         [command, 'service', 'import', commits, '--project', 'demo/review', '--queue', 'commits'],
         {
-          env: { ...process.env, HEDDLE_DATA_DIR: fileURLToPath(new URL('.', `file://${dataFile}`)) },
+          env: { ...process.env, ...storedIn(data) },
           encoding: 'utf8',
         },
       );
@@ -113,7 +113,7 @@ test.skipIf(!existsSync(commits))(
     expect(run()).toBe('2142 added, 0 duplicates\n');
     expect(performance.now() - started).toBeLessThan(3000);
 
-    const service = await startTestService({ dataFile });
+    const service = await startTestService({ data });
     const read = async () => (await service.query('commits', { project_id: 'demo/review' })).body.items;
     const before = await read();
     expect(before).toHaveLength(2142);

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { startTestService, withStore } from './helpers.ts';
 
 const service = await startTestService();
-const prompts = await withStore(service.dataFile, async (store) => [
+const prompts = await withStore(service.data, async (store) => [
   await store.putObject('prompt', 'p/q', 'greet', [{ role: 'system', content: 'Old {name}' }]),
   await store.putObject('prompt', 'p/q', 'greet', {
     messages: [

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { connect, loadSqlite } from '../../src/service/sqlite.ts';
-import { basic, startTestService, withStore } from './helpers.ts';
+import { basic, execute, startTestService, withStore } from './helpers.ts';
 
 const service = await startTestService({ sample: true });
 
@@ -43,10 +42,11 @@ test('each object once, in its latest version, the newest first, in pages', asyn
   await create('B Eval', 'first');
   const latest = await create('B Eval', 'second');
   for (const name of ['a', 'c', 'd']) await create(name, 'only');
-  const connection = connect(await loadSqlite(), service.dataFile);
-  connection.exec(`update objects set created_at = '2026-01-0' || case when object_id in ('a', 'd') then 2 else 1 end
-    where project_id = 'p/q'`);
-  connection.close();
+  await execute(
+    service.data,
+    `update objects set created_at = '2026-01-0' || case when object_id in ('a', 'd') then 2 else 1 end
+      where project_id = 'p/q'`,
+  );
   const ids = async (search: string) => (await list(`p/q/evaluations${search}`)).map(({ object_id }) => object_id);
   expect(await ids('')).toEqual(['a', 'd', 'b_eval', 'c']);
   expect(await ids('?limit=2&offset=1')).toEqual(['d', 'b_eval']);
@@ -63,7 +63,7 @@ test('each object once, in its latest version, the newest first, in pages', asyn
 });
 
 test('kinds that share a name are each listed in their own latest version', async () => {
-  await withStore(service.dataFile, async (store) => {
+  await withStore(service.data, async (store) => {
     await store.putObject('scorer', 'p/shared', 'both', { name: 5, description: 'a scorer' });
     await store.putObject('dataset', 'p/shared', 'both', [{ name: 'row' }]);
   });

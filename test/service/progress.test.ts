@@ -3,7 +3,7 @@ import { basic, startTestService, withStore } from './helpers.ts';
 
 const service = await startTestService();
 const project_id = 'p/q';
-const ada = await withStore(service.dataFile, async (store) => {
+const ada = await withStore(service.data, async (store) => {
   const { password } = await store.addUser('ada');
   return `Basic ${btoa(`ada:${password}`)}`;
 });
@@ -17,7 +17,7 @@ async function imported(queue: string, annotation_state: string): Promise<string
     call_started_at: '2026-01-01T00:00:00Z',
     annotation_state,
   };
-  await withStore(service.dataFile, (store) =>
+  await withStore(service.data, (store) =>
     store.importItems([JSON.stringify(line)], { projectId: project_id, queueId: queue }),
   );
   return (await read(queue)).id;
@@ -113,7 +113,7 @@ test('an item imported as finished stays so for every annotator', async () => {
 });
 
 test('two annotators at once, through two connections: each change counts once', async () => {
-  const other = await startTestService({ dataFile: service.dataFile });
+  const other = await startTestService({ data: service.data });
   const path = '/annotation_queues/race/items';
   for (let round = 0; round < 10; round += 1) {
     const item = await imported(`race-${round}`, 'unstarted');

@@ -6,7 +6,7 @@ import { startTestService, withStore } from './helpers.ts';
 const service = await startTestService({ sample: true });
 
 async function load(queueId: string, items: ItemLine[]): Promise<void> {
-  await withStore(service.dataFile, (store) =>
+  await withStore(service.data, (store) =>
     store.importItems(
       items.map((item) => JSON.stringify(item)),
       { projectId: 'p/q', queueId, addedBy: 'loader' },
@@ -122,11 +122,11 @@ test('an unknown queue is empty, and queues of another project are not seen', as
 });
 
 test('the sample project has a queue in mixed states, once', async () => {
-  const again = await startTestService({ sample: true, dataFile: service.dataFile });
+  const again = await startTestService({ sample: true, data: service.data });
   const { body } = await again.query('support-triage', { project_id: 'demo/support' });
   expect(body.items).toHaveLength(12);
   expect(new Set(body.items.map((item: ItemLine) => item.annotation_state)).size).toBe(4);
-  const [sample] = await withStore(service.dataFile, (store) => store.list('demo/support'));
+  const [sample] = await withStore(service.data, (store) => store.list('demo/support'));
   expect(sample?.objects.map(({ kind, object_id, versions }) => `${kind} ${object_id} ${versions.length}`)).toEqual([
     'scorer helpfulness 1',
     'dataset tickets 1',

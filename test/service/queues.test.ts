@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { connect, loadSqlite } from '../../src/service/sqlite.ts';
-import { basic, startTestService, withStore } from './helpers.ts';
+import { basic, execute, startTestService, withStore } from './helpers.ts';
 
 const service = await startTestService({ sample: true });
 const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
@@ -30,11 +29,7 @@ function linesOf(text: string): Record<string, unknown>[] {
 }
 
 /** Changes rows as no operation of the service can. */
-async function change(sql: string): Promise<void> {
-  const connection = connect(await loadSqlite(), service.dataFile);
-  connection.exec(sql);
-  connection.close();
-}
+const change = (sql: string) => execute(service.data, sql);
 
 const call = (id: string, members: object = {}) =>
   JSON.stringify({
@@ -45,7 +40,7 @@ const call = (id: string, members: object = {}) =>
     call_ended_at: '2026-01-01T00:00:01Z',
     ...members,
   });
-await withStore(service.dataFile, (store) =>
+await withStore(service.data, (store) =>
   store.importItems(
     [
       call('a', { annotation_state: 'completed' }),

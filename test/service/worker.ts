@@ -2,12 +2,12 @@
 import { openStore, startService } from '../../src/service/index.ts';
 import { account, basic } from './account.ts';
 
-const [task, dataFile = '', first = '', count = ''] = process.argv.slice(2);
+const [task, data = '', first = '', count = ''] = process.argv.slice(2);
 if (task === 'open') {
-  const service = await startService({ dataFile, account, sample: true });
+  const service = await startService({ data, account, sample: true });
   await service.close();
 } else if (task === 'import') {
-  const store = await openStore(dataFile);
+  const store = await openStore(data);
   const lines = Array.from({ length: Number(count) }, (_, index) =>
     JSON.stringify({
       call_id: `${first}-${index}`,
@@ -19,7 +19,7 @@ if (task === 'open') {
   await store.importItems(lines, { projectId: 'p/q', queueId: 'shared' });
   await store.close();
 } else {
-  const service = await startService({ dataFile, account });
+  const service = await startService({ data, account });
   for (let index = 0; index < Number(count); index += 1) {
     const response = await fetch(`${service.url}/v2/p/q/evaluations`, {
       method: 'POST',

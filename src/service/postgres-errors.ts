@@ -1,0 +1,135 @@
+import { type ErrorFields, HeddleError } from '../contract/errors.ts';
+
+/** What the driver or the server failed with, told apart from a failure of the code that uses them. */
+export class PostgresFailure extends Error {
+  /** The server's code, or undefined where the connection itself failed. */
+  readonly sqlState: string | undefined;
+  /** The connection is of no more use. */
+  readonly lost: boolean;
+  /** The connection was lost after it was asked to commit: nobody knows whether it did. */
+  readonly inDoubt: boolean;
+
+  constructor(cause: unknown, committing = false) {
+    super((cause as Error).message, { cause });
+    const { severity, code } = cause as { severity?: string; code?: string };
+    this.sqlState = severity === undefined ? undefined : code;
+    this.lost = this.sqlState === undefined || severity === 'FATAL' || severity === 'PANIC' || this.#is('08', '57P');
+    this.inDoubt = committing && (this.lost || this.#is('40003'));
+  }
+
+  /**
+   * Another transaction was in the way, and this one was rolled back. A unique key that was free when it was looked up
+   * is the same under another name: what would be a true duplicate is looked up, or left to ON CONFLICT.
+   */
+  get isConflict(): boolean {
+    return !this.inDoubt && this.#is('40001', '40P01', '23505');
+  }
+
+  /** Somebody else makes the same tables at the same time. */
+  get isRacingMigration(): boolean {
+    return this.isConflict || this.#is('42P07', '42710', 'XX000');
+  }
+
+  /** The server has no such function, or does not do what it asks for. */
+  get isUnsupported(): boolean {
+    return this.#is('0A000', '42883');
+  }
+
+  /** The failure as heddle tells it; as it was, where it is a fault of heddle itself. */
+  toError(): unknown {
+    if (this.inDoubt) return new HeddleError({ ...inDoubt, cause: this.cause });
+    const known =
+      this.sqlState === undefined ? unreachable : failures.find(({ states }) => this.#is(...states))?.fields;
+    return known ? new HeddleError({ ...known, cause: this.cause }) : this.cause;
+  }
+
+  /** Whether the code is one of these, or of one of these classes. */
+  #is(...states: string[]): boolean {
+    return states.some((state) => this.sqlState?.startsWith(state));
+  }
+}
+
+const unavailable = { code: 'service_unavailable', status: 503 } as const;
+
+const unreachable: ErrorFields = {
+  ...unavailable,
+  retryable: true,
+  message: 'The database cannot be reached.',
+  hint: 'Check that PostgreSQL runs and that HEDDLE_DATABASE_URL or --database has its address, then try again.',
+};
+
+const inDoubt: ErrorFields = {
+  ...unavailable,
+  // Whoever repeats this by itself could do it twice.
+  retryable: false,
+  message: 'The connection to the database was lost while a change was saved; it may have been saved or not.',
+  hint: 'Look whether the change is there before you repeat it.',
+};
+
+const failures: { states: string[]; fields: ErrorFields }[] = [
+  { states: ['08', '57P', '53300'], fields: unreachable },
+  {
+    states: ['40', '23505', '55P03'],
+    fields: {
+      ...unavailable,
+      retryable: true,
+      message: 'Other changes to the same data were in the way for 10 seconds.',
+      hint: 'Try again; if it lasts, let fewer clients change the same data at once.',
+    },
+  },
+  {
+    states: ['57014', '25P03'],
+    fields: {
+      ...unavailable,
+      retryable: true,
+      message: 'The database took too long.',
+      hint: 'Try again; if it lasts, look for what keeps the database busy or locked.',
+    },
+  },
+  {
+    states: ['53', '58'],
+    fields: {
+      ...unavailable,
+      retryable: true,
+      message: 'The database lacks disk space, memory or another resource.',
+      hint: 'Read the log of PostgreSQL, make room, then try again.',
+    },
+  },
+  {
+    states: ['25006'],
+    fields: {
+      ...unavailable,
+      retryable: true,
+      message: 'The database is read-only, as a standby is.',
+      hint: 'Give HEDDLE_DATABASE_URL or --database the address of the primary.',
+    },
+  },
+  {
+    states: ['28', '3D000', '3F000', '42501'],
+    fields: {
+      code: 'not_configured',
+      status: 503,
+      message: 'The database refuses this user, or there is no such database or schema.',
+      hint: 'Check HEDDLE_DATABASE_URL or --database, and the password in it, in PGPASSWORD or in ~/.pgpass; the user needs to create tables.',
+    },
+  },
+  {
+    states: ['22021', '22P05', '54000'],
+    fields: {
+      code: 'invalid_arguments',
+      status: 400,
+      message:
+        'A text is of a kind that PostgreSQL does not keep: it holds a NUL character or is too long for an index.',
+      hint: 'Leave the NUL characters out, and shorten names and identifiers to 2000 bytes.',
+    },
+  },
+  {
+    states: ['XX001', 'XX002'],
+    fields: {
+      code: 'internal',
+      status: 500,
+      message: 'The database is damaged.',
+      hint: 'Read the log of PostgreSQL, and restore the database from a backup.',
+    },
+  },
+];

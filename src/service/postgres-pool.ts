@@ -1,0 +1,86 @@
+import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from 'kysely';
+import pg from 'pg';
+import { PostgresFailure } from './postgres-errors.ts';
+
+/** How long things may take, in milliseconds. */
+const connectTimeoutMs = 10_000;
+const statementTimeoutMs = 30_000;
+const idleInTransactionTimeoutMs = 60_000;
+/** For a server that does not even end a statement that takes too long. */
+const answerTimeoutMs = statementTimeoutMs + 5_000;
+
+/** Most connections of a process; with the usual limit of 100, ten processes share a server. */
+const maxConnections = 10;
+
+/** Sent with the start of each transaction, since a pooler between here and the server knows no settings of a session. */
+const transactionLimits = `; set local statement_timeout = ${statementTimeoutMs}; set local idle_in_transaction_session_timeout = ${idleInTransactionTimeoutMs}`;
+
+/** Connections to a database, made when they are needed; `unlimited` is one connection whose statements may take as long as they do. */
+export function connectionPool(url: string, { unlimited = false } = {}): PostgresPool {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: unlimited ? 1 : maxConnections,
+    connectionTimeoutMillis: connectTimeoutMs,
+    keepAlive: true,
+    fallback_application_name: 'heddle',
+    ...(!unlimited && { query_timeout: answerTimeoutMs }),
+  });
+  // A connection that breaks while nobody uses it is gone from the pool already, and the next use makes a new one.
+  pool.on('error', () => {});
+  return {
+    connect: async () => {
+      try {
+        return new PooledClient(await pool.connect(), !unlimited);
+      } catch (cause) {
+        throw new PostgresFailure(cause);
+      }
+    },
+    end: () => pool.end(),
+  };
+}
+
+/** A connection in use, whose failures are PostgresFailures, and which does not go back to the pool once it is lost. */
+class PooledClient implements PostgresPoolClient {
+  readonly #client: pg.PoolClient;
+  readonly #limited: boolean;
+  #lost = false;
+  // Without a listener the break of a connection would end the process; the statement that runs reports it too.
+  readonly #onError = () => {
+    this.#lost = true;
+  };
+
+  constructor(client: pg.PoolClient, limited: boolean) {
+    this.#client = client;
+    this.#limited = limited;
+    client.on('error', this.#onError);
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: Kysely's type has a second form, for cursors, which it does not use here
+  query(sql: any, parameters?: readonly unknown[]): any {
+    return this.#query(sql, parameters);
+  }
+
+  async #query(sql: string, parameters: readonly unknown[] = []): Promise<unknown> {
+    // A transaction ends with its connection, and the reason for the rollback is what has to be told.
+    if (sql === 'rollback') return this.#rollback();
+    const committing = sql === 'commit' && !this.#lost;
+    const text = this.#limited && sql.startsWith('start transaction') ? sql + transactionLimits : sql;
+    try {
+      return await this.#client.query(text, parameters as unknown[]);
+    } catch (cause) {
+      const failure = new PostgresFailure(cause, committing);
+      if (failure.lost) this.#lost = true;
+      throw failure;
+    }
+  }
+
+  release(): void {
+    this.#client.off('error', this.#onError);
+    this.#client.release(this.#lost);
+  }
+
+  async #rollback(): Promise<PostgresQueryResult<never>> {
+    if (!this.#lost) await this.#client.query('rollback').catch(this.#onError);
+    return { command: 'SELECT', rowCount: 0, rows: [] };
+  }
+}
