@@ -81,7 +81,8 @@ export class Upstream {
       });
       await passOn(answer, to);
     } catch (error) {
-      if (error instanceof Refusal) throw error;
+      // What no connection can be blamed for is a fault of this program, and must not pass for one of the upstream.
+      if (error instanceof Refusal || error instanceof TypeError) throw error;
       if (to.headersSent) to.destroy();
       else if (deadline[0]?.aborted)
         throw upstreamFailure(504, 'upstream_timeout', 'The upstream did not answer in time.');
@@ -93,7 +94,7 @@ export class Upstream {
 
   /** undici is slow to import, so only a service that has an upstream and uses it does. */
   async #connections(): Promise<Agent> {
-    const { Agent } = await import('undici');
+    const { Agent } = await import('./sockets.ts');
     this.#agent ??= new Agent({ headersTimeout: silenceMs, bodyTimeout: silenceMs });
     return this.#agent;
   }
