@@ -2,6 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { apiTypes } from './api-types.ts';
+import { docsConfiguration } from './docs-configuration.ts';
+import { docsErrors } from './docs-errors.ts';
+import { docsTools } from './docs-tools.ts';
 import { mcpbManifest } from './manifest.ts';
 import { serverJson } from './server-json.ts';
 
@@ -13,6 +16,9 @@ export async function generated(): Promise<Record<string, string>> {
   return {
     'src/api/types.ts': formatted('types.ts', apiTypes()),
     'manifest.json': formatted('manifest.json', JSON.stringify(mcpbManifest(), null, 2)),
+    'docs/tools.md': docsTools(),
+    'docs/configuration.md': docsConfiguration(),
+    'docs/errors.md': docsErrors(),
     'server.json': formatted('server.json', JSON.stringify(serverJson(), null, 2)),
   };
 }

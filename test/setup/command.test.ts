@@ -155,4 +155,9 @@ test('no secret gets into the entry, wherever it is set', async () => {
   };
   const { stdout } = await run(['setup', 'cursor', '--print'], emptyHome(folder, secrets));
   expect(stdout).not.toContain('hush');
+  const url = await run(
+    ['setup', 'cursor', '--print', '--database', 'postgres://ada:hush-5@db/heddle'],
+    emptyHome(folder),
+  );
+  expect([url.code, url.stdout]).toEqual([2, '']);
 });

@@ -1,0 +1,220 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { parse as parseToml } from 'smol-toml';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { options } from '../../src/config/options.ts';
+import { environmentNames } from '../../src/config/resolve.ts';
+import { command, emptyHome, run } from '../support/heddle.ts';
+import { type Block, blocksOf, inlineCode, pages, root, textOf } from './blocks.ts';
+import { pattern, Shell, transcript } from './shell.ts';
+
+const hasCurl = existsSync('/usr/bin/curl');
+if (!hasCurl) console.warn('SKIPPED: the blocks of the documentation that use curl, which is not here');
+
+let folder: string;
+let environment: Record<string, string>;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'heddle-docs-'));
+  const bin = join(folder, 'bin');
+  mkdirSync(bin);
+  const program = (name: string, text: string): void => {
+    writeFileSync(join(bin, name), `#!/bin/bash\n${text}\n`);
+    chmodSync(join(bin, name), 0o755);
+  };
+  program('heddle', `exec "${process.execPath}" "${command}" "$@"`);
+  // What a reader gets from the registry is the packed checkout here, in a folder of this test, without network.
+  const settings = '--offline --ignore-scripts --omit=optional --no-audit --no-fund --no-update-notifier';
+  const npm = execFileSync('bash', ['-c', 'command -v npm'], { encoding: 'utf8' }).trim();
+  program(
+    'npm',
+    `tarball=$(ls "${folder}"/*.tgz 2>/dev/null || { cd "${folder}" && "${npm}" pack "${root}" ${settings} --silent >/dev/null && ls "${folder}"/*.tgz; })
+[ "$1" = install ] && set -- "\${@/#heddle/$tarball}"
+exec "${npm}" "$@" --prefix "${folder}/global" ${settings}`,
+  );
+  environment = { ...emptyHome(folder), PATH: `${bin}:${process.env.PATH}` };
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** A home of its own for each page. */
+function homeOf(page: string): { home: string; env: Record<string, string> } {
+  const home = join(folder, page.replaceAll(/\W/g, '-'));
+  mkdirSync(home, { recursive: true });
+  return { home, env: emptyHome(home, { PATH: environment.PATH! }) };
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+const kinds: [RegExp, string][] = [
+  [/^(console|sh) run$/, 'run'],
+  [/^sh clone$/, 'clone'],
+  [/^json config$/, 'config'],
+  [/^(json|toml) entry [\w-]+$/, 'entry'],
+  [/^json$/, 'json'],
+  [/^ts$/, 'compile'],
+  [/^text$/, 'text'],
+];
+const kindOf = ({ info }: Block): string | undefined => kinds.find(([form]) => form.test(info))?.[1];
+
+/** A test where a page has such blocks. */
+function testOf(blocks: Block[], skipped = false): typeof test | typeof test.skip {
+  return blocks.length === 0 ? (((): void => {}) as unknown as typeof test) : skipped ? test.skip : test;
+}
+
+describe.each(pages)('%s', (page) => {
+  const blocks = blocksOf(page);
+  const of = (kind: string): Block[] => blocks.filter((block) => kindOf(block) === kind);
+
+  test('says of every block what a test does with it', () => {
+    expect(blocks.filter((block) => !kindOf(block)).map(({ info, line }) => `${line}: ${info}`)).toEqual([]);
+  });
+
+  const runs = of('run');
+  testOf(runs, !hasCurl && runs.some(({ text }) => text.includes('curl')))(
+    'every command runs, and writes what stands below it',
+    async () => {
+      const { home, env } = homeOf(page);
+      const ports = new Map<string, string>();
+      for (const { text } of runs) {
+        for (const [port] of text.matchAll(/\b(?:8787|3920)\b/g))
+          ports.set(port, ports.get(port) ?? `${await freePort()}`);
+      }
+      const here = (text: string): string => text.replaceAll(/\b(?:8787|3920)\b/g, (port) => ports.get(port)!);
+      const shell = new Shell(home, env);
+      try {
+        for (const { info, text, line } of runs) {
+          const steps = info.startsWith('console') ? transcript(text) : [{ command: text, output: '' }];
+          for (const { command: typed, output: expected } of steps) {
+            const { code, output } = await shell.run(here(typed));
+            const plain = output.replaceAll(home, '~').trim();
+            expect(code, `${page}:${line} ${typed}\n${output}`).toBe(0);
+            if (expected !== '') expect(plain, `${page}:${line} ${typed}`).toMatch(pattern(here(expected)));
+          }
+        }
+      } finally {
+        shell.end();
+      }
+    },
+    120_000,
+  );
+
+  testOf(of('clone'))('every command for a clone is one that .ci/run runs', () => {
+    const script = readFileSync(join(root, '.ci/run'), 'utf8');
+    for (const { text } of of('clone')) {
+      for (const line of text.trim().split('\n')) expect(script).toContain(line.replace(/\s*#.*/, ''));
+    }
+  });
+
+  testOf(of('json'))('JSON is JSON', () => {
+    for (const { text } of of('json')) JSON.parse(text);
+  });
+
+  testOf(of('config'))('every config.json is one that heddle reads', async () => {
+    const { home, env } = homeOf(`${page} config`);
+    const file = join(home, 'heddle', 'config.json');
+    mkdirSync(dirname(file), { recursive: true });
+    for (const { text } of of('config')) {
+      writeFileSync(file, text);
+      for (const profile of Object.keys(JSON.parse(text).profiles)) {
+        const { stdout, stderr } = await run(['status', '--json', '--profile', profile], env);
+        expect(stderr).toBe('');
+        expect(stdout).toContain(profile);
+      }
+    }
+  });
+
+  testOf(of('entry'))('every entry of a client is what setup writes', async () => {
+    const { env } = homeOf(`${page} entry`);
+    for (const { info, text } of of('entry')) {
+      const [format, , client] = info.split(' ');
+      const read = (source: string): unknown => (format === 'toml' ? parseToml(source) : JSON.parse(source));
+      const { stdout } = await run(['setup', client!, '--print'], env);
+      const shown = stdout
+        .replaceAll(JSON.stringify(process.execPath), '"/usr/bin/node"')
+        .replaceAll(JSON.stringify(command), '"/usr/lib/node_modules/heddle/dist/heddle.js"');
+      expect(read(text)).toEqual(read(shown));
+    }
+  });
+
+  testOf(of('compile'))('every program compiles', () => {
+    const { home } = homeOf(`${page} ts`);
+    mkdirSync(join(home, 'node_modules'), { recursive: true });
+    symlinkSync(root, join(home, 'node_modules/heddle'));
+    symlinkSync(join(root, 'node_modules/@modelcontextprotocol'), join(home, 'node_modules/@modelcontextprotocol'));
+    writeFileSync(join(home, 'package.json'), '{ "type": "module" }');
+    const files = of('compile').map(({ text }, index) => {
+      const file = join(home, `${index}.ts`);
+      writeFileSync(file, text);
+      return file;
+    });
+    const flags = [
+      '--strict',
+      '--noEmit',
+      '--target',
+      'es2023',
+      '--module',
+      'nodenext',
+      '--skipLibCheck',
+      '--ignoreConfig',
+    ];
+    const types = ['--types', 'node', '--typeRoots', join(root, 'node_modules/@types')];
+    execFileSync(process.execPath, [join(root, 'node_modules/typescript/lib/tsc.js'), ...flags, ...types, ...files], {
+      stdio: 'pipe',
+      encoding: 'utf8',
+    });
+  });
+
+  test('its links lead somewhere', () => {
+    const anchorsOf = (file: string): string[] =>
+      [...textOf(file).matchAll(/^#+ (.+)$/gm)].map(([, title]) =>
+        title!
+          .toLowerCase()
+          .replaceAll(/[^\w\s-]/g, '')
+          .trim()
+          .replaceAll(/\s/g, '-'),
+      );
+    for (const [, target] of textOf(page).matchAll(/\]\((?!https?:)([^)\s]+)\)/g)) {
+      const [path, anchor] = target!.split('#');
+      const file = path === '' ? page : join(dirname(page), path!);
+      expect(existsSync(join(root, file)), `${page}: ${target}`).toBe(true);
+      if (anchor) expect(anchorsOf(file), `${page}: ${target}`).toContain(anchor);
+    }
+  });
+
+  test('commands, flags and names inside of sentences exist', async () => {
+    const names = (Object.keys(options) as (keyof typeof options)[]).flatMap(environmentNames);
+    const helps = new Map<string, string>();
+    for (const code of inlineCode(page)) {
+      for (const [name] of code.matchAll(/\bHEDDLE_[A-Z_]+\b/g)) expect(names, `${page}: ${code}`).toContain(name);
+      const words = /^heddle((?: [a-z][\w-]*)*)/.exec(code)?.[1]?.trim().split(' ').filter(Boolean);
+      if (!words) continue;
+      const chain = words[0] === 'service' ? words.slice(0, 2) : words.slice(0, 1);
+      const key = chain.join(' ');
+      if (!helps.has(key)) {
+        const { code: exit, stdout } = await run([...chain, '--help'], homeOf(page).env);
+        expect(exit, `${page}: ${code}`).toBe(0);
+        helps.set(key, stdout);
+      }
+      for (const [flag] of code.matchAll(/--[a-z][\w-]*/g)) expect(helps.get(key), `${page}: ${code}`).toContain(flag);
+    }
+  });
+});
