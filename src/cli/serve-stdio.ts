@@ -8,8 +8,12 @@ import { outliveUncaught } from './uncaught.ts';
 /** Serves MCP on stdin and stdout until the client or a signal ends it, and then ends the process. */
 export async function serveStdio(resolved: Resolved): Promise<never> {
   const session = openSession(resolved);
-  outliveUncaught(session.log);
+  const { log, settings } = session;
+  outliveUncaught(log);
+  // Loaded while the model thinks about its first call; where that fails, the call itself will say why.
+  const onListed = (): void =>
+    void settings.service.warmUp().catch((error: Error) => log('debug', 'not warmed up', { error: error.message }));
   const streams = { input: process.stdin, output: process.stdout };
-  await serveStreams(serverFactory(session.settings), streams, stopSignal(), session.log);
+  await serveStreams(serverFactory({ ...settings, onListed }), streams, stopSignal(), log);
   return endServing(session);
 }

@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream';
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Agent } from 'undici';
 
 /** One request as it goes out. */
@@ -29,11 +28,12 @@ export class Transport {
   #agent: Agent | undefined;
 
   async send({ method, url, headers, body, signal }: TransportRequest): Promise<TransportAnswer> {
-    const { Agent, request } = await import('./sockets.ts');
+    const { Agent, decoded, request } = await import('./sockets.ts');
     signal.throwIfAborted();
     this.#agent ??= new Agent({ connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
-    const dispatcher = this.#agent;
-    const answer = await request(url, { method, headers, body, signal, dispatcher });
+    const { origin, pathname, search } = new URL(url);
+    const options = { origin, path: pathname + search, method, headers, body, signal };
+    const answer = await request.call(this.#agent, options);
     return { status: answer.statusCode, headers: answer.headers, body: decoded(answer.body, answer.headers) };
   }
 
@@ -45,20 +45,4 @@ export class Transport {
   async close(): Promise<void> {
     await this.#agent?.destroy();
   }
-}
-
-function decoded(body: Readable, headers: TransportAnswer['headers']): Readable {
-  const encoding = String(headers['content-encoding'] ?? '').toLowerCase();
-  const decoder =
-    encoding === 'gzip' || encoding === 'x-gzip'
-      ? createGunzip()
-      : encoding === 'deflate'
-        ? createInflate()
-        : encoding === 'br'
-          ? createBrotliDecompress()
-          : undefined;
-  if (!decoder) return body;
-  body.on('error', (error) => decoder.destroy(error));
-  decoder.on('close', () => body.destroy());
-  return body.pipe(decoder);
 }

@@ -27,6 +27,8 @@ export interface ServerSettings extends ResultSettings {
   project?: string;
   /** For the client's model: what this server is and which service it works on. */
   instructions: string;
+  /** Called once, when a client has asked for the list of tools: the first call is not far. */
+  onListed?: () => void;
 }
 
 /** Progress of one call is told at most this often, in milliseconds. */
@@ -86,7 +88,11 @@ export function serverFactory(settings: ServerSettings, extra: ServerOptions = {
   return () => {
     const server = new Server({ name: 'heddle', title: 'heddle', version }, options);
     server.setRequestHandler('tools/list', () => {
-      listed ??= { tools: tools.map(listedTool) };
+      if (!listed) {
+        listed = { tools: tools.map(listedTool) };
+        // After the answer, which must not wait for it.
+        if (settings.onListed) setImmediate(settings.onListed);
+      }
       return listed;
     });
     server.setRequestHandler('tools/call', async (request, context) => {
