@@ -1,0 +1,9 @@
+import { expect, test } from 'vitest';
+import { killRounds } from './kill-rounds.ts';
+
+// Fifty rounds are the suite test/suites/faults.
+test('three processes on one file are killed at random points: what they told of is there', async () => {
+  const { acknowledged, lost } = await killRounds(2);
+  expect(acknowledged).toBeGreaterThan(0);
+  expect(lost).toBe(0);
+}, 60_000);
