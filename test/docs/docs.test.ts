@@ -35,13 +35,13 @@ beforeAll(() => {
     chmodSync(join(bin, name), 0o755);
   };
   program('heddle', `exec "${process.execPath}" "${command}" "$@"`);
-  // What a reader gets from the registry is the packed checkout here, in a folder of this test, without network.
+  // The reader's package is the packed checkout here too, installed in a folder of this test, without network.
   const settings = '--offline --ignore-scripts --omit=optional --no-audit --no-fund --no-update-notifier';
   const npm = execFileSync('bash', ['-c', 'command -v npm'], { encoding: 'utf8' }).trim();
   program(
     'npm',
     `tarball=$(ls "${folder}"/*.tgz 2>/dev/null || { cd "${folder}" && "${npm}" pack "${root}" ${settings} --silent >/dev/null && ls "${folder}"/*.tgz; })
-[ "$1" = install ] && set -- "\${@/#heddle/$tarball}"
+[ "$1" = install ] && set -- "\${@/#.\/heddle-\*.tgz/$tarball}"
 exec "${npm}" "$@" --prefix "${folder}/global" ${settings}`,
   );
   environment = { ...emptyHome(folder), PATH: `${bin}:${process.env.PATH}` };
