@@ -10,6 +10,8 @@ export interface Database {
   read<T>(work: (session: Session) => Promise<T>): Promise<T>;
   /** As if no other process wrote meanwhile; what it wrote is on the disk when the promise resolves. */
   write<T>(work: (session: Session) => Promise<T>): Promise<T>;
+  /** To be called after much was written at once: lets the engine learn what it holds now, and so how best to read it. */
+  analyze(): Promise<void>;
   /** Faults that the engine finds in what it keeps. */
   integrityCheck(): Promise<string[]>;
   close(): Promise<void>;

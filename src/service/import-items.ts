@@ -48,6 +48,8 @@ export interface ImportResult {
 
 const maxReportedLines = 20;
 const progressEvery = 500;
+/** Items that are worth a look at how they are best read. */
+const muchAtOnce = 1000;
 
 /**
  * Loads lines of JSON into a queue, which is created when it is missing. A call that is in the queue already is a
@@ -85,10 +87,12 @@ export async function importItems(
       detail: faults.map(({ line, member, msg, type }) => ({ loc: ['line', line, ...member], msg, type })),
     });
   }
-  return database.write(async (session) => {
+  const result = await database.write(async (session) => {
     await ensureQueue(session, target);
     return addItems(session, items, target);
   });
+  if (result.added >= muchAtOnce) await database.analyze();
+  return result;
 }
 
 function checkTarget({ projectId, queueId }: ImportTarget): void {

@@ -23,12 +23,20 @@ const engine: Engine = {
 /** Opens a PostgreSQL database, creating the tables where they are missing. It may be lost and come back at any time. */
 export async function openPostgres(url: string): Promise<Database> {
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: connectionPool(url) }) });
+  const inTurn = queue();
   const database: Database = {
     read: (work) =>
       settled(isConflict, () =>
         db.transaction().setAccessMode('read only').setIsolationLevel('repeatable read').execute(work),
       ),
-    write: (work) => settled(isConflict, () => db.transaction().setIsolationLevel('serializable').execute(work)),
+    write: (work) => {
+      let attempts = 0;
+      const attempt = () => db.transaction().setIsolationLevel('serializable').execute(work);
+      return settled(isConflict, () => (attempts++ === 0 ? attempt() : inTurn(attempt)));
+    },
+    // Without it a page with positions takes a minute instead of a second, until the server does the same by itself.
+    // Who may not do it still has what was written.
+    analyze: () => sql`analyze queue_items, calls`.execute(db).then(noop, noop),
     integrityCheck: () => database.read(postgresFaults),
     close: () => db.destroy(),
   };
@@ -63,6 +71,16 @@ async function upgrade(url: string): Promise<void> {
   }
 }
 
+/** Runs one at a time: what was in another's way once would be again, and with many nobody would get through. */
+function queue(): <T>(operation: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (operation) => {
+    const result = last.then(operation);
+    last = result.catch(() => {});
+    return result;
+  };
+}
+
 /** The same for every heddle, and hardly anything else's. */
 const migrationLock = 0x686564646c65;
 
@@ -77,6 +95,7 @@ async function lockMigrations(session: Session): Promise<void> {
   }
 }
 
+const noop = (): void => {};
 const isConflict = (error: unknown): boolean => error instanceof PostgresFailure && error.isConflict;
 const isRacingMigration = (error: unknown): boolean => error instanceof PostgresFailure && error.isRacingMigration;
 

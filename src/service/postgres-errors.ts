@@ -96,12 +96,13 @@ const failures: { states: string[]; fields: ErrorFields }[] = [
     },
   },
   {
-    states: ['25006'],
+    // A standby has no serializable transactions.
+    states: ['25006', '0A000'],
     fields: {
       ...unavailable,
       retryable: true,
-      message: 'The database is read-only, as a standby is.',
-      hint: 'Give HEDDLE_DATABASE_URL or --database the address of the primary.',
+      message: 'The database cannot be written, as a standby, or lacks what heddle needs.',
+      hint: 'Give HEDDLE_DATABASE_URL or --database the address of a primary of PostgreSQL 12 or later.',
     },
   },
   {

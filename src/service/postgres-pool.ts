@@ -5,6 +5,7 @@ import { PostgresFailure } from './postgres-errors.ts';
 /** How long things may take, in milliseconds. */
 const connectTimeoutMs = 10_000;
 const statementTimeoutMs = 30_000;
+const lockTimeoutMs = 10_000;
 const idleInTransactionTimeoutMs = 60_000;
 /** For a server that does not even end a statement that takes too long. */
 const answerTimeoutMs = statementTimeoutMs + 5_000;
@@ -13,9 +14,18 @@ const answerTimeoutMs = statementTimeoutMs + 5_000;
 const maxConnections = 10;
 
 /** Sent with the start of each transaction, since a pooler between here and the server knows no settings of a session. */
-const transactionLimits = `; set local statement_timeout = ${statementTimeoutMs}; set local idle_in_transaction_session_timeout = ${idleInTransactionTimeoutMs}`;
+const transactionLimits = Object.entries({
+  statement_timeout: statementTimeoutMs,
+  lock_timeout: lockTimeoutMs,
+  idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
+})
+  .map(([name, ms]) => `; set local ${name} = ${ms}`)
+  .join('');
 
-/** Connections to a database, made when they are needed; `unlimited` is one connection whose statements may take as long as they do. */
+/**
+ * Connections to a database, made when they are needed. An unlimited pool is one connection, whose statements may take
+ * as long as they do.
+ */
 export function connectionPool(url: string, { unlimited = false } = {}): PostgresPool {
   const pool = new pg.Pool({
     connectionString: url,
@@ -64,12 +74,14 @@ class PooledClient implements PostgresPoolClient {
     // A transaction ends with its connection, and the reason for the rollback is what has to be told.
     if (sql === 'rollback') return this.#rollback();
     const committing = sql === 'commit' && !this.#lost;
-    const text = this.#limited && sql.startsWith('start transaction') ? sql + transactionLimits : sql;
+    const starting = sql.startsWith('start transaction');
+    const text = starting && this.#limited ? sql + transactionLimits : sql;
     try {
       return await this.#client.query(text, parameters as unknown[]);
     } catch (cause) {
       const failure = new PostgresFailure(cause, committing);
-      if (failure.lost) this.#lost = true;
+      // A start that half succeeded leaves a transaction behind that nobody ends.
+      if (failure.lost || starting) this.#lost = true;
       throw failure;
     }
   }

@@ -36,6 +36,8 @@ export async function openSqlite(file: string): Promise<Database> {
           db.transaction().setAccessMode('read only').setIsolationLevel('repeatable read').execute(work),
         ),
       write: (work) => retryWhileBusy(() => db.transaction().execute(work)),
+      // The queries are written so that SQLite finds the right index without statistics.
+      analyze: async () => {},
       integrityCheck: () =>
         retryWhileBusy(async () => {
           const { rows } = await sql<{ integrity_check: string }>`pragma integrity_check`.execute(db);

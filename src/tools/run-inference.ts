@@ -32,7 +32,9 @@ const chatCompletion = z.looseObject({
     .array(
       z.looseObject({
         finish_reason: z.string().nullish(),
-        message: z.looseObject({ content: z.unknown(), tool_calls: z.array(z.unknown()).nullish() }).nullish(),
+        message: z
+          .looseObject({ content: z.unknown().optional(), tool_calls: z.array(z.unknown()).nullish() })
+          .nullish(),
       }),
     )
     .optional()

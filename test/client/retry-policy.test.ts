@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { retryAfterMs } from '../../src/client/failures.ts';
 import { retryDelayMs } from '../../src/client/retry-policy.ts';
 
 const deadline = 60_000;
@@ -38,4 +39,27 @@ test.each([
 test('jitter at most doubles the delay, and a deadline that is nearer than it ends the call', () => {
   expect(retryDelayMs({ attempt: 1, repeatable: true, remainingMs: deadline }, 0.999)).toBeCloseTo(250, 0);
   expect(retryDelayMs({ attempt: 1, repeatable: true, remainingMs: 100 }, 0)).toBeUndefined();
+});
+
+const now = Date.parse('Wed, 21 Oct 2015 07:28:00 GMT');
+
+// Every row: what the header says, and the milliseconds that it means.
+test.each([
+  ['0', 0],
+  ['2', 2_000],
+  [' 1.5 ', 1_500],
+  ['Wed, 21 Oct 2015 07:28:05 GMT', 5_000],
+  ['Wednesday, 21-Oct-15 07:28:05 GMT', 5_000],
+  ['Wed Oct 21 07:28:05 2015 GMT', 5_000],
+  ['Wed, 21 Oct 2015 07:27:00 GMT', 0],
+  [['3', '9'], 3_000],
+  ['', undefined],
+  ['soon', undefined],
+  ['-1', undefined],
+  ['2015', 2_015_000],
+  ['1e9', undefined],
+  ['Someday, perhaps', undefined],
+  [undefined, undefined],
+])('Retry-After %j', (header, milliseconds) => {
+  expect(retryAfterMs(header, now)).toBe(milliseconds);
 });

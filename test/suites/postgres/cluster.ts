@@ -60,9 +60,8 @@ const initOptions = [
   '--icu-locale=en',
   '--no-sync',
 ];
-/** A crash of the machine is not among the tests, so nothing has to reach the disk. */
-const quick =
-  '-c listen_addresses=127.0.0.1 -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=200';
+/** A crash of the machine is not among the tests, so nothing has to reach the disk itself. */
+const quick = '-c listen_addresses=127.0.0.1 -c fsync=off -c full_page_writes=off -c max_connections=200';
 
 const isRoot = process.getuid?.() === 0;
 
