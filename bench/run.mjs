@@ -4,7 +4,7 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, release, totalmem } from 'node:os';
+import { cpus, loadavg, release, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
 
 const { values: flags } = parseArgs({ options: { quick: { type: 'boolean' }, only: { type: 'string' } } });
@@ -33,8 +33,9 @@ const wanted =
   flags.only?.split(',') ?? Object.keys(parts).filter((part) => !flags.quick || !['growth', 'profiles'].includes(part));
 const effort = flags.quick
   ? { start: 4, calls: 2, paged: 50_000, queues: [1_000, 100_000], pages: 5, growth: 1 }
-  : { start: 21, calls: 9, paged: 1_000_000, queues: [1_000, 10_000, 100_000, 1_000_000], pages: 21, growth: 5 };
+  : { start: 15, calls: 7, paged: 1_000_000, queues: [1_000, 10_000, 100_000, 1_000_000], pages: 11, growth: 3 };
 const startedAt = performance.now();
+const [loadBefore] = loadavg();
 const log = (text) => console.error(`${((performance.now() - startedAt) / 1000).toFixed(0).padStart(4)} s  ${text}`);
 
 /** Runs a heddle command to its end; what it printed. */
@@ -101,5 +102,11 @@ function heading() {
 ${new Date().toISOString().slice(0, 10)} · ${cpus().length} cores, ${model.trim()}, ${(totalmem() / 2 ** 30).toFixed(0)} GB · ${process.platform} ${release()} · Node ${process.version} · ${names.map((name) => `${name} ${version(name)}`).join(' · ')}
 
 One run, the subjects in turn, medians; ratios are medians of the ratios within one round. Differences below 15 % are
-noise${flags.quick ? '; this was a quick run, whose numbers are rougher still' : ''}.`;
+noise. The machine was ${loadText()}${flags.quick ? '; this was a quick run, whose numbers are rougher still' : ''}.`;
+}
+
+/** What else ran: on a machine with more to do than cores, every line with more processes than bare looks worse. */
+function loadText() {
+  const load = `load average ${loadBefore.toFixed(1)} before and ${loadavg()[0].toFixed(1)} after the run`;
+  return loadBefore > cpus().length / 2 ? `busy with other work (${load})` : `idle (${load})`;
 }
