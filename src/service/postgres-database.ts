@@ -6,6 +6,7 @@ import { PostgresFailure } from './postgres-errors.ts';
 import { connectionPool } from './postgres-pool.ts';
 import { retryWhile } from './retry.ts';
 import type { Tables } from './tables.ts';
+import { Turns } from './turns.ts';
 
 const engine: Engine = {
   storage: 'database',
@@ -23,16 +24,23 @@ const engine: Engine = {
 /** Opens a PostgreSQL database, creating the tables where they are missing. It may be lost and come back at any time. */
 export async function openPostgres(url: string): Promise<Database> {
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: connectionPool(url) }) });
-  const inTurn = queue();
+  const turns = new Turns();
   const database: Database = {
     read: (work) =>
       settled(isConflict, () =>
         db.transaction().setAccessMode('read only').setIsolationLevel('repeatable read').execute(work),
       ),
-    write: (work) => {
-      let attempts = 0;
+    // At once as long as nobody is in the way; then in turn, or with many at one name nobody would get through.
+    write: async (work) => {
       const attempt = () => db.transaction().setIsolationLevel('serializable').execute(work);
-      return settled(isConflict, () => (attempts++ === 0 ? attempt() : inTurn(attempt)));
+      if (turns.taken === 0) {
+        try {
+          return await attempt();
+        } catch (error) {
+          if (!isConflict(error)) throw settledError(error);
+        }
+      }
+      return turns.take(() => settled(isConflict, attempt));
     },
     // Without it a page with positions takes a minute instead of a second, until the server does the same by itself.
     // Who may not do it still has what was written.
@@ -71,16 +79,6 @@ async function upgrade(url: string): Promise<void> {
   }
 }
 
-/** Runs one at a time: what was in another's way once would be again, and with many nobody would get through. */
-function queue(): <T>(operation: () => Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve();
-  return (operation) => {
-    const result = last.then(operation);
-    last = result.catch(() => {});
-    return result;
-  };
-}
-
 /** The same for every heddle, and hardly anything else's. */
 const migrationLock = 0x686564646c65;
 
@@ -104,6 +102,10 @@ async function settled<T>(isTransient: (error: unknown) => boolean, operation: (
   try {
     return await retryWhile(isTransient, operation);
   } catch (error) {
-    throw error instanceof PostgresFailure ? error.toError() : error;
+    throw settledError(error);
   }
+}
+
+function settledError(error: unknown): unknown {
+  return error instanceof PostgresFailure ? error.toError() : error;
 }
