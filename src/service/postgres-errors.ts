@@ -38,9 +38,18 @@ export class PostgresFailure extends Error {
   /** The failure as heddle tells it; as it was, where it is a fault of heddle itself. */
   toError(): unknown {
     if (this.inDoubt) return new HeddleError({ ...inDoubt, cause: this.cause });
-    const known =
-      this.sqlState === undefined ? unreachable : failures.find(({ states }) => this.#is(...states))?.fields;
-    return known ? new HeddleError({ ...known, cause: this.cause }) : this.cause;
+    const failure =
+      this.sqlState === undefined ? this.#ofTheDriver() : failures.find(({ states }) => this.#is(...states));
+    if (!failure) return this.cause;
+    const { fields, withCode } = failure;
+    const { code } = this.cause as { code?: string };
+    const message = withCode && code ? fields.message.replace(/\.$/, ` (${code}).`) : fields.message;
+    return new HeddleError({ ...fields, message, cause: this.cause });
+  }
+
+  /** The driver itself gives up where the server asks for a password and there is none. */
+  #ofTheDriver(): Failure {
+    return /password/i.test(this.message) ? refused : unreachable;
   }
 
   /** Whether the code is one of these, or of one of these classes. */
@@ -51,11 +60,33 @@ export class PostgresFailure extends Error {
 
 const unavailable = { code: 'service_unavailable', status: 503 } as const;
 
-const unreachable: ErrorFields = {
-  ...unavailable,
-  retryable: true,
-  message: 'The database cannot be reached.',
-  hint: 'Check that PostgreSQL runs and that HEDDLE_DATABASE_URL or --database has its address, then try again.',
+interface Failure {
+  states: string[];
+  fields: ErrorFields;
+  /** Whether the code, of the server or the system, tells more. */
+  withCode?: true;
+}
+
+const unreachable: Failure = {
+  states: ['08', '57P', '53300'],
+  withCode: true,
+  fields: {
+    ...unavailable,
+    retryable: true,
+    message: 'The database cannot be reached.',
+    hint: 'Check that PostgreSQL runs, and that HEDDLE_DATABASE_URL or --database has its address and the right sslmode.',
+  },
+};
+
+const refused: Failure = {
+  states: ['28', '3D000', '3F000', '42501'],
+  withCode: true,
+  fields: {
+    code: 'not_configured',
+    status: 503,
+    message: 'The database refuses this user, or there is no such database or schema.',
+    hint: 'Check HEDDLE_DATABASE_URL or --database, and the password in it, in PGPASSWORD or in ~/.pgpass; the user needs to create tables.',
+  },
 };
 
 const inDoubt: ErrorFields = {
@@ -66,8 +97,9 @@ const inDoubt: ErrorFields = {
   hint: 'Look whether the change is there before you repeat it.',
 };
 
-const failures: { states: string[]; fields: ErrorFields }[] = [
-  { states: ['08', '57P', '53300'], fields: unreachable },
+const failures: Failure[] = [
+  unreachable,
+  refused,
   {
     states: ['40', '23505', '55P03'],
     fields: {
@@ -103,15 +135,6 @@ const failures: { states: string[]; fields: ErrorFields }[] = [
       retryable: true,
       message: 'The database cannot be written, as a standby, or lacks what heddle needs.',
       hint: 'Give HEDDLE_DATABASE_URL or --database the address of a primary of PostgreSQL 12 or later.',
-    },
-  },
-  {
-    states: ['28', '3D000', '3F000', '42501'],
-    fields: {
-      code: 'not_configured',
-      status: 503,
-      message: 'The database refuses this user, or there is no such database or schema.',
-      hint: 'Check HEDDLE_DATABASE_URL or --database, and the password in it, in PGPASSWORD or in ~/.pgpass; the user needs to create tables.',
     },
   },
   {

@@ -28,6 +28,7 @@ const transactionLimits = Object.entries({
  */
 export function connectionPool(url: string, { unlimited = false } = {}): PostgresPool {
   const pool = new pg.Pool({
+    Client: ClosingClient,
     connectionString: url,
     max: unlimited ? 1 : maxConnections,
     connectionTimeoutMillis: connectTimeoutMs,
@@ -47,6 +48,20 @@ export function connectionPool(url: string, { unlimited = false } = {}): Postgre
     },
     end: () => pool.end(),
   };
+}
+
+/** A client that leaves no open socket behind when it gives up connecting by itself, as it does without a password. */
+class ClosingClient extends pg.Client {
+  override connect(): Promise<pg.Client>;
+  override connect(callback: (error: Error) => void): void;
+  override connect(callback?: (error: Error) => void): Promise<pg.Client> | undefined {
+    if (!callback) return super.connect();
+    super.connect((error: Error) => {
+      if (error) void this.end();
+      callback(error);
+    });
+    return undefined;
+  }
 }
 
 /** A connection in use, whose failures are PostgresFailures, and which does not go back to the pool once it is lost. */

@@ -1,11 +1,12 @@
 import { fileURLToPath } from 'node:url';
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 
 /** The tests of the service on PostgreSQL instead of SQLite, and those that only PostgreSQL needs. */
 export default defineConfig({
   test: {
     root: fileURLToPath(new URL('../../..', import.meta.url)),
     include: ['test/service/**/*.test.ts', 'test/suites/postgres/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, 'test/service/sqlite-*.test.ts'],
     globalSetup: ['test/build-once.ts', 'test/suites/postgres/start-postgres.ts'],
     maxWorkers: 2,
     testTimeout: 120_000,
