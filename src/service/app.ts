@@ -152,8 +152,8 @@ async function authorize(
 function errorResponse(error: unknown, log: Log): Response {
   if (error instanceof Refusal) return Response.json(error.body, { status: error.status, headers: error.headers });
   if (error instanceof HeddleError && error.status !== undefined) {
-    log('error', error.message, { error: String(error.cause) });
     const { status } = error;
+    log(status >= 500 ? 'error' : 'info', error.message, { error: String(error.cause) });
     return Response.json({ reason: error.message }, { status, headers: error.retryable ? { 'Retry-After': '1' } : {} });
   }
   log('error', 'unexpected failure', { error: error instanceof Error ? error.stack : String(error) });

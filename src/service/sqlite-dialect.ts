@@ -10,6 +10,7 @@ import {
   SqliteQueryCompiler,
   type TransactionSettings,
 } from 'kysely';
+import { HeddleError } from '../contract/errors.ts';
 
 /** Kysely on one connection of the `node:sqlite` API. */
 export function sqliteDialect(connection: DatabaseSyncInstance): Dialect {
@@ -87,6 +88,7 @@ class SqliteConnection implements DatabaseConnection {
   }
 
   async executeQuery<Row>({ sql, parameters, query }: CompiledQuery): Promise<QueryResult<Row>> {
+    if (parameters.some((value) => typeof value === 'string' && !isKept(value))) throw notKept();
     const statement = this.#statement(sql);
     const changesRows =
       query.kind === 'InsertQueryNode' || query.kind === 'UpdateQueryNode' || query.kind === 'DeleteQueryNode';
@@ -115,4 +117,19 @@ class SqliteConnection implements DatabaseConnection {
     }
     return statement;
   }
+}
+
+/** Whether SQLite gives a text back as it was: it ends at NUL on Node 20, and UTF-8 has no half characters. */
+function isKept(text: string): boolean {
+  return !text.includes('\0') && text.isWellFormed();
+}
+
+/** Another text must not be kept, or looked for, in the place of the one that was meant. */
+function notKept(): HeddleError {
+  return new HeddleError({
+    code: 'invalid_arguments',
+    status: 400,
+    message: 'A text holds a NUL character or half a character, which the data file does not keep.',
+    hint: 'Leave these characters out.',
+  });
 }

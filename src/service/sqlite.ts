@@ -43,9 +43,22 @@ export function connect(open: OpenSqlite, file: string): DatabaseSyncInstance {
 
 /** SQLite's primary result code of an error, or undefined for an error that did not come from SQLite. */
 function resultCode(error: unknown): number | undefined {
-  const code = (error as { errcode?: unknown } | null)?.errcode;
-  return typeof code === 'number' ? code & 0xff : undefined;
+  const { code, errcode, message } = (error ?? {}) as { code?: unknown; errcode?: unknown; message?: string };
+  if (typeof errcode === 'number') return errcode & 0xff;
+  return code === 'ERR_SQLITE_ERROR' ? codesByMessage.get(message ?? '') : undefined;
 }
+
+/** On Node 20 reading several rows fails without the code: then SQLite's own words say which it was. */
+const codesByMessage = new Map([
+  ['database is locked', 5],
+  ['database table is locked', 6],
+  ['attempt to write a readonly database', 8],
+  ['disk I/O error', 10],
+  ['database disk image is malformed', 11],
+  ['database or disk is full', 13],
+  ['unable to open database file', 14],
+  ['file is not a database', 26],
+]);
 
 const busyCodes = [5, 6];
 
