@@ -46,6 +46,7 @@ ${table(
 | --- | --- | --- | --- |
 | \`config.json\`, and \`credentials.json\` of \`login --store file\` | \`$XDG_CONFIG_HOME/heddle\`, else \`~/.config/heddle\` | \`~/Library/Preferences/heddle\` | \`%APPDATA%\\heddle\\Config\` |
 | data of the embedded service, \`heddle.db\` | \`$XDG_DATA_HOME/heddle\`, else \`~/.local/share/heddle\` | \`~/Library/Application Support/heddle\` | \`%LOCALAPPDATA%\\heddle\\Data\` |
+| compiled code for faster starts, with Node 22 and later; can be removed at any time | \`$XDG_CACHE_HOME/heddle\`, else \`~/.cache/heddle\` | \`~/Library/Caches/heddle\` | \`%LOCALAPPDATA%\\heddle\\Cache\` |
 
 A profile is one object of \`config.json\`. It never holds a secret; \`heddle login\` writes it, and it can be edited by hand:
 

@@ -49,7 +49,7 @@ export function addSetup(program: Command): void {
 }
 
 async function change(client: McpClient, path: string, edit: Edit, { yes }: SetupFlags): Promise<void> {
-  const [{ editConfig, isEmptyConfig }, { readConfig, replaceConfig }, { diffOf }] = await Promise.all([
+  const [{ editConfig, isEmptyConfig, isOwnConfig }, { readConfig, replaceConfig }, { diffOf }] = await Promise.all([
     import('../setup/edit.ts'),
     import('../setup/config-file.ts'),
     import('../setup/diff.ts'),
@@ -68,7 +68,7 @@ async function change(client: McpClient, path: string, edit: Edit, { yes }: Setu
     say('Nothing was written.');
     return;
   }
-  const copy = replaceConfig(file, removes ? undefined : after);
+  const copy = replaceConfig(file, removes ? undefined : after, { copies: !(removes && isOwnConfig(before, edit)) });
   say(`Done.${copy === undefined ? '' : ` The file as it was is ${copy}`}`);
   say(client.afterwards);
 }

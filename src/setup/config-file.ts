@@ -39,7 +39,8 @@ export function readConfig(path: string): ConfigFile {
 }
 
 /**
- * Replaces a configuration as one step, after a copy of it was kept beside it; `after` undefined removes the file.
+ * Replaces a configuration as one step, after a copy of it was kept beside it; `after` undefined removes the file. With
+ * `copies` false nothing is kept.
  * @returns the path of the copy; undefined where there was nothing to keep.
  * @throws HeddleError `not_configured` when someone else has changed the file since it was read, or it cannot be
  * written. The file is then as it was.
@@ -47,7 +48,7 @@ export function readConfig(path: string): ConfigFile {
 export function replaceConfig(
   { path, text }: ConfigFile,
   after: string | undefined,
-  now = new Date(),
+  { copies = true, now = new Date() } = {},
 ): string | undefined {
   if (readConfig(path).text !== text) {
     throw new HeddleError({
@@ -57,7 +58,7 @@ export function replaceConfig(
     });
   }
   try {
-    const copy = text === undefined ? undefined : keepCopy(path, now);
+    const copy = text === undefined || !copies ? undefined : keepCopy(path, now);
     if (after === undefined) rmSync(path);
     else writeAtOnce(path, after);
     return copy;

@@ -54,6 +54,13 @@ export function editConfig(text: string, edit: Edit): string {
   return mark + after;
 }
 
+/** Whether a configuration holds nothing but an entry as heddle writes it: removing such a file loses nothing. */
+export function isOwnConfig(text: string, { entry: _, ...edit }: Edit): boolean {
+  const { parse } = edit.format === 'json' ? { parse: parseJson } : { parse: parseToml };
+  const existing = asMembers(asMembers(parse(text), 'The file')[edit.servers] ?? {}, 'It')[edit.name];
+  return isLocal(existing) && editConfig('', { ...edit, entry: existing as unknown as Entry }) === text;
+}
+
 /** Whether a configuration says nothing, not even in a comment. */
 export function isEmptyConfig(text: string): boolean {
   return text.replaceAll(/[\s{}\ufeff]/g, '') === '';

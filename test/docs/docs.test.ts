@@ -41,7 +41,7 @@ beforeAll(() => {
   program(
     'npm',
     `tarball=$(ls "${folder}"/*.tgz 2>/dev/null || { cd "${folder}" && "${npm}" pack "${root}" ${settings} --silent >/dev/null && ls "${folder}"/*.tgz; })
-[ "$1" = install ] && set -- "\${@/#.\/heddle-\*.tgz/$tarball}"
+[ "$1" = install ] && set -- "\${@/#./heddle-*.tgz/$tarball}"
 exec "${npm}" "$@" --prefix "${folder}/global" ${settings}`,
   );
   environment = { ...emptyHome(folder), PATH: `${bin}:${process.env.PATH}` };

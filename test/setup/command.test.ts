@@ -53,7 +53,8 @@ test.each([
   expect((await setup(client, '--yes')).stdout).toBe(`${path} has this entry already.\n`);
 
   expect((await setup(client, '--remove', '--yes')).stdout).toContain(`Remove ${path}:`);
-  expect(existsSync(path)).toBe(false);
+  // Nothing of the person's was in it, so nothing is kept either.
+  expect(readdirSync(dirname(path)).filter((name) => !name.startsWith('.'))).toEqual([]);
 });
 
 describe('a file that is there', () => {

@@ -1,26 +1,10 @@
-import { spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/contract/endpoints.ts';
-import { command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
+import { startTestService } from '../../support/service-process.ts';
 import { chromium, openPage } from './chromium.ts';
 
-/** The embedded service as a server of its own, with its base URL. It ends with the test. */
-async function startService(): Promise<string> {
-  const child = spawn(process.execPath, [command, 'service', 'start', '--port', '0'], {
-    env: emptyHome(temporaryFolder()),
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  onTestFinished(() => void child.kill());
-  for await (const line of createInterface(child.stderr)) {
-    const found = /^listening on (\S+)$/.exec(line);
-    if (found) return found[1]!;
-  }
-  throw new Error('the service did not start');
-}
-
 test.skipIf(!chromium)('the page of the interface renders in a real browser, without the network', async () => {
-  const url = await startService();
+  const url = await startTestService();
   const page = await openPage();
   await page.send('Emulation.setDeviceMetricsOverride', {
     width: 1200,

@@ -1,0 +1,18 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { onTestFinished } from 'vitest';
+import { command, emptyHome, temporaryFolder } from './heddle.ts';
+
+/** The embedded service as a server of its own, on an empty file; its base URL. It ends with the test. */
+export async function startTestService(): Promise<string> {
+  const child = spawn(process.execPath, [command, 'service', 'start', '--port', '0'], {
+    env: emptyHome(temporaryFolder()),
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  onTestFinished(() => void child.kill());
+  for await (const line of createInterface(child.stderr)) {
+    const found = /^listening on (\S+)$/.exec(line);
+    if (found) return found[1]!;
+  }
+  throw new Error('the service did not start');
+}
