@@ -1,13 +1,15 @@
 // `npm run bench`: measures the performance budget (design §11) in one run and writes bench/results.md and growth.svg.
 // --quick takes under three minutes: fewer rounds, no queue of a million, no plot, no profiles. --only=start,calls,…
-// measures parts of it. Both print instead of writing.
+// measures parts of it. Both print instead of writing. --rounds=0.5 takes half as many of each.
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, release, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
 
-const { values: flags } = parseArgs({ options: { quick: { type: 'boolean' }, only: { type: 'string' } } });
+const { values: flags } = parseArgs({
+  options: { quick: { type: 'boolean' }, only: { type: 'string' }, rounds: { type: 'string', default: '1' } },
+});
 const here = new URL('.', import.meta.url);
 if (!existsSync(new URL('node_modules', here))) {
   console.error('installing what heddle is compared with, in bench/');
@@ -34,6 +36,8 @@ const wanted =
 const effort = flags.quick
   ? { start: 4, calls: 2, paged: 50_000, queues: [1_000, 100_000], pages: 5, growth: 1 }
   : { start: 15, calls: 7, paged: 1_000_000, queues: [1_000, 10_000, 100_000, 1_000_000], pages: 11, growth: 3 };
+for (const count of ['start', 'calls', 'pages', 'growth'])
+  effort[count] = Math.max(1, Math.round(effort[count] * Number(flags.rounds)));
 const startedAt = performance.now();
 const [loadBefore] = loadavg();
 const log = (text) => console.error(`${((performance.now() - startedAt) / 1000).toFixed(0).padStart(4)} s  ${text}`);
@@ -51,7 +55,18 @@ async function run(args, env = {}) {
 }
 
 const stub = await startStub();
-const of = async (part, measure) => (wanted.includes(part) ? measure(parts[part]) : undefined);
+const failed = [];
+/** Measures a part, if it is wanted; one that fails does not take the others with it. */
+const of = async (part, measure) => {
+  if (!wanted.includes(part)) return undefined;
+  try {
+    return await measure(parts[part]);
+  } catch (error) {
+    failed.push(`${part}: ${error.message}`);
+    log(`FAILED ${error.stack}`);
+    return undefined;
+  }
+};
 try {
   const measured = {
     start: await of('start', ({ measureStart }) => measureStart(stub.url, effort.start, log)),
@@ -67,6 +82,7 @@ try {
     (await of('growth', ({ measureGrowth }) => measureGrowth(stub.url, effort.growth, measured.service, log)));
   const report = [
     heading(),
+    failed.length > 0 && `**Failed: ${failed.join('; ')}**`,
     budgeted && reportBudget(measured),
     budgeted && existsSync(new URL('notes.md', here)) && readFileSync(new URL('notes.md', here), 'utf8').trim(),
     measured.start && parts.start.reportStart(measured.start),
@@ -90,7 +106,7 @@ try {
   stub.child.kill('SIGKILL');
   rmSync(home, { recursive: true, force: true });
 }
-process.exit();
+process.exit(failed.length > 0 ? 1 : 0);
 
 function heading() {
   const version = (name) =>
@@ -101,7 +117,7 @@ function heading() {
 
 ${new Date().toISOString().slice(0, 10)} · ${cpus().length} cores, ${model.trim()}, ${(totalmem() / 2 ** 30).toFixed(0)} GB · ${process.platform} ${release()} · Node ${process.version} · ${names.map((name) => `${name} ${version(name)}`).join(' · ')}
 
-One run, the subjects in turn, medians; ratios are medians of the ratios within one round. Differences below 15 % are
+One run, the subjects in turn, medians of ${effort.start} starts and ${effort.calls} rounds of calls; ratios are medians of the ratios within one round. Differences below 15 % are
 noise. The machine was ${loadText()}${flags.quick ? '; this was a quick run, whose numbers are rougher still' : ''}.`;
 }
 

@@ -1,4 +1,6 @@
 // MCP by hand, so that what is measured is the server and not a client library.
+import { once } from 'node:events';
+import { setTimeout } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { start, stop } from './processes.mjs';
 
@@ -60,8 +62,11 @@ export class StdioConnection {
     return this.request('tools/call', { name, arguments: args });
   }
 
-  close() {
-    return stop(this.child);
+  /** Ends it as clients do, by the end of its input: only then does Node 22 keep the code it compiled. */
+  async close() {
+    this.child.stdin.end();
+    await Promise.race([once(this.child, 'exit'), setTimeout(100)]);
+    await stop(this.child);
   }
 }
 
