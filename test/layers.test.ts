@@ -52,6 +52,7 @@ test('packages are used only where they belong', () => {
     '@napi-rs/keyring': ['credentials'],
     hono: ['service'],
     kysely: ['service'],
+    pg: ['service'],
     commander: ['cli'],
     'jsonc-parser': ['setup'],
     'smol-toml': ['setup'],
