@@ -22,7 +22,7 @@ const vscode = `// Servers of this machine
     /* the file system, work only */
     "files": {
       "command": "npx",
-      "args": ["-y", "some-server", "/work"], // no home folder
+      "args": ["-y", "some-server", "/srv"], // no home folder
     }, // until the review is done
     "docs": { "url": "https://docs.example.com/mcp" }, // read-only
   },

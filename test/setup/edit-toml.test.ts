@@ -28,7 +28,7 @@ args = [
 LEVEL = "info"
 
 # trusted by hand
-[projects."/work/app"]
+[projects."/srv/app"]
 trust_level = "trusted"
 `;
 
