@@ -20,7 +20,7 @@ const output = z.looseObject({
   kind: z.enum(kinds),
   objects: z
     .array(z.looseObject({}))
-    .describe('Entries; reference is what other tools take, id is what run_inference takes as model.'),
+    .describe('Entries; reference is what other tools take, id is what inference takes as model.'),
   offset: z.int(),
   next_offset: z.int().optional().describe('Offset of the next page; absent on the last one.'),
 });
@@ -39,10 +39,10 @@ export const listObjects = defineTool({
   title: 'List evaluations, datasets, scorers or models',
   groups: ['inference', 'evaluation'],
   uses: ['listEvaluations', 'listDatasets', 'listScorers', 'listModels'],
-  description: `Lists what create_evaluation and run_inference take: evaluations, datasets and scorers of a project, or the models of the service.
-Use it before those tools instead of guessing references or model ids. It changes nothing.
+  description: `Lists what evaluations and inference are made of: evaluations, datasets and scorers of a project, or the models of the service.
+Use it instead of guessing references or model ids. It changes nothing.
 Example: {"kind":"dataset"}
-Returns objects. For evaluations, datasets and scorers each has reference, which create_evaluation takes; for models each has id, which run_inference takes as model. next_offset is there while there are more.`,
+Returns objects. Evaluations, datasets and scorers each have reference, which other tools take as dataset or in scorers; models each have id, which inference takes as model. next_offset is there while there are more.`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,

@@ -41,7 +41,7 @@ export const listQueues = defineTool({
   groups: ['queue'],
   uses: ['queryQueues', 'queueStats'],
   description: `Lists the annotation queues of a project with how many items each has and how many are done.
-Use it first, to learn the queue_id that query_queue_items and update_queue_items want. It changes nothing.
+Use it first, to learn the queue_id that the other queue tools want. It changes nothing.
 name keeps only queues whose name contains it. Example: {"name":"support"}
 Returns queues (id, name, total_items, completed_items, which includes skipped), the newest first, and next_offset while there are more.`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },

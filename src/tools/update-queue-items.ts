@@ -179,7 +179,7 @@ async function judgeItem(
     { signal },
   );
   const item = page.items[0];
-  if (!item) throw refusal('not_found', `queue ${queueId} has no such item`, 'Take item ids from query_queue_items.');
+  if (!item) throw refusal('not_found', `queue ${queueId} has no such item`, 'Take item ids from a page of the queue.');
   const now = item.annotation_state;
   if (expected_state !== undefined && now !== expected_state) {
     // The state that is wanted already: this is the call once more, and its judgement was written down before the state.

@@ -237,12 +237,28 @@ test('a queue and a call can be read as resources', async () => {
   await expect(read('heddle://demo/support/other/x')).rejects.toMatchObject({ code: expect.any(Number) });
 });
 
+const everyTool = [
+  'list_queues',
+  'query_queue_items',
+  'read_call',
+  'update_queue_items',
+  'list_objects',
+  'run_inference',
+  'create_evaluation',
+];
+
 test('read-only offers what changes nothing; a list of tools or groups offers those', async () => {
   const home = emptyHome(temporaryFolder());
   const offered = async (extra: Record<string, string>) => {
     const { client } = await connect({ ...home, ...extra });
     const { prompts } = await client.listPrompts();
-    return [(await client.listTools()).tools.map(({ name }) => name), prompts.map(({ name }) => name)];
+    const { tools } = await client.listTools();
+    const names = tools.map(({ name }) => name);
+    const mentioned =
+      JSON.stringify(tools).match(/\b(?:query|read|run|update|list|create)_[a-z]+(?:_[a-z]+)?\b/g) ?? [];
+    // What is said to a model names no tool that it cannot call.
+    for (const word of mentioned.filter((candidate) => everyTool.includes(candidate))) expect(names).toContain(word);
+    return [names, prompts.map(({ name }) => name)];
   };
   expect(await offered({ HEDDLE_READ_ONLY: 'true' })).toEqual([
     ['list_queues', 'query_queue_items', 'read_call', 'list_objects'],
