@@ -1,7 +1,6 @@
 // From the start of the process to the first answers, against `node -e 0`, and the memory it takes.
-import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
-import { memoryOf, start } from './lib/processes.mjs';
+import { cpuOf, memoryOf, said, start } from './lib/processes.mjs';
 import { StdioConnection, successOf } from './lib/protocol.mjs';
 import { median, medianRatio, rotated, shown, table } from './lib/statistics.mjs';
 import { cleanEnvironment, queueCall, servers, serviceEnvironment } from './lib/subjects.mjs';
@@ -16,6 +15,7 @@ async function startOnce(args, env, pause, call) {
   const connection = new StdioConnection(args, env);
   await connection.initialize();
   const initialize = since();
+  const cpu = cpuOf(connection.child);
   connection.initialized();
   await connection.request('tools/list');
   const list = since();
@@ -29,13 +29,19 @@ async function startOnce(args, env, pause, call) {
     calls.push(performance.now() - before);
   }
   await connection.close();
-  return { initialize, list, listedMb, settledMb, first: calls[0], next: median(calls.slice(1)) };
+  return { initialize, cpu, list, listedMb, settledMb, first: calls[0], next: median(calls.slice(1)) };
 }
 
+/** `node -e 0`, which also says what processor time it took. */
 async function bareStart() {
   const started = performance.now();
-  await once(start(['-e', '0'], {}, 'ignore'), 'exit');
-  return performance.now() - started;
+  const child = start(['-e', 'const { user, system } = process.cpuUsage(); console.log(user + system)'], {}, [
+    'ignore',
+    'pipe',
+    'ignore',
+  ]);
+  const [microseconds] = await said(child, 'stdout', /\d+(?=\n)/);
+  return { wall: performance.now() - started, cpu: Number(microseconds) / 1000 };
 }
 
 /** Measures starts, `rounds` of each, one after the other in turn. */
@@ -49,30 +55,41 @@ export async function measureStart(stubUrl, rounds, log) {
     env: { ...cleanEnvironment, HEDDLE_BASE_URL: '' },
     call: ['query_queue_items', { queue_id: 'support-triage', limit: 1 }],
   });
-  const bare = [];
-  const measured = Object.fromEntries(subjects.map(({ name }) => [name, { atOnce: [], paused: [] }]));
+  const measured = Object.fromEntries(subjects.map(({ name }) => [name, { bare: [], atOnce: [], paused: [] }]));
   for (let round = -1; round < rounds; round += 1) {
-    const nodeMs = await bareStart();
-    if (round >= 0) bare.push(nodeMs);
     for (const { name, args, env, call } of rotated(subjects, round + 1)) {
+      // Beside each subject, so that it meets the same load as what it is the measure of.
+      const node = await bareStart();
       const atOnce = await startOnce(args, env, false, call);
       const paused = await startOnce(args, env, true, call);
       // The first round fills the disk cache, and makes the data file of the embedded service.
       if (round < 0) continue;
+      measured[name].bare.push(node);
       measured[name].atOnce.push(atOnce);
       measured[name].paused.push(paused);
     }
     log(`start: round ${round + 1} of ${rounds}`);
   }
-  return { nodeMs: median(bare), subjects: Object.fromEntries(subjects.map(({ name }) => [name, of(measured[name])])) };
+  const bare = Object.values(measured).flatMap((one) => one.bare);
+  return {
+    nodeMs: median(bare.map(({ wall }) => wall)),
+    nodeCpu: median(bare.map(({ cpu }) => cpu)),
+    subjects: Object.fromEntries(subjects.map(({ name }) => [name, of(measured[name])])),
+  };
 
-  function of({ atOnce, paused }) {
+  function of({ bare, atOnce, paused }) {
+    const walls = bare.map(({ wall }) => wall);
     const all = (part) => atOnce.map((one, round) => median([one[part], paused[round][part]]));
     return {
       initialize: median(all('initialize')),
-      initializeRatio: medianRatio(all('initialize'), bare),
+      initializeRatio: medianRatio(all('initialize'), walls),
+      cpu: median(all('cpu')),
+      cpuRatio: medianRatio(
+        all('cpu'),
+        bare.map(({ cpu }) => cpu),
+      ),
       list: median(all('list')),
-      listRatio: medianRatio(all('list'), bare),
+      listRatio: medianRatio(all('list'), walls),
       listedMb: median(atOnce.map(({ listedMb }) => listedMb)),
       settledMb: median(paused.map(({ settledMb }) => settledMb)),
       firstAtOnce: median(atOnce.map(({ first }) => first)),
@@ -83,10 +100,11 @@ export async function measureStart(stubUrl, rounds, log) {
 }
 
 /** The Markdown of the measurement. */
-export function reportStart({ nodeMs, subjects }) {
+export function reportStart({ nodeMs, nodeCpu, subjects }) {
   const rows = Object.entries(subjects).map(([name, one]) => [
     name,
     `${shown(one.initialize)} (${shown(one.initializeRatio, 'x')})`,
+    `${shown(one.cpu)} (${shown(one.cpuRatio, 'x')})`,
     `${shown(one.list)} (${shown(one.listRatio, 'x')})`,
     shown(one.listedMb),
     shown(one.settledMb),
@@ -96,7 +114,7 @@ export function reportStart({ nodeMs, subjects }) {
   ]);
   return `## Start
 
-Milliseconds from the start of the process; in brackets the ratio to \`node -e 0\` (${shown(nodeMs)} ms). The list of
+Milliseconds from the start of the process; in brackets the ratio to \`node -e 0\` (${shown(nodeMs)} ms, ${shown(nodeCpu)} ms of processor time, which a busy machine changes least). The list of
 tools is asked for after the reply to \`initialize\`. Memory is resident megabytes: when the list has arrived, and
 ${pauseMs} ms later. First call: sent at once after the list, and after ${pauseMs} ms.
 
@@ -104,6 +122,7 @@ ${table(
   [
     'server',
     'initialize',
+    'CPU to initialize',
     'tools/list',
     'MB listed',
     'MB settled',

@@ -65,6 +65,7 @@ export function plot(panels) {
   const legends = Math.max(...panels.map(({ series }) => Object.keys(series).length));
   const total = { width: width * panels.length, height: height + legends * 16 + 8 };
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${total.width} ${total.height}" font-family="system-ui, sans-serif" font-size="11" fill="#374151">
+<title>Latency against page size, concurrency and queue size</title>
 <rect width="100%" height="100%" fill="#ffffff"/>
 ${panels.map((one, index) => panel(one, index * width)).join('\n')}
 </svg>
