@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type Config, type OptionName, options } from '../config/options.ts';
@@ -154,11 +154,19 @@ async function* checkData({ config }: Resolved): AsyncGenerator<Finding> {
           advice: 'Copy it away, and put a backup in its place or let heddle begin a new one.',
         };
   } else if (config.baseUrl === undefined) {
-    yield { check: 'data file', state: 'ok', says: `${file} will be made at the first call` };
+    const { loadSqlite } = await import('../service/index.ts');
+    await loadSqlite();
+    yield isWritable(existingFolder(file))
+      ? { check: 'data file', state: 'ok', says: `${file} will be made at the first call` }
+      : {
+          check: 'data file',
+          state: 'failure',
+          says: `${file} cannot be made: ${existingFolder(file)} is not a folder that this user can write to`,
+          advice: 'Set HEDDLE_DATA_DIR to a folder of your own, or mend the permissions.',
+        };
   } else return;
 
-  let folder = dirname(file);
-  while (!existsSync(folder)) folder = dirname(folder);
+  const folder = existingFolder(file);
   const { bavail, bsize } = await statfs(folder);
   const free = bavail * bsize;
   const says = `${Math.floor(free / 1e6)} MB free in ${folder}`;
@@ -170,6 +178,22 @@ async function* checkData({ config }: Resolved): AsyncGenerator<Finding> {
         says,
         advice: 'Make room, or set HEDDLE_DATA_DIR to a folder on another disk.',
       };
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The folder that holds the file, or the nearest above it that exists. */
+function existingFolder(file: string): string {
+  let folder = dirname(file);
+  while (!existsSync(folder)) folder = dirname(folder);
+  return folder;
 }
 
 /** What a client does first, with this very program as its server. */

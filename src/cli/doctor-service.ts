@@ -8,7 +8,7 @@ import type { Config } from '../config/options.ts';
 import { version } from '../config/version.ts';
 import type { Credentials } from '../credentials/resolve.ts';
 import type { Finding } from './doctor.ts';
-import { openProbes, type Verdict } from './probes.ts';
+import { isLacking, openProbes, type Verdict } from './probes.ts';
 import { remoteConnection } from './session.ts';
 
 /** Longest that each layer may take, in milliseconds. */
@@ -119,14 +119,25 @@ function clock(date: string): Finding[] {
 async function* checkOperations(baseUrl: string, credentials: Credentials, config: Config): AsyncGenerator<Finding> {
   const connection = remoteConnection(baseUrl, credentials);
   const probes = openProbes(connection, config);
+  const verdicts: [string, Verdict][] = [];
   try {
     if (connection.basic) {
-      yield judged('query_queue_items (Basic)', await probes.query());
-      yield judged('create_evaluation (Basic)', await probes.create());
+      verdicts.push(['query_queue_items (Basic)', await probes.query()]);
+      verdicts.push(['create_evaluation (Basic)', await probes.create()]);
     }
-    if (connection.bearer) yield judged('run_inference (Bearer)', await probes.models());
+    if (connection.bearer) verdicts.push(['run_inference (Bearer)', await probes.models()]);
   } finally {
     await probes.close();
+  }
+  yield* verdicts.map(([check, verdict]) => judged(check, verdict));
+  // One operation may be missing at a service; where all are, it is another address than the service's.
+  if (verdicts.length > 0 && verdicts.every(([, verdict]) => isLacking(verdict))) {
+    yield {
+      check: 'operations',
+      state: 'failure',
+      says: `${baseUrl} has none of the operations that were tried`,
+      advice: 'Check the path of the base URL: this address answers, but it is not the API of the service.',
+    };
   }
 }
 

@@ -6,7 +6,7 @@ import { HeddleError } from '../contract/errors.ts';
 import type { SecretStore } from '../credentials/secret-store.ts';
 import { addConfigFlags, configOf } from './flags.ts';
 import { type Known, type LoginFlags, type LoginInput, readLoginInput } from './login-input.ts';
-import { openProbes, type Verdict } from './probes.ts';
+import { isLacking, openProbes, type Verdict } from './probes.ts';
 import { openStore } from './secrets.ts';
 import { remoteConnection } from './session.ts';
 
@@ -79,22 +79,31 @@ function settle({ config, sources }: Resolved, flags: LoginFlags, before: Profil
 /** @throws HeddleError when the service rejects a secret, or cannot be asked. */
 async function check({ baseUrl, record }: LoginInput, config: Resolved['config']): Promise<void> {
   const probes = openProbes(remoteConnection(baseUrl, record), config);
+  const verdicts: Verdict[] = [];
   try {
-    if (record.password) report('password (Basic)', await probes.query());
-    if (record.token) report('token (Bearer)', await probes.models());
+    if (record.password) verdicts.push(report('password (Basic)', await probes.query()));
+    if (record.token) verdicts.push(report('token (Bearer)', await probes.models()));
   } finally {
     await probes.close();
   }
+  // A service may lack one operation; an address that has neither is not the service.
+  if (verdicts.length === 2 && verdicts.every(isLacking)) {
+    throw new HeddleError({
+      code: 'not_found',
+      message: `${baseUrl} has none of the operations that were tried. Nothing was stored.`,
+      hint: 'Check the path of the base URL, and run `heddle login` again.',
+    });
+  }
 }
 
-function report(what: string, verdict: Verdict): void {
+function report(what: string, verdict: Verdict): Verdict {
   if (verdict.state !== 'failed') {
     say(
       verdict.state === 'accepted'
         ? `${what}: accepted by the service`
         : `${what}: not proven. ${verdict.error.message}`,
     );
-    return;
+    return verdict;
   }
   const { error } = verdict;
   throw new HeddleError({

@@ -44,6 +44,11 @@ export function openProbes(connection: Connection, { project, timeoutMs = defaul
   };
 }
 
+/** Whether the address answered without having the operation. */
+export function isLacking(verdict: Verdict): boolean {
+  return verdict.state === 'unproven' && verdict.error.code === 'unsupported';
+}
+
 async function verdictOf(call: Promise<unknown>, projectIsConfigured: boolean): Promise<Verdict> {
   try {
     await call;

@@ -12,6 +12,7 @@ import { Upstream, type UpstreamOptions } from './upstream.ts';
 export type { Account } from './accounts.ts';
 export type { ImportResult, ImportTarget } from './import-items.ts';
 export type { ObjectVersion } from './objects.ts';
+export { loadSqlite } from './sqlite.ts';
 export { type Listing, openStore, type StorableKind, type Store } from './store.ts';
 export type { UpstreamOptions } from './upstream.ts';
 

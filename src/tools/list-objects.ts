@@ -12,7 +12,7 @@ const input = z.strictObject({
   project_id: projectId
     .optional()
     .describe('Project, written entity/project; the configured one when absent. Models belong to no project.'),
-  limit: z.int().min(0).max(1000).default(50).describe('Most entries to return.'),
+  limit: z.int().min(1).max(1000).default(50).describe('Most entries to return.'),
   offset: z.int().min(0).optional().describe('Entries to pass over first.'),
 });
 

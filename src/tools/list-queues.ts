@@ -8,7 +8,7 @@ const { name, offset, project_id } = shapeWithoutNull(queryQueuesRequest.shape);
 const input = z.strictObject({
   name,
   project_id: project_id.optional().describe('Project, written entity/project; the configured one when absent.'),
-  limit: z.int().min(0).max(1000).default(50).describe('Most queues to return.'),
+  limit: z.int().min(1).max(1000).default(50).describe('Most queues to return.'),
   offset,
 });
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -154,6 +155,32 @@ test('missing credentials and a damaged data file are failures with advice', asy
   expect(failed[0]?.advice).toBe('Run `heddle login`, or set HEDDLE_PASSWORD.');
   expect(failed.every(({ advice }) => advice)).toBe(true);
   expect(code).toBe(1);
+});
+
+test('an address that has no operation at all, and a folder that cannot hold data, are failures', async () => {
+  const page = createHttpServer((_request, response) => {
+    response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>Not here</h1>');
+  });
+  page.listen(0, '127.0.0.1');
+  await once(page, 'listening');
+  onTestFinished(() => void page.close());
+  const url = `http://127.0.0.1:${(page.address() as AddressInfo).port}/api`;
+  const folder = temporaryFolder();
+  const home = emptyHome(folder, { HEDDLE_BASE_URL: url, HEDDLE_PROJECT: 'a/b', ...secrets });
+  const elsewhere = await examine(home);
+  expect(elsewhere.code).toBe(1);
+  expect(elsewhere.states).toMatchObject({ operations: 'failure', HTTP: 'ok' });
+  const login = await run(
+    ['login', '--base-url', url, '--username', 'mia', '--store', 'file', '--password-stdin', '--token-stdin'],
+    emptyHome(folder),
+    'correct-horse\ntok-11112222\n',
+  );
+  expect(login).toMatchObject({ code: 1, stderr: expect.stringContaining('Nothing was stored') });
+
+  writeFileSync(join(folder, 'file'), '');
+  const nowhere = await examine(emptyHome(folder, { HEDDLE_DATA_DIR: join(folder, 'file', 'data') }));
+  expect(nowhere.code).toBe(1);
+  expect(nowhere.states).toMatchObject({ 'data file': 'failure' });
 });
 
 test('a configuration that cannot be read is a finding, not a crash', async () => {
