@@ -43,9 +43,14 @@ async function parseAndRun(): Promise<void> {
   }
 
   const [first] = process.argv.slice(2);
-  const known = program.commands.map((command) => command.name());
+  // A hidden command is for heddle itself.
+  const known = program
+    .createHelp()
+    .visibleCommands(program)
+    .map((command) => command.name());
+  const all = program.commands.map((command) => command.name());
   try {
-    if (first !== undefined && !first.startsWith('-') && ![...known, 'help'].includes(first)) {
+    if (first !== undefined && !first.startsWith('-') && ![...all, 'help'].includes(first)) {
       throw new CommanderError(2, 'unknown', `unknown command '${first}'; known are ${known.join(', ')}`);
     }
     await program.parseAsync();

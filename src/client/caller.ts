@@ -108,7 +108,13 @@ export class Caller {
         const outcome = { attempt, repeatable, status, notSent, retryAfterMs, remainingMs: remaining() };
         const delayMs = failure.retryable ? retryDelayMs(outcome, Math.random()) : undefined;
         if (delayMs === undefined) throw failure;
-        log?.('info', 'sending again', { call: call.operation, attempt, of: maxAttempts, delayMs, code });
+        log?.('info', 'sending again', {
+          call: call.operation,
+          attempt,
+          of: maxAttempts,
+          delayMs: Math.round(delayMs),
+          code,
+        });
         await setTimeoutPromise(delayMs, undefined, { signal });
       }
     } catch (error) {

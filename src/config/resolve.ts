@@ -68,6 +68,15 @@ export function resolveConfig({ flags, environment, profiles = readProfiles(), n
     });
   }
 
+  const unknown = Object.keys(profile ?? {}).find((key) => !profileKeys.includes(key));
+  if (unknown !== undefined) {
+    throw new HeddleError({
+      code: 'not_configured',
+      message: `Profile "${profileName}" has the unknown key "${unknown}".`,
+      hint: `Known keys: ${profileKeys.join(', ')}. A secret does not belong there: \`heddle login\` keeps it in the keychain.`,
+    });
+  }
+
   for (const name of optionNames) {
     const option: Option = options[name];
     const { text, source } = find(name, profile ?? {}, profileName);
@@ -90,6 +99,9 @@ export function resolveConfig({ flags, environment, profiles = readProfiles(), n
   }
   return { config: Object.freeze(config) as Config, sources, placeholders };
 }
+
+/** What a profile may hold: the settings that have a key, and the store that `login` recorded. */
+const profileKeys = [...optionNames.flatMap((name) => (options[name] as Option).profile ?? []), 'store'];
 
 /** Every environment name that a setting is read from. */
 export function environmentNames(name: OptionName): string[] {

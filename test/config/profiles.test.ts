@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readProfiles, writeProfile } from '../../src/config/profiles.ts';
-import { temporaryFolder } from '../support/heddle.ts';
+import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 
 test('writing one profile leaves everything else as it was', () => {
   const file = join(temporaryFolder(), 'config.json');
@@ -32,4 +32,18 @@ test('a file that cannot be replaced is an error that names it', () => {
   const file = join(temporaryFolder(), 'config.json');
   mkdirSync(join(file, 'in-the-way'), { recursive: true });
   expect(() => writeProfile('a', {}, file)).toThrow(`The configuration file ${file} cannot be used`);
+});
+
+test('a key that a profile does not have is named, not passed over', async () => {
+  const folder = temporaryFolder();
+  const file = join(folder, 'heddle', 'config.json');
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(
+    file,
+    JSON.stringify({ profiles: { default: { base_ur: 'http://127.0.0.1:9', password: 'hunter-hunter' } } }),
+  );
+  const { code, stderr } = await run(['status'], emptyHome(folder));
+  expect(code).toBe(2);
+  expect(stderr).toContain('Profile "default" has the unknown key "base_ur".');
+  expect(stderr).not.toContain('hunter-hunter');
 });
