@@ -71,6 +71,7 @@ const kinds: [RegExp, string][] = [
   [/^(json|toml) entry [\w-]+$/, 'entry'],
   [/^json$/, 'json'],
   [/^ts$/, 'compile'],
+  [/^text demo$/, 'demo'],
   [/^text$/, 'text'],
 ];
 const kindOf = ({ info }: Block): string | undefined => kinds.find(([form]) => form.test(info))?.[1];
@@ -121,6 +122,25 @@ describe.each(pages)('%s', (page) => {
     const script = readFileSync(join(root, '.ci/run'), 'utf8');
     for (const { text } of of('clone')) {
       for (const line of text.trim().split('\n')) expect(script).toContain(line.replace(/\s*#.*/, ''));
+    }
+  });
+
+  testOf(of('demo'))('what the demo is said to print, it prints', async () => {
+    const { env } = homeOf(`${page} demo`);
+    // Ids and times are of their run.
+    const steady = (text: string): string =>
+      text.replaceAll(
+        /\b[0-9a-z]{17}\b|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b20\d\d-\d\d-\d\dT[\d:.]+Z\b/g,
+        '…',
+      );
+    const printed = steady((await run(['demo'], env)).stdout)
+      .split('\n')
+      .map((line) => line.trimStart());
+    for (const { text } of of('demo')) {
+      for (const line of steady(text)
+        .split('\n')
+        .filter((each) => each !== ''))
+        expect(printed).toContain(line);
     }
   });
 
