@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { splitProjectId } from './path-segments.ts';
 
 /** The scheme of references that the embedded service writes: the one of the public service. */
 export const referenceScheme = 'weave';
@@ -45,6 +46,11 @@ export function parseReference(text: string): Reference | undefined {
 export function formatReference(reference: Reference): string {
   const { scheme, entity, project, kind, name, version } = reference;
   return `${scheme}:///${entity}/${project}/${kind}/${name}${version === undefined ? '' : `:${version}`}`;
+}
+
+/** Reference to a version of a stored object of a project, written entity/project. */
+export function objectReference(projectId: string, name: string, version: string): string {
+  return formatReference({ scheme: referenceScheme, ...splitProjectId(projectId), kind: 'object', name, version });
 }
 
 /** A reference as a tool takes it: any service's scheme, checked for its form only (design §4). */

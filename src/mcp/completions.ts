@@ -1,7 +1,6 @@
 import type { ServiceClient } from '../client/service-client.ts';
-import { splitProjectId } from '../contract/path-segments.ts';
 import { annotationStates } from '../contract/query-queue-items.ts';
-import { formatReference, referenceScheme } from '../contract/references.ts';
+import { objectReference } from '../contract/references.ts';
 import type { Completable } from './prompts.ts';
 
 /** As many values as one completion may have by the protocol. */
@@ -44,13 +43,7 @@ async function candidates(
     case 'dataset':
       if (project === undefined) return [];
       return (await service.listObjects('dataset', project, { limit: 1000 }, { signal })).map(({ object_id }) =>
-        formatReference({
-          scheme: referenceScheme,
-          ...splitProjectId(project),
-          kind: 'object',
-          name: object_id,
-          version: 'latest',
-        }),
+        objectReference(project, object_id, 'latest'),
       );
   }
 }

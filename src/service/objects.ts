@@ -1,5 +1,4 @@
-import { splitProjectId } from '../contract/path-segments.ts';
-import { formatReference, parseReference, referenceScheme } from '../contract/references.ts';
+import { objectReference, parseReference } from '../contract/references.ts';
 import type { Session } from './database.ts';
 import { canonicalJson, digestOf } from './digest.ts';
 import type { ObjectKind } from './tables.ts';
@@ -24,7 +23,7 @@ export async function putVersion(
   const { project_id, object_id, kind } = object;
   const content = canonicalJson(object.content);
   const digest = digestOf(`${kind}\n${content}`);
-  const reference = referenceTo(project_id, object_id, digest);
+  const reference = objectReference(project_id, object_id, digest);
   const versions = session
     .selectFrom('objects')
     .select('version_index')
@@ -59,15 +58,4 @@ export async function readVersion(session: Session, reference: string, kind: Obj
       : versions.where('version_index', '=', Number(index))
   ).executeTakeFirst();
   return found && JSON.parse(found.content);
-}
-
-/** Reference to a version of an object of a project. */
-export function referenceTo(projectId: string, objectId: string, version: string): string {
-  return formatReference({
-    scheme: referenceScheme,
-    ...splitProjectId(projectId),
-    kind: 'object',
-    name: objectId,
-    version,
-  });
 }

@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { errorDetails, HeddleError } from '../contract/errors.ts';
 import { projectId as projectIdSchema } from '../contract/path-segments.ts';
-import { objectNamePattern } from '../contract/references.ts';
+import { objectNamePattern, objectReference } from '../contract/references.ts';
 import { type Account, addAccount } from './accounts.ts';
 import { type Database, openDatabase } from './database.ts';
 import { type ImportResult, type ImportTarget, importItems } from './import-items.ts';
-import { type ObjectVersion, putVersion, referenceTo } from './objects.ts';
+import { type ObjectVersion, putVersion } from './objects.ts';
 import type { ObjectKind } from './tables.ts';
 
 const messages = z.array(z.looseObject({ role: z.string() })).min(1);
@@ -133,7 +133,7 @@ async function list(database: Database, projectId: string | undefined): Promise<
       object = { object_id, kind, versions: [] };
       known.push(object);
     }
-    object.versions.push({ ...version, reference: referenceTo(project_id, object_id, version.digest) });
+    object.versions.push({ ...version, reference: objectReference(project_id, object_id, version.digest) });
   }
   return [...listings.values()].sort((a, b) => (a.project_id < b.project_id ? -1 : 1));
 }

@@ -1,7 +1,6 @@
 import * as z from 'zod';
-import type { StoredObject } from '../contract/list-objects.ts';
-import { projectId, splitProjectId } from '../contract/path-segments.ts';
-import { formatReference, referenceScheme } from '../contract/references.ts';
+import { projectId } from '../contract/path-segments.ts';
+import { objectReference } from '../contract/references.ts';
 import { compactTable } from './table.ts';
 import { defineTool, projectOf } from './tool.ts';
 
@@ -55,7 +54,9 @@ Returns objects. Evaluations, datasets and scorers each have reference, which ot
     }
     const project = projectOf(query, context);
     const found = await service.listObjects(kind, project, { limit: limit + 1, offset }, { signal });
-    const objects = found.slice(0, limit).map((object) => ({ reference: referenceTo(project, object), ...object }));
+    const objects = found
+      .slice(0, limit)
+      .map((object) => ({ reference: objectReference(project, object.object_id, object.digest), ...object }));
     return pageOf(kind, objects, offset, found.length > limit);
   },
 
@@ -72,16 +73,6 @@ ${compactTable(objects, columns)}`;
     return kept >= 1 ? pageOf(kind, objects.slice(0, kept), offset, true) : undefined;
   },
 });
-
-function referenceTo(project: string, { object_id, digest }: StoredObject): string {
-  return formatReference({
-    scheme: referenceScheme,
-    ...splitProjectId(project),
-    kind: 'object',
-    name: object_id,
-    version: digest,
-  });
-}
 
 function pageOf(kind: Page['kind'], objects: Page['objects'], offset: number, more: boolean): Page {
   return { kind, objects, offset, ...(more && { next_offset: offset + objects.length }) };
