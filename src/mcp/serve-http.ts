@@ -7,6 +7,7 @@ import type { Log } from '../contract/log.ts';
 import { type AccessRules, accessChecks, corsHeaders } from './http-access.ts';
 import { errorBody, type Refusal, refuse, send } from './http-answer.ts';
 import { Cancellations } from './http-cancellations.ts';
+import { isOlder, serveOlder } from './http-older.ts';
 import { BodyReader, busy, checkForm } from './http-request.ts';
 
 /** Bounds of a server; times in milliseconds, sizes in bytes. */
@@ -69,6 +70,7 @@ export async function serveHttp(createServer: () => Server, options: HttpOptions
   const isReady = readiness(options.ready, limits, log);
   // Nothing is published here, so that the handler ends a `subscriptions/listen` stream as soon as it is acknowledged.
   const handler = createMcpHandler(createServer, {
+    legacy: 'reject',
     keepAliveMs: limits.quietMs,
     onerror: (error) => log('info', 'protocol', { error: error.message }),
   });
@@ -118,11 +120,11 @@ export async function serveHttp(createServer: () => Server, options: HttpOptions
     const session = cancellations.take(request, value, gone, (then) => response.once('close', then));
     const { quietMs, stallMs } = limits;
     const headers = { ...cors, ...session, ...(stopping && { connection: 'close' }) };
-    await send(handler.fetch(webRequest(request, gone.signal), { parsedBody: value }), response, {
-      headers,
-      quietMs,
-      stallMs,
-    });
+    const web = webRequest(request, gone.signal);
+    const answer = isOlder(web, value)
+      ? serveOlder(createServer, web, value)
+      : handler.fetch(web, { parsedBody: value });
+    await send(answer, response, { headers, quietMs, stallMs });
   };
 
   const server = createHttpServer({
