@@ -14,6 +14,7 @@ export async function serveStdio(resolved: Resolved): Promise<never> {
   const onListed = (): void =>
     void settings.service.warmUp().catch((error: Error) => log('debug', 'not warmed up', { error: error.message }));
   const streams = { input: process.stdin, output: process.stdout };
-  await serveStreams(serverFactory({ ...settings, onListed }), streams, stopSignal(), log);
+  const serialized = new Map();
+  await serveStreams(serverFactory({ ...settings, onListed, serialized }), streams, stopSignal(), log, serialized);
   return endServing(session);
 }

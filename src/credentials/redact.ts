@@ -62,11 +62,11 @@ export function redact(text: string): string {
 
 /**
  * Takes the live secrets out of every text in a plain value, member names included. What only looks like a secret stays:
- * a result belongs to the user. `serialized` is the value as JSON, where the caller has it; a value without secrets, the
- * usual case, costs a look through it and is returned as it is.
+ * a result belongs to the user. `json` is the value as JSON in UTF-8, where the caller has it; a value without secrets,
+ * the usual case, costs a look through it and is returned as it is.
  */
-export function redactValue<T>(value: T, serialized = JSON.stringify(value)): T {
-  if (!mayHoldSecret(serialized) || !ownForms.some((form) => serialized.includes(form))) return value;
+export function redactValue<T>(value: T, json = Buffer.from(JSON.stringify(value))): T {
+  if (!mayHoldSecret(json) || !ownForms.some((form) => json.includes(form))) return value;
   const clean = (part: unknown): unknown => {
     if (typeof part === 'string') return without(ownForms, part);
     if (Array.isArray(part)) return part.map(clean);
@@ -100,9 +100,8 @@ function piecesOf(forms: string[]) {
   return { step, marks, known };
 }
 
-function mayHoldSecret(text: string): boolean {
+function mayHoldSecret(bytes: Buffer): boolean {
   const { step, marks, known } = pieces;
-  const bytes = Buffer.from(text);
   for (let at = 0; at <= bytes.length - pieceLength; at += step) {
     if (marks[markOf(bytes, at)] && known.has(bytes.toString('latin1', at, at + pieceLength))) return true;
   }

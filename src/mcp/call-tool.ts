@@ -32,25 +32,35 @@ export class PutOff {
   }
 }
 
+/** A result, and where it has been serialised already, the same as JSON in UTF-8 for a transport that can use it. */
+export interface ToolAnswer {
+  result: CallToolResult;
+  json?: Buffer;
+}
+
 /** Runs one tool. The one place where any failure becomes a tool result (design §5). */
 export async function callTool(
   tool: RegisteredTool,
   args: unknown,
   context: ToolContext,
   settings: ResultSettings,
-): Promise<CallToolResult> {
+): Promise<ToolAnswer> {
   try {
     const input = parseArguments(tool, args);
     // However many requests a tool makes, its caller waits for one deadline.
     let data: object | undefined = await tool.run(input, { ...context, service: context.service.withSharedDeadline() });
     while (data !== undefined) {
       const whole = resultOf(tool, data, settings);
-      const serialized = JSON.stringify(whole);
+      let text = JSON.stringify(whole);
+      let json = Buffer.from(text);
       // A service may send back what it was sent; a live secret goes no further, whatever else the result holds.
-      const result = redactValue(whole, serialized);
-      const size = result === whole ? serialized.length : JSON.stringify(result).length;
-      if (size <= settings.maxResultChars) return result;
-      data = tool.shrink(data, settings.maxResultChars / size);
+      const result = redactValue(whole, json);
+      if (result !== whole) {
+        text = JSON.stringify(result);
+        json = Buffer.from(text);
+      }
+      if (text.length <= settings.maxResultChars) return { result, json };
+      data = tool.shrink(data, settings.maxResultChars / text.length);
     }
     throw new HeddleError({
       code: 'too_large',
@@ -59,7 +69,7 @@ export async function callTool(
     });
   } catch (error) {
     if (error instanceof PutOff) throw error;
-    return errorResult(withRemainingTools(toHeddleError(error, tool.name, settings), settings), settings);
+    return { result: errorResult(withRemainingTools(toHeddleError(error, tool.name, settings), settings), settings) };
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
-import type { Server } from '@modelcontextprotocol/server';
+import type { RequestId, Server } from '@modelcontextprotocol/server';
 import { serveStdio as serveConnection } from '@modelcontextprotocol/server/stdio';
 import type { Log } from '../contract/log.ts';
 import { StdioTransport } from './stdio-transport.ts';
@@ -9,6 +9,7 @@ const answerGraceMs = 1_000;
 
 /**
  * Serves one client over a pair of streams, stdin and stdout as a rule, until the input ends or `signal` is aborted.
+ * `serialized` is where the servers of the factory leave results that they have serialised.
  * @returns when the connection is closed and nothing of it runs any more.
  */
 export async function serveStdio(
@@ -16,8 +17,9 @@ export async function serveStdio(
   { input, output }: { input: Readable; output: Writable },
   signal: AbortSignal,
   log: Log,
+  serialized: Map<RequestId, Buffer> = new Map(),
 ): Promise<void> {
-  const transport = new StdioTransport(input, output, log);
+  const transport = new StdioTransport(input, output, log, serialized);
   const handle = serveConnection(createServer, {
     transport,
     onerror: (error) => log('warn', 'protocol', { error: error.message }),

@@ -6,6 +6,7 @@ import {
   type ListToolsResult,
   ProtocolError,
   ProtocolErrorCode,
+  type RequestId,
   Server,
   type ServerContext,
   type ServerOptions,
@@ -27,6 +28,11 @@ export interface ServerSettings extends ResultSettings {
   project?: string;
   /** For the client's model: what this server is and which service it works on. */
   instructions: string;
+  /**
+   * Results as JSON by the id of their request, for the transport of the one connection to send as they are: they have
+   * been serialised for their size and for secrets, and are not again.
+   */
+  serialized?: Map<RequestId, Buffer>;
   /** Called once, when a client has asked for the list of tools: the first call is not far. */
   onListed?: () => void;
 }
@@ -99,7 +105,7 @@ export function serverFactory(settings: ServerSettings, extra: ServerOptions = {
       const tool = toolsByName.get(request.params.name);
       if (!tool) throw unknown('tool', request.params.name, toolsByName);
       try {
-        return await callTool(
+        const { result, json } = await callTool(
           tool,
           request.params.arguments,
           {
@@ -112,6 +118,9 @@ export function serverFactory(settings: ServerSettings, extra: ServerOptions = {
           },
           settings,
         );
+        // What was cancelled is not sent, and would stay here.
+        if (json && !context.mcpReq.signal.aborted) settings.serialized?.set(context.mcpReq.id, json);
+        return result;
       } catch (error) {
         if (error instanceof PutOff) return confirmation(error.question);
         throw error;

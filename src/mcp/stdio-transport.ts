@@ -33,15 +33,18 @@ export class StdioTransport implements Transport {
   readonly #input: Readable;
   readonly #output: Writable;
   readonly #log: Log;
+  readonly #serialized: Map<RequestId, Buffer>;
   readonly #lines: LineReader;
   readonly #open = new Set<RequestId>();
   #answered = (): void => {};
   #isClosed = false;
 
-  constructor(input: Readable, output: Writable, log: Log) {
+  /** `serialized` holds results by the id of their request that need not be serialised again; they are taken out. */
+  constructor(input: Readable, output: Writable, log: Log, serialized: Map<RequestId, Buffer>) {
     this.#input = input;
     this.#output = output;
     this.#log = log;
+    this.#serialized = serialized;
     this.#lines = new LineReader(limits.line, {
       onLine: (line) => this.#receive(line),
       onTooLong: ({ head, tail, bytes }) => {
@@ -135,7 +138,7 @@ export class StdioTransport implements Transport {
 
   #write(message: JSONRPCMessage): Promise<void> {
     const written = new Promise<void>((resolve, reject) => {
-      this.#output.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve()));
+      this.#output.write(this.#lineOf(message), (error) => (error ? reject(error) : resolve()));
     });
     if (this.#output.writableLength > limits.unreadOutput && !this.#input.isPaused()) {
       this.#log('warn', 'the client does not read its answers: no more input until it does');
@@ -143,6 +146,17 @@ export class StdioTransport implements Transport {
       this.#output.once('drain', () => this.#input.resume());
     }
     return written;
+  }
+
+  #lineOf(message: JSONRPCMessage): string | Buffer {
+    const json = 'result' in message && this.#serialized.get(message.id);
+    if (!json) return `${JSON.stringify(message)}\n`;
+    this.#serialized.delete(message.id);
+    // What the SDK has added to the result is short.
+    const { content: _, structuredContent: __, ...added } = message.result;
+    const rest = JSON.stringify(added).slice(1);
+    const head = `{"jsonrpc":"2.0","id":${JSON.stringify(message.id)},"result":`;
+    return Buffer.concat([Buffer.from(head), json.subarray(0, -1), Buffer.from(rest === '}' ? '}}\n' : `,${rest}}\n`)]);
   }
 
   #settle(id: RequestId): void {
