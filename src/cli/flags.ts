@@ -13,6 +13,7 @@ export const serviceFlags: readonly OptionName[] = [
   'timeoutMs',
   'upstreamUrl',
   'logLevel',
+  'logFormat',
 ];
 
 /** Settings that choose the tools on offer. */

@@ -25,7 +25,7 @@ function addStart(service: Command): void {
     .description('serve the interface over HTTP until SIGTERM or SIGINT')
     .option('--port <port>', 'port to listen on; 0 takes a free one', asPort, 8787)
     .option('--host <address>', 'address to listen on', '127.0.0.1');
-  addConfigFlags(start, ['profile', 'dataDir', 'databaseUrl', 'upstreamUrl', 'logLevel']);
+  addConfigFlags(start, ['profile', 'dataDir', 'databaseUrl', 'upstreamUrl', 'logLevel', 'logFormat']);
   start.action(async ({ port, host }: { port: number; host: string }) => {
     const { config } = configOf(start);
     const { startService } = await import('../service/index.ts');
@@ -34,7 +34,7 @@ function addStart(service: Command): void {
       host,
       port,
       ...(config.upstreamUrl !== undefined && { upstream: { url: config.upstreamUrl, key: config.upstreamKey } }),
-      log: stderrLog(config.logLevel, redactor([config.upstreamKey, ...databaseSecrets(config)])),
+      log: stderrLog(config.logLevel, config.logFormat, redactor([config.upstreamKey, ...databaseSecrets(config)])),
     }).catch((error) => {
       throw addressError(error, host, port);
     });

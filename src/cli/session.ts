@@ -51,7 +51,7 @@ export interface Brought {
 export function openSession(resolved: Resolved, brought: Brought = {}): Session {
   const { config } = resolved;
   const redact = redactor([config.password, config.token, config.upstreamKey, ...databaseSecrets(config)]);
-  const log = brought.log ?? stderrLog(config.logLevel, redact);
+  const log = brought.log ?? stderrLog(config.logLevel, config.logFormat, redact);
   const inUse: ServiceInUse =
     config.baseUrl === undefined ? { kind: 'embedded' } : { kind: 'remote', baseUrl: config.baseUrl };
   const project = config.project ?? (inUse.kind === 'embedded' ? sampleProject : undefined);

@@ -1,14 +1,15 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
 import { type Endpoint, endpoints } from '../contract/endpoints.ts';
-import { HeddleError } from '../contract/errors.ts';
+import { type ErrorCode, HeddleError } from '../contract/errors.ts';
 import type { Log } from '../contract/log.ts';
+import type { CallScope, RequestEnd, RequestObserver } from '../contract/observer.ts';
 import { readAnswer } from './answers.ts';
 import { authorization, type Connection } from './connection.ts';
 import { type CallInfo, failureOf, networkFailure } from './failures.ts';
 import { fillPath } from './path.ts';
 import { maxAttempts, retryDelayMs } from './retry-policy.ts';
-import { Transport, type TransportAnswer } from './transport.ts';
+import { Transport, type TransportAnswer, type TransportRequest } from './transport.ts';
 
 const defaultTimeoutMs = 60_000;
 const defaultInferenceTimeoutMs = 600_000;
@@ -39,16 +40,18 @@ export class Caller {
   readonly #transport: Transport;
   /** When the deadline of the calls began, where they share one. */
   readonly #startedAt: number | undefined;
+  readonly #scope: CallScope | undefined;
 
-  constructor(options: CallerOptions, transport = new Transport(), startedAt?: number) {
+  constructor(options: CallerOptions, transport = new Transport(), startedAt?: number, scope?: CallScope) {
     this.#options = options;
     this.#transport = transport;
     this.#startedAt = startedAt;
+    this.#scope = scope;
   }
 
   /** Another caller over the same connections, whose calls share one deadline that begins now. */
-  withSharedDeadline(): Caller {
-    return new Caller(this.#options, this.#transport, performance.now());
+  withSharedDeadline(scope?: CallScope): Caller {
+    return new Caller(this.#options, this.#transport, performance.now(), scope);
   }
 
   /**
@@ -62,7 +65,8 @@ export class Caller {
     read: (answer: TransportAnswer, call: CallInfo) => Promise<Result>,
   ): Promise<Result> {
     const path = fillPath(endpoint.path, parts.path ?? {}) + queryText(parts.query);
-    const { log, redact = (text: string) => text } = this.#options;
+    const { redact = (text: string) => text } = this.#options;
+    const log = this.#scope?.log ?? this.#options.log;
     const call: CallInfo = {
       operation: `${endpoint.method} ${path}`,
       endpoint: endpointNames.get(endpoint) ?? '',
@@ -93,28 +97,36 @@ export class Caller {
       for (; ; attempt++) {
         let failure: HeddleError;
         let notSent = false;
+        const observer = this.#scope?.observer?.request({
+          operation: call.endpoint,
+          method: endpoint.method,
+          baseUrl: connection.baseUrl,
+          template: endpoint.path,
+          attempt,
+        });
+        const ended: RequestEnd = {};
         try {
-          const answer = await this.#transport.send(request);
-          log?.('debug', 'answer of the service', { call: call.operation, attempt, status: answer.status });
+          const answer = await (observer ? this.#sendObserved(request, observer) : this.#transport.send(request));
+          ended.status = answer.status;
+          log?.('debug', 'answer of the service', { operation: call.endpoint, attempt, status: answer.status });
           if (answer.status >= 200 && answer.status < 300) return await read(answer, call);
           failure = failureOf(await readAnswer(answer, call), call);
         } catch (error) {
+          ended.code = codeOf(error, signal);
           if (signal.aborted || error instanceof HeddleError || !isOfTheNetwork(error)) throw error;
           notSent = isUnsent(error);
           failure = networkFailure(error, call, new URL(connection.baseUrl).origin, notSent);
+        } finally {
+          observer?.end(ended);
         }
         const { status, retryAfterMs, code } = failure;
         const { repeatable } = endpoint;
         const outcome = { attempt, repeatable, status, notSent, retryAfterMs, remainingMs: remaining() };
         const delayMs = failure.retryable ? retryDelayMs(outcome, Math.random()) : undefined;
         if (delayMs === undefined) throw failure;
-        log?.('info', 'sending again', {
-          call: call.operation,
-          attempt,
-          of: maxAttempts,
-          delayMs: Math.round(delayMs),
-          code,
-        });
+        this.#scope?.onRetry();
+        const delay_ms = Math.round(delayMs);
+        log?.('info', 'sending again', { operation: call.endpoint, attempt, of: maxAttempts, delay_ms, code });
         await setTimeoutPromise(delayMs, undefined, { signal });
       }
     } catch (error) {
@@ -140,11 +152,18 @@ export class Caller {
         authorization: authorization(connection, endpoint.auth),
         accept: 'application/json, text/event-stream, application/x-ndjson',
         'user-agent': this.#options.userAgent,
+        ...this.#scope?.headers,
         ...(body !== undefined && { 'content-type': 'application/json' }),
       },
       body: body === undefined ? undefined : JSON.stringify(body),
       signal,
     };
+  }
+
+  #sendObserved(request: TransportRequest, observer: RequestObserver): Promise<TransportAnswer> {
+    const headers = { ...request.headers, ...observer.headers };
+    const send = (): Promise<TransportAnswer> => this.#transport.send({ ...request, headers });
+    return observer.send ? observer.send(send) : send();
   }
 
   /** Loads what the first call will need, so that it is not slower than the others. */
@@ -190,6 +209,13 @@ function timedOut(call: CallInfo, timeoutMs: number, attempt: number, partialTex
 function isOfTheNetwork(error: unknown): boolean {
   const { code, name } = error as NodeJS.ErrnoException;
   return code !== undefined || name === 'HTTPParserError';
+}
+
+/** The code of an attempt that was cut short, before it is known what becomes of the call. */
+function codeOf(error: unknown, signal: AbortSignal): ErrorCode {
+  if (signal.aborted) return (signal.reason as Error | undefined)?.name === 'TimeoutError' ? 'timeout' : 'cancelled';
+  if (error instanceof HeddleError) return error.code;
+  return isOfTheNetwork(error) ? 'network' : 'internal';
 }
 
 /** Whether the failure shows that no connection came about. */

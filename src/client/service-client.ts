@@ -5,6 +5,7 @@ import type { CreateFeedbackRequest, CreateFeedbackResponse } from '../contract/
 import { type Endpoint, endpoints } from '../contract/endpoints.ts';
 import type { ListModelsResponse } from '../contract/list-models.ts';
 import type { ListObjectsQuery, StoredObject } from '../contract/list-objects.ts';
+import type { CallScope } from '../contract/observer.ts';
 import { splitProjectId } from '../contract/path-segments.ts';
 import type { QueryQueueItemsRequest, QueryQueueItemsResponse } from '../contract/query-queue-items.ts';
 import type {
@@ -58,9 +59,9 @@ export class ServiceClient {
     this.#caller = caller;
   }
 
-  /** The same client for one task of several calls: they share one deadline, which begins now. */
-  withSharedDeadline(): ServiceClient {
-    return new ServiceClient(this.#options, this.#caller.withSharedDeadline());
+  /** The same client for one task of several calls: they share one deadline, which begins now, and one log. */
+  withSharedDeadline(scope?: CallScope): ServiceClient {
+    return new ServiceClient(this.#options, this.#caller.withSharedDeadline(scope));
   }
 
   /** Items of one annotation queue (interface 4.1). */

@@ -218,6 +218,14 @@ export const options = {
     help: `least severity to log on stderr: ${logLevels.join(', ')}`,
     parse: asOneOf(logLevels),
   }),
+  logFormat: option({
+    flag: '--log-format <form>',
+    environment: 'HEDDLE_LOG_FORMAT',
+    profile: 'log_format',
+    default: 'text',
+    help: 'form of the log: text, or json for one object a line',
+    parse: asOneOf(['text', 'json']),
+  }),
   upstreamUrl: option({
     flag: '--upstream <url>',
     environment: 'HEDDLE_UPSTREAM_URL',

@@ -1,12 +1,14 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import { HeddleError } from '../contract/errors.ts';
 import type { Log } from '../contract/log.ts';
+import type { Observer } from '../contract/observer.ts';
 import { redactValue } from '../credentials/redact.ts';
 import { parseArguments } from '../tools/arguments.ts';
 import { cutValue } from '../tools/call-values.ts';
 import type { RegisteredTool } from '../tools/registry.ts';
 import { escapeInvisible } from '../tools/table.ts';
 import type { ToolContext } from '../tools/tool.ts';
+import { type Origin, ownOrigin, watchCall } from './watch-call.ts';
 
 /** How results are shaped, the same for every call of a process. */
 export interface ResultSettings {
@@ -17,6 +19,8 @@ export interface ResultSettings {
   /** Said at the end of every text, where there is something to say about the service in use. */
   footnote?: string;
   log: Log;
+  /** Is told of every call, where somebody asked for metrics or traces. */
+  observer?: Observer;
   /** Takes secrets out of text; the last gate before an error leaves the process. */
   redact: (text: string) => string;
   /** The tools on offer. */
@@ -44,11 +48,14 @@ export async function callTool(
   args: unknown,
   context: ToolContext,
   settings: ResultSettings,
+  origin: Origin = ownOrigin(),
 ): Promise<ToolAnswer> {
+  const watch = watchCall({ method: 'tools/call', tool: tool.name }, origin, settings);
   try {
     const input = parseArguments(tool, args);
     // However many requests a tool makes, its caller waits for one deadline.
-    let data: object | undefined = await tool.run(input, { ...context, service: context.service.withSharedDeadline() });
+    const service = context.service.withSharedDeadline(watch.scope);
+    let data: object | undefined = await tool.run(input, { ...context, service });
     while (data !== undefined) {
       const whole = resultOf(tool, data, settings);
       let text = JSON.stringify(whole);
@@ -59,7 +66,10 @@ export async function callTool(
         text = JSON.stringify(result);
         json = Buffer.from(text);
       }
-      if (text.length <= settings.maxResultChars) return { result, json };
+      if (text.length <= settings.maxResultChars) {
+        watch.end('ok');
+        return { result, json };
+      }
       data = tool.shrink(data, settings.maxResultChars / text.length);
     }
     throw new HeddleError({
@@ -68,8 +78,13 @@ export async function callTool(
       hint: 'Ask for less, or ask the user to raise HEDDLE_MAX_RESULT_CHARS.',
     });
   } catch (error) {
-    if (error instanceof PutOff) throw error;
-    return { result: errorResult(withRemainingTools(toHeddleError(error, tool.name, settings), settings), settings) };
+    if (error instanceof PutOff) {
+      watch.end('input_required');
+      throw error;
+    }
+    const failure = toHeddleError(error, tool.name, watch);
+    watch.end(failure.code, failure);
+    return { result: errorResult(withRemainingTools(failure, settings), settings) };
   }
 }
 
@@ -91,14 +106,7 @@ function withRemainingTools(error: HeddleError, { tools }: ResultSettings): Hedd
 
 /** Gives every failure the one error type; what is not foreseen is logged whole and told without its inside. */
 export function toHeddleError(error: unknown, what: string, { log }: Pick<ResultSettings, 'log'>): HeddleError {
-  if (error instanceof HeddleError) {
-    log(error.code === 'cancelled' ? 'debug' : 'info', 'call failed', {
-      what,
-      code: error.code,
-      message: error.message,
-    });
-    return error;
-  }
+  if (error instanceof HeddleError) return error;
   log('error', 'unexpected failure', { what, error: error instanceof Error ? (error.stack ?? error.message) : error });
   return new HeddleError({
     code: 'internal',

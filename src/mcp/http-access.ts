@@ -68,7 +68,7 @@ export function corsHeaders({ headers }: IncomingMessage, preflight = false): Re
   if (headers.origin === undefined) return {};
   return {
     'access-control-allow-origin': headers.origin,
-    'access-control-expose-headers': 'mcp-session-id, www-authenticate, retry-after',
+    'access-control-expose-headers': 'mcp-session-id, www-authenticate, retry-after, x-request-id',
     vary: 'origin',
     ...(preflight && {
       'access-control-allow-methods': 'POST',

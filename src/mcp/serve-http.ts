@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, BlockList, type Socket } from 'node:net';
 import { createMcpHandler, type Server } from '@modelcontextprotocol/server';
 import { HeddleError } from '../contract/errors.ts';
 import type { Log } from '../contract/log.ts';
+import { asRequestId, requestIdHeader } from '../contract/request-id.ts';
 import { type AccessRules, accessChecks, corsHeaders } from './http-access.ts';
 import { errorBody, type Refusal, refuse, send } from './http-answer.ts';
 import { Cancellations } from './http-cancellations.ts';
@@ -44,6 +46,8 @@ export interface HttpOptions extends AccessRules {
   ready: (signal: AbortSignal) => Promise<boolean>;
   limits?: Partial<HttpLimits>;
   log: Log;
+  /** Called with the status of each request that is not served. */
+  onRefused?: (status: number) => void;
 }
 
 export interface RunningHttpServer {
@@ -82,12 +86,25 @@ export async function serveHttp(createServer: () => Server, options: HttpOptions
 
   const full = (): Refusal | undefined => (stopping || open.size >= limits.calls ? busy : undefined);
 
+  const refused = (request: IncomingMessage, status: number, reason?: string): void => {
+    log('info', 'request refused', { request_id: request.headers[requestIdHeader], status, reason });
+    options.onRefused?.(status);
+  };
+  const turnAway = (request: IncomingMessage, response: ServerResponse, refusal: Refusal): void => {
+    refused(request, refusal.status, refusal.message);
+    refuse(request, response, refusal);
+  };
+
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    // From here on the request has an id, whoever gave it.
+    const requestId = asRequestId(request.headers[requestIdHeader]) ?? randomUUID();
+    request.headers[requestIdHeader] = requestId;
+    response.setHeader(requestIdHeader, requestId);
     const elsewhere = access.place(request);
-    if (elsewhere) return refuse(request, response, elsewhere);
+    if (elsewhere) return turnAway(request, response, elsewhere);
     const cors = corsHeaders(request);
     const decline = (refusal: Refusal): void =>
-      refuse(request, response, { ...refusal, headers: { ...refusal.headers, ...cors } });
+      turnAway(request, response, { ...refusal, headers: { ...refusal.headers, ...cors } });
 
     const path = request.url?.split('?')[0];
     if (path === '/healthz') return tell(response, 200, 'ok');
@@ -114,6 +131,8 @@ export async function serveHttp(createServer: () => Server, options: HttpOptions
     open.add(response);
     response.once('close', () => {
       if (!response.writableFinished) gone.abort();
+      // What the protocol forbids is refused by the SDK.
+      else if (response.statusCode >= 400) refused(request, response.statusCode);
       open.delete(response);
       if (open.size === 0) emptied();
     });
@@ -141,7 +160,10 @@ export async function serveHttp(createServer: () => Server, options: HttpOptions
     answering.set(request.socket, response);
     serve(request, response).catch((error: Error) => {
       if (response.destroyed) return;
-      log('error', 'request failed', { error: error.stack ?? error.message });
+      log('error', 'request failed', {
+        request_id: request.headers[requestIdHeader],
+        error: error.stack ?? error.message,
+      });
       refuse(request, response, { status: 500, code: -32_603, message: 'Internal error' });
       if (!response.writableEnded) response.destroy();
     });
@@ -152,7 +174,11 @@ export async function serveHttp(createServer: () => Server, options: HttpOptions
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const before = answering.get(socket);
     const answered = before?.headersSent && !before.writableFinished;
-    if (!answered && socket.writable) socket.write(malformed(error.code));
+    if (!answered && socket.writable) {
+      const [status, message] = malformed(error.code);
+      options.onRefused?.(Number.parseInt(status, 10));
+      socket.write(wholeAnswer(status, message));
+    }
     socket.destroySoon();
   });
   await new Promise<void>((resolve, reject) => {
@@ -229,14 +255,14 @@ function webRequest({ headers }: IncomingMessage, signal: AbortSignal): Request 
   return new Request('http://localhost/mcp', { method: 'POST', headers: pairs, signal });
 }
 
-/** The whole answer to what is no HTTP request, or did not arrive in time. */
-function malformed(code: string | undefined): string {
-  const [line, message] =
-    code === 'ERR_HTTP_REQUEST_TIMEOUT'
-      ? ['408 Request Timeout', 'Request timeout']
-      : code === 'HPE_HEADER_OVERFLOW'
-        ? ['431 Request Header Fields Too Large', 'The header is too large']
-        : ['400 Bad Request', 'Bad request: not HTTP'];
+/** What is wrong with what is no HTTP request, or did not arrive in time: status line and message. */
+function malformed(code: string | undefined): [status: string, message: string] {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return ['408 Request Timeout', 'Request timeout'];
+  if (code === 'HPE_HEADER_OVERFLOW') return ['431 Request Header Fields Too Large', 'The header is too large'];
+  return ['400 Bad Request', 'Bad request: not HTTP'];
+}
+
+function wholeAnswer(status: string, message: string): string {
   const body = errorBody({ status: 0, message });
-  return `HTTP/1.1 ${line}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+  return `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
 }

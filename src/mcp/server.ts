@@ -20,6 +20,7 @@ import { complete } from './completions.ts';
 import { listedPrompt, promptResult, prompts } from './prompts.ts';
 import { completesFrom, listedTemplates, readResource } from './resources.ts';
 import { DefaultJsonSchemaValidator } from './schema-shims.ts';
+import { type Origin, originOf, watchCall } from './watch-call.ts';
 
 /** What every server instance of a process shares; made once, however many connections or requests are served. */
 export interface ServerSettings extends ResultSettings {
@@ -93,6 +94,7 @@ export function serverFactory(settings: ServerSettings, extra: ServerOptions = {
 
   return () => {
     const server = new Server({ name: 'heddle', title: 'heddle', version }, options);
+    const from = (context: ServerContext): Origin => originOf(context, server.getNegotiatedProtocolVersion());
     server.setRequestHandler('tools/list', () => {
       if (!listed) {
         listed = { tools: tools.map(listedTool) };
@@ -104,6 +106,7 @@ export function serverFactory(settings: ServerSettings, extra: ServerOptions = {
     server.setRequestHandler('tools/call', async (request, context) => {
       const tool = toolsByName.get(request.params.name);
       if (!tool) throw unknown('tool', request.params.name, toolsByName);
+      const origin = from(context);
       try {
         const { result, json } = await callTool(
           tool,
@@ -114,9 +117,10 @@ export function serverFactory(settings: ServerSettings, extra: ServerOptions = {
             maxResultChars: settings.maxResultChars,
             signal: context.mcpReq.signal,
             ask: asking(context, server),
-            progress: progressTo(context, settings),
+            progress: progressTo(context, settings, origin),
           },
           settings,
+          origin,
         );
         // What was cancelled is not sent, and would stay here.
         if (json && !context.mcpReq.signal.aborted) settings.serialized?.set(context.mcpReq.id, json);
@@ -140,10 +144,12 @@ export function serverFactory(settings: ServerSettings, extra: ServerOptions = {
     // Queues come and go; a client finds them by the template and its completions.
     server.setRequestHandler('resources/list', () => ({ resources: [] }));
     server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: listedTemplates }));
-    server.setRequestHandler('resources/read', ({ params }, { mcpReq }) =>
-      told(params.uri, settings, readResource(params.uri, service, mcpReq.signal)),
+    server.setRequestHandler('resources/read', ({ params }, context) =>
+      told('resources/read', from(context), settings, (service) =>
+        readResource(params.uri, service, context.mcpReq.signal),
+      ),
     );
-    server.setRequestHandler('completion/complete', async ({ params }, { mcpReq }) => {
+    server.setRequestHandler('completion/complete', async ({ params }, context) => {
       const { ref, argument } = params;
       const given = params.context?.arguments ?? {};
       const what =
@@ -152,8 +158,10 @@ export function serverFactory(settings: ServerSettings, extra: ServerOptions = {
           : completesFrom(ref.uri, argument.name);
       if (!what) return { completion: { values: [] } };
       const within = given.project_id || (given.entity && given.project ? `${given.entity}/${given.project}` : project);
-      const values = complete(what, argument.value, within, service, mcpReq.signal);
-      return { completion: { values: await told(`completion of ${argument.name}`, settings, values) } };
+      const values = await told('completion/complete', from(context), settings, (service) =>
+        complete(what, argument.value, within, service, context.mcpReq.signal),
+      );
+      return { completion: { values } };
     });
     return server;
   };
@@ -168,12 +176,25 @@ function unknown(kind: string, name: string, known: ReadonlyMap<string, unknown>
 }
 
 /** Outside of tools a failure is a protocol error; it says the same. */
-async function told<T>(what: string, settings: ServerSettings, work: Promise<T>): Promise<T> {
+async function told<T>(
+  method: 'resources/read' | 'completion/complete',
+  origin: Origin,
+  settings: ServerSettings,
+  work: (service: ServiceClient) => Promise<T>,
+): Promise<T> {
+  const watch = watchCall({ method }, origin, settings);
   try {
-    return await work;
+    const result = await work(settings.service.withSharedDeadline(watch.scope));
+    watch.end('ok');
+    return result;
   } catch (error) {
-    if (error instanceof ProtocolError) throw error;
-    const failure = toHeddleError(error, what, settings);
+    // Nothing at the address: the protocol has an error of its own for that.
+    if (error instanceof ProtocolError) {
+      watch.end('not_found');
+      throw error;
+    }
+    const failure = toHeddleError(error, method, watch);
+    watch.end(failure.code, failure);
     throw new ProtocolError(
       ProtocolErrorCode.InternalError,
       settings.redact(`${failure.message} ${failure.hint}`),
@@ -213,7 +234,11 @@ function asking({ mcpReq }: ServerContext, server: Server): ToolContext['ask'] {
 }
 
 /** Sends progress to a client that asked for it, and not more often than it is of use. */
-function progressTo({ mcpReq }: ServerContext, { log }: ServerSettings): ToolContext['progress'] {
+function progressTo(
+  { mcpReq }: ServerContext,
+  { log }: ServerSettings,
+  { requestId }: Origin,
+): ToolContext['progress'] {
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return () => {};
   let last = Number.NEGATIVE_INFINITY;
@@ -223,6 +248,6 @@ function progressTo({ mcpReq }: ServerContext, { log }: ServerSettings): ToolCon
     last = now;
     mcpReq
       .notify({ method: 'notifications/progress', params: { progressToken, progress, message } })
-      .catch((error: Error) => log('debug', 'progress not delivered', { error: error.message }));
+      .catch((error: Error) => log('debug', 'progress not delivered', { request_id: requestId, error: error.message }));
   };
 }

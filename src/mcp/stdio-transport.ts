@@ -95,7 +95,7 @@ export class StdioTransport implements Transport {
     try {
       value = JSON.parse(line);
     } catch {
-      if (line.trim() !== '') this.#log('warn', 'line ignored: it is not JSON', { begins: line.slice(0, 80) });
+      if (line.trim() !== '') this.#log('warn', 'line ignored: it is not JSON', { characters: line.length });
       return;
     }
     // Revision 2025-03-26 wants batches to be understood; each of their requests gets its own answer.

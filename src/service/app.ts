@@ -7,6 +7,7 @@ import { type AuthScheme, type Endpoint, type EndpointName, endpoints } from '..
 import { errorDetails, HeddleError } from '../contract/errors.ts';
 import type { Log } from '../contract/log.ts';
 import { inferencePath, pathSegment } from '../contract/path-segments.ts';
+import { asRequestId, requestIdHeader } from '../contract/request-id.ts';
 import type { Authenticator } from './accounts.ts';
 import { type Answer, type Call, type Context, handlers } from './handlers.ts';
 import { schemaVersion } from './migrations.ts';
@@ -19,6 +20,7 @@ export interface AppOptions extends Context {
 }
 
 interface Route {
+  name: EndpointName;
   endpoint: Endpoint;
   /** Matches the whole path, still percent-encoded; its groups are the parameters. */
   pattern: RegExp;
@@ -34,7 +36,7 @@ const routes = (Object.keys(endpoints) as EndpointName[]).map((name): Route => {
     shape[parameter] = rest ? inferencePath : pathSegment;
     return rest ? `(?<${parameter}>/.*)` : `(?<${parameter}>[^/]+)`;
   });
-  return { endpoint, pattern: new RegExp(`^${pattern}$`), parameters: z.object(shape), answer: handlers[name] };
+  return { name, endpoint, pattern: new RegExp(`^${pattern}$`), parameters: z.object(shape), answer: handlers[name] };
 });
 
 /** What anyone may read, without an account: it says nothing of what is stored. */
@@ -42,7 +44,7 @@ const openPaths = ['/health', '/openapi.json', '/docs'];
 
 /** The service as an HTTP application, driven by the contract's endpoint table. */
 export function createApp(options: AppOptions): Hono<{ Bindings: HttpBindings }> {
-  const { database, log } = options;
+  const { database } = options;
   const app = new Hono<{ Bindings: HttpBindings }>();
 
   app.get('/health', async () => {
@@ -50,7 +52,7 @@ export function createApp(options: AppOptions): Hono<{ Bindings: HttpBindings }>
       await database.read((session) => session.selectFrom('schema_version').select('version').execute());
       return Response.json({ status: 'ok', version: packageJson.version, schema_version: schemaVersion });
     } catch (error) {
-      log('error', 'health check failed', { error: String(error) });
+      options.log('error', 'health check failed', { error: String(error) });
       return Response.json({ status: 'unavailable', reason: 'The database cannot be read' }, { status: 503 });
     }
   });
@@ -67,16 +69,21 @@ export function createApp(options: AppOptions): Hono<{ Bindings: HttpBindings }>
   app.all('*', async (context) => {
     const started = performance.now();
     const { method } = context.req;
+    const request_id = asRequestId(context.env.incoming.headers[requestIdHeader]);
+    const log: Log = (level, message, fields) => options.log(level, message, { request_id, ...fields });
+    let operation: EndpointName | undefined;
     const { pathname: path, searchParams } = new URL(context.req.url);
     let response: Response;
     try {
-      response = await answer(options, context.env, path, searchParams);
+      response = await answer(options, context.env, path, searchParams, (name) => (operation = name));
     } catch (error) {
       response = errorResponse(error, log);
     }
     const { outgoing } = context.env;
     const status = outgoing.headersSent ? outgoing.statusCode : response.status;
-    log('debug', 'request', { method, path, status, ms: Math.round(performance.now() - started) });
+    const duration_ms = Math.round(performance.now() - started);
+    // Not the path, in which arguments stand.
+    log('debug', 'request served', { method, operation, status, duration_ms });
     return response;
   });
   return app;
@@ -87,6 +94,7 @@ async function answer(
   { incoming, outgoing }: HttpBindings,
   path: string,
   search: URLSearchParams,
+  onRoute: (name: EndpointName) => void,
 ): Promise<Response> {
   const candidates = routes.filter(({ pattern }) => pattern.test(path));
   const route = candidates.find(({ endpoint }) => endpoint.method === incoming.method);
@@ -95,6 +103,7 @@ async function answer(
     const allowed = candidates.length === 0 ? ['GET'] : candidates.map(({ endpoint }) => endpoint.method);
     throw new Refusal(405, { detail: 'Method Not Allowed' }, { Allow: allowed.sort().join(', ') });
   }
+  onRoute(route.name);
   const account = await authorize(options.authenticator, route.endpoint.auth, incoming.headers.authorization);
   const parameters = validate(route.parameters, decodeParameters(route.pattern.exec(path)?.groups), 'path');
   const query = route.endpoint.query && validate(route.endpoint.query, Object.fromEntries(search), 'query');

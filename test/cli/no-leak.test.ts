@@ -117,7 +117,7 @@ async function everythingWritten(password: string, token: string): Promise<{ wri
   const thrown = new Promise<void>((resolve) => {
     child.stderr.on('data', (bytes: Buffer) => {
       stderr += bytes;
-      if (stderr.includes('"message":"uncaught"')) resolve();
+      if (stderr.includes(' error uncaught ')) resolve();
     });
   });
   const lines: string[] = [];

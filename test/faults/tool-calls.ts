@@ -54,6 +54,7 @@ export async function startToolServer(
       HEDDLE_USERNAME: 'user',
       HEDDLE_PASSWORD: 'password-of-user',
       HEDDLE_TOKEN: 'token-of-user',
+      HEDDLE_LOG_FORMAT: 'json',
       ...extra,
     }),
   });

@@ -21,6 +21,7 @@ beforeAll(async () => {
     HEDDLE_PROJECT: 'a/b',
     HEDDLE_USERNAME: 'u',
     HEDDLE_PASSWORD: 'password-of-user',
+    HEDDLE_LOG_FORMAT: 'json',
   };
   server = spawn(process.execPath, [command, 'serve', '--http', '--port', '0'], { env: emptyHome(home, settings) });
   port = await new Promise<number>((resolve) => {

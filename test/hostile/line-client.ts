@@ -16,7 +16,7 @@ export class LineClient {
   readonly #waiting = new Map<unknown, (answer: Answer) => void>();
 
   constructor(home: string, extra: Record<string, string> = {}) {
-    this.child = spawn(process.execPath, [command], { env: emptyHome(home, extra) });
+    this.child = spawn(process.execPath, [command], { env: emptyHome(home, { HEDDLE_LOG_FORMAT: 'json', ...extra }) });
     this.child.stderr!.on('data', (bytes) => {
       this.stderr += bytes;
     });

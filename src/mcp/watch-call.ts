@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto';
+import type { ServerContext } from '@modelcontextprotocol/server';
+import type { HeddleError } from '../contract/errors.ts';
+import type { Log } from '../contract/log.ts';
+import type { CallScope, CallStart, Observer, Outcome } from '../contract/observer.ts';
+import { requestIdHeader } from '../contract/request-id.ts';
+import { traceContext } from './trace-context.ts';
+
+/** Where a call comes from: what it is told apart by, and what trace it belongs to. */
+export interface Origin extends Omit<CallStart, 'method' | 'tool'> {
+  /** On all log lines of the call, and sent to the service. */
+  requestId: string;
+}
+
+/** A call under watch: its log, what the client of the service needs to know of it, and its end. */
+export interface Watch {
+  log: Log;
+  scope: CallScope;
+  /** Called once. `error` is why it failed. */
+  end: (outcome: Outcome, error?: HeddleError) => void;
+}
+
+/** A call that no client sent: one of this process. */
+export function ownOrigin(): Origin {
+  return { requestId: randomUUID(), trace: {} };
+}
+
+/** The origin of a client's request. Its id is that of the HTTP request, where there is one (see `serveHttp`). */
+export function originOf({ mcpReq, http }: ServerContext, protocolVersion: string | undefined): Origin {
+  const headers = http?.req?.headers;
+  const meta = mcpReq._meta as Record<string, unknown> | undefined;
+  // What the client says of its call goes before what the connection that brought it says of itself.
+  const carrier =
+    meta?.traceparent === undefined && headers ? (name: string) => headers.get(name) : (name: string) => meta?.[name];
+  return {
+    requestId: headers?.get(requestIdHeader) ?? randomUUID(),
+    transport: headers ? 'http' : 'stdio',
+    rpcId: mcpReq.id,
+    ...(protocolVersion !== undefined && { protocolVersion }),
+    trace: traceContext(carrier),
+  };
+}
+
+/** Begins to watch a call. Without an observer only the log learns of it. */
+export function watchCall(
+  { method, tool }: Pick<CallStart, 'method' | 'tool'>,
+  { requestId, ...origin }: Origin,
+  settings: { log: Log; observer?: Observer },
+): Watch {
+  const startedAt = performance.now();
+  const { traceparent, tracestate } = origin.trace;
+  const observer = settings.observer?.call({ method, tool, ...origin });
+  const own = {
+    request_id: requestId,
+    ...(observer?.logFields ?? (traceparent !== undefined && { trace_id: traceparent.slice(3, 35) })),
+  };
+  const log: Log = (level, message, fields) => settings.log(level, message, { ...own, ...fields });
+  const headers: Record<string, string> = { [requestIdHeader]: requestId };
+  // Baggage is an application's own text: it goes on only where a propagator was configured for it.
+  if (!observer?.logFields && traceparent !== undefined) {
+    headers.traceparent = traceparent;
+    if (tracestate !== undefined) headers.tracestate = tracestate;
+  }
+  const what = { method, tool };
+  let retries = 0;
+  log('debug', 'call started', what);
+  return {
+    log,
+    scope: {
+      log,
+      headers,
+      ...(observer && { observer }),
+      onRetry: () => {
+        retries += 1;
+      },
+    },
+    end(outcome, error) {
+      observer?.end(outcome);
+      const cause = (error?.cause as NodeJS.ErrnoException | undefined)?.code;
+      const duration_ms = Math.round(performance.now() - startedAt);
+      log('info', 'call ended', { ...what, code: outcome, status: error?.status, cause, duration_ms, retries });
+    },
+  };
+}
