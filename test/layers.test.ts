@@ -8,12 +8,14 @@ const src = fileURLToPath(new URL('../src', import.meta.url));
 /** What each folder may import of the others. An arrow that is not here is a mistake, or a decision to be made here. */
 const allowed: Record<string, string[]> = {
   contract: [],
+  // What both servers need, that of MCP and that of the embedded service.
+  http: [],
   client: ['contract'],
-  service: ['contract'],
+  service: ['contract', 'http'],
   config: ['contract'],
   credentials: ['contract', 'config', 'client'],
   tools: ['contract', 'client', 'config', 'credentials'],
-  mcp: ['contract', 'client', 'config', 'credentials', 'tools'],
+  mcp: ['contract', 'http', 'client', 'config', 'credentials', 'tools'],
   setup: ['contract'],
   cli: ['contract', 'client', 'service', 'config', 'credentials', 'tools', 'mcp', 'setup'],
   // What programs import; it puts a run together as the command line does.

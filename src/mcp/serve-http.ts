@@ -6,6 +6,7 @@ import { createMcpHandler, type Server } from '@modelcontextprotocol/server';
 import { HeddleError } from '../contract/errors.ts';
 import type { Log } from '../contract/log.ts';
 import { asRequestId, requestIdHeader } from '../contract/request-id.ts';
+import { endServer } from '../http/end-server.ts';
 import { type AccessRules, accessChecks, corsHeaders } from './http-access.ts';
 import { errorBody, type Refusal, refuse, send } from './http-answer.ts';
 import { Cancellations } from './http-cancellations.ts';
@@ -53,7 +54,7 @@ export interface HttpOptions extends AccessRules {
 export interface RunningHttpServer {
   /** Address of the endpoint. */
   url: string;
-  /** Takes no more requests, and lets those that run finish for at most so many milliseconds. */
+  /** Takes no more connections, and lets calls finish for at most so many milliseconds. */
   stop: (graceMs: number) => Promise<void>;
 }
 
@@ -82,9 +83,8 @@ export async function serveHttp(createServer: () => Server, options: HttpOptions
   /** Answers that are being made or written. */
   const open = new Set<ServerResponse>();
   let stopping = false;
-  let emptied = (): void => {};
 
-  const full = (): Refusal | undefined => (stopping || open.size >= limits.calls ? busy : undefined);
+  const full = (): Refusal | undefined => (open.size >= limits.calls ? busy : undefined);
 
   const refused = (request: IncomingMessage, status: number, reason?: string): void => {
     log('info', 'request refused', { request_id: request.headers[requestIdHeader], status, reason });
@@ -134,11 +134,10 @@ export async function serveHttp(createServer: () => Server, options: HttpOptions
       // What the protocol forbids is refused by the SDK.
       else if (response.statusCode >= 400) refused(request, response.statusCode);
       open.delete(response);
-      if (open.size === 0) emptied();
     });
     const session = cancellations.take(request, value, gone, (then) => response.once('close', then));
     const { quietMs, stallMs } = limits;
-    const headers = { ...cors, ...session, ...(stopping && { connection: 'close' }) };
+    const headers = { ...cors, ...session };
     const web = webRequest(request, gone.signal);
     const answer = isOlder(web, value)
       ? serveOlder(createServer, web, value)
@@ -191,18 +190,7 @@ export async function serveHttp(createServer: () => Server, options: HttpOptions
     url: `http://${host.includes(':') ? `[${host}]` : host}:${actual}/mcp`,
     stop: async (graceMs) => {
       stopping = true;
-      const closed = new Promise((resolve) => server.close(resolve));
-      if (open.size > 0) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, graceMs);
-          emptied = () => {
-            clearTimeout(timer);
-            resolve();
-          };
-        });
-      }
-      server.closeAllConnections();
-      await closed;
+      await endServer(server, graceMs);
       await handler.close();
     },
   };

@@ -2,6 +2,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 import type { Log } from '../contract/log.ts';
+import { endServer } from '../http/end-server.ts';
 import { type Account, Authenticator } from './accounts.ts';
 import { createApp } from './app.ts';
 import { callReader } from './calls.ts';
@@ -44,6 +45,8 @@ export interface RunningService {
 }
 
 const closeGraceMs = 10_000;
+/** Longer than proxies usually keep a connection, so that they close it and not this side while a request is on its way. */
+const idleMs = 75_000;
 
 /**
  * Starts the embedded service: interface parts 4 to 7 over HTTP, on a SQLite file or PostgreSQL. Throws a HeddleError
@@ -62,6 +65,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       log: options.log ?? (() => {}),
     });
     const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server;
+    server.keepAliveTimeout = idleMs;
     const host = options.host ?? '127.0.0.1';
     await listen(server, options.port ?? 0, host);
     const { port } = server.address() as AddressInfo;
@@ -70,7 +74,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
       port,
       close: () => {
-        closing ??= stop(server)
+        closing ??= endServer(server, closeGraceMs)
           .then(() => upstream?.close())
           .then(() => database.close());
         return closing;
@@ -87,19 +91,6 @@ function listen(server: Server, port: number, host: string): Promise<void> {
     server.once('error', reject);
     server.listen(port, host, () => {
       server.off('error', reject);
-      resolve();
-    });
-  });
-}
-
-function stop(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    const impatience = setTimeout(() => server.closeAllConnections(), closeGraceMs);
-    // A connection that is kept alive after its last request would hold the server open until it times out.
-    const sweep = setInterval(() => server.closeIdleConnections(), 20);
-    server.close(() => {
-      clearTimeout(impatience);
-      clearInterval(sweep);
       resolve();
     });
   });

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { Agent, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -163,6 +163,25 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     expect(output.stdout).toBe('');
   },
 );
+
+test('a request that is on its way over a kept connection when the signal comes is answered', async () => {
+  const { url, child, exit } = await startHeld();
+  const agent = new Agent({ keepAlive: true });
+  onTestFinished(() => agent.destroy());
+  const list = newerRequest('tools/list');
+  const asked = async (): Promise<{ status?: number; reused: boolean }> => {
+    const sent = request(url, { method: 'POST', headers: { ...list.headers }, agent });
+    sent.end(JSON.stringify(list.body));
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    await once(response.resume(), 'end');
+    return { status: response.statusCode, reused: sent.reusedSocket };
+  };
+  const several = () => Promise.all(Array.from({ length: 8 }, asked));
+  await several();
+  child.kill('SIGTERM');
+  expect(await several()).toEqual(Array(8).fill({ status: 200, reused: true }));
+  expect(await exit).toBe(0);
+});
 
 test('a second signal ends at once, and the request at the service with it', async () => {
   const { url, child, exit, held } = await startHeld();

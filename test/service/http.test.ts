@@ -12,6 +12,11 @@ test('health needs no credentials', async () => {
   expect(body).toEqual({ status: 'ok', version: expect.stringMatching(/^\d/), schema_version: 2 });
 });
 
+test('a connection is kept longer than proxies keep theirs, and they are told how long', async () => {
+  const { headers } = await service.send('GET', '/health', undefined);
+  expect(headers.get('keep-alive')).toBe('timeout=75');
+});
+
 test.each([
   ['POST', query, 'Basic realm="heddle"'],
   ['POST', '/v2/a/b/evaluations', 'Basic realm="heddle"'],
