@@ -1,95 +1,23 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { expect, onTestFinished, test } from 'vitest';
 import { type AnyClient, exampleFor } from '../../protocol/every-tool.ts';
-import { ask, startHttp } from '../../protocol/http-process.ts';
+import { startHttp } from '../../protocol/http-process.ts';
 import { temporaryFolder } from '../../support/heddle.ts';
+import { hasNginx, startBalancer, trustingFetch } from './start-nginx.ts';
 
-const nginx = ['/usr/sbin/nginx', '/usr/bin/nginx', '/usr/local/bin/nginx'].find(existsSync);
-if (!nginx) console.warn('SKIPPED: nginx is missing; `apt-get install nginx` installs it');
+type Fetch = typeof globalThis.fetch;
 
-/** A balancer in front of the servers, round-robin, without affinity. Its log has the server of each request. */
-async function startNginx(servers: string[]): Promise<{ url: string; servedBy: () => string[] }> {
-  const folder = temporaryFolder();
-  mkdirSync(join(folder, 'temp'));
-  const port = await freePort();
-  const addresses = servers.map((url) => new URL(url).host);
-  writeFileSync(
-    join(folder, 'nginx.conf'),
-    `${process.getuid?.() === 0 ? 'user root;' : ''}
-daemon off;
-worker_processes 1;
-pid ${folder}/pid;
-error_log ${folder}/error.log;
-events { worker_connections 1024; }
-http {
-  log_format served '$upstream_addr $status';
-  access_log ${folder}/access.log served;
-  ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/temp/${name};`).join(' ')}
-  upstream heddle {
-    ${addresses.map((address) => `server ${address};`).join(' ')}
-    keepalive 16;
-  }
-  server {
-    listen 127.0.0.1:${port};
-    location / {
-      proxy_pass http://heddle;
-      proxy_http_version 1.1;
-      proxy_set_header Connection "";
-      proxy_set_header Host $host;
-      proxy_read_timeout 600s;
-    }
-  }
-}
-`,
-  );
-  const child = spawn(nginx!, ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', join(folder, 'error.log')], {
-    stdio: 'inherit',
-  });
-  onTestFinished(async () => {
-    child.kill('SIGTERM');
-    await once(child, 'exit');
-  });
-  const url = `http://127.0.0.1:${port}/mcp`;
-  const healthy = () => ask(new URL('/healthz', url), { method: 'GET' }).then(({ status }) => status, String);
-  await expect.poll(healthy, { timeout: 10_000 }).toBe(200);
-  return {
-    url,
-    // A request that met the dead server first is logged with both, the one that answered last.
-    servedBy: () =>
-      readFileSync(join(folder, 'access.log'), 'utf8')
-        .trim()
-        .split('\n')
-        .filter((line) => line.endsWith(' 200'))
-        .map((line) => /(\S+) 200$/.exec(line)![1]!),
-  };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
-async function newer(url: string, mode: 'legacy' | { pin: string }): Promise<AnyClient> {
+async function newer(url: URL, fetch: Fetch, mode: 'legacy' | { pin: string }): Promise<AnyClient> {
   const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } });
-  await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+  await client.connect(new StreamableHTTPClientTransport(url, { fetch }));
   return client as AnyClient;
 }
 
-async function older(url: string): Promise<AnyClient> {
+async function older(url: URL, fetch: Fetch): Promise<AnyClient> {
   const client = new OlderClient({ name: 'test', version: '1.0.0' });
-  await client.connect(new OlderTransport(new URL(url)));
+  await client.connect(new OlderTransport(url, { fetch }));
   return client as unknown as AnyClient;
 }
 
@@ -129,13 +57,19 @@ interface Tool {
   annotations: { readOnlyHint: boolean; idempotentHint: boolean };
 }
 
-test.skipIf(!nginx)(
+test.skipIf(!hasNginx)(
   'two processes behind nginx serve both kinds of client; after kill -9 of one no repeatable call is lost',
   async () => {
     const data = temporaryFolder();
     const [doomed, survivor] = await Promise.all([startHttp(['--data-dir', data]), startHttp(['--data-dir', data])]);
-    const { url, servedBy } = await startNginx([doomed.url, survivor.url]);
-    const connecting = [1, 2].flatMap(() => [newer(url, { pin: '2026-07-28' }), newer(url, 'legacy'), older(url)]);
+    const { origin, servedBy } = await startBalancer([doomed.url, survivor.url]);
+    const url = new URL('/mcp', origin);
+    const fetch = trustingFetch();
+    const connecting = [1, 2].flatMap(() => [
+      newer(url, fetch, { pin: '2026-07-28' }),
+      newer(url, fetch, 'legacy'),
+      older(url, fetch),
+    ]);
     const clients = await Promise.all(connecting);
     onTestFinished(async () => {
       await Promise.all(clients.map((client) => client.close()));
