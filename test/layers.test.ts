@@ -52,6 +52,7 @@ test('packages are used only where they belong', () => {
     '@modelcontextprotocol/server': ['mcp'],
     '@modelcontextprotocol/client': ['cli'],
     '@napi-rs/keyring': ['credentials'],
+    jose: ['mcp'],
     hono: ['service'],
     kysely: ['service'],
     pg: ['service'],

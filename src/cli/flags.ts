@@ -16,6 +16,9 @@ export const serviceFlags: readonly OptionName[] = [
   'logFormat',
 ];
 
+/** Settings that say who comes in over HTTP. */
+export const guardFlags: readonly OptionName[] = ['oauthIssuer', 'publicUrl', 'oauthAudience', 'subjects'];
+
 /** Settings that choose the tools on offer. */
 export const offerFlags: readonly OptionName[] = ['readOnly', 'tools'];
 
@@ -35,6 +38,11 @@ export function addConfigFlags(command: Command, names: readonly OptionName[]): 
 
 /** The settings of a command's run: its flags, then everything else (design §3). `login` may name a new profile. */
 export function configOf(command: Command, { newProfile = false } = {}): Resolved {
+  return resolveConfig({ flags: flagsOf(command), environment: process.env, newProfile });
+}
+
+/** The texts of the flags that were given. */
+export function flagsOf(command: Command): Partial<Record<OptionName, string>> {
   const given = command.opts<Record<string, string | boolean>>();
   const flags: Partial<Record<OptionName, string>> = {};
   for (const name of Object.keys(options) as OptionName[]) {
@@ -46,5 +54,5 @@ export function configOf(command: Command, { newProfile = false } = {}): Resolve
       .replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
     if (given[attribute] !== undefined) flags[name] = String(given[attribute]);
   }
-  return resolveConfig({ flags, environment: process.env, newProfile });
+  return flags;
 }

@@ -47,7 +47,7 @@ export function credentialsOf(resolved: Resolved): () => Promise<Credentials> {
 }
 
 /** Changes whenever the file is replaced. */
-function stampOf(file: string): string {
+export function stampOf(file: string): string {
   const found = statSync(file, { throwIfNoEntry: false });
   return found ? `${found.ino} ${found.mtimeMs} ${found.size}` : '';
 }

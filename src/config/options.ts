@@ -33,6 +33,16 @@ function asHttpUrl(text: string): string {
   return url.href.replace(/\/+$/, '');
 }
 
+/** An identifier that tokens carry, compared letter by letter: it stays as it was written. */
+function asIssuer(text: string): string {
+  asHttpUrl(text);
+  const { protocol, hostname } = new URL(text);
+  // Whoever can change the issuer's keys on their way can be everybody.
+  const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
+  if (protocol !== 'https:' && !loopback) throw new Error('must be an https URL, or http on this machine');
+  return text;
+}
+
 /** A URL with a password is a secret, and so has no place in a flag. */
 function asDatabaseUrl(text: string, from?: SourceKind): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -158,6 +168,30 @@ export const options = {
     secret: true,
     help: 'bearer token that clients of heddle serve --http must send; needed to listen beyond loopback',
     parse: asHeaderToken,
+  }),
+  oauthIssuer: option({
+    flag: '--oauth-issuer <url>',
+    environment: 'HEDDLE_OAUTH_ISSUER',
+    help: 'issuer of the access tokens that clients of heddle serve --http must send, exactly as it writes itself',
+    parse: asIssuer,
+  }),
+  publicUrl: option({
+    flag: '--public-url <url>',
+    environment: 'HEDDLE_PUBLIC_URL',
+    help: 'address of the endpoint as clients know it, like https://mcp.example.com/mcp; with --oauth-issuer, needed beyond loopback and behind a proxy',
+    parse: asHttpUrl,
+  }),
+  oauthAudience: option({
+    flag: '--oauth-audience <text>',
+    environment: 'HEDDLE_OAUTH_AUDIENCE',
+    help: 'audience that access tokens must name, where it is not the public URL',
+    parse: asText,
+  }),
+  subjects: option({
+    flag: '--subjects <file>',
+    environment: 'HEDDLE_SUBJECTS',
+    help: 'JSON file that gives each subject of access tokens a profile; without one all use the configured profile',
+    parse: asText,
   }),
   dataDir: option({
     flag: '--data-dir <folder>',

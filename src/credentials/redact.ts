@@ -14,6 +14,8 @@ const patterns: readonly [RegExp, string][] = [
   ],
   // The words "Basic" and "Bearer" alone are prose; before something with a digit, _ or = they are a header's value.
   [/\b(Basic|Bearer)\s+(?=[^\s"'\\,]*[\d_=])[^\s"'\\,]{8,}/gi, `$1 ${mark}`],
+  // A JSON Web Token begins with the "{" of its header.
+  [/\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, mark],
   [/\b([a-z][a-z\d+.-]*:\/\/)[^\s/?#@"'\\]+@/gi, `$1${mark}@`],
   [
     /\b([A-Z][A-Z\d_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|KEY))(=|\\*["']\s*:\s*\\*["'])[^\s"'\\,;}]+/g,

@@ -14,43 +14,66 @@ export interface AccessRules {
   allowedHosts: readonly string[];
   /** Origins of web pages besides the loopback ones: `https://app.example.com`, or a name for any scheme and port. */
   allowedOrigins: readonly string[];
-  /** Bearer token that every caller must send; without one there is no such check. */
-  token?: string;
+}
+
+/** Who sent a request, as far as a guard knows. */
+export interface Caller {
+  /** Absent where all who come in are one. */
+  subject?: string;
+  /** What the caller may do; everything when absent. */
+  scopes?: ReadonlySet<string>;
+}
+
+/** Decides who comes in, and what they may do. */
+export interface Guard {
+  /** Who sent a request, or why it is refused, from its headers alone. */
+  identify: (request: IncomingMessage) => Caller | Refusal | Promise<Caller | Refusal>;
+  /** The reason not to do for a caller what the body asks for. */
+  permit?: (caller: Caller, body: unknown) => Refusal | undefined;
+  /** What everybody may know of how to come in (RFC 9728). */
+  metadata?: { paths: readonly string[]; document: object };
 }
 
 /** The checks of a request's headers, made once for a server. */
 export interface Access {
-  /** The reason to refuse a request for where it came through: a rebound DNS name, a foreign web page. */
-  place: (request: IncomingMessage) => Refusal | undefined;
-  /** The reason to refuse a request for who sent it. */
-  caller: (request: IncomingMessage) => Refusal | undefined;
+  /** The reason to refuse a request for where it was addressed to: a rebound DNS name. */
+  host: (request: IncomingMessage) => Refusal | undefined;
+  /** The reason to refuse a request for where it came from: a foreign web page. */
+  origin: (request: IncomingMessage) => Refusal | undefined;
 }
 
 /** Host as clients write it; what URL parsing would also let through (user information, paths) is no host. */
 const hostForm = /^(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?$/i;
 
 /** Makes the checks from the rules. */
-export function accessChecks({ allowedHosts, allowedOrigins, token }: AccessRules): Access {
+export function accessChecks({ allowedHosts, allowedOrigins }: AccessRules): Access {
   const hosts = [...localhostAllowedHostnames(), ...allowedHosts.map(asHostname)];
   const origins = new Set(allowedOrigins);
   const originNames = [...localhostAllowedOrigins(), ...origins];
-  const expected = token === undefined ? undefined : digest(token);
   return {
-    place({ headers: { host, origin }, socket }) {
+    host({ headers: { host }, socket }) {
       const known =
         host !== undefined &&
         hostForm.test(host) &&
         // An address cannot be rebound to another one, so the one that the connection came in by is as good as a name.
         validateHostHeader(host, [...hosts, asHostname(socket.localAddress)]).ok;
-      if (!known) return { status: 403, message: 'Forbidden: this Host is not allowed' };
+      return known ? undefined : { status: 403, message: 'Forbidden: this Host is not allowed' };
+    },
+
+    origin({ headers: { origin } }) {
       if (origin === undefined || origins.has(origin) || validateOriginHeader(origin, originNames).ok) return undefined;
       return { status: 403, message: 'Forbidden: this Origin is not allowed' };
     },
+  };
+}
 
-    caller({ headers: { authorization } }) {
-      if (expected === undefined) return undefined;
-      const given = /^bearer +([\x21-\x7e]+) *$/i.exec(authorization ?? '')?.[1];
-      if (given !== undefined && timingSafeEqual(digest(given), expected)) return undefined;
+/** Lets in who sends this one bearer token. */
+export function tokenGuard(token: string): Guard {
+  const expected = digest(token);
+  return {
+    identify(request): Caller | Refusal {
+      const given = bearerOf(request);
+      if (given !== undefined && timingSafeEqual(digest(given), expected)) return {};
       return {
         status: 401,
         message: 'Unauthorized: a valid bearer token is needed',
@@ -58,6 +81,11 @@ export function accessChecks({ allowedHosts, allowedOrigins, token }: AccessRule
       };
     },
   };
+}
+
+/** The bearer token of a request (RFC 6750, section 2.1). */
+export function bearerOf({ headers }: IncomingMessage): string | undefined {
+  return /^bearer +([\x21-\x7e]+) *$/i.exec(headers.authorization ?? '')?.[1];
 }
 
 /**

@@ -19,12 +19,14 @@ export class Cancellations {
   readonly #running = new Map<string, AbortController>();
 
   /**
-   * Notes a call until it is over, or carries out a cancellation. `over` tells when the request is done.
+   * Notes a call until it is over, or carries out a cancellation of the same subject. `over` tells when the request is
+   * done.
    * @returns headers for the answer: the session id, for a client that is about to need one.
    */
   take(
     request: IncomingMessage,
     body: unknown,
+    subject: string | undefined,
     abort: AbortController,
     over: (then: () => void) => void,
   ): SessionHeader {
@@ -32,9 +34,9 @@ export class Cancellations {
     if (method === 'initialize') return { 'mcp-session-id': randomUUID() };
     const session = request.headers['mcp-session-id'];
     if (session === undefined) return {};
-    if (method === 'notifications/cancelled') this.#running.get(key(session, params?.requestId))?.abort();
+    if (method === 'notifications/cancelled') this.#running.get(key(subject, session, params?.requestId))?.abort();
     if (method === undefined || id === undefined) return {};
-    const name = key(session, id);
+    const name = key(subject, session, id);
     this.#running.set(name, abort);
     over(() => {
       if (this.#running.get(name) === abort) this.#running.delete(name);
@@ -45,6 +47,6 @@ export class Cancellations {
 
 type SessionHeader = { 'mcp-session-id'?: string };
 
-function key(session: string | string[], id: unknown): string {
-  return JSON.stringify([session, id]);
+function key(...parts: unknown[]): string {
+  return JSON.stringify(parts);
 }

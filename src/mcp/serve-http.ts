@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, BlockList, type Socket } from 'node:net';
-import { createMcpHandler, type Server } from '@modelcontextprotocol/server';
+import { type AuthInfo, createMcpHandler, type Server } from '@modelcontextprotocol/server';
 import { HeddleError } from '../contract/errors.ts';
 import type { Log } from '../contract/log.ts';
 import { asRequestId, requestIdHeader } from '../contract/request-id.ts';
 import { endServer } from '../http/end-server.ts';
-import { type AccessRules, accessChecks, corsHeaders } from './http-access.ts';
+import { type AccessRules, accessChecks, type Caller, corsHeaders, type Guard } from './http-access.ts';
 import { errorBody, type Refusal, refuse, send } from './http-answer.ts';
 import { Cancellations } from './http-cancellations.ts';
 import { isOlder, serveOlder } from './http-older.ts';
@@ -43,6 +43,8 @@ export interface HttpOptions extends AccessRules {
   host: string;
   /** 0 takes a free one. */
   port: number;
+  /** Makes the guard for the endpoint at this address; without one everybody comes in. */
+  guard?: (url: string) => Guard;
   /** Whether calls can be carried out now: the service answers. May throw. */
   ready: (signal: AbortSignal) => Promise<boolean>;
   limits?: Partial<HttpLimits>;
@@ -60,21 +62,24 @@ export interface RunningHttpServer {
 
 /**
  * Serves MCP over Streamable HTTP at `/mcp`, every protocol revision, without state between requests: each is served by
- * a fresh instance of `createServer` (design §8). `/healthz` and `/readyz` tell a balancer about the process and the
- * service.
- * @throws HeddleError `not_configured` when it would listen beyond loopback without a token; Error when it cannot listen.
+ * a fresh instance of `createServer` (design §8), which gets the subject that the guard found. `/healthz` and `/readyz`
+ * tell a balancer about the process and the service.
+ * @throws HeddleError `not_configured` when it would listen beyond loopback without a guard; Error when it cannot listen.
  */
-export async function serveHttp(createServer: () => Server, options: HttpOptions): Promise<RunningHttpServer> {
-  const { host, port, token, log } = options;
+export async function serveHttp(
+  createServer: (subject?: string) => Server,
+  options: HttpOptions,
+): Promise<RunningHttpServer> {
+  const { host, port, log } = options;
   const limits = { ...httpLimits, ...options.limits };
-  const address = await loopbackOrGuarded(host, token);
+  const address = await loopbackOrGuarded(host, options.guard !== undefined);
   const wildcard = ['0.0.0.0', '::'].includes(address);
   const access = accessChecks({ ...options, allowedHosts: [...options.allowedHosts, ...(wildcard ? [] : [host])] });
   const bodies = new BodyReader(limits.bodyBytes, limits.bodyBytesTogether);
   const cancellations = new Cancellations();
   const isReady = readiness(options.ready, limits, log);
   // Nothing is published here, so that the handler ends a `subscriptions/listen` stream as soon as it is acknowledged.
-  const handler = createMcpHandler(createServer, {
+  const handler = createMcpHandler(({ authInfo }) => createServer(authInfo?.clientId), {
     legacy: 'reject',
     keepAliveMs: limits.quietMs,
     onerror: (error) => log('info', 'protocol', { error: error.message }),
@@ -82,6 +87,7 @@ export async function serveHttp(createServer: () => Server, options: HttpOptions
 
   /** Answers that are being made or written. */
   const open = new Set<ServerResponse>();
+  let guard: Guard | undefined;
   let stopping = false;
 
   const full = (): Refusal | undefined => (open.size >= limits.calls ? busy : undefined);
@@ -100,13 +106,16 @@ export async function serveHttp(createServer: () => Server, options: HttpOptions
     const requestId = asRequestId(request.headers[requestIdHeader]) ?? randomUUID();
     request.headers[requestIdHeader] = requestId;
     response.setHeader(requestIdHeader, requestId);
-    const elsewhere = access.place(request);
+    const path = request.url?.split('?')[0] ?? '';
+    const elsewhere = access.host(request);
     if (elsewhere) return turnAway(request, response, elsewhere);
+    if (guard?.metadata?.paths.includes(path)) return publish(request, response, guard.metadata.document);
+    const foreign = access.origin(request);
+    if (foreign) return turnAway(request, response, foreign);
     const cors = corsHeaders(request);
     const decline = (refusal: Refusal): void =>
       turnAway(request, response, { ...refusal, headers: { ...refusal.headers, ...cors } });
 
-    const path = request.url?.split('?')[0];
     if (path === '/healthz') return tell(response, 200, 'ok');
     if (path === '/readyz') {
       const ready = !stopping && (await isReady());
@@ -117,15 +126,22 @@ export async function serveHttp(createServer: () => Server, options: HttpOptions
       response.writeHead(204, corsHeaders(request, true)).end();
       return;
     }
-    const refusal = access.caller(request) ?? checkForm(request) ?? full();
+    const found = (await guard?.identify(request)) ?? {};
+    // It has done what it was sent for: nothing behind this gets to see it.
+    delete request.headers.authorization;
+    if (request.destroyed) return;
+    if ('status' in found) return decline(found);
+    const caller: Caller = found;
+    const refusal = checkForm(request) ?? full();
     if (refusal) return decline(refusal);
 
     // A place among the calls is taken only now that the body is there: who sends slowly does not hold one.
     const body = await bodies.read(request, response);
     if (body === undefined) return;
-    const late = 'refusal' in body ? body.refusal : full();
+    if ('refusal' in body) return decline(body.refusal);
+    const { value } = body;
+    const late = guard?.permit?.(caller, value) ?? full();
     if (late) return decline(late);
-    const { value } = body as { value: unknown };
 
     const gone = new AbortController();
     open.add(response);
@@ -135,13 +151,14 @@ export async function serveHttp(createServer: () => Server, options: HttpOptions
       else if (response.statusCode >= 400) refused(request, response.statusCode);
       open.delete(response);
     });
-    const session = cancellations.take(request, value, gone, (then) => response.once('close', then));
+    const session = cancellations.take(request, value, caller.subject, gone, (then) => response.once('close', then));
     const { quietMs, stallMs } = limits;
     const headers = { ...cors, ...session };
     const web = webRequest(request, gone.signal);
+    const { subject } = caller;
     const answer = isOlder(web, value)
-      ? serveOlder(createServer, web, value)
-      : handler.fetch(web, { parsedBody: value });
+      ? serveOlder(() => createServer(subject), web, value)
+      : handler.fetch(web, { parsedBody: value, ...(subject !== undefined && { authInfo: sdkAuth(subject) }) });
     await send(answer, response, { headers, quietMs, stallMs });
   };
 
@@ -186,8 +203,10 @@ export async function serveHttp(createServer: () => Server, options: HttpOptions
   });
 
   const { port: actual } = server.address() as AddressInfo;
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${actual}/mcp`;
+  guard = options.guard?.(url);
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${actual}/mcp`,
+    url,
     stop: async (graceMs) => {
       stopping = true;
       await endServer(server, graceMs);
@@ -198,21 +217,25 @@ export async function serveHttp(createServer: () => Server, options: HttpOptions
 
 /**
  * The address to listen on. Everybody who can reach it can use the service with the credentials of this process, so
- * that beyond loopback there must be a token.
+ * that beyond loopback there must be a guard.
  */
-async function loopbackOrGuarded(host: string, token: string | undefined): Promise<string> {
+async function loopbackOrGuarded(host: string, guarded: boolean): Promise<string> {
+  const { address, loopback } = await resolveHost(host);
+  if (guarded || loopback) return address;
+  throw new HeddleError({
+    code: 'not_configured',
+    message: `Listening on ${host} without a token would let everybody on the network use the service.`,
+    hint: 'Set HEDDLE_HTTP_TOKEN, --token-file or --oauth-issuer, or listen on 127.0.0.1.',
+  });
+}
+
+/** The address of a name to listen on, and whether only this machine can reach it. */
+export async function resolveHost(host: string): Promise<{ address: string; loopback: boolean }> {
   const { address, family } = await lookup(host);
   const loopback = new BlockList();
   loopback.addSubnet('127.0.0.0', 8);
   loopback.addAddress('::1', 'ipv6');
-  if (token === undefined && !loopback.check(address, family === 6 ? 'ipv6' : 'ipv4')) {
-    throw new HeddleError({
-      code: 'not_configured',
-      message: `Listening on ${host} without a token would let everybody on the network use the service.`,
-      hint: 'Set HEDDLE_HTTP_TOKEN or --token-file, or listen on 127.0.0.1.',
-    });
-  }
-  return address;
+  return { address, loopback: loopback.check(address, family === 6 ? 'ipv6' : 'ipv4') };
 }
 
 /** Asks `ready` at most once in a while, in bounded time, however many want to know. */
@@ -235,6 +258,30 @@ function readiness(ready: HttpOptions['ready'], limits: HttpLimits, log: Log): (
 
 function tell(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, { 'content-type': 'text/plain', 'cache-control': 'no-store' }).end(`${text}\n`);
+}
+
+/** Answers with a document that every web page may read, too. */
+function publish(request: IncomingMessage, response: ServerResponse, document: object): void {
+  const methods = 'GET, HEAD, OPTIONS';
+  const open = { 'access-control-allow-origin': '*' };
+  if (request.method === 'OPTIONS') {
+    response.writeHead(204, {
+      ...open,
+      'access-control-allow-methods': methods,
+      'access-control-allow-headers': request.headers['access-control-request-headers'] ?? '',
+    });
+    response.end();
+  } else if (request.method === 'GET' || request.method === 'HEAD') {
+    response.writeHead(200, { ...open, 'content-type': 'application/json', 'cache-control': 'max-age=300' });
+    response.end(JSON.stringify(document));
+  } else {
+    refuse(request, response, { status: 405, message: 'Method not allowed: send GET', headers: { allow: methods } });
+  }
+}
+
+/** What the SDK passes on to the factory of servers: whom it is for. The token itself is not. */
+function sdkAuth(subject: string): AuthInfo {
+  return { token: '', clientId: subject, scopes: [] };
 }
 
 /** The request as the SDK wants it. It carries no body: that has been read and parsed, and goes beside it. */

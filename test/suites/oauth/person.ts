@@ -1,0 +1,85 @@
+import type {
+  OAuthClientMetadata,
+  OAuthClientProvider,
+  OAuthDiscoveryState,
+  StoredOAuthClientInformation,
+  StoredOAuthTokens,
+  StreamableHTTPClientTransport,
+} from '@modelcontextprotocol/client';
+
+const redirectUrl = 'http://127.0.0.1/callback';
+
+/** What the SDK's client needs of its user: a place for what it learns, and a browser that the user signs in with. */
+export class Person implements OAuthClientProvider {
+  readonly redirectUrl = redirectUrl;
+  readonly clientMetadata: OAuthClientMetadata = {
+    client_name: 'test',
+    application_type: 'native',
+    redirect_uris: [redirectUrl],
+    token_endpoint_auth_method: 'none',
+  };
+  /** Addresses that the client sent the browser to. */
+  readonly visited: URL[] = [];
+  readonly #name: string;
+  readonly #cookies = new Map<string, string>();
+  #client: StoredOAuthClientInformation | undefined;
+  #tokens: StoredOAuthTokens | undefined;
+  #verifier = '';
+  #discovered: OAuthDiscoveryState | undefined;
+
+  /** A client that the authorization server does not know yet registers itself. */
+  constructor(name: string, client?: StoredOAuthClientInformation) {
+    this.#name = name;
+    this.#client = client;
+  }
+
+  clientInformation = (): StoredOAuthClientInformation | undefined => this.#client;
+  saveClientInformation = (client: StoredOAuthClientInformation): void => {
+    this.#client = client;
+  };
+  tokens = (): StoredOAuthTokens | undefined => this.#tokens;
+  saveTokens = (tokens: StoredOAuthTokens): void => {
+    this.#tokens = tokens;
+  };
+  codeVerifier = (): string => this.#verifier;
+  saveCodeVerifier = (verifier: string): void => {
+    this.#verifier = verifier;
+  };
+  discoveryState = (): OAuthDiscoveryState | undefined => this.#discovered;
+  saveDiscoveryState = (discovered: OAuthDiscoveryState): void => {
+    this.#discovered = discovered;
+  };
+  redirectToAuthorization = (address: URL): void => {
+    this.visited.push(address);
+  };
+
+  /** Signs in and agrees where the client asked to last, and gives the client what it is waiting for. */
+  async signIn(transport: StreamableHTTPClientTransport): Promise<void> {
+    let address = this.visited.at(-1)!;
+    let form: URLSearchParams | undefined;
+    while (!address.href.startsWith(redirectUrl)) {
+      const answer = await fetch(address, {
+        redirect: 'manual',
+        headers: { cookie: [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
+        ...(form && { method: 'POST', body: form }),
+      });
+      for (const cookie of answer.headers.getSetCookie()) {
+        const [, name, value] = /^([^=]+)=([^;]*)/.exec(cookie)!;
+        if (value === '') this.#cookies.delete(name!);
+        else this.#cookies.set(name!, value!);
+      }
+      const page = await answer.text();
+      const location = answer.headers.get('location');
+      form = undefined;
+      if (location !== null) {
+        address = new URL(location, address);
+        continue;
+      }
+      const prompt = /name="prompt" value="(\w+)"/.exec(page)?.[1];
+      if (prompt === undefined) throw new Error(`no form at ${address}: ${answer.status} ${page.slice(0, 500)}`);
+      address = new URL(/<form[^>]* action="([^"]+)"/.exec(page)![1]!, address);
+      form = new URLSearchParams({ prompt, login: this.#name, password: 'any' });
+    }
+    await transport.finishAuth(address.searchParams);
+  }
+}
