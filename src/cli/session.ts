@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { Connection } from '../client/connection.ts';
 import { ServiceClient } from '../client/service-client.ts';
@@ -110,7 +109,7 @@ export function remoteConnection(
 
 /** Starts the embedded service on a random loopback port, with credentials that only this process knows. */
 async function startEmbedded(config: Config, log: Log): Promise<{ service: RunningService; connection: Connection }> {
-  const { startService } = await import('../service/index.ts');
+  const [{ startService }, { randomBytes }] = await Promise.all([import('../service/index.ts'), import('node:crypto')]);
   const account = {
     name: 'local',
     password: randomBytes(32).toString('base64url'),

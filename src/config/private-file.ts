@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
@@ -11,7 +10,7 @@ export function replacePrivateFile(file: string, text: string): void {
   const folder = dirname(file);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   sweep(file);
-  const next = `${file}.${randomUUID()}.tmp`;
+  const next = `${file}.${crypto.randomUUID()}.tmp`;
   try {
     const descriptor = openSync(next, 'wx', 0o600);
     try {

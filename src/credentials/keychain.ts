@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { HeddleError } from '../contract/errors.ts';
@@ -50,6 +49,8 @@ export class KeychainStore implements SecretStore {
     const { helper, readTimeoutMs, writeTimeoutMs } = this.#options;
     const timeoutMs = request.operation === 'read' ? readTimeoutMs : writeTimeoutMs;
     const [program, ...args] = helper as [string, ...string[]];
+    // Loading it costs more than 5 ms, which a server whose secrets are elsewhere does not pay.
+    const { spawn } = await import('node:child_process');
     const child = spawn(program, args, {
       stdio: ['pipe', 'pipe', 'ignore'],
       timeout: timeoutMs,

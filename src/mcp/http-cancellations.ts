@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
 /*
@@ -31,7 +30,7 @@ export class Cancellations {
     over: (then: () => void) => void,
   ): SessionHeader {
     const { method, id, params }: Message = typeof body === 'object' && body !== null ? body : {};
-    if (method === 'initialize') return { 'mcp-session-id': randomUUID() };
+    if (method === 'initialize') return { 'mcp-session-id': crypto.randomUUID() };
     const session = request.headers['mcp-session-id'];
     if (session === undefined) return {};
     if (method === 'notifications/cancelled') this.#running.get(key(subject, session, params?.requestId))?.abort();

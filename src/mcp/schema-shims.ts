@@ -12,4 +12,6 @@ export class DefaultJsonSchemaValidator implements jsonSchemaValidator {
 }
 
 /** The other thing that this module of the SDK holds. */
-export { default as process } from 'node:process';
+const { process } = globalThis;
+
+export { process };

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { annotationFeedbackType } from '../contract/create-feedback.ts';
 import { HeddleError } from '../contract/errors.ts';
@@ -234,7 +233,7 @@ async function writeFeedback(
       feedback_type: annotationFeedbackType(name),
       payload: { value },
       queue_id: queueId,
-      id: contentId([project, queueId, item.id, name, value]),
+      id: await contentId([project, queueId, item.id, name, value]),
     },
     { signal },
   );
@@ -242,7 +241,9 @@ async function writeFeedback(
 }
 
 /** A UUID (version 8) of the content: the same content has the same id. */
-function contentId(content: unknown): string {
+async function contentId(content: unknown): Promise<string> {
+  // Loading it costs more than 5 ms at start.
+  const { createHash } = await import('node:crypto');
   const hex = createHash('sha256').update(JSON.stringify(content)).digest('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
