@@ -1,8 +1,8 @@
 import { options } from '../../src/config/options.ts';
 import { prompts } from '../../src/mcp/prompts.ts';
 import { listedTemplates } from '../../src/mcp/resources.ts';
-import { tools } from '../../src/tools/registry.ts';
 import { toolGroups } from '../../src/tools/tool.ts';
+import { listedTools as tools } from './listed-tools.ts';
 import { code, heading, table } from './markdown.ts';
 
 type Schema = Record<string, unknown>;

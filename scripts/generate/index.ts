@@ -5,6 +5,7 @@ import { apiTypes } from './api-types.ts';
 import { docsConfiguration } from './docs-configuration.ts';
 import { docsErrors } from './docs-errors.ts';
 import { docsTools } from './docs-tools.ts';
+import { listedToolsFile } from './listed-tools.ts';
 import { mcpbManifest } from './manifest.ts';
 import { serverJson } from './server-json.ts';
 
@@ -14,6 +15,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 /** Every generated file of the repository by its path, as it must be. */
 export async function generated(): Promise<Record<string, string>> {
   return {
+    'src/tools/listed.json': listedToolsFile(),
     'src/api/types.ts': formatted('types.ts', apiTypes()),
     'manifest.json': formatted('manifest.json', JSON.stringify(mcpbManifest(), null, 2)),
     'docs/tools.md': docsTools(),

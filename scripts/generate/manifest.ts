@@ -1,6 +1,6 @@
 import packageJson from '../../package.json' with { type: 'json' };
 import { type Option, type OptionName, options } from '../../src/config/options.ts';
-import { tools } from '../../src/tools/registry.ts';
+import { listedTools as tools } from './listed-tools.ts';
 
 /** The settings that Claude Desktop asks for, with the words of its form. */
 const asked: { name: OptionName; title: string; type: 'string' | 'boolean' }[] = [

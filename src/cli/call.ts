@@ -26,7 +26,7 @@ export function addCall(program: Command): void {
       tool,
       args,
       {
-        service: settings.service,
+        service: await settings.service(),
         project: settings.project,
         maxResultChars: settings.maxResultChars,
         signal: cancel.signal,

@@ -118,7 +118,7 @@ async function isServiceReachable({ inUse, settings }: Session, signal: AbortSig
     await answer.body?.cancel();
     return answer.status < 500;
   }
-  return settings.service.listModels({ signal }).then(
+  return (await settings.service()).listModels({ signal }).then(
     () => true,
     (error: HeddleError) => error.status !== undefined,
   );

@@ -11,8 +11,11 @@ export async function serveStdio(resolved: Resolved): Promise<never> {
   const { log, settings } = session;
   outliveUncaught(log);
   // Loaded while the model thinks about its first call; where that fails, the call itself will say why.
+  const warmUp = async (): Promise<void> => {
+    await Promise.all([settings.tools[0]?.load(), settings.service().then((service) => service.warmUp())]);
+  };
   const onListed = (): void =>
-    void settings.service.warmUp().catch((error: Error) => log('debug', 'not warmed up', { error: error.message }));
+    void warmUp().catch((error: Error) => log('debug', 'not warmed up', { error: error.message }));
   const streams = { input: process.stdin, output: process.stdout };
   const serialized = new Map();
   await serveStreams(serverFactory({ ...settings, onListed, serialized }), streams, stopSignal(), log, serialized);

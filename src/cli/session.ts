@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Connection } from '../client/connection.ts';
-import { ServiceClient } from '../client/service-client.ts';
+import type { ServiceClient } from '../client/service-client.ts';
 import type { Config } from '../config/options.ts';
 import { defaultDataDir } from '../config/profiles.ts';
 import type { Resolved } from '../config/resolve.ts';
@@ -66,13 +66,14 @@ export function openSession(resolved: Resolved, brought: Brought = {}): Session 
     });
     return (await embedded).connection;
   };
-  const service = new ServiceClient({
-    connect,
-    timeoutMs: config.timeoutMs,
-    userAgent: `heddle/${version}`,
-    log,
-    redact,
-  });
+  let client: Promise<ServiceClient> | undefined;
+  const service = (): Promise<ServiceClient> => {
+    client ??= import('../client/service-client.ts').then(
+      ({ ServiceClient: Made }) =>
+        new Made({ connect, timeoutMs: config.timeoutMs, userAgent: `heddle/${version}`, log, redact }),
+    );
+    return client;
+  };
   return {
     inUse,
     log,
@@ -88,7 +89,7 @@ export function openSession(resolved: Resolved, brought: Brought = {}): Session 
       tools: selectTools({ readOnly: config.readOnly, only: config.tools }),
     },
     close: async () => {
-      await service.close();
+      await (await client)?.close();
       await (await embedded?.catch(() => undefined))?.service.close();
     },
   };

@@ -5,9 +5,9 @@ import type { Observer } from '../contract/observer.ts';
 import { redactValue } from '../credentials/redact.ts';
 import { parseArguments } from '../tools/arguments.ts';
 import { cutValue } from '../tools/call-values.ts';
-import type { RegisteredTool } from '../tools/registry.ts';
+import type { ListedTool } from '../tools/registry.ts';
 import { escapeInvisible } from '../tools/table.ts';
-import type { ToolContext } from '../tools/tool.ts';
+import type { Tool, ToolContext } from '../tools/tool.ts';
 import { type Origin, ownOrigin, watchCall } from './watch-call.ts';
 
 /** How results are shaped, the same for every call of a process. */
@@ -24,7 +24,7 @@ export interface ResultSettings {
   /** Takes secrets out of text; the last gate before an error leaves the process. */
   redact: (text: string) => string;
   /** The tools on offer. */
-  tools: readonly RegisteredTool[];
+  tools: readonly ListedTool[];
 }
 
 /** Thrown by a context's `ask`: the call is put off until the person has answered. It is no failure. */
@@ -44,15 +44,16 @@ export interface ToolAnswer {
 
 /** Runs one tool. The one place where any failure becomes a tool result (design §5). */
 export async function callTool(
-  tool: RegisteredTool,
+  listed: ListedTool,
   args: unknown,
   context: ToolContext,
   settings: ResultSettings,
   origin: Origin = ownOrigin(),
 ): Promise<ToolAnswer> {
-  const watch = watchCall({ method: 'tools/call', tool: tool.name }, origin, settings);
+  const watch = watchCall({ method: 'tools/call', tool: listed.name }, origin, settings);
   try {
-    const input = parseArguments(tool, args);
+    const tool = await listed.load();
+    const input = parseArguments(tool.input, args, listed);
     // However many requests a tool makes, its caller waits for one deadline.
     const service = context.service.withSharedDeadline(watch.scope);
     let data: object | undefined = await tool.run(input, { ...context, service });
@@ -82,13 +83,13 @@ export async function callTool(
       watch.end('input_required');
       throw error;
     }
-    const failure = toHeddleError(error, tool.name, watch);
+    const failure = toHeddleError(error, listed.name, watch);
     watch.end(failure.code, failure);
     return { result: errorResult(withRemainingTools(failure, settings), settings) };
   }
 }
 
-function resultOf(tool: RegisteredTool, data: object, { text, footnote }: ResultSettings): CallToolResult {
+function resultOf(tool: Tool, data: object, { text, footnote }: ResultSettings): CallToolResult {
   const body = text === 'json' ? JSON.stringify(data) : tool.render(data);
   return {
     content: [{ type: 'text', text: footnote === undefined || text === 'json' ? body : `${body}\n${footnote}` }],

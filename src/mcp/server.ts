@@ -13,10 +13,9 @@ import {
 } from '@modelcontextprotocol/server';
 import type { ServiceClient } from '../client/service-client.ts';
 import { version } from '../config/version.ts';
-import type { RegisteredTool } from '../tools/registry.ts';
+import type { ListedTool } from '../tools/registry.ts';
 import type { ToolContext } from '../tools/tool.ts';
 import { callTool, PutOff, type ResultSettings, toHeddleError } from './call-tool.ts';
-import { complete } from './completions.ts';
 import { listedPrompt, promptResult, prompts } from './prompts.ts';
 import { completesFrom, listedTemplates, readResource } from './resources.ts';
 import { DefaultJsonSchemaValidator } from './schema-shims.ts';
@@ -24,7 +23,8 @@ import { type Origin, originOf, watchCall } from './watch-call.ts';
 
 /** What every server instance of a process shares; made once, however many connections or requests are served. */
 export interface ServerSettings extends ResultSettings {
-  service: ServiceClient;
+  /** The client of the service, made when first needed. */
+  service: () => Promise<ServiceClient>;
   /** Project for calls that name none. */
   project?: string;
   /** For the client's model: what this server is and which service it works on. */
@@ -45,7 +45,7 @@ const progressIntervalMs = 250;
 const listHint = { ttlMs: 3_600_000, cacheScope: 'private' } as const;
 
 /** A tool as clients see it. */
-export function listedTool(tool: RegisteredTool): ListToolsResult['tools'][number] {
+export function listedTool(tool: ListedTool): ListToolsResult['tools'][number] {
   const { name, title, description, inputJsonSchema, outputJsonSchema, hints } = tool;
   return {
     name,
@@ -112,7 +112,7 @@ export function serverFactory(settings: ServerSettings, extra: ServerOptions = {
           tool,
           request.params.arguments,
           {
-            service,
+            service: await service(),
             project,
             maxResultChars: settings.maxResultChars,
             signal: context.mcpReq.signal,
@@ -158,9 +158,10 @@ export function serverFactory(settings: ServerSettings, extra: ServerOptions = {
           : completesFrom(ref.uri, argument.name);
       if (!what) return { completion: { values: [] } };
       const within = given.project_id || (given.entity && given.project ? `${given.entity}/${given.project}` : project);
-      const values = await told('completion/complete', from(context), settings, (service) =>
-        complete(what, argument.value, within, service, context.mcpReq.signal),
-      );
+      const values = await told('completion/complete', from(context), settings, async (service) => {
+        const { complete } = await import('./completions.ts');
+        return complete(what, argument.value, within, service, context.mcpReq.signal);
+      });
       return { completion: { values } };
     });
     return server;
@@ -184,7 +185,7 @@ async function told<T>(
 ): Promise<T> {
   const watch = watchCall({ method }, origin, settings);
   try {
-    const result = await work(settings.service.withSharedDeadline(watch.scope));
+    const result = await work((await settings.service()).withSharedDeadline(watch.scope));
     watch.end('ok');
     return result;
   } catch (error) {

@@ -19,8 +19,9 @@ export interface JsonSchema {
  * @throws HeddleError `invalid_arguments` with a `detail` for every fault; an unknown name comes with the nearest known.
  */
 export function parseArguments<Input>(
-  tool: { name: string; input: z.ZodType<Input>; inputJsonSchema: JsonSchema },
+  schema: z.ZodType<Input>,
   args: unknown,
+  tool: { name: string; inputJsonSchema: JsonSchema },
 ): Input {
   const refuse = (detail: ErrorDetail[], count = detail.length): HeddleError => {
     const faults = detail.slice(0, 5).map(({ loc, msg }) => `${loc.slice(1).join('.') || 'arguments'}: ${msg}`);
@@ -35,7 +36,7 @@ export function parseArguments<Input>(
   if (isDeeperThan(args, maxNesting)) {
     throw refuse([{ loc: ['arguments'], msg: `Nested deeper than ${maxNesting} levels`, type: 'value_error' }]);
   }
-  const checked = tool.input.safeParse(dropNulls(args ?? {}, tool.inputJsonSchema));
+  const checked = schema.safeParse(dropNulls(args ?? {}, tool.inputJsonSchema));
   if (checked.success) return checked.data;
   const all = errorDetails(checked.error, 'arguments');
   const detail = all.slice(0, maxFaults).map((entry) => {
