@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, BlockList, type Socket } from 'node:net';
@@ -103,7 +102,7 @@ export async function serveHttp(
 
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     // From here on the request has an id, whoever gave it.
-    const requestId = asRequestId(request.headers[requestIdHeader]) ?? randomUUID();
+    const requestId = asRequestId(request.headers[requestIdHeader]) ?? crypto.randomUUID();
     request.headers[requestIdHeader] = requestId;
     response.setHeader(requestIdHeader, requestId);
     const path = request.url?.split('?')[0] ?? '';

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { ServerContext } from '@modelcontextprotocol/server';
 import type { HeddleError } from '../contract/errors.ts';
 import type { Log } from '../contract/log.ts';
@@ -22,7 +21,7 @@ export interface Watch {
 
 /** A call that no client sent: one of this process. */
 export function ownOrigin(): Origin {
-  return { requestId: randomUUID(), trace: {} };
+  return { requestId: crypto.randomUUID(), trace: {} };
 }
 
 /** The origin of a client's request. Its id is that of the HTTP request, where there is one (see `serveHttp`). */
@@ -33,7 +32,7 @@ export function originOf({ mcpReq, http }: ServerContext, protocolVersion: strin
   const carrier =
     meta?.traceparent === undefined && headers ? (name: string) => headers.get(name) : (name: string) => meta?.[name];
   return {
-    requestId: headers?.get(requestIdHeader) ?? randomUUID(),
+    requestId: headers?.get(requestIdHeader) ?? crypto.randomUUID(),
     transport: headers ? 'http' : 'stdio',
     rpcId: mcpReq.id,
     ...(protocolVersion !== undefined && { protocolVersion }),

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import {
   closeSync,
   constants,
@@ -85,7 +84,7 @@ function writeAtOnce(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true });
   // Such files may hold secrets of other servers: a new one is for its owner only.
   const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0o600;
-  const next = `${path}.${randomUUID()}.tmp`;
+  const next = `${path}.${crypto.randomUUID()}.tmp`;
   try {
     const descriptor = openSync(next, 'wx', mode & 0o777);
     try {
