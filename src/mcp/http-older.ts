@@ -27,9 +27,19 @@ export async function serveOlder(createServer: () => Server, request: Request, b
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !asksForProgress(body) });
   const server = createServer();
   await server.connect(transport);
-  // Ends what runs. An exchange that has come to its end leaves nothing to close.
-  request.signal.addEventListener('abort', () => void server.close(), { once: true });
-  return transport.handleRequest(request, { parsedBody: body });
+  // Ends what runs. An exchange that has come to its end leaves nothing to close. A cancelled call gets no answer, but
+  // the exchange must end all the same: a client that keeps its connection would hold its place for good.
+  const cancelled = new Promise<Response>((resolve) => {
+    request.signal.addEventListener(
+      'abort',
+      () => {
+        void server.close();
+        resolve(new Response('', { headers: { 'content-type': 'text/event-stream' } }));
+      },
+      { once: true },
+    );
+  });
+  return Promise.race([transport.handleRequest(request, { parsedBody: body }), cancelled]);
 }
 
 function asksForProgress(body: unknown): boolean {
