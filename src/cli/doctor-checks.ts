@@ -36,6 +36,8 @@ export async function* checksOf(configure: () => Resolved): AsyncGenerator<Findi
     yield* guarded('credentials', () => checkCredentials(credentials));
     yield* guarded('service', () => checkService(baseUrl, credentials, settled.config));
   }
+  const { oauthIssuer } = settled.config;
+  if (oauthIssuer !== undefined) yield* guarded('token issuer', () => checkIssuer(oauthIssuer));
   yield* settled.config.databaseUrl === undefined
     ? guarded('data file', () => checkData(settled))
     : guarded('database', () => checkDatabase(settled));
@@ -119,6 +121,13 @@ async function* checkCredentials({ sources, problem }: Credentials): AsyncGenera
         }
       : { check: 'credentials', state: 'ok', says: `${name} from ${from} ${where}` };
   }
+}
+
+/** What `heddle serve --http` needs of the issuer of access tokens. */
+async function* checkIssuer(issuer: string): AsyncGenerator<Finding> {
+  const { fetchKeys } = await import('../mcp/oauth-issuer.ts');
+  const { address, count } = await fetchKeys(issuer);
+  yield { check: 'token issuer', state: 'ok', says: `${issuer} has its keys at ${address}, ${count} of them` };
 }
 
 /** Opens it as the service does, so the tables are made where they are missing. */

@@ -21,7 +21,7 @@ export function addDoctor(program: Command): void {
     .command('doctor')
     .description('check configuration, credentials, reachability and each operation, and say what to do')
     .option('--json', 'print the findings as JSON');
-  addConfigFlags(doctor, serviceFlags).action(async ({ json }: { json?: true }) => {
+  addConfigFlags(doctor, [...serviceFlags, 'oauthIssuer']).action(async ({ json }: { json?: true }) => {
     const { checksOf } = await import('./doctor-checks.ts');
     const findings: Finding[] = [];
     for await (const finding of checksOf(() => configOf(doctor))) {

@@ -1,14 +1,10 @@
-import { readFileSync, statSync } from 'node:fs';
-import { asHeaderToken } from '../config/options.ts';
 import type { Inputs, Resolved } from '../config/resolve.ts';
 import { HeddleError } from '../contract/errors.ts';
-import type { Log } from '../contract/log.ts';
-import { tokenGuard } from '../mcp/http-access.ts';
-import { type HttpOptions, type RunningHttpServer, resolveHost, serveHttp as serve } from '../mcp/serve-http.ts';
+import { type HttpOptions, type RunningHttpServer, serveHttp as serve } from '../mcp/serve-http.ts';
 import { serverFactory } from '../mcp/server.ts';
+import { guardOf } from './http-guard.ts';
 import { openSession, type Session } from './session.ts';
 import { endServing, stopSignal } from './stop.ts';
-import { Subjects } from './subjects.ts';
 import { outliveUncaught } from './uncaught.ts';
 
 /** How long calls that run may go on when the process is told to end, in milliseconds (design §8). */
@@ -32,10 +28,13 @@ export async function serveHttp(
   const { log } = session;
   outliveUncaught(log);
   const stop = stopSignal();
-  const guard = await guardOf(resolved, flags, (subject) => subjects?.knows(subject) ?? true, log);
-  const file = resolved.config.subjects;
-  const subjects = file === undefined ? undefined : new Subjects(file, inputs, resolved, log);
-  const server = await listen(session, flags, resolved, subjects, guard);
+  const { guard, subjects } = await guardOf(resolved, inputs, flags, log);
+  const server = await listen(session, flags, {
+    guard,
+    // Each subject's service is a matter of its own: that one is down says nothing of the others.
+    ready: async (signal) => subjects !== undefined || isServiceReachable(session, signal),
+    publicUrl: resolved.config.publicUrl,
+  });
   if (!server) process.exit(1);
   process.stderr.write(`listening on ${server.url}\n`);
   if (!stop.aborted) await new Promise((resolve) => stop.addEventListener('abort', resolve));
@@ -46,23 +45,19 @@ export async function serveHttp(
 
 /** The server, or undefined when it cannot listen, which is said in one line. */
 async function listen(
-  session: Session,
+  { settings, log }: Session,
   { host, port, allowedHost, allowedOrigin }: HttpFlags,
-  { config: { publicUrl } }: Resolved,
-  subjects: Subjects | undefined,
-  guard: HttpOptions['guard'],
+  { guard, ready, publicUrl }: Pick<HttpOptions, 'guard' | 'ready'> & { publicUrl: string | undefined },
 ): Promise<RunningHttpServer | undefined> {
-  const forAll = serverFactory(session.settings);
   try {
-    return await serve((subject) => (subjects ? subjects.createServer(subject!) : forAll()), {
+    return await serve(serverFactory(settings), {
       host,
       port,
       allowedHosts: [...allowedHost, ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])],
       allowedOrigins: allowedOrigin,
       guard,
-      // Each subject's service is a matter of its own: that one is down says nothing of the others.
-      ready: async (signal) => subjects !== undefined || isServiceReachable(session, signal),
-      log: session.log,
+      ready,
+      log,
     });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
@@ -71,44 +66,6 @@ async function listen(
     process.stderr.write(`heddle: cannot listen on ${host}, port ${port}: ${reason}\n`);
     return undefined;
   }
-}
-
-/**
- * The guard that the settings ask for.
- * @throws HeddleError `not_configured` for settings that do not go together.
- */
-async function guardOf(
-  { config, sources }: Resolved,
-  { host, tokenFile }: HttpFlags,
-  knows: (subject: string) => boolean,
-  log: Log,
-): Promise<HttpOptions['guard']> {
-  const { oauthIssuer: issuer, oauthAudience: audience, publicUrl } = config;
-  const token = tokenFile === undefined ? config.httpToken : readTokenFile(tokenFile);
-  if (issuer === undefined) {
-    const idle = (['oauthAudience', 'subjects'] as const).find((name) => config[name] !== undefined);
-    if (idle) throw mismatch(`${sources[idle].name} is set without --oauth-issuer.`, 'Name the issuer of the tokens.');
-    return token === undefined ? undefined : () => tokenGuard(token);
-  }
-  if (token !== undefined) {
-    const given = tokenFile === undefined ? sources.httpToken.name : '--token-file';
-    throw mismatch(
-      `${given} and ${sources.oauthIssuer.name} are both set, and each says who may come in.`,
-      'Leave one of them away.',
-    );
-  }
-  if (publicUrl === undefined && !(await resolveHost(host)).loopback) {
-    throw mismatch(
-      `Listening on ${host} with --oauth-issuer, and clients know the endpoint by an address that is not set.`,
-      'Set --public-url or HEDDLE_PUBLIC_URL to it, like https://mcp.example.com/mcp.',
-    );
-  }
-  const { oauthGuard } = await import('../mcp/oauth-guard.ts');
-  return (url) => oauthGuard({ issuer, audience, resource: publicUrl ?? url, knows }, log);
-}
-
-function mismatch(message: string, hint: string): HeddleError {
-  return new HeddleError({ code: 'not_configured', message, hint });
 }
 
 /** Whether the service answers at all: what it says to these credentials is the matter of each call. */
@@ -122,25 +79,4 @@ async function isServiceReachable({ inUse, settings }: Session, signal: AbortSig
     () => true,
     (error: HeddleError) => error.status !== undefined,
   );
-}
-
-/**
- * The token in a file.
- * @throws HeddleError `not_configured` when others may read the file, or it holds no token.
- */
-function readTokenFile(file: string): string {
-  const unusable = (reason: string, cause?: unknown): HeddleError =>
-    new HeddleError({
-      code: 'not_configured',
-      message: `The token file ${file} cannot be used: ${reason}.`,
-      hint: 'Write the token into a file that only you can read (chmod 600), and nothing else.',
-      cause,
-    });
-  try {
-    // Windows has no such mode bits: there the folder's permissions decide.
-    if (process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0) throw new Error('others can read it');
-    return asHeaderToken(readFileSync(file, 'utf8').trim());
-  } catch (error) {
-    throw unusable((error as Error).message, error);
-  }
 }

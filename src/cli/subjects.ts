@@ -6,6 +6,7 @@ import { environmentNames, type Inputs, type Resolved, resolveConfig } from '../
 import { HeddleError } from '../contract/errors.ts';
 import type { Log } from '../contract/log.ts';
 import type { Credentials } from '../credentials/resolve.ts';
+import type { ServerFactory } from '../mcp/http-access.ts';
 import { serverFactory } from '../mcp/server.ts';
 import { credentialsOf, stampOf } from './secrets.ts';
 import { openSession, type Session } from './session.ts';
@@ -30,7 +31,7 @@ export class Subjects {
   #known: z.output<typeof fileShape>;
   #stamp: string;
   /** One for each profile that has been asked for, so never more than there are profiles. */
-  readonly #sessions = new Map<string, { session: Session; createServer: ReturnType<typeof serverFactory> }>();
+  readonly #sessions = new Map<string, { session: Session; createServer: ServerFactory }>();
 
   /** @throws HeddleError `not_configured` when the file, a profile, or a setting beside them cannot be used. */
   constructor(file: string, inputs: Pick<Inputs, 'flags' | 'environment'>, { sources }: Resolved, log: Log) {
@@ -58,34 +59,34 @@ export class Subjects {
     this.#known = this.#read();
   }
 
-  /** Whether a subject has a profile. */
-  knows(subject: string): boolean {
+  /** What makes the protocol servers of a subject: one session for all with its profile. Undefined without a profile. */
+  serverFor(subject: string): ServerFactory | undefined {
     this.#refresh();
-    return this.#profileOf(subject) !== undefined;
+    const { subjects, default: rest } = this.#known;
+    const profile = Object.hasOwn(subjects, subject) ? subjects[subject] : rest;
+    if (profile === undefined) return undefined;
+    const open = this.#sessions.get(profile) ?? this.#open(profile);
+    return open?.createServer;
   }
 
-  /** A protocol server for a subject that is known. Subjects with the same profile share its session. */
-  createServer(subject: string): ReturnType<ReturnType<typeof serverFactory>> {
-    const profile = this.#profileOf(subject);
-    if (profile === undefined) throw new Error('a subject without a profile came in');
-    let open = this.#sessions.get(profile);
-    if (!open) {
+  #open(profile: string): { session: Session; createServer: ServerFactory } | undefined {
+    try {
       const resolved = this.#resolve(profile);
       const session = openSession(resolved, { log: this.#log, credentials: credentialsOfProfile(resolved) });
-      open = { session, createServer: serverFactory(session.settings) };
+      const open = { session, createServer: serverFactory(session.settings) };
       this.#sessions.set(profile, open);
+      return open;
+    } catch (error) {
+      if (!(error instanceof HeddleError)) throw error;
+      // It was there when the file was read.
+      this.#log('error', 'a profile cannot be used any more', { profile, error: error.message, advice: error.hint });
+      return undefined;
     }
-    return open.createServer();
   }
 
   /** Ends all sessions. */
   async close(): Promise<void> {
     await Promise.all([...this.#sessions.values()].map(({ session }) => session.close()));
-  }
-
-  #profileOf(subject: string): string | undefined {
-    const { subjects, default: rest } = this.#known;
-    return Object.hasOwn(subjects, subject) ? subjects[subject] : rest;
   }
 
   /** Takes up a changed file; one that cannot be used changes nothing. */
@@ -142,13 +143,15 @@ export class Subjects {
 function credentialsOfProfile(resolved: Resolved): () => Promise<Credentials> {
   const read = credentialsOf(resolved);
   const { profile, baseUrl } = resolved.config;
-  const problem = new HeddleError({
-    code: 'credentials_missing',
-    message: `Profile "${profile}" has no stored credentials of this kind for ${baseUrl}: nothing was sent.`,
-    hint: `Ask whoever runs this server to run \`heddle login --profile ${profile}\`, and then call again.`,
-  });
   return async () => {
     const found = await read();
-    return { ...found, problem: found.problem ?? problem };
+    const problem = new HeddleError({
+      code: 'credentials_missing',
+      message:
+        found.problem?.message ??
+        `Profile "${profile}" has no stored credentials of this kind for ${baseUrl}: nothing was sent.`,
+      hint: `Ask whoever runs this server to run \`heddle login --profile ${profile}\`, and then call again.`,
+    });
+    return { ...found, problem };
   };
 }

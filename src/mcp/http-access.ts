@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import {
   localhostAllowedHostnames,
   localhostAllowedOrigins,
+  type Server,
   validateHostHeader,
   validateOriginHeader,
 } from '@modelcontextprotocol/server';
@@ -16,12 +17,17 @@ export interface AccessRules {
   allowedOrigins: readonly string[];
 }
 
+/** Makes a protocol server for one request. */
+export type ServerFactory = () => Server;
+
 /** Who sent a request, as far as a guard knows. */
 export interface Caller {
   /** Absent where all who come in are one. */
   subject?: string;
   /** What the caller may do; everything when absent. */
   scopes?: ReadonlySet<string>;
+  /** Makes the caller's servers, where not all callers have the same. */
+  createServer?: ServerFactory;
 }
 
 /** Decides who comes in, and what they may do. */

@@ -103,3 +103,27 @@ export async function send(
   begin(answer.status, { ...Object.fromEntries(answer.headers), 'content-length': whole.length });
   response.end(whole);
 }
+
+/** Answers with a word for programs that watch this one. */
+export function tell(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, { 'content-type': 'text/plain', 'cache-control': 'no-store' }).end(`${text}\n`);
+}
+
+/** Answers with a document that every web page may read, too. */
+export function publish(request: IncomingMessage, response: ServerResponse, document: object): void {
+  const methods = 'GET, HEAD, OPTIONS';
+  const open = { 'access-control-allow-origin': '*' };
+  if (request.method === 'OPTIONS') {
+    response.writeHead(204, {
+      ...open,
+      'access-control-allow-methods': methods,
+      'access-control-allow-headers': request.headers['access-control-request-headers'] ?? '',
+    });
+    response.end();
+  } else if (request.method === 'GET' || request.method === 'HEAD') {
+    response.writeHead(200, { ...open, 'content-type': 'application/json', 'cache-control': 'max-age=300' });
+    response.end(JSON.stringify(document));
+  } else {
+    refuse(request, response, { status: 405, message: 'Method not allowed: send GET', headers: { allow: methods } });
+  }
+}

@@ -1,10 +1,10 @@
 import { getOAuthProtectedResourceMetadataUrl } from '@modelcontextprotocol/server';
-import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
+import { decodeJwt, errors, type JWTPayload, type JWTVerifyResult, jwtVerify } from 'jose';
 import { HeddleError } from '../contract/errors.ts';
 import type { Log } from '../contract/log.ts';
 import { tools } from '../tools/registry.ts';
 import { escapeInvisible } from '../tools/table.ts';
-import { bearerOf, type Guard } from './http-access.ts';
+import { bearerOf, type Guard, type ServerFactory } from './http-access.ts';
 import type { Refusal } from './http-answer.ts';
 import { IssuerKeys } from './oauth-issuer.ts';
 
@@ -20,24 +20,12 @@ export interface OAuthRules {
   resource: string;
   /** What a token must name as its audience; the resource when absent. */
   audience?: string;
-  /** Whether a subject may come in. */
-  knows: (subject: string) => boolean;
+  /** What serves a subject; undefined for one that may not come in. Without it all are served alike. */
+  serverFor?: (subject: string) => ServerFactory | undefined;
 }
 
 /** Signatures that only the issuer can make: whoever can check one of a shared secret can also make it. */
-const algorithms = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-  'Ed25519',
-];
+const algorithms = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' ');
 /** Difference of clocks that is let pass, in seconds. */
 const clockToleranceS = 30;
 /** RFC 9068 wants `at+jwt`; many servers send `JWT` or nothing. Tokens for other purposes have a type of their own. */
@@ -48,7 +36,7 @@ const writers = new Set(tools.filter(({ hints }) => !hints.readOnlyHint).map(({ 
  * Lets in who brings an access token of the issuer for this server (MCP authorization, revisions 2025-11-25 and
  * 2026-07-28; RFC 9068, 9728). The token is looked at here and goes no further.
  */
-export function oauthGuard({ issuer, resource, audience, knows }: OAuthRules, log: Log): Guard {
+export function oauthGuard({ issuer, resource, audience, serverFor }: OAuthRules, log: Log): Guard {
   const keys = new IssuerKeys(issuer, log);
   const metadataUrl = getOAuthProtectedResourceMetadataUrl(new URL(resource));
   // Clients write the address of a whole host with a slash at its end.
@@ -73,32 +61,39 @@ export function oauthGuard({ issuer, resource, audience, knows }: OAuthRules, lo
     headers: challenge(scope, 'insufficient_scope', `The scope ${scope} is needed`),
   });
 
+  const verify = async (token: string): Promise<JWTVerifyResult | Refusal> => {
+    try {
+      // Tokens of others do not make this server ask its issuer.
+      if (decodeJwt(token).iss !== issuer) return invalid('comes from another issuer');
+      return await jwtVerify(token, (header, jws) => keys.find(header, jws), {
+        issuer,
+        audience: audiences,
+        algorithms,
+        clockTolerance: clockToleranceS,
+        requiredClaims: ['exp', 'sub'],
+      });
+    } catch (error) {
+      if (error instanceof HeddleError) return unavailable(error);
+      if (error instanceof errors.JOSEError) return invalid(reasonOf(error));
+      throw error;
+    }
+  };
+
   return {
     async identify(request) {
       const token = bearerOf(request);
       if (token === undefined) {
         return { status: 401, message: 'Unauthorized: an access token is needed', headers: challenge('heddle:read') };
       }
-      try {
-        // Tokens of others do not make this server ask its issuer.
-        if (decodeJwt(token).iss !== issuer) return invalid('comes from another issuer');
-        const { payload, protectedHeader } = await jwtVerify(token, (header, jws) => keys.find(header, jws), {
-          issuer,
-          audience: audiences,
-          algorithms,
-          clockTolerance: clockToleranceS,
-          requiredClaims: ['exp', 'sub'],
-        });
-        const { sub, cnf } = payload;
-        if (!tokenType.test(protectedHeader.typ ?? 'JWT')) return invalid('is a token of another kind');
-        if (cnf !== undefined) return invalid('is bound to a key, which heddle does not check');
-        if (typeof sub !== 'string' || sub === '') return invalid('has no subject');
-        return knows(sub) ? { subject: sub, scopes: scopesOf(payload) } : stranger(sub);
-      } catch (error) {
-        if (error instanceof HeddleError) return unavailable(error);
-        if (error instanceof errors.JOSEError) return invalid(reasonOf(error));
-        throw error;
-      }
+      const verified = await verify(token);
+      if ('status' in verified) return verified;
+      const { sub, cnf } = verified.payload;
+      if (!tokenType.test(verified.protectedHeader.typ ?? 'JWT')) return invalid('is a token of another kind');
+      if (cnf !== undefined) return invalid('is bound to a key, which heddle does not check');
+      if (typeof sub !== 'string' || sub === '') return invalid('has no subject');
+      const createServer = serverFor?.(sub);
+      if (serverFor && !createServer) return stranger(sub);
+      return { subject: sub, scopes: scopesOf(verified.payload), createServer };
     },
 
     permit({ scopes: granted }, body) {

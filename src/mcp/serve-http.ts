@@ -1,13 +1,20 @@
 import { lookup } from 'node:dns/promises';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, BlockList, type Socket } from 'node:net';
-import { type AuthInfo, createMcpHandler, type Server } from '@modelcontextprotocol/server';
+import { type AuthInfo, createMcpHandler } from '@modelcontextprotocol/server';
 import { HeddleError } from '../contract/errors.ts';
 import type { Log } from '../contract/log.ts';
 import { asRequestId, requestIdHeader } from '../contract/request-id.ts';
 import { endServer } from '../http/end-server.ts';
-import { type AccessRules, accessChecks, type Caller, corsHeaders, type Guard } from './http-access.ts';
-import { errorBody, type Refusal, refuse, send } from './http-answer.ts';
+import {
+  type AccessRules,
+  accessChecks,
+  type Caller,
+  corsHeaders,
+  type Guard,
+  type ServerFactory,
+} from './http-access.ts';
+import { errorBody, publish, type Refusal, refuse, send, tell } from './http-answer.ts';
 import { Cancellations } from './http-cancellations.ts';
 import { isOlder, serveOlder } from './http-older.ts';
 import { BodyReader, busy, checkForm } from './http-request.ts';
@@ -61,14 +68,11 @@ export interface RunningHttpServer {
 
 /**
  * Serves MCP over Streamable HTTP at `/mcp`, every protocol revision, without state between requests: each is served by
- * a fresh instance of `createServer` (design §8), which gets the subject that the guard found. `/healthz` and `/readyz`
- * tell a balancer about the process and the service.
+ * a fresh instance of `createServer` (design §8), or of the caller's own. `/healthz` and `/readyz` tell a balancer about
+ * the process and the service.
  * @throws HeddleError `not_configured` when it would listen beyond loopback without a guard; Error when it cannot listen.
  */
-export async function serveHttp(
-  createServer: (subject?: string) => Server,
-  options: HttpOptions,
-): Promise<RunningHttpServer> {
+export async function serveHttp(createServer: ServerFactory, options: HttpOptions): Promise<RunningHttpServer> {
   const { host, port, log } = options;
   const limits = { ...httpLimits, ...options.limits };
   const address = await loopbackOrGuarded(host, options.guard !== undefined);
@@ -78,7 +82,7 @@ export async function serveHttp(
   const cancellations = new Cancellations();
   const isReady = readiness(options.ready, limits, log);
   // Nothing is published here, so that the handler ends a `subscriptions/listen` stream as soon as it is acknowledged.
-  const handler = createMcpHandler(({ authInfo }) => createServer(authInfo?.clientId), {
+  const handler = createMcpHandler(({ authInfo }) => factoryIn(authInfo, createServer)(), {
     legacy: 'reject',
     keepAliveMs: limits.quietMs,
     onerror: (error) => log('info', 'protocol', { error: error.message }),
@@ -154,10 +158,9 @@ export async function serveHttp(
     const { quietMs, stallMs } = limits;
     const headers = { ...cors, ...session };
     const web = webRequest(request, gone.signal);
-    const { subject } = caller;
     const answer = isOlder(web, value)
-      ? serveOlder(() => createServer(subject), web, value)
-      : handler.fetch(web, { parsedBody: value, ...(subject !== undefined && { authInfo: sdkAuth(subject) }) });
+      ? serveOlder(caller.createServer ?? createServer, web, value)
+      : handler.fetch(web, { parsedBody: value, authInfo: authInfoOf(caller) });
     await send(answer, response, { headers, quietMs, stallMs });
   };
 
@@ -255,32 +258,13 @@ function readiness(ready: HttpOptions['ready'], limits: HttpLimits, log: Log): (
   };
 }
 
-function tell(response: ServerResponse, status: number, text: string): void {
-  response.writeHead(status, { 'content-type': 'text/plain', 'cache-control': 'no-store' }).end(`${text}\n`);
+/** What the SDK hands on about the caller. The token is not part of it. */
+function authInfoOf({ subject = '', createServer }: Caller): AuthInfo {
+  return { token: '', clientId: subject, scopes: [], extra: { createServer } };
 }
 
-/** Answers with a document that every web page may read, too. */
-function publish(request: IncomingMessage, response: ServerResponse, document: object): void {
-  const methods = 'GET, HEAD, OPTIONS';
-  const open = { 'access-control-allow-origin': '*' };
-  if (request.method === 'OPTIONS') {
-    response.writeHead(204, {
-      ...open,
-      'access-control-allow-methods': methods,
-      'access-control-allow-headers': request.headers['access-control-request-headers'] ?? '',
-    });
-    response.end();
-  } else if (request.method === 'GET' || request.method === 'HEAD') {
-    response.writeHead(200, { ...open, 'content-type': 'application/json', 'cache-control': 'max-age=300' });
-    response.end(JSON.stringify(document));
-  } else {
-    refuse(request, response, { status: 405, message: 'Method not allowed: send GET', headers: { allow: methods } });
-  }
-}
-
-/** What the SDK passes on to the factory of servers: whom it is for. The token itself is not. */
-function sdkAuth(subject: string): AuthInfo {
-  return { token: '', clientId: subject, scopes: [] };
+function factoryIn(authInfo: AuthInfo | undefined, forAll: ServerFactory): ServerFactory {
+  return (authInfo?.extra?.createServer as ServerFactory | undefined) ?? forAll;
 }
 
 /** The request as the SDK wants it. It carries no body: that has been read and parsed, and goes beside it. */

@@ -1,18 +1,10 @@
 import { spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { onTestFinished } from 'vitest';
 import { command, emptyHome, run, temporaryFolder } from '../../support/heddle.ts';
+import type { Account } from '../../support/profiles.ts';
 
-/** What `heddle login` needs. */
-export interface Account {
-  baseUrl: string;
-  project: string;
-  username: string;
-  password: string;
-  token: string;
-}
+export { type Account, type Setup, setUpProfiles } from '../../support/profiles.ts';
 
 /** Makes an account of the service on the data that `environment` names. */
 export async function addAccount(
@@ -39,35 +31,4 @@ export async function startServiceFor(username: string, project: string): Promis
     if (found) return { ...account, baseUrl: found[1]!, project };
   }
   throw new Error('the service did not start');
-}
-
-/** What `heddle serve --http` is started with so that subjects have profiles. */
-export interface Setup {
-  /** For the environment: the home with the profiles and their secrets. */
-  environment: Record<string, string>;
-  /** For `--subjects`. */
-  subjectsFile: string;
-  /** Writes the subjects file anew. */
-  assign: (subjects: Record<string, string>, rest?: string) => void;
-}
-
-/** Logs in for each profile, with secrets in a file, and gives the subjects their profiles. */
-export async function setUpProfiles(
-  profiles: Record<string, Account>,
-  subjects: Record<string, string>,
-  rest?: string,
-): Promise<Setup> {
-  const folder = temporaryFolder();
-  const environment = emptyHome(folder);
-  for (const [profile, { baseUrl, project, username, password, token }] of Object.entries(profiles)) {
-    const where = ['--profile', profile, '--base-url', baseUrl, '--project', project, '--username', username];
-    const how = ['--store', 'file', '--password-stdin', '--token-stdin'];
-    const { code, stderr } = await run(['login', ...where, ...how], environment, `${password}\n${token}\n`);
-    if (code !== 0) throw new Error(`login ended with ${code}: ${stderr}`);
-  }
-  const subjectsFile = join(folder, 'subjects.json');
-  const assign: Setup['assign'] = (given, otherwise) =>
-    writeFileSync(subjectsFile, JSON.stringify({ subjects: given, default: otherwise }));
-  assign(subjects, rest);
-  return { environment, subjectsFile, assign };
 }
