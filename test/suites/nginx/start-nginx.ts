@@ -22,13 +22,13 @@ export interface Nginx {
 }
 
 /** deploy/nginx/heddle.conf in front of two servers of MCP, which are given by their URLs. Only TLS is spoken. */
-export async function startBalancer(servers: [string, string]): Promise<Nginx> {
-  const port = await freePort();
-  return start('heddle.conf', `https://localhost:${port}`, (folder) => {
+export async function startBalancer(servers: [string, string], port?: number): Promise<Nginx> {
+  const at = port ?? (await freePort());
+  return start('heddle.conf', `https://localhost:${at}`, (folder) => {
     writeFileSync(join(folder, 'fullchain.pem'), selfSigned.cert);
     writeFileSync(join(folder, 'privkey.pem'), selfSigned.key, { mode: 0o600 });
     return [
-      ['listen 443 ssl;', `listen 127.0.0.1:${port} ssl;`],
+      ['listen 443 ssl;', `listen 127.0.0.1:${at} ssl;`],
       ['/etc/heddle/tls/fullchain.pem', join(folder, 'fullchain.pem')],
       ['/etc/heddle/tls/privkey.pem', join(folder, 'privkey.pem')],
       ['127.0.0.1:3921', new URL(servers[0]).host],
