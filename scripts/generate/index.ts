@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { apiTypes } from './api-types.ts';
 import { docsConfiguration } from './docs-configuration.ts';
+import { docsDeploy } from './docs-deploy.ts';
 import { docsErrors } from './docs-errors.ts';
 import { docsTools } from './docs-tools.ts';
 import { listedToolsFile } from './listed-tools.ts';
@@ -21,6 +22,7 @@ export async function generated(): Promise<Record<string, string>> {
     'docs/tools.md': docsTools(),
     'docs/configuration.md': docsConfiguration(),
     'docs/errors.md': docsErrors(),
+    'docs/deploy.md': docsDeploy(),
     'server.json': formatted('server.json', JSON.stringify(serverJson(), null, 2)),
   };
 }

@@ -4,6 +4,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -70,6 +71,9 @@ const kinds: [RegExp, string][] = [
   [/^json config$/, 'config'],
   [/^(json|toml) entry [\w-]+$/, 'entry'],
   [/^json$/, 'json'],
+  [/^\w+ file \S+$/, 'file'],
+  [/^ini env$/, 'env'],
+  [/^sh machine$/, 'machine'],
   [/^ts$/, 'compile'],
   [/^text demo$/, 'demo'],
   [/^text$/, 'text'],
@@ -96,10 +100,10 @@ describe.each(pages)('%s', (page) => {
       const { home, env } = homeOf(page);
       const ports = new Map<string, string>();
       for (const { text } of runs) {
-        for (const [port] of text.matchAll(/\b(?:8787|3920)\b/g))
+        for (const [port] of text.matchAll(/\b(?:8787|39[0-9]{2})\b/g))
           ports.set(port, ports.get(port) ?? `${await freePort()}`);
       }
-      const here = (text: string): string => text.replaceAll(/\b(?:8787|3920)\b/g, (port) => ports.get(port)!);
+      const here = (text: string): string => text.replaceAll(/\b(?:8787|39[0-9]{2})\b/g, (port) => ports.get(port)!);
       const shell = new Shell(home, env);
       try {
         for (const { info, text, line } of runs) {
@@ -172,6 +176,34 @@ describe.each(pages)('%s', (page) => {
         .replaceAll(JSON.stringify(process.execPath), '"/usr/bin/node"')
         .replaceAll(JSON.stringify(command), '"/usr/lib/node_modules/heddle/dist/heddle.js"');
       expect(read(text)).toEqual(read(shown));
+    }
+  });
+
+  testOf(of('file'))('a file of the repository is shown as it is', () => {
+    for (const { info, text } of of('file')) {
+      const [, , file] = info.split(' ');
+      expect(text, file).toBe(readFileSync(join(root, file!), 'utf8'));
+    }
+  });
+
+  testOf(of('env'))('every setting of an environment file exists', () => {
+    const names = (Object.keys(options) as (keyof typeof options)[]).map((name) => options[name].environment);
+    for (const { text } of of('env')) {
+      for (const line of text.trim().split('\n')) expect(names).toContain(line.split('=')[0]);
+    }
+  });
+
+  testOf(of('machine'))('what commands for a machine of its own name is in the repository', () => {
+    const manifests = readdirSync(join(root, 'deploy/kubernetes')).map((file) => textOf(`deploy/kubernetes/${file}`));
+    for (const { text } of of('machine')) {
+      for (const [file] of text.matchAll(/\bdeploy\/[\w@./-]+/g)) expect(existsSync(join(root, file)), file).toBe(true);
+      for (const [, unit] of text.matchAll(/\b(heddle[\w-]*@)(?=[\d$])/g)) {
+        expect(existsSync(join(root, `deploy/systemd/${unit}.service`)), unit).toBe(true);
+      }
+      for (const [, kind, name] of text.matchAll(/\b(deployment\/|secret generic )([\w-]+)/g)) {
+        const form = kind === 'deployment/' ? `kind: Deployment\nmetadata:\n  name: ${name}\n` : `Ref: { name: ${name}`;
+        expect(manifests.join('\n'), `${kind}${name}`).toContain(form);
+      }
     }
   });
 

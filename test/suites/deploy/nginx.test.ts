@@ -41,8 +41,8 @@ async function send(
 
 test.skipIf(!hasNginx)('only the endpoint and its metadata are seen from outside, and only by its name', async () => {
   const { url: service } = await startStub(credentials);
-  const allowed = ['--allowed-host', 'heddle.example.com'];
-  const [one, two] = await Promise.all([1, 2].map(() => startHttp(allowed, configured(service))));
+  const named = ['--public-url', 'https://heddle.example.com/mcp'];
+  const [one, two] = await Promise.all([1, 2].map(() => startHttp(named, configured(service))));
   const { origin } = await startBalancer([one!.url, two!.url]);
   const list = newerRequest('tools/list');
   const status = async (path: string, host: string, body?: object): Promise<number> =>
