@@ -1,10 +1,13 @@
 import * as z from 'zod';
 
-/** Query parameters of the object lists; numbers arrive as text. */
-export const listObjectsQuery = z.strictObject({
-  limit: z.coerce.number().int().min(0).optional(),
-  offset: z.coerce.number().int().min(0).optional(),
-});
+/** A number that arrives as text. Number() alone takes no text at all for 0, and other notations than digits. */
+const count = z.preprocess(
+  (text) => (/^-?\d+([.]\d+)?$/.test(String(text)) ? Number(text) : Number.NaN),
+  z.number().int().min(0),
+);
+
+/** Query parameters of the object lists. */
+export const listObjectsQuery = z.strictObject({ limit: count.optional(), offset: count.optional() });
 
 export type ListObjectsQuery = z.infer<typeof listObjectsQuery>;
 

@@ -76,6 +76,10 @@ test('kinds that share a name are each listed in their own latest version', asyn
 test.each([
   ['limit=-1', ['query', 'limit'], 'greater_than_equal'],
   ['limit=many', ['query', 'limit'], 'number_type'],
+  ['limit=', ['query', 'limit'], 'number_type'],
+  ['offset=%20', ['query', 'offset'], 'number_type'],
+  ['limit=0x10', ['query', 'limit'], 'number_type'],
+  ['limit=1e1', ['query', 'limit'], 'number_type'],
   ['offset=1.5', ['query', 'offset'], 'int_type'],
   ['page=2', ['query', 'page'], 'extra_forbidden'],
 ])('?%s', async (search, loc, type) => {
