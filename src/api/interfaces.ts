@@ -8,6 +8,7 @@ import type {
   InferenceResponse,
   ListModelsResponse,
   ListObjectsQuery,
+  QueryCallsRequest,
   QueryQueueItemsRequest,
   QueryQueueItemsResponse,
   QueryQueuesRequest,
@@ -17,6 +18,7 @@ import type {
   ReadCallRequest,
   ReadCallResponse,
   ReadQueueResponse,
+  RecordedCall,
   StoredObject,
   UpdateProgressRequest,
   UpdateProgressResponse,
@@ -81,6 +83,8 @@ export interface Client {
     options?: CallOptions,
   ): Promise<UpdateProgressResponse>;
   readCall(body: ReadCallRequest, options?: CallOptions): Promise<ReadCallResponse>;
+  /** Many calls with one request; those that the project does not have are left out. */
+  queryCalls(body: QueryCallsRequest, options?: CallOptions): Promise<RecordedCall[]>;
   /** With the same `id` again nothing new is kept. */
   createFeedback(body: CreateFeedbackRequest & { id: string }, options?: CallOptions): Promise<CreateFeedbackResponse>;
   listObjects(

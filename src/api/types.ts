@@ -161,6 +161,21 @@ export interface ListObjectsQuery {
   offset?: number;
 }
 
+export interface QueryCallsRequest {
+  /** Project that the call works in, written entity/project. */
+  project_id: string;
+  filter?: {
+    /** Only these calls; those that the project does not have are left out. An empty list filters nothing. */
+    call_ids?: string[] | null;
+  } | null;
+  /** Most calls to return. */
+  limit?: number | null;
+  /** Calls to pass over first. */
+  offset?: number | null;
+  /** Members of a call to fill, like inputs; of one like inputs.question only that, or the whole inputs. */
+  columns?: string[] | null;
+}
+
 export interface QueryQueueItemsRequest {
   /** Project that the call works in, written entity/project. */
   project_id: string;
@@ -348,6 +363,7 @@ export interface Contract {
   readonly addQueueItems: Operation<AddQueueItemsRequest, AddQueueItemsResponse>;
   readonly updateProgress: Operation<UpdateProgressRequest, UpdateProgressResponse>;
   readonly readCall: Operation<ReadCallRequest, ReadCallResponse>;
+  readonly queryCalls: Operation<QueryCallsRequest, RecordedCall>;
   readonly createFeedback: Operation<CreateFeedbackRequest, CreateFeedbackResponse>;
   readonly listEvaluations: Operation<unknown, StoredObject, ListObjectsQuery>;
   readonly listDatasets: Operation<unknown, StoredObject, ListObjectsQuery>;

@@ -166,6 +166,11 @@ export class Caller {
     return observer.send ? observer.send(send) : send();
   }
 
+  /** The user name that goes with calls of the Basic scheme. */
+  async username(): Promise<string | undefined> {
+    return (await this.#options.connect()).basic?.username;
+  }
+
   /** Loads what the first call will need, so that it is not slower than the others. */
   async warmUp(): Promise<void> {
     await Promise.all([this.#options.connect(), this.#transport.warmUp()]);

@@ -2,11 +2,12 @@ import type * as z from 'zod';
 import type { UpdateProgressRequest, UpdateProgressResponse } from '../contract/change-queues.ts';
 import type { CreateEvaluationRequest, CreateEvaluationResponse } from '../contract/create-evaluation.ts';
 import type { CreateFeedbackRequest, CreateFeedbackResponse } from '../contract/create-feedback.ts';
-import { type Endpoint, endpoints } from '../contract/endpoints.ts';
+import { type Endpoint, type EndpointName, endpoints } from '../contract/endpoints.ts';
 import type { ListModelsResponse } from '../contract/list-models.ts';
 import type { ListObjectsQuery, StoredObject } from '../contract/list-objects.ts';
 import type { CallScope } from '../contract/observer.ts';
 import { splitProjectId } from '../contract/path-segments.ts';
+import type { QueryCallsRequest } from '../contract/query-calls.ts';
 import type { QueryQueueItemsRequest, QueryQueueItemsResponse } from '../contract/query-queue-items.ts';
 import type {
   QueryQueuesRequest,
@@ -15,7 +16,7 @@ import type {
   QueueStatsResponse,
   ReadQueueResponse,
 } from '../contract/query-queues.ts';
-import type { ReadCallRequest, ReadCallResponse } from '../contract/read-call.ts';
+import type { ReadCallRequest, ReadCallResponse, RecordedCall } from '../contract/read-call.ts';
 import type { InferenceRequest, InferenceResponse } from '../contract/run-inference.ts';
 import { readAnswer, readJson, readLines } from './answers.ts';
 import { Caller, type CallerOptions, type Parts } from './caller.ts';
@@ -53,15 +54,18 @@ const objectLists = {
 export class ServiceClient {
   readonly #options: ServiceClientOptions;
   readonly #caller: Caller;
+  /** Operations that the service turned out to lack, kept by whoever has another way. */
+  readonly lacking: Set<EndpointName>;
 
-  constructor(options: ServiceClientOptions, caller = new Caller(options)) {
+  constructor(options: ServiceClientOptions, caller = new Caller(options), lacking = new Set<EndpointName>()) {
     this.#options = options;
     this.#caller = caller;
+    this.lacking = lacking;
   }
 
   /** The same client for one task of several calls: they share one deadline, which begins now, and one log. */
   withSharedDeadline(scope?: CallScope): ServiceClient {
-    return new ServiceClient(this.#options, this.#caller.withSharedDeadline(scope));
+    return new ServiceClient(this.#options, this.#caller.withSharedDeadline(scope), this.lacking);
   }
 
   /** Items of one annotation queue (interface 4.1). */
@@ -134,6 +138,11 @@ export class ServiceClient {
     return this.#json(endpoints.readCall, { body }, options);
   }
 
+  /** Recorded calls of a project, with one request; those that it does not have are left out. */
+  queryCalls(body: QueryCallsRequest, options: CallOptions = {}): Promise<RecordedCall[]> {
+    return this.#lines(endpoints.queryCalls, { body }, options);
+  }
+
   /** Keeps feedback on a recorded call; with the same `id` again nothing new. */
   createFeedback(
     body: CreateFeedbackRequest & { id: string },
@@ -150,6 +159,11 @@ export class ServiceClient {
     options: CallOptions = {},
   ): Promise<StoredObject[]> {
     return this.#lines(objectLists[kind], { path: splitProjectId(projectId), query: { ...query } }, options);
+  }
+
+  /** Whom the calls of the Basic scheme are made as; undefined where nobody is configured. */
+  username(): Promise<string | undefined> {
+    return this.#caller.username();
   }
 
   /** Loads what the first call will need, so that it is not slower than the others. */

@@ -11,6 +11,7 @@ import { createEvaluationRequest, createEvaluationResponse } from './create-eval
 import { createFeedbackRequest, createFeedbackResponse } from './create-feedback.ts';
 import { listModelsResponse } from './list-models.ts';
 import { listObjectsQuery, storedObject } from './list-objects.ts';
+import { queryCallsRequest } from './query-calls.ts';
 import { queryQueueItemsRequest, queryQueueItemsResponse } from './query-queue-items.ts';
 import {
   queryQueuesRequest,
@@ -20,7 +21,7 @@ import {
   readQueueQuery,
   readQueueResponse,
 } from './query-queues.ts';
-import { readCallRequest, readCallResponse } from './read-call.ts';
+import { readCallRequest, readCallResponse, recordedCall } from './read-call.ts';
 import { inferenceRequest, inferenceResponse } from './run-inference.ts';
 
 /** How an endpoint is authorized (interface part 5). */
@@ -156,6 +157,15 @@ export const endpoints = {
     auth: 'basic',
     request: readCallRequest,
     response: readCallResponse,
+    repeatable: true,
+  }),
+  queryCalls: endpoint({
+    method: 'POST',
+    path: '/calls/stream_query',
+    auth: 'basic',
+    request: queryCallsRequest,
+    response: recordedCall,
+    lines: true,
     repeatable: true,
   }),
   createFeedback: endpoint({

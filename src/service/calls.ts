@@ -1,40 +1,70 @@
+import type { QueryCallsRequest } from '../contract/query-calls.ts';
 import type { ReadCallRequest, RecordedCall } from '../contract/read-call.ts';
-import { batched } from './batched.ts';
-import type { Database, Session } from './database.ts';
-import { inChunks } from './in-chunks.ts';
+import type { Session } from './database.ts';
 import type { Tables } from './tables.ts';
 
-/** Looks up a recorded call; null where the project has none of this id. */
-export type ReadCall = (request: ReadCallRequest) => Promise<RecordedCall | null>;
-
-/** Reads recorded calls (design §7; `POST /call/read`). A page of items asks for up to 50 at once, which are one query. */
-export function callReader(database: Database): ReadCall {
-  const rowOf = batched((requests: ReadCallRequest[]) => database.read((session) => readRows(session, requests)));
-  return async (request) => {
-    const row = await rowOf(request);
-    return row ? callOf(row) : null;
-  };
+/** A recorded call; null where the project has none of this id (design §7; `POST /call/read`). */
+export async function readCall(session: Session, { project_id, id }: ReadCallRequest): Promise<RecordedCall | null> {
+  const [call] = await queryCalls(session, { project_id, filter: { call_ids: [id] } });
+  return call ?? null;
 }
 
-async function readRows(session: Session, requests: ReadCallRequest[]): Promise<(Tables['calls'] | undefined)[]> {
-  const projects = [...new Set(requests.map(({ project_id }) => project_id))];
-  const rows = await inChunks(
-    requests.map(({ id }) => id),
-    (ids) =>
-      session.selectFrom('calls').selectAll().where('project_id', 'in', projects).where('id', 'in', ids).execute(),
-  );
-  // Another project of the same turn may have a call of the same id.
-  const found = new Map(rows.map((row) => [JSON.stringify([row.project_id, row.id]), row]));
-  return requests.map(({ project_id, id }) => found.get(JSON.stringify([project_id, id])));
+/** Recorded calls of a project, the one that started first at the top (design §7; `POST /calls/stream_query`). */
+export async function queryCalls(session: Session, request: QueryCallsRequest): Promise<RecordedCall[]> {
+  const { project_id, filter, limit, offset, columns } = request;
+  const ids = filter?.call_ids ?? [];
+  const rows = await session
+    .selectFrom('calls')
+    .selectAll()
+    .where('project_id', '=', project_id)
+    .$if(ids.length > 0, (query) => query.where('id', 'in', ids))
+    .orderBy('started_at')
+    .orderBy('id')
+    .limit(limit ?? Number.MAX_SAFE_INTEGER)
+    .offset(offset ?? 0)
+    .execute();
+  return rows.map((row) => withColumns(callOf(row), columns ?? []));
 }
+
+/** Members that every answer has. */
+const always = ['id', 'project_id', 'trace_id', 'op_name', 'started_at'];
+
+/** A call with only some of its members filled: all of `inputs`, or of `inputs.question` only that. */
+function withColumns(call: RecordedCall, columns: readonly string[]): RecordedCall {
+  if (columns.length === 0) return call;
+  const paths = [...always, ...columns].map((column) => column.split('.'));
+  return { ...empty, ...(narrowed(call, paths) as RecordedCall) };
+}
+
+/** What of a value lies at the paths; the whole of it where one ends here, or leads into something without names. */
+function narrowed(value: unknown, paths: string[][]): unknown {
+  const nameless = typeof value !== 'object' || value === null || Array.isArray(value);
+  if (nameless || paths.some(({ length }) => length === 0)) return value;
+  const further = new Map<string, string[][]>();
+  for (const [name = '', ...rest] of paths) {
+    if (Object.hasOwn(value, name)) further.set(name, [...(further.get(name) ?? []), rest]);
+  }
+  const members = value as Record<string, unknown>;
+  return Object.fromEntries([...further].map(([name, rests]) => [name, narrowed(members[name], rests)]));
+}
+
+/** Members of a call about which nothing is known. */
+const empty = {
+  display_name: null,
+  parent_id: null,
+  ended_at: null,
+  attributes: {},
+  inputs: {},
+  output: null,
+  summary: null,
+  exception: null,
+  wb_user_id: null,
+};
 
 function callOf({ data, ...columns }: Tables['calls']): RecordedCall {
   const recorded = JSON.parse(data) as Record<string, unknown>;
   return {
-    attributes: {},
-    inputs: {},
-    output: null,
-    summary: null,
+    ...empty,
     // Whatever else was recorded stays readable; what the columns say cannot be overridden by it.
     ...recorded,
     display_name: textOf(recorded.display_name),

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type * as z from 'zod';
 import type { Endpoint, EndpointName, endpoints } from '../contract/endpoints.ts';
 import { addQueueItems } from './add-queue-items.ts';
-import type { ReadCall } from './calls.ts';
+import { queryCalls, readCall } from './calls.ts';
 import type { Database } from './database.ts';
 import { answerAsEcho, echoModels } from './echo-model.ts';
 import { createEvaluation } from './evaluations.ts';
@@ -18,7 +18,6 @@ import type { Upstream } from './upstream.ts';
 /** What handlers work with. */
 export interface Context {
   database: Database;
-  readCall: ReadCall;
   upstream: Upstream | undefined;
 }
 
@@ -92,8 +91,12 @@ export const handlers: { [Name in EndpointName]: (call: Call<Name>, context: Con
     return { item: await database.write((session) => updateProgress(session, queue_id, item_id, account, body)) };
   },
 
-  async readCall({ body }, { readCall }) {
-    return { call: await readCall(body) };
+  async readCall({ body }, { database }) {
+    return { call: await database.read((session) => readCall(session, body)) };
+  },
+
+  async queryCalls({ body }, { database }) {
+    return database.read((session) => queryCalls(session, body));
   },
 
   async createFeedback({ body, account }, { database }) {

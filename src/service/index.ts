@@ -5,7 +5,6 @@ import type { Log } from '../contract/log.ts';
 import { endServer } from '../http/end-server.ts';
 import { type Account, Authenticator } from './accounts.ts';
 import { createApp } from './app.ts';
-import { callReader } from './calls.ts';
 import { openDatabase } from './database.ts';
 import { ensureSampleProject } from './sample-project.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
@@ -59,7 +58,6 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     if (options.sample) await ensureSampleProject(database);
     const app = createApp({
       database,
-      readCall: callReader(database),
       upstream,
       authenticator: new Authenticator(database, options.account),
       log: options.log ?? (() => {}),

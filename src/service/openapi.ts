@@ -7,6 +7,7 @@ import { type Endpoint, type EndpointName, endpoints } from '../contract/endpoin
 import { errorDetail, validationErrorBody } from '../contract/errors.ts';
 import { listModelsResponse } from '../contract/list-models.ts';
 import * as objects from '../contract/list-objects.ts';
+import { queryCallsRequest } from '../contract/query-calls.ts';
 import * as items from '../contract/query-queue-items.ts';
 import * as queues from '../contract/query-queues.ts';
 import * as calls from '../contract/read-call.ts';
@@ -55,6 +56,7 @@ const named: Record<string, z.ZodType> = {
   Queue: queues.queue,
   QueueItem: items.queueItem,
   QueueItemsFilter: items.queueItemsFilter,
+  QueryCallsRequest: queryCallsRequest,
   QueryQueueItemsRequest: items.queryQueueItemsRequest,
   QueryQueueItemsResponse: items.queryQueueItemsResponse,
   QueryQueuesRequest: queues.queryQueuesRequest,
@@ -99,6 +101,12 @@ const words: Record<
     description: 'The same state again changes nothing; a move back is refused with status 400.',
   },
   readCall: { tag: 'Queues', summary: 'Read a recorded call' },
+  queryCalls: {
+    tag: 'Queues',
+    summary: 'Read many recorded calls',
+    description:
+      'The one that started first comes first, and id breaks ties. With columns, the other members are empty.',
+  },
   createFeedback: { tag: 'Queues', summary: 'Keep feedback on a recorded call' },
   runInference: {
     tag: 'Inference',

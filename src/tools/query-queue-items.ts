@@ -9,7 +9,7 @@ import {
   queueItemsFilter,
 } from '../contract/query-queue-items.ts';
 import { valuesAt } from './call-values.ts';
-import { concurrently } from './concurrently.ts';
+import { readCalls } from './read-calls.ts';
 import { cell, compactTable } from './table.ts';
 import { defineTool, projectOf, shapeWithoutNull, type ToolContext } from './tool.ts';
 
@@ -58,9 +58,6 @@ interface Page {
 
 /** No item serialises to fewer characters, so that a page need not ask for more than can fit its result. */
 const leastItemChars = 200;
-
-/** Recorded calls that are read at once. */
-const concurrentReads = 32;
 
 /** Columns in the order in which a reader wants them. */
 const columns = [
@@ -135,17 +132,14 @@ async function withCalls(
   items: QueueItem[],
   project: string,
   maxValueChars: number,
-  { service, signal }: ToolContext,
+  context: ToolContext,
 ): Promise<Item[]> {
-  return concurrently(items, concurrentReads, async (item): Promise<Item> => {
-    try {
-      const { call } = await service.readCall({ project_id: project, id: item.call_id }, { signal });
-      if (!call) throw new HeddleError({ code: 'not_found', message: 'The recorded call is gone.', hint: 'Skip it.' });
-      return { ...item, call_values: valuesAt(call, item.display_fields, maxValueChars) };
-    } catch (error) {
-      if (!(error instanceof HeddleError) || signal.aborted) throw error;
-      return { ...item, call_error: error };
-    }
+  const calls = await readCalls(items, project, context);
+  return items.map((item) => {
+    const call = calls.get(item.call_id)!;
+    return call instanceof HeddleError
+      ? { ...item, call_error: call }
+      : { ...item, call_values: valuesAt(call, item.display_fields, maxValueChars) };
   });
 }
 

@@ -21,6 +21,7 @@ const answers: [RegExp, unknown, 'lines'?][] = [
   [/\/annotation_queues\/query$/, { id: 'q', project_id: 'a/b', name: 'Q', created_at: time }, 'lines'],
   [/\/annotation_queues\/stats$/, { stats: [{ queue_id: 'q', total_items: 1, completed_items: 0 }] }],
   [/\/call\/read$/, { call: { id: 'c1', inputs: { question: 'Why?' }, output: 'Because.' } }],
+  [/\/calls\/stream_query$/, { id: 'c1', inputs: { question: 'Why?' }, output: 'Because.' }, 'lines'],
   [/\/feedback\/create$/, { id: 'f1', created_at: time, payload: {} }],
   [/\/inference\/v1\/models$/, { object: 'list', data: [{ id: 'm' }] }],
   [
