@@ -1,84 +1,167 @@
-// What include_call costs at the embedded service over HTTP: a page of 50 items, one call, the page and its 50 calls.
-// Client and service share a process, as they do when no service is configured. CPU time is what other load does not change.
-// Run with: node --import tsx bench/service-calls.mjs [repetitions] [calls at once]
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+// What include_call costs (budget: a page of 50 items with their calls takes at most twice a page and one call read): heddle's
+// own tools through a server of its own on stdio, on the embedded service in that process, and on a service that answers
+// 20 ms late.
+// Run with: npm run build && node bench/service-calls.mjs [rounds]
+import { once } from 'node:events';
+import { rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { Pool } from 'undici';
-import { openStore, startService } from '../src/service/index.ts';
+import { said, start, stop } from './lib/processes.mjs';
+import { StdioConnection, successOf } from './lib/protocol.mjs';
+import { median, rotated, shown, table } from './lib/statistics.mjs';
+import { cleanEnvironment, heddle, home } from './lib/subjects.mjs';
 
-const repetitions = Number(process.argv[2] ?? 101);
-const connections = Number(process.argv[3] ?? 50);
-const project_id = 'bench/calls';
-const call_ids = Array.from({ length: 50 }, (_, index) => `call-${index}`);
+const rounds = Number(process.argv[2] ?? 101);
+const warmUp = 20;
+const delayMs = 20;
+const project = 'bench/calls';
+// Fifty long calls do not fit a result of the default size: what is measured is the whole page.
+const environment = { ...cleanEnvironment, HEDDLE_PROJECT: project, HEDDLE_MAX_RESULT_CHARS: '200000' };
 
-const folder = mkdtempSync(join(tmpdir(), 'heddle-bench-'));
-const dataFile = join(folder, 'data', 'heddle.db');
-try {
-  const store = await openStore(dataFile);
-  const lines = call_ids.map((call_id) =>
-    JSON.stringify({
-      call_id,
-      call_op_name: 'support.answer',
-      call_trace_id: `trace-${call_id}`,
-      call_started_at: '2026-01-12T09:00:00Z',
-      display_fields: ['inputs.question', 'output.answer'],
-      call: { inputs: { question: 'Why? '.repeat(40) }, output: { answer: 'Because. '.repeat(40) } },
+const cases = (queue_id, call_id) => ({
+  page: ['query_queue_items', { queue_id, limit: 50 }],
+  call: ['read_call', { call_id }],
+  both: ['query_queue_items', { queue_id, limit: 50, include_call: true }],
+});
+
+/** Runs a heddle command to its end; what it printed. */
+async function run(args) {
+  const child = start([heddle, ...args], environment, ['ignore', 'pipe', 'inherit']);
+  let text = '';
+  child.stdout.on('data', (part) => {
+    text += part;
+  });
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`heddle ${args.join(' ')} ended with ${code}`);
+  return text;
+}
+
+const words = (count, word) => `${word} `.repeat(count).trim();
+const itemOf = (queue, index, display_fields, call) => ({
+  call_id: `${queue}-${index}`,
+  call_op_name: `support.${queue}`,
+  call_trace_id: `trace-${index}`,
+  call_started_at: new Date(Date.UTC(2026, 0, 12, 9, index)).toISOString(),
+  display_fields,
+  call,
+});
+
+/** Queues by name, each with what its items are like. */
+const queues = {
+  /** A change to be reviewed: a few short values. */
+  short: (index) =>
+    itemOf('short', index, ['inputs.subject', 'inputs.files', 'output.insertions', 'output.deletions'], {
+      inputs: {
+        repository: 'example/project',
+        subject: `fix: handle the case number ${index} of a very long list of cases`,
+        files: [`src/case-${index}.ts`, `test/case-${index}.test.ts`],
+      },
+      output: { insertions: 10 + index, deletions: index },
     }),
-  );
-  await store.importItems(lines, { projectId: project_id, queueId: 'queue' });
-  // A stored account, as the standalone service has them; the implicit one of a process costs less.
-  const { name, password } = await store.addUser('bench');
-  await store.close();
+  /** A call of a chat model, about 5 kB, of which a page shows the question and the beginning of the answer. */
+  long: (index) =>
+    itemOf('long', index, ['inputs.question', 'output.choices[0].message.content'], {
+      attributes: { environment: 'production', client: { name: 'support-bot', version: '4.2.0' } },
+      inputs: {
+        question: words(30, `Why ${index}?`),
+        messages: [
+          { role: 'system', content: words(300, 'Be kind.') },
+          { role: 'user', content: words(30, `Why ${index}?`) },
+        ],
+      },
+      output: {
+        id: `reply-${index}`,
+        choices: [{ index: 0, message: { role: 'assistant', content: words(150, 'Because.') }, finish_reason: 'stop' }],
+      },
+      summary: { usage: { model: { prompt_tokens: 700, completion_tokens: 300 } } },
+    }),
+};
 
-  const service = await startService({ data: dataFile });
-  const pool = new Pool(service.url, { connections });
-  const authorization = `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
-  const post = async (path, body) => {
+async function fill() {
+  for (const [queue, item] of Object.entries(queues)) {
+    const file = join(home, `${queue}.jsonl`);
+    writeFileSync(file, Array.from({ length: 50 }, (_, index) => JSON.stringify(item(index))).join('\n'));
+    await run(['service', 'import', file, '--project', project, '--queue', queue]);
+  }
+}
+
+/** Passes requests on, each some milliseconds late. */
+async function delayed(url) {
+  const pool = new Pool(url, { connections: 64 });
+  const proxy = createServer(async (request, response) => {
+    const body = [];
+    for await (const part of request) body.push(part);
+    await setTimeout(delayMs);
+    const { method, url: path, headers } = request;
+    const { authorization, 'content-type': type } = headers;
     const answer = await pool.request({
-      method: 'POST',
+      method,
       path,
-      headers: { authorization, 'content-type': 'application/json' },
-      body: JSON.stringify({ project_id, ...body }),
+      headers: { authorization, ...(type && { 'content-type': type }) },
+      ...(body.length > 0 && { body: Buffer.concat(body) }),
     });
-    const value = await answer.body.json();
-    if (answer.statusCode !== 200) throw new Error(JSON.stringify(value));
-    return value;
-  };
-  const page = () => post('/annotation_queues/queue/items/query', { limit: 50 });
-  const read = (id) => post('/call/read', { id });
-  const cases = {
-    'page of 50 items': page,
-    'one call': () => read('call-25'),
-    '50 calls at once': () => Promise.all(call_ids.map(read)),
-    'page, then its 50 calls at once': async () => {
-      const { items } = await page();
-      await Promise.all(items.map(({ call_id }) => read(call_id)));
+    response.writeHead(answer.statusCode, answer.headers);
+    answer.body.pipe(response);
+  });
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  return {
+    url: `http://127.0.0.1:${proxy.address().port}`,
+    close: async () => {
+      proxy.closeAllConnections();
+      proxy.close();
+      await pool.destroy();
     },
   };
-  const times = Object.fromEntries(Object.keys(cases).map((name) => [name, []]));
-  const cpu = Object.fromEntries(Object.keys(cases).map((name) => [name, []]));
-  for (let repetition = -20; repetition < repetitions; repetition += 1) {
-    for (const [name, run] of Object.entries(cases)) {
-      const before = process.cpuUsage();
+}
+
+/** Medians of the three calls on a queue, taken in turn, in ms. */
+async function measure(queue, more = {}) {
+  const server = new StdioConnection([heddle], { ...environment, ...more });
+  await server.initialize();
+  server.initialized();
+  const times = { page: [], call: [], both: [] };
+  for (let round = -warmUp; round < rounds; round += 1) {
+    for (const [name, [tool, args]] of rotated(Object.entries(cases(queue, `${queue}-25`)), round + warmUp)) {
       const started = performance.now();
-      await run();
-      if (repetition < 0) continue;
-      times[name].push(performance.now() - started);
-      const { user, system } = process.cpuUsage(before);
-      cpu[name].push((user + system) / 1000);
+      const { structuredContent } = successOf(await server.call(tool, args));
+      const took = performance.now() - started;
+      const { items = [] } = structuredContent;
+      const whole = items.length === 50 && items.every(({ call_values }) => call_values || name === 'page');
+      if (!whole && name !== 'call')
+        throw new Error(`${name}: ${items.length} items, like ${JSON.stringify(items[0])}`);
+      if (round >= 0) times[name].push(took);
     }
   }
-  for (const [name, measured] of Object.entries(times)) {
-    const at = (values, share) =>
-      values
-        .sort((a, b) => a - b)
-        [Math.floor(share * (values.length - 1))].toFixed(2)
-        .padStart(7);
-    console.log(`p50 ${at(measured, 0.5)} ms   p95 ${at(measured, 0.95)} ms   CPU ${at(cpu[name], 0.5)} ms   ${name}`);
+  await server.close();
+  return Object.fromEntries(Object.entries(times).map(([name, values]) => [name, median(values)]));
+}
+
+/** A line of the table, and whether the budget is met. */
+async function row(name, queue, more) {
+  const { page, call, both } = await measure(queue, more);
+  const ratio = both / (2 * (page + call));
+  return [name, ...[page, call, both].map((ms) => shown(ms, ' ms')), shown(ratio), ratio <= 1 ? 'met' : 'not met'];
+}
+
+try {
+  await fill();
+  const account = await run(['service', 'add-user', 'bench']);
+  const secret = (name) => new RegExp(`^${name}: *(\\S+)$`, 'm').exec(account)[1];
+  const service = start([heddle, 'service', 'start', '--port', '0'], environment, ['ignore', 'ignore', 'pipe']);
+  const [, url] = await said(service, 'stderr', /listening on (\S+)/);
+  const proxy = await delayed(url);
+  const late = { HEDDLE_BASE_URL: proxy.url, HEDDLE_USERNAME: 'bench', HEDDLE_PASSWORD: secret('password') };
+  const rows = [];
+  for (const queue of Object.keys(queues)) {
+    rows.push(await row(`embedded, ${queue} calls`, queue));
+    rows.push(await row(`${delayMs} ms away, ${queue} calls`, queue, late));
   }
-  await pool.close();
-  await service.close();
+  await proxy.close();
+  await stop(service);
+  console.log(table(['service', 'page of 50', 'one call', 'page with its calls', 'of the budget', ''], rows));
 } finally {
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(home, { recursive: true, force: true });
 }
