@@ -73,7 +73,7 @@ beforeAll(async () => {
     else all[Number(index)]!.fault(request);
   };
   [server, hasty] = await Promise.all([
-    startToolServer(service.url, home, { HEDDLE_TIMEOUT_MS: '20000' }),
+    startToolServer(service.url, home, { HEDDLE_TIMEOUT_MS: '60000' }),
     startToolServer(service.url, home, { HEDDLE_TIMEOUT_MS: '1000' }),
   ]);
   await Promise.all([runAll(cases, 0, server), runAll(endlessCases, cases.length, hasty)]);
