@@ -80,7 +80,7 @@ export const updateQueueItems = defineTool({
   groups: ['queue'],
   uses: ['queryQueueItems', 'updateProgress', 'createFeedback'],
   description: `Writes judgements down and moves items of a queue to their next state, up to 100 at once.
-Use it after you have looked at the items. States go from unstarted or in_progress to completed or skipped; the same state again changes nothing; a finished item stays as it is. It is safe to repeat: feedback of the same content is kept once.
+Use it after you have looked at the items. States go from unstarted or in_progress to completed or skipped; the same state again changes nothing; a finished item stays as it is. It is safe to repeat: your feedback of the same content is kept once.
 Example: {"queue_id":"support-triage","items":[{"item_id":"…","annotation_state":"completed","feedback":{"name":"helpful","value":true},"expected_state":"unstarted"}]}
 dry_run says what would happen. More than ${itemsWithoutQuestion} items at once need the user's agreement.
 Returns a result for each item: done, unchanged, or refused with the reason. A refused item does not stop the others.`,
@@ -211,8 +211,9 @@ function mayFollow(now: string, next: AnnotationState): boolean {
 }
 
 /**
- * Writes the judgement as a human annotation of the recorded call. Its id comes from its content, so that repeating
- * the call finds the feedback that is already there.
+ * Writes the judgement as a human annotation of the recorded call. Its id comes from its content and its author, so that
+ * repeating the call finds the feedback that is already there, and two people who judge alike are two. Those who use an
+ * API key all have the user name `api`; the service that has such keys keeps feedback by its own user and the id.
  */
 async function writeFeedback(
   item: QueueItem,
@@ -233,7 +234,7 @@ async function writeFeedback(
       feedback_type: annotationFeedbackType(name),
       payload: { value },
       queue_id: queueId,
-      id: await contentId([project, queueId, item.id, name, value]),
+      id: await contentId([await service.username(), project, queueId, item.id, name, value]),
     },
     { signal },
   );

@@ -6,6 +6,7 @@ import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { expect, onTestFinished, test } from 'vitest';
 import { command, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+import { startTestService } from '../support/service-process.ts';
 
 /** A queue of `count` recorded calls, numbered; the last has no recorded call fields at all. */
 async function queueOf(count: number): Promise<Record<string, string>> {
@@ -99,6 +100,33 @@ test('50 items are seen, judged and moved in two calls, and the same again chang
   expect(after.state_counts).toEqual({ skipped: 25, completed: 25 });
   const queues = await call('list_queues', { name: 'q' });
   expect(queues.queues).toMatchObject([{ id: 'q', total_items: 50, completed_items: 50 }]);
+});
+
+test('two people who judge alike are two, and each may repeat', async () => {
+  const environment = await queueOf(1);
+  const accounts = ['ada', 'bob'].map(async (name) => {
+    const { stdout } = await run(['service', 'add-user', name], environment);
+    const password = /^password: *(\S+)$/m.exec(stdout)![1]!;
+    return { HEDDLE_USERNAME: name, HEDDLE_PASSWORD: password };
+  });
+  const url = await startTestService(environment);
+  const feedbackOf = async (account: Record<string, string>): Promise<string> => {
+    const { call } = await connect({
+      ...environment,
+      ...account,
+      HEDDLE_BASE_URL: url,
+      HEDDLE_PROJECT: 'demo/support',
+    });
+    const { items } = await call('query_queue_items', { queue_id: 'q' });
+    const feedback = { name: 'helpful', value: true };
+    const changes = [{ item_id: items[0].id, annotation_state: 'completed', feedback }];
+    return (await call('update_queue_items', { queue_id: 'q', items: changes })).items[0].feedback_id;
+  };
+  const [ada, bob] = await Promise.all(accounts);
+  const first = await feedbackOf(ada!);
+  expect(first).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}$/);
+  expect(await feedbackOf(bob!)).not.toBe(first);
+  expect(await feedbackOf(ada!)).toBe(first);
 });
 
 test('a dry run changes nothing; each refusal stands on its item with its reason', async () => {

@@ -78,7 +78,7 @@ beforeAll(async () => {
   ]);
   await Promise.all([runAll(cases, 0, server), runAll(endlessCases, cases.length, hasty)]);
   tally('faults', all.length * tools.length);
-}, 120_000);
+}, 240_000);
 
 afterAll(async () => {
   await Promise.all([server?.client.close(), hasty?.client.close()]);

@@ -68,7 +68,7 @@ export async function startToolServer(
     client,
     pid: transport.pid!,
     stderr: () => stderr,
-    call: async (tool, args) => told(await client.callTool({ name: tool, arguments: args }, { timeout: 60_000 })),
+    call: async (tool, args) => told(await client.callTool({ name: tool, arguments: args }, { timeout: 90_000 })),
   };
 }
 

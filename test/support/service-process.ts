@@ -3,10 +3,10 @@ import { createInterface } from 'node:readline';
 import { onTestFinished } from 'vitest';
 import { command, emptyHome, temporaryFolder } from './heddle.ts';
 
-/** The embedded service as a server of its own, on an empty file; its base URL. It ends with the test. */
-export async function startTestService(): Promise<string> {
+/** The embedded service as a server of its own, on an empty file or as `env` says; its base URL. It ends with the test. */
+export async function startTestService(env = emptyHome(temporaryFolder())): Promise<string> {
   const child = spawn(process.execPath, [command, 'service', 'start', '--port', '0'], {
-    env: emptyHome(temporaryFolder()),
+    env,
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   onTestFinished(() => void child.kill());
