@@ -54,7 +54,12 @@ export class Person implements OAuthClientProvider {
   };
 
   /** Signs in and agrees where the client asked to last, and gives the client what it is waiting for. */
-  async signIn(transport: StreamableHTTPClientTransport): Promise<void> {
+  async signIn(transport: Pick<StreamableHTTPClientTransport, 'finishAuth'>): Promise<void> {
+    await transport.finishAuth(await this.browse());
+  }
+
+  /** Signs in and agrees where the client asked to last; what comes back at its redirect address. */
+  async browse(): Promise<URLSearchParams> {
     let address = this.visited.at(-1)!;
     let form: URLSearchParams | undefined;
     while (!address.href.startsWith(redirectUrl)) {
@@ -80,6 +85,6 @@ export class Person implements OAuthClientProvider {
       address = new URL(/<form[^>]* action="([^"]+)"/.exec(page)![1]!, address);
       form = new URLSearchParams({ prompt, login: this.#name, password: 'any' });
     }
-    await transport.finishAuth(address.searchParams);
+    return address.searchParams;
   }
 }
