@@ -12,6 +12,9 @@ export const bundleOptions = {
   alias: {
     // Its main file is of a form whose parts a bundler does not find.
     'jsonc-parser': 'jsonc-parser/lib/esm/main.js',
+    // prom-client requires what heddle imports. In one form for both it needs no further helper, by which all chunks of the
+    // command would differ from those of the server on stdio, and be there twice.
+    '@opentelemetry/api': './node_modules/@opentelemetry/api/build/src/index.js',
     // Leaves Ajv out.
     '@modelcontextprotocol/server/_shims': './src/mcp/schema-shims.ts',
   },

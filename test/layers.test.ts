@@ -17,9 +17,10 @@ const allowed: Record<string, string[]> = {
   tools: ['contract', 'client', 'config', 'credentials'],
   mcp: ['contract', 'http', 'client', 'config', 'credentials', 'tools'],
   setup: ['contract'],
-  cli: ['contract', 'client', 'service', 'config', 'credentials', 'tools', 'mcp', 'setup'],
+  telemetry: ['contract', 'config'],
+  cli: ['contract', 'client', 'service', 'config', 'credentials', 'tools', 'mcp', 'setup', 'telemetry'],
   // What programs import; it puts a run together as the command line does.
-  api: ['contract', 'client', 'config', 'credentials', 'mcp', 'cli'],
+  api: ['contract', 'client', 'config', 'credentials', 'mcp', 'telemetry', 'cli'],
 };
 
 const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
@@ -57,6 +58,8 @@ test('packages are used only where they belong', () => {
     kysely: ['service'],
     pg: ['service'],
     commander: ['cli'],
+    'prom-client': ['telemetry'],
+    '@opentelemetry/api': ['telemetry'],
     'jsonc-parser': ['setup'],
     'smol-toml': ['setup'],
   };

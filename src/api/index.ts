@@ -11,6 +11,7 @@ import {
   parseReference as parseText,
 } from '../contract/references.ts';
 import { redactor } from '../credentials/redact.ts';
+import { configuredTraces } from '../telemetry/observers.ts';
 import type {
   Client,
   ClientOptions,
@@ -82,11 +83,12 @@ export function createServer(options: ServerOptions = {}): HeddleServer {
   const open = new Set<() => Promise<void>>();
   return {
     async connect(transport) {
-      const [{ connect }, { serverFactory }] = await Promise.all([
+      const [{ connect }, { serverFactory }, observer] = await Promise.all([
         import('../mcp/connect.ts'),
         import('../mcp/server.ts'),
+        configuredTraces(log),
       ]);
-      open.add(connect(serverFactory(session.settings), transport, log));
+      open.add(connect(serverFactory({ ...session.settings, observer }), transport, log));
     },
     async close() {
       await Promise.all([...open].map((end) => end()));

@@ -3,6 +3,7 @@ import { asHeaderToken } from '../config/options.ts';
 import type { Inputs, Resolved } from '../config/resolve.ts';
 import { HeddleError } from '../contract/errors.ts';
 import type { Log } from '../contract/log.ts';
+import type { Observer } from '../contract/observer.ts';
 import { tokenGuard } from '../mcp/http-access.ts';
 import { type HttpOptions, resolveHost } from '../mcp/serve-http.ts';
 import type { HttpFlags } from './serve-http.ts';
@@ -16,7 +17,7 @@ export async function guardOf(
   resolved: Resolved,
   inputs: Pick<Inputs, 'flags' | 'environment'>,
   { host, tokenFile }: Pick<HttpFlags, 'host' | 'tokenFile'>,
-  log: Log,
+  told: { log: Log; observer: Observer | undefined },
 ): Promise<{ guard?: HttpOptions['guard']; subjects?: Subjects }> {
   const { config, sources } = resolved;
   const { oauthIssuer: issuer, oauthAudience: audience, publicUrl } = config;
@@ -42,10 +43,13 @@ export async function guardOf(
       'Set --public-url or HEDDLE_PUBLIC_URL to what clients connect to, like https://mcp.example.com/mcp.',
     );
   }
-  const subjects = config.subjects === undefined ? undefined : new Subjects(config.subjects, inputs, resolved, log);
+  const subjects = config.subjects === undefined ? undefined : new Subjects(config.subjects, inputs, resolved, told);
   const serverFor = subjects && ((subject: string) => subjects.serverFor(subject));
   const { oauthGuard } = await import('../mcp/oauth-guard.ts');
-  return { guard: (url) => oauthGuard({ issuer, audience, resource: publicUrl ?? url, serverFor }, log), subjects };
+  return {
+    guard: (url) => oauthGuard({ issuer, audience, resource: publicUrl ?? url, serverFor }, told.log),
+    subjects,
+  };
 }
 
 function mismatch(message: string, hint: string): HeddleError {

@@ -1,8 +1,11 @@
 import type { Inputs, Resolved } from '../config/resolve.ts';
-import { HeddleError } from '../contract/errors.ts';
+import type { HeddleError } from '../contract/errors.ts';
 import { type HttpOptions, type RunningHttpServer, serveHttp as serve } from '../mcp/serve-http.ts';
 import { serverFactory } from '../mcp/server.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import { configuredTraces, together } from '../telemetry/observers.ts';
 import { guardOf } from './http-guard.ts';
+import { listening } from './listening.ts';
 import { openSession, type Session } from './session.ts';
 import { endServing, stopSignal } from './stop.ts';
 import { outliveUncaught } from './uncaught.ts';
@@ -16,6 +19,8 @@ export interface HttpFlags {
   allowedHost: string[];
   allowedOrigin: string[];
   tokenFile?: string;
+  metricsPort?: number;
+  metricsHost: string;
 }
 
 /** Serves MCP over Streamable HTTP until a signal ends it, and then ends the process. */
@@ -28,44 +33,54 @@ export async function serveHttp(
   const { log } = session;
   outliveUncaught(log);
   const stop = stopSignal();
-  const { guard, subjects } = await guardOf(resolved, inputs, flags, log);
+  const [metrics, traces] = await Promise.all([startMetrics(session, flags), configuredTraces(log)]);
+  const observer = metrics && traces ? together(metrics.observer, traces) : (metrics?.observer ?? traces);
+  session.settings.observer = observer;
+  const { guard, subjects } = await guardOf(resolved, inputs, flags, { log, observer });
   const server = await listen(session, flags, {
     guard,
     // Each subject's service is a matter of its own: that one is down says nothing of the others.
     ready: async (signal) => subjects !== undefined || isServiceReachable(session, signal),
     publicUrl: resolved.config.publicUrl,
+    onRefused: metrics?.refused,
   });
-  if (!server) process.exit(1);
   process.stderr.write(`listening on ${server.url}\n`);
   if (!stop.aborted) await new Promise((resolve) => stop.addEventListener('abort', resolve));
   await server.stop(stopGraceMs);
   await subjects?.close();
-  return endServing(session);
+  return endServing(session, observer);
 }
 
-/** The server, or undefined when it cannot listen, which is said in one line. */
 async function listen(
   { settings, log }: Session,
   { host, port, allowedHost, allowedOrigin }: HttpFlags,
-  { guard, ready, publicUrl }: Pick<HttpOptions, 'guard' | 'ready'> & { publicUrl: string | undefined },
-): Promise<RunningHttpServer | undefined> {
-  try {
-    return await serve(serverFactory(settings), {
-      host,
-      port,
-      allowedHosts: [...allowedHost, ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])],
-      allowedOrigins: allowedOrigin,
-      guard,
-      ready,
-      log,
-    });
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (error instanceof HeddleError || code === undefined) throw error;
-    const reason = code === 'EADDRINUSE' ? 'the port is in use; choose another with --port' : message;
-    process.stderr.write(`heddle: cannot listen on ${host}, port ${port}: ${reason}\n`);
-    return undefined;
-  }
+  { publicUrl, ...others }: Pick<HttpOptions, 'guard' | 'ready' | 'onRefused'> & { publicUrl: string | undefined },
+): Promise<RunningHttpServer> {
+  const starting = serve(serverFactory(settings), {
+    ...others,
+    host,
+    port,
+    allowedHosts: [...allowedHost, ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])],
+    allowedOrigins: allowedOrigin,
+    log,
+  });
+  return listening(starting, host, port, '--port');
+}
+
+/** The metrics, served on their port, where there is to be one. */
+async function startMetrics(
+  { settings }: Session,
+  { metricsHost: host, metricsPort: port, allowedHost: allowedHosts }: HttpFlags,
+): Promise<Metrics | undefined> {
+  if (port === undefined) return undefined;
+  const [{ createMetrics }, { serveMetrics }] = await Promise.all([
+    import('../telemetry/metrics.ts'),
+    import('./metrics-server.ts'),
+  ]);
+  const metrics = createMetrics(settings.tools.map(({ name }) => name));
+  const url = await listening(serveMetrics(metrics, { host, port, allowedHosts }), host, port, '--metrics-port');
+  process.stderr.write(`metrics on ${url}\n`);
+  return metrics;
 }
 
 /** Whether the service answers at all: what it says to these credentials is the matter of each call. */

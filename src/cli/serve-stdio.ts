@@ -1,6 +1,7 @@
 import type { Resolved } from '../config/resolve.ts';
 import { serveStdio as serveStreams } from '../mcp/serve-stdio.ts';
 import { serverFactory } from '../mcp/server.ts';
+import { configuredTraces } from '../telemetry/observers.ts';
 import { openSession } from './session.ts';
 import { endServing, stopSignal } from './stop.ts';
 import { outliveUncaught } from './uncaught.ts';
@@ -10,6 +11,7 @@ export async function serveStdio(resolved: Resolved): Promise<never> {
   const session = openSession(resolved);
   const { log, settings } = session;
   outliveUncaught(log);
+  const observer = await configuredTraces(log);
   // Loaded while the model thinks about its first call; where that fails, the call itself will say why.
   const warmUp = async (): Promise<void> => {
     await Promise.all([settings.tools[0]?.load(), settings.service().then((service) => service.warmUp())]);
@@ -18,6 +20,12 @@ export async function serveStdio(resolved: Resolved): Promise<never> {
     void warmUp().catch((error: Error) => log('debug', 'not warmed up', { error: error.message }));
   const streams = { input: process.stdin, output: process.stdout };
   const serialized = new Map();
-  await serveStreams(serverFactory({ ...settings, onListed, serialized }), streams, stopSignal(), log, serialized);
-  return endServing(session);
+  await serveStreams(
+    serverFactory({ ...settings, observer, onListed, serialized }),
+    streams,
+    stopSignal(),
+    log,
+    serialized,
+  );
+  return endServing(session, observer);
 }

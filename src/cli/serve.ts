@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { HeddleError } from '../contract/errors.ts';
 import { addConfigFlags, configOf, flagsOf, guardFlags, offerFlags, resultFlags, serviceFlags } from './flags.ts';
 import type { HttpFlags } from './serve-http.ts';
 
@@ -21,11 +22,24 @@ export function addServe(program: Command): void {
       collect(asOrigin),
       [],
     )
-    .option('--token-file <file>', 'with --http: file with the bearer token of clients, else HEDDLE_HTTP_TOKEN');
+    .option('--token-file <file>', 'with --http: file with the bearer token of clients, else HEDDLE_HTTP_TOKEN')
+    .option('--metrics-port <port>', 'with --http: serve Prometheus metrics at /metrics on this port too', asPort)
+    .option(
+      '--metrics-host <host>',
+      'name or address for --metrics-port; whoever reaches it may read them',
+      '127.0.0.1',
+    );
   addConfigFlags(serve, [...serviceFlags, ...resultFlags, ...offerFlags, ...guardFlags]).action(
     async (flags: HttpFlags & { http?: true }) => {
       const resolved = configOf(serve);
       if (!flags.http) {
+        if (flags.metricsPort !== undefined) {
+          throw new HeddleError({
+            code: 'not_configured',
+            message: 'There is --metrics-port, but not --http: over stdio every client starts a process of its own.',
+            hint: 'Add --http, or leave --metrics-port away.',
+          });
+        }
         const { serveStdio } = await import('./serve-stdio.ts');
         return serveStdio(resolved);
       }

@@ -5,6 +5,7 @@ import { readProfiles } from '../config/profiles.ts';
 import { environmentNames, type Inputs, type Resolved, resolveConfig } from '../config/resolve.ts';
 import { HeddleError } from '../contract/errors.ts';
 import type { Log } from '../contract/log.ts';
+import type { Observer } from '../contract/observer.ts';
 import type { Credentials } from '../credentials/resolve.ts';
 import type { ServerFactory } from '../mcp/http-access.ts';
 import { serverFactory } from '../mcp/server.ts';
@@ -28,13 +29,19 @@ export class Subjects {
   readonly #file: string;
   readonly #inputs: Pick<Inputs, 'flags' | 'environment'>;
   readonly #log: Log;
+  readonly #observer: Observer | undefined;
   #known: z.output<typeof fileShape>;
   #stamp: string;
   /** One for each profile that has been asked for, so never more than there are profiles. */
   readonly #sessions = new Map<string, { session: Session; createServer: ServerFactory }>();
 
   /** @throws HeddleError `not_configured` when the file, a profile, or a setting beside them cannot be used. */
-  constructor(file: string, inputs: Pick<Inputs, 'flags' | 'environment'>, { sources }: Resolved, log: Log) {
+  constructor(
+    file: string,
+    inputs: Pick<Inputs, 'flags' | 'environment'>,
+    { sources }: Resolved,
+    { log, observer }: { log: Log; observer: Observer | undefined },
+  ) {
     const stray = identity.find(
       (name) =>
         sources[name].from === 'flag' ||
@@ -55,6 +62,7 @@ export class Subjects {
     };
     this.#file = file;
     this.#log = log;
+    this.#observer = observer;
     this.#stamp = stampOf(file);
     this.#known = this.#read();
   }
@@ -73,7 +81,8 @@ export class Subjects {
     try {
       const resolved = this.#resolve(profile);
       const session = openSession(resolved, { log: this.#log, credentials: credentialsOfProfile(resolved) });
-      const open = { session, createServer: serverFactory(session.settings) };
+      const createServer = serverFactory({ ...session.settings, observer: this.#observer });
+      const open = { session, createServer };
       this.#sessions.set(profile, open);
       return open;
     } catch (error) {

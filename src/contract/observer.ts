@@ -48,6 +48,8 @@ export interface RequestEnd {
 /** Is told what heddle does, for metrics and traces. There is none unless somebody asked for one. */
 export interface Observer {
   call(start: CallStart): CallObserver;
+  /** Lets what is still here get to its place, before the process ends; takes no longer than a few seconds. */
+  flush?(): Promise<void>;
 }
 
 /** Is told of one call, from its first to its last moment. */

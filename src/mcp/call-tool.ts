@@ -20,7 +20,7 @@ export interface ResultSettings {
   footnote?: string;
   log: Log;
   /** Is told of every call, where somebody asked for metrics or traces. */
-  observer?: Observer;
+  observer?: Observer | undefined;
   /** Takes secrets out of text; the last gate before an error leaves the process. */
   redact: (text: string) => string;
   /** The tools on offer. */

@@ -4,7 +4,7 @@ import { type AddressInfo, BlockList, type Socket } from 'node:net';
 import { type AuthInfo, createMcpHandler } from '@modelcontextprotocol/server';
 import { HeddleError } from '../contract/errors.ts';
 import type { Log } from '../contract/log.ts';
-import { asRequestId, requestIdHeader } from '../contract/request-id.ts';
+import { asRequestId, newRequestId, requestIdHeader } from '../contract/request-id.ts';
 import { endServer } from '../http/end-server.ts';
 import {
   type AccessRules,
@@ -106,7 +106,7 @@ export async function serveHttp(createServer: ServerFactory, options: HttpOption
 
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     // From here on the request has an id, whoever gave it.
-    const requestId = asRequestId(request.headers[requestIdHeader]) ?? crypto.randomUUID();
+    const requestId = asRequestId(request.headers[requestIdHeader]) ?? newRequestId();
     request.headers[requestIdHeader] = requestId;
     response.setHeader(requestIdHeader, requestId);
     const path = request.url?.split('?')[0] ?? '';

@@ -2,7 +2,7 @@ import type { ServerContext } from '@modelcontextprotocol/server';
 import type { HeddleError } from '../contract/errors.ts';
 import type { Log } from '../contract/log.ts';
 import type { CallScope, CallStart, Observer, Outcome } from '../contract/observer.ts';
-import { requestIdHeader } from '../contract/request-id.ts';
+import { newRequestId, requestIdHeader } from '../contract/request-id.ts';
 import { traceContext } from './trace-context.ts';
 
 /** Where a call comes from: what it is told apart by, and what trace it belongs to. */
@@ -21,7 +21,7 @@ export interface Watch {
 
 /** A call that no client sent: one of this process. */
 export function ownOrigin(): Origin {
-  return { requestId: crypto.randomUUID(), trace: {} };
+  return { requestId: newRequestId(), trace: {} };
 }
 
 /** The origin of a client's request. Its id is that of the HTTP request, where there is one (see `serveHttp`). */
@@ -32,7 +32,7 @@ export function originOf({ mcpReq, http }: ServerContext, protocolVersion: strin
   const carrier =
     meta?.traceparent === undefined && headers ? (name: string) => headers.get(name) : (name: string) => meta?.[name];
   return {
-    requestId: headers?.get(requestIdHeader) ?? crypto.randomUUID(),
+    requestId: headers?.get(requestIdHeader) ?? newRequestId(),
     transport: headers ? 'http' : 'stdio',
     rpcId: mcpReq.id,
     ...(protocolVersion !== undefined && { protocolVersion }),
@@ -44,7 +44,7 @@ export function originOf({ mcpReq, http }: ServerContext, protocolVersion: strin
 export function watchCall(
   { method, tool }: Pick<CallStart, 'method' | 'tool'>,
   { requestId, ...origin }: Origin,
-  settings: { log: Log; observer?: Observer },
+  settings: { log: Log; observer?: Observer | undefined },
 ): Watch {
   const startedAt = performance.now();
   const { traceparent, tracestate } = origin.trace;

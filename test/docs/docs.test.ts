@@ -77,6 +77,8 @@ const kinds: [RegExp, string][] = [
   [/^ts$/, 'compile'],
   [/^text demo$/, 'demo'],
   [/^text$/, 'text'],
+  // Run by the suite of that name.
+  [/^(js|sh) traces$/, 'suite'],
 ];
 const kindOf = ({ info }: Block): string | undefined => kinds.find(([form]) => form.test(info))?.[1];
 
@@ -100,10 +102,11 @@ describe.each(pages)('%s', (page) => {
       const { home, env } = homeOf(page);
       const ports = new Map<string, string>();
       for (const { text } of runs) {
-        for (const [port] of text.matchAll(/\b(?:8787|39[0-9]{2})\b/g))
+        for (const [port] of text.matchAll(/\b(?:8787|39[0-9]{2}|9464)\b/g))
           ports.set(port, ports.get(port) ?? `${await freePort()}`);
       }
-      const here = (text: string): string => text.replaceAll(/\b(?:8787|39[0-9]{2})\b/g, (port) => ports.get(port)!);
+      const here = (text: string): string =>
+        text.replaceAll(/\b(?:8787|39[0-9]{2}|9464)\b/g, (port) => ports.get(port)!);
       const shell = new Shell(home, env);
       try {
         for (const { info, text, line } of runs) {

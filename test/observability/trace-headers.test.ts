@@ -81,3 +81,17 @@ test('lines of the log name the trace', async () => {
   await ask(url, newerRequest('tools/call', { ...someCall, _meta: { traceparent } }));
   await expect.poll(() => output.stderr).toMatch(/ call ended .*trace_id=4bf92f3577b34da6a3ce929d0e0e4736 .*code=ok/);
 });
+
+test('an API that is too old for traces is said, and the trace goes on as it came', async () => {
+  const service = await listeningService();
+  const old = `globalThis[Symbol.for('opentelemetry.js.api.1')] = { version: '1.8.0', trace: {} }`;
+  const { url, output } = await startHttp([], {
+    ...service.environment,
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(old)}`,
+  });
+  expect(output.stderr).toContain(
+    ' warn no traces: @opentelemetry/api of the SDK must be 1.9 or later version=1.8.0\n',
+  );
+  await ask(url, newerRequest('tools/call', { ...someCall, _meta: { traceparent } }));
+  expect(service.seen[0]!.headers.traceparent).toBe(traceparent);
+});

@@ -28,10 +28,12 @@ test('a server on stdio starts with these modules of Node and no others: each fu
   ]);
 });
 
-test('the client of the service, its HTTP library and the tools are loaded after the start', () => {
+test('client, HTTP library, tools, metrics and traces are loaded after the start, or never', () => {
   const loaded = [...loadedWith(join(dirname(command), 'chunks/run-serve.js'))].filter((name) => name.endsWith('.js'));
   const texts = loaded.map((file) => readFileSync(file, 'utf8')).join('\n');
-  // Words of the server, of undici, of the client, and of a tool's description as it stands in the list and in the tool.
+  // Words of the server, of undici, of the client, of a tool's description as it stands in the list and in the tool, of
+  // the metrics and of the OpenTelemetry API.
   const words = ['a request with this id waits', 'llhttp', 'had no complete answer within', 'Reads the items of one'];
-  expect(words.map((word) => texts.split(word).length - 1)).toEqual([1, 0, 0, 1]);
+  words.push('heddle_tool_calls_total', 'ProxyTracerProvider');
+  expect(words.map((word) => texts.split(word).length - 1)).toEqual([1, 0, 0, 1, 0, 0]);
 });

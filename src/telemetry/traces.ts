@@ -1,0 +1,115 @@
+import {
+  type Attributes,
+  type Context,
+  context,
+  createContextKey,
+  defaultTextMapGetter,
+  propagation,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
+import { version } from '../config/version.ts';
+import type { CallStart, Observer, RequestStart } from '../contract/observer.ts';
+
+/** Under this key instrumentations look whether they are to keep still; the SDK's core has it, the API does not. */
+const suppressTracing = createContextKey('OpenTelemetry SDK Context Key SUPPRESS_TRACING');
+
+/** How long spans may take to get out when the process ends, in milliseconds. */
+const flushMs = 3_000;
+
+/**
+ * Tells every call and every request to the service to the SDK of this process: semantic conventions of OpenTelemetry
+ * for MCP and for HTTP clients. Contents are never told: no arguments, no results, no addresses with ids in them.
+ */
+export function traces(): Observer {
+  const tracer = trace.getTracer('heddle', version);
+  return {
+    call(start) {
+      const { parent, links } = parentOf(start);
+      const name = start.tool === undefined ? start.method : `${start.method} ${start.tool}`;
+      const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes: callAttributes(start), links }, parent);
+      const within = trace.setSpan(parent, span);
+      const { traceId, spanId } = span.spanContext();
+      return {
+        logFields: { trace_id: traceId, span_id: spanId },
+        request(request) {
+          const options = { kind: SpanKind.CLIENT, attributes: requestAttributes(request) };
+          const sent = tracer.startSpan(`${request.method} ${templateOf(request)}`, options, within);
+          const around = trace.setSpan(within, sent);
+          const headers: Record<string, string> = {};
+          propagation.inject(around, headers);
+          return {
+            headers,
+            // An instrumentation of undici would tell the same once more, and add the headers once more.
+            send: (work) => context.with(around.setValue(suppressTracing, true), work),
+            end({ status, code }) {
+              if (status !== undefined) sent.setAttribute('http.response.status_code', status);
+              if (code !== undefined) fail(sent, code);
+              else if (status !== undefined && status >= 400) fail(sent, String(status));
+              sent.end();
+            },
+          };
+        },
+        end(outcome) {
+          if (outcome !== 'ok' && outcome !== 'input_required') {
+            span.setAttribute('heddle.error.code', outcome);
+            fail(span, start.tool === undefined ? outcome : 'tool_error');
+          }
+          span.end();
+        },
+      };
+    },
+    async flush() {
+      const provider = trace.getTracerProvider() as { getDelegate?: () => unknown };
+      const sdk = (provider.getDelegate?.() ?? provider) as { forceFlush?: () => Promise<void> };
+      const late = new Promise<void>((resolve) => setTimeout(resolve, flushMs).unref());
+      await Promise.race([sdk.forceFlush?.(), late]);
+    },
+  };
+}
+
+/** What the client says of its call is the parent, and what the process is at is linked; or that is the parent. */
+function parentOf({ trace: incoming }: CallStart): {
+  parent: Context;
+  links: { context: ReturnType<Span['spanContext']> }[];
+} {
+  const ambient = trace.getSpanContext(context.active());
+  if (incoming.traceparent === undefined && ambient) return { parent: context.active(), links: [] };
+  const parent = propagation.extract(trace.deleteSpan(context.active()), incoming, defaultTextMapGetter);
+  return { parent, links: ambient ? [{ context: ambient }] : [] };
+}
+
+function callAttributes({ method, tool, transport, rpcId, protocolVersion }: CallStart): Attributes {
+  return {
+    'mcp.method.name': method,
+    ...(tool !== undefined && { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool }),
+    ...(rpcId !== undefined && { 'jsonrpc.request.id': String(rpcId) }),
+    ...(protocolVersion !== undefined && { 'mcp.protocol.version': protocolVersion }),
+    ...(transport === 'http' && { 'network.transport': 'tcp', 'network.protocol.name': 'http' }),
+    ...(transport === 'stdio' && { 'network.transport': 'pipe' }),
+  };
+}
+
+/** Not `url.full`: in the paths of the service stand names of projects and queues. */
+function requestAttributes(request: RequestStart): Attributes {
+  const { hostname, port, protocol } = new URL(request.baseUrl);
+  return {
+    'http.request.method': request.method,
+    'url.template': templateOf(request),
+    'url.scheme': protocol.slice(0, -1),
+    'server.address': hostname,
+    'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
+    ...(request.attempt > 1 && { 'http.request.resend_count': request.attempt - 1 }),
+  };
+}
+
+function templateOf({ baseUrl, template }: RequestStart): string {
+  return new URL(baseUrl).pathname.replace(/\/$/, '') + template;
+}
+
+function fail(span: Span, type: string): void {
+  span.setAttribute('error.type', type);
+  span.setStatus({ code: SpanStatusCode.ERROR });
+}
