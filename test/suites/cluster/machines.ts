@@ -1,3 +1,5 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { onTestFinished } from 'vitest';
 import { type HttpProcess, startHttp } from '../../protocol/http-process.ts';
 import { withStore } from '../../service/helpers.ts';
@@ -22,11 +24,20 @@ export interface Subject {
   credentials: Account;
 }
 
+/** Two processes of a kind. */
+export interface Pair<Process> {
+  running: [Process, Process];
+  /** Ends one of them without warning; resolves when it is gone. */
+  kill: (which: 0 | 1) => Promise<void>;
+  /** Starts it again where it was; resolves when it listens. */
+  restart: (which: 0 | 1) => Promise<void>;
+}
+
 /** Everything that runs. It ends with the test. */
 export interface Machines {
   databaseUrl: string;
-  services: [ServiceProcess, ServiceProcess];
-  servers: [HttpProcess, HttpProcess];
+  services: Pair<ServiceProcess>;
+  servers: Pair<HttpProcess>;
   /** The endpoint, behind its balancer. */
   url: URL;
   /** Base URL of the service, behind its own. */
@@ -44,9 +55,10 @@ export async function startMachines(): Promise<Machines> {
   onTestFinished(() => database.remove());
   const stored = { HEDDLE_DATABASE_URL: database.url };
   const model = await startModel();
-  const start = () => startServiceProcess({ ...stored, HEDDLE_UPSTREAM_URL: model.url });
-  const services: Machines['services'] = [await start(), await start()];
-  const serviceUrl = (await startServiceBalancer([services[0].url, services[1].url])).origin;
+  const services = await startPair((port) =>
+    startServiceProcess({ ...stored, HEDDLE_UPSTREAM_URL: model.url }, ['--port', port]),
+  );
+  const serviceUrl = (await startServiceBalancer(urlsOf(services))).origin;
 
   const authorization = await startAuthorizationServer();
   const port = await freePort();
@@ -70,9 +82,31 @@ export async function startMachines(): Promise<Machines> {
     Object.fromEntries(subjects.map(({ name }) => [name, `of-${name}`])),
   );
   const flags = ['--oauth-issuer', authorization.issuer, '--public-url', url.href, '--subjects', subjectsFile];
-  const servers: Machines['servers'] = [await startHttp(flags, environment), await startHttp(flags, environment)];
-  await startBalancer([servers[0].url, servers[1].url], port);
+  const servers = await startPair((own) => startHttp([...flags, '--port', own], environment));
+  await startBalancer(urlsOf(servers), port);
   return { databaseUrl: database.url, services, servers, url, serviceUrl, fetch: trustingFetch(), subjects, model };
+}
+
+async function startPair<Process extends { url: string; child: ChildProcess }>(
+  start: (port: string) => Promise<Process>,
+): Promise<Pair<Process>> {
+  const running: [Process, Process] = [await start('0'), await start('0')];
+  return {
+    running,
+    async kill(which) {
+      const { child } = running[which];
+      const exit = once(child, 'exit');
+      child.kill('SIGKILL');
+      await exit;
+    },
+    async restart(which) {
+      running[which] = await start(new URL(running[which].url).port);
+    },
+  };
+}
+
+function urlsOf({ running: [one, other] }: Pair<{ url: string }>): [string, string] {
+  return [one.url, other.url];
 }
 
 /** Every project has the same queue, calls and names; only what they say is their subject's. */

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { setTimeout } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 
 /** A model that says what it was told, and remembers how often. */
@@ -11,6 +12,9 @@ export interface Model {
   /** How often each last message was sent to it. */
   asked: Map<string, number>;
 }
+
+/** Milliseconds that it thinks, so that calls are with it when a process is killed. */
+const thinkMs = 40;
 
 /** Starts an OpenAI-compatible API; it ends with the test. Answers repeat all messages, in one piece or as a stream. */
 export async function startModel(): Promise<Model> {
@@ -23,6 +27,7 @@ export async function startModel(): Promise<Model> {
     const { messages, stream } = JSON.parse(await text(request)) as { messages: Message[]; stream?: boolean };
     const last = messages.at(-1)!.content;
     asked.set(last, (asked.get(last) ?? 0) + 1);
+    await setTimeout(thinkMs);
     const content = messages.map((message) => message.content).join('\n');
     if (!stream) {
       const choices = [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }];
