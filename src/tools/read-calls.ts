@@ -35,32 +35,32 @@ export async function readCalls(
   const ids = [...new Set(items.map(({ call_id }) => call_id))];
   const columns = columnsFor(items);
 
-  const readOne = async (id: string): Promise<void> => {
-    const outcome = await service.readCall({ project_id, id }, { signal }).catch(ofTheService);
-    outcomes.set(id, outcome instanceof HeddleError ? outcome : (outcome.call ?? gone));
-  };
   const ofTheService = (error: unknown): HeddleError => {
     if (!(error instanceof HeddleError) || signal.aborted) throw error;
     return error;
   };
+  const readTogether = async (call_ids: string[]): Promise<HeddleError | undefined> => {
+    const query = { project_id, filter: { call_ids }, limit: call_ids.length, ...(columns && { columns }) };
+    const found = await service.queryCalls(query, { signal }).catch(ofTheService);
+    if (found instanceof HeddleError) return found;
+    const calls = new Map(found.map((call) => [call.id, call]));
+    for (const id of call_ids) outcomes.set(id, calls.get(id) ?? gone);
+    return undefined;
+  };
+  const readAlone = async (id: string): Promise<void> => {
+    const answer = await service.readCall({ project_id, id }, { signal }).catch(ofTheService);
+    outcomes.set(id, answer instanceof HeddleError ? answer : (answer.call ?? gone));
+  };
 
   for (let start = 0; start < ids.length; start += callsAtOnce) {
-    const call_ids = ids.slice(start, start + callsAtOnce);
+    const some = ids.slice(start, start + callsAtOnce);
     if (!service.lacking.has('queryCalls')) {
-      const query = { project_id, filter: { call_ids }, limit: call_ids.length, ...(columns && { columns }) };
-      const outcome = await service.queryCalls(query, { signal }).catch(ofTheService);
-      if (!(outcome instanceof HeddleError)) {
-        const found = new Map(outcome.map((call) => [call.id, call]));
-        for (const id of call_ids) outcomes.set(id, found.get(id) ?? gone);
-        continue;
-      }
-      if (!ofTheWhole.has(outcome.code)) {
-        for (const id of call_ids) outcomes.set(id, outcome);
-        continue;
-      }
-      if (outcome.code === 'unsupported') service.lacking.add('queryCalls');
+      const failure = await readTogether(some);
+      if (failure?.code === 'unsupported') service.lacking.add('queryCalls');
+      if (failure && !ofTheWhole.has(failure.code)) for (const id of some) outcomes.set(id, failure);
+      if (!failure || !ofTheWhole.has(failure.code)) continue;
     }
-    await concurrently(call_ids, concurrentReads, readOne);
+    await concurrently(some, concurrentReads, readAlone);
   }
   return outcomes;
 }
