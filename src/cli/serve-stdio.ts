@@ -19,13 +19,6 @@ export async function serveStdio(resolved: Resolved): Promise<never> {
   const onListed = (): void =>
     void warmUp().catch((error: Error) => log('debug', 'not warmed up', { error: error.message }));
   const streams = { input: process.stdin, output: process.stdout };
-  const serialized = new Map();
-  await serveStreams(
-    serverFactory({ ...settings, observer, onListed, serialized }),
-    streams,
-    stopSignal(),
-    log,
-    serialized,
-  );
+  await serveStreams(serverFactory({ ...settings, observer, onListed }), streams, stopSignal(), log);
   return endServing(session, observer);
 }

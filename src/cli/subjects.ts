@@ -7,8 +7,7 @@ import { HeddleError } from '../contract/errors.ts';
 import type { Log } from '../contract/log.ts';
 import type { Observer } from '../contract/observer.ts';
 import type { Credentials } from '../credentials/resolve.ts';
-import type { ServerFactory } from '../mcp/http-access.ts';
-import { serverFactory } from '../mcp/server.ts';
+import { type ServerFactory, serverFactory } from '../mcp/server.ts';
 import { credentialsOf, stampOf } from './secrets.ts';
 import { openSession, type Session } from './session.ts';
 

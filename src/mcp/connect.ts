@@ -7,7 +7,7 @@ import type { Log } from '../contract/log.ts';
  * @returns the way to end the connection.
  */
 export function connect(createServer: () => Server, transport: Transport, log: Log): () => Promise<void> {
-  const handle = serveStdio(createServer, {
+  const handle = serveStdio(() => createServer(), {
     transport,
     onerror: (error) => log('warn', 'protocol', { error: error.message }),
   });

@@ -3,11 +3,11 @@ import type { IncomingMessage } from 'node:http';
 import {
   localhostAllowedHostnames,
   localhostAllowedOrigins,
-  type Server,
   validateHostHeader,
   validateOriginHeader,
 } from '@modelcontextprotocol/server';
 import type { Refusal } from './http-answer.ts';
+import type { ServerFactory } from './server.ts';
 
 /** Who may use the endpoint (design §8). */
 export interface AccessRules {
@@ -16,9 +16,6 @@ export interface AccessRules {
   /** Origins of web pages besides the loopback ones: `https://app.example.com`, or a name for any scheme and port. */
   allowedOrigins: readonly string[];
 }
-
-/** Makes a protocol server for one request. */
-export type ServerFactory = () => Server;
 
 /** Who sent a request, as far as a guard knows. */
 export interface Caller {

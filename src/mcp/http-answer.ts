@@ -56,7 +56,7 @@ function isBodyBounded({ complete, headers }: IncomingMessage): boolean {
 }
 
 /** How an answer is written; times in milliseconds. */
-export interface SendOptions {
+export interface AnswerOptions {
   /** Headers beside those of the answer. */
   headers: Record<string, string>;
   /** Longest silence: proxies take more for a failure and cut the call off. */
@@ -66,42 +66,87 @@ export interface SendOptions {
 }
 
 /**
- * Writes a web response out, once it is there. JSON goes in one piece, a stream is piped as it comes; an answer that
- * takes its time becomes a stream, which comments keep open.
- * @throws Error when the client goes away before the end.
+ * The answer to a request that is being worked on: JSON in one piece, or a stream of events. One that takes its time
+ * becomes a stream, which comments keep open.
  */
-export async function send(
-  answering: Promise<Response>,
-  response: ServerResponse,
-  options: SendOptions,
-): Promise<void> {
-  const begin = (status: number, headers: Record<string, string | number>): void => {
-    response.writeHead(status, { ...headers, ...options.headers });
+export class Answer {
+  readonly #response: ServerResponse;
+  readonly #options: AnswerOptions;
+  readonly #quiet: NodeJS.Timeout;
+
+  constructor(response: ServerResponse, options: AnswerOptions) {
+    this.#response = response;
+    this.#options = options;
+    this.#quiet = setInterval(() => {
+      this.#stream();
+      response.write(': still working\n\n');
+    }, options.quietMs);
+    response.once('close', () => clearInterval(this.#quiet));
+  }
+
+  /** Whether a stream has begun. */
+  get isStream(): boolean {
+    return this.#response.headersSent;
+  }
+
+  /** Sends a message before the end. */
+  event(json: string | Buffer): void {
+    if (this.#response.destroyed) return;
+    this.#stream();
+    this.#response.write(eventOf(json));
+  }
+
+  /** Ends the answer as a stream, also where none of its messages was sent. */
+  endStream(): void {
+    clearInterval(this.#quiet);
+    if (this.#response.destroyed || this.#response.writableEnded) return;
+    this.#stream();
+    this.#response.end();
+  }
+
+  /** Sends the last message, if there is one, and ends the answer. */
+  end(status: number, json?: string | Buffer, headers: Record<string, string> = {}): void {
+    clearInterval(this.#quiet);
+    if (this.#response.destroyed) return;
+    if (this.isStream) {
+      this.#response.end(json === undefined ? undefined : eventOf(json));
+      return;
+    }
+    const length = json === undefined ? 0 : Buffer.byteLength(json);
+    const type = json !== undefined && { 'content-type': 'application/json' };
+    this.#begin(status, { ...type, 'content-length': length, ...headers });
+    this.#response.end(json);
+  }
+
+  /**
+   * Sends a web response, once it is there.
+   * @throws Error when the client goes away before the end.
+   */
+  async send(answering: Promise<Response>): Promise<void> {
+    const answer = await answering.finally(() => clearInterval(this.#quiet));
+    if (answer.headers.get('content-type')?.startsWith('text/event-stream')) {
+      if (this.#response.destroyed) return;
+      this.#stream();
+      await pipeline(Readable.fromWeb(answer.body as Parameters<typeof Readable.fromWeb>[0]), this.#response);
+      return;
+    }
+    const whole = Buffer.from(await answer.arrayBuffer());
+    this.end(answer.status, whole.length === 0 ? undefined : whole, Object.fromEntries(answer.headers));
+  }
+
+  #stream(): void {
+    if (!this.isStream) this.#begin(200, streamHeaders);
+  }
+
+  #begin(status: number, headers: Record<string, string | number>): void {
+    this.#response.writeHead(status, { ...headers, ...this.#options.headers });
     // A client that stops reading does not keep its place.
-    response.setTimeout(options.stallMs);
-  };
-  const quiet = setInterval(() => {
-    if (response.destroyed) return;
-    if (!response.headersSent) begin(200, streamHeaders);
-    response.write(': still working\n\n');
-  }, options.quietMs);
-  const answer = await answering.finally(() => clearInterval(quiet));
-  if (answer.headers.get('content-type')?.startsWith('text/event-stream')) {
-    if (response.destroyed) return;
-    // Whether the connection goes on is decided here, not by the SDK.
-    const { connection: _, ...own } = Object.fromEntries(answer.headers);
-    if (!response.headersSent) begin(answer.status, own);
-    await pipeline(Readable.fromWeb(answer.body as Parameters<typeof Readable.fromWeb>[0]), response);
-    return;
+    this.#response.setTimeout(this.#options.stallMs);
   }
-  const whole = Buffer.from(await answer.arrayBuffer());
-  if (response.destroyed) return;
-  if (response.headersSent) {
-    response.end(`event: message\ndata: ${whole}\n\n`);
-    return;
-  }
-  begin(answer.status, { ...Object.fromEntries(answer.headers), 'content-length': whole.length });
-  response.end(whole);
+}
+
+function eventOf(json: string | Buffer): string {
+  return `event: message\ndata: ${json}\n\n`;
 }
 
 /** Answers with a word for programs that watch this one. */

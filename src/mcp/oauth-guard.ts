@@ -4,9 +4,10 @@ import { HeddleError } from '../contract/errors.ts';
 import type { Log } from '../contract/log.ts';
 import { tools } from '../tools/registry.ts';
 import { escapeInvisible } from '../tools/table.ts';
-import { bearerOf, type Guard, type ServerFactory } from './http-access.ts';
+import { bearerOf, type Guard } from './http-access.ts';
 import type { Refusal } from './http-answer.ts';
 import { IssuerKeys } from './oauth-issuer.ts';
+import type { ServerFactory } from './server.ts';
 
 /** What a token may allow. The second includes the first. */
 export const scopes = ['heddle:read', 'heddle:write'] as const;

@@ -6,18 +6,12 @@ import { HeddleError } from '../contract/errors.ts';
 import type { Log } from '../contract/log.ts';
 import { asRequestId, newRequestId, requestIdHeader } from '../contract/request-id.ts';
 import { endServer } from '../http/end-server.ts';
-import {
-  type AccessRules,
-  accessChecks,
-  type Caller,
-  corsHeaders,
-  type Guard,
-  type ServerFactory,
-} from './http-access.ts';
-import { errorBody, publish, type Refusal, refuse, send, tell } from './http-answer.ts';
+import { type AccessRules, accessChecks, type Caller, corsHeaders, type Guard } from './http-access.ts';
+import { Answer, errorBody, publish, type Refusal, refuse, tell } from './http-answer.ts';
 import { Cancellations } from './http-cancellations.ts';
 import { isOlder, serveOlder } from './http-older.ts';
 import { BodyReader, busy, checkForm } from './http-request.ts';
+import type { ServerFactory } from './server.ts';
 
 /** Bounds of a server; times in milliseconds, sizes in bytes. */
 export const httpLimits = {
@@ -156,12 +150,15 @@ export async function serveHttp(createServer: ServerFactory, options: HttpOption
     });
     const session = cancellations.take(request, value, caller.subject, gone, (then) => response.once('close', then));
     const { quietMs, stallMs } = limits;
-    const headers = { ...cors, ...session };
+    const answer = new Answer(response, { headers: { ...cors, ...session }, quietMs, stallMs });
+    if (isOlder(request, value)) {
+      const unusable = await serveOlder(caller.createServer ?? createServer, request, value, answer, gone.signal);
+      // The log learns of it when the answer has gone.
+      if (unusable) refuse(request, response, { ...unusable, headers: cors });
+      return;
+    }
     const web = webRequest(request, gone.signal);
-    const answer = isOlder(web, value)
-      ? serveOlder(caller.createServer ?? createServer, web, value)
-      : handler.fetch(web, { parsedBody: value, authInfo: authInfoOf(caller) });
-    await send(answer, response, { headers, quietMs, stallMs });
+    await answer.send(handler.fetch(web, { parsedBody: value, authInfo: authInfoOf(caller) }));
   };
 
   const server = createHttpServer({

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
-import type { RequestId, Server } from '@modelcontextprotocol/server';
 import { serveStdio as serveConnection } from '@modelcontextprotocol/server/stdio';
 import type { Log } from '../contract/log.ts';
+import type { ServerFactory } from './server.ts';
 import { StdioTransport } from './stdio-transport.ts';
 
 /** When the input ends, requests that were read may still be answered for so long, in milliseconds. */
@@ -9,18 +9,16 @@ const answerGraceMs = 1_000;
 
 /**
  * Serves one client over a pair of streams, stdin and stdout as a rule, until the input ends or `signal` is aborted.
- * `serialized` is where the servers of the factory leave results that they have serialised.
  * @returns when the connection is closed and nothing of it runs any more.
  */
 export async function serveStdio(
-  createServer: () => Server,
+  createServer: ServerFactory,
   { input, output }: { input: Readable; output: Writable },
   signal: AbortSignal,
   log: Log,
-  serialized: Map<RequestId, Buffer> = new Map(),
 ): Promise<void> {
-  const transport = new StdioTransport(input, output, log, serialized);
-  const handle = serveConnection(createServer, {
+  const transport = new StdioTransport(input, output, log);
+  const handle = serveConnection(() => createServer(transport.serialized), {
     transport,
     onerror: (error) => log('warn', 'protocol', { error: error.message }),
   });

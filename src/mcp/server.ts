@@ -6,7 +6,6 @@ import {
   type ListToolsResult,
   ProtocolError,
   ProtocolErrorCode,
-  type RequestId,
   Server,
   type ServerContext,
   type ServerOptions,
@@ -19,6 +18,7 @@ import { callTool, PutOff, type ResultSettings, toHeddleError } from './call-too
 import { listedPrompt, promptResult, prompts } from './prompts.ts';
 import { completesFrom, listedTemplates, readResource } from './resources.ts';
 import { DefaultJsonSchemaValidator } from './schema-shims.ts';
+import type { SerializedResults } from './serialized-results.ts';
 import { type Origin, originOf, watchCall } from './watch-call.ts';
 
 /** What every server instance of a process shares; made once, however many connections or requests are served. */
@@ -29,14 +29,12 @@ export interface ServerSettings extends ResultSettings {
   project?: string;
   /** For the client's model: what this server is and which service it works on. */
   instructions: string;
-  /**
-   * Results as JSON by the id of their request, for the transport of the one connection to send as they are: they have
-   * been serialised for their size and for secrets, and are not again.
-   */
-  serialized?: Map<RequestId, Buffer>;
   /** Called once, when a client has asked for the list of tools: the first call is not far. */
   onListed?: () => void;
 }
+
+/** Makes a server. A transport that can send results as they are serialised gives it the place to keep them. */
+export type ServerFactory = (serialized?: SerializedResults) => Server;
 
 /** Progress of one call is told at most this often, in milliseconds. */
 const progressIntervalMs = 250;
@@ -62,7 +60,7 @@ export function listedTool(tool: ListedTool): ListToolsResult['tools'][number] {
  * one stdio connection or one HTTP request. `extra` is merged into the options, for tests that add what an outside
  * suite wants.
  */
-export function serverFactory(settings: ServerSettings, extra: ServerOptions = {}): () => Server {
+export function serverFactory(settings: ServerSettings, extra: ServerOptions = {}): ServerFactory {
   const { tools, service, project, instructions } = settings;
   const toolsByName = new Map(tools.map((tool) => [tool.name, tool]));
   let listed: ListToolsResult | undefined;
@@ -92,7 +90,7 @@ export function serverFactory(settings: ServerSettings, extra: ServerOptions = {
     },
   };
 
-  return () => {
+  return (serialized) => {
     const server = new Server({ name: 'heddle', title: 'heddle', version }, options);
     const from = (context: ServerContext): Origin => originOf(context, server.getNegotiatedProtocolVersion());
     server.setRequestHandler('tools/list', () => {
@@ -123,7 +121,7 @@ export function serverFactory(settings: ServerSettings, extra: ServerOptions = {
           origin,
         );
         // What was cancelled is not sent, and would stay here.
-        if (json && !context.mcpReq.signal.aborted) settings.serialized?.set(context.mcpReq.id, json);
+        if (json && !context.mcpReq.signal.aborted) serialized?.keep(context.mcpReq.id, json);
         return result;
       } catch (error) {
         if (error instanceof PutOff) return confirmation(error.question);

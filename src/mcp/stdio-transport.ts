@@ -8,6 +8,7 @@ import {
 } from '@modelcontextprotocol/server';
 import type { Log } from '../contract/log.ts';
 import { LineReader } from './line-reader.ts';
+import { SerializedResults } from './serialized-results.ts';
 
 /** Bounds of one connection; sizes in bytes. */
 const limits = {
@@ -33,18 +34,17 @@ export class StdioTransport implements Transport {
   readonly #input: Readable;
   readonly #output: Writable;
   readonly #log: Log;
-  readonly #serialized: Map<RequestId, Buffer>;
+  /** For the server to keep its results in. */
+  readonly serialized = new SerializedResults();
   readonly #lines: LineReader;
   readonly #open = new Set<RequestId>();
   #answered = (): void => {};
   #isClosed = false;
 
-  /** `serialized` holds results by the id of their request that need not be serialised again; they are taken out. */
-  constructor(input: Readable, output: Writable, log: Log, serialized: Map<RequestId, Buffer>) {
+  constructor(input: Readable, output: Writable, log: Log) {
     this.#input = input;
     this.#output = output;
     this.#log = log;
-    this.#serialized = serialized;
     this.#lines = new LineReader(limits.line, {
       onLine: (line) => this.#receive(line),
       onTooLong: ({ head, tail, bytes }) => {
@@ -138,7 +138,7 @@ export class StdioTransport implements Transport {
 
   #write(message: JSONRPCMessage): Promise<void> {
     const written = new Promise<void>((resolve, reject) => {
-      this.#output.write(this.#lineOf(message), (error) => (error ? reject(error) : resolve()));
+      this.#output.write(this.serialized.textOf(message, '\n'), (error) => (error ? reject(error) : resolve()));
     });
     if (this.#output.writableLength > limits.unreadOutput && !this.#input.isPaused()) {
       this.#log('warn', 'the client does not read its answers: no more input until it does');
@@ -146,17 +146,6 @@ export class StdioTransport implements Transport {
       this.#output.once('drain', () => this.#input.resume());
     }
     return written;
-  }
-
-  #lineOf(message: JSONRPCMessage): string | Buffer {
-    const json = 'result' in message && this.#serialized.get(message.id);
-    if (!json) return `${JSON.stringify(message)}\n`;
-    this.#serialized.delete(message.id);
-    // What the SDK has added to the result is short.
-    const { content: _, structuredContent: __, ...added } = message.result;
-    const rest = JSON.stringify(added).slice(1);
-    const head = `{"jsonrpc":"2.0","id":${JSON.stringify(message.id)},"result":`;
-    return Buffer.concat([Buffer.from(head), json.subarray(0, -1), Buffer.from(rest === '}' ? '}}\n' : `,${rest}}\n`)]);
   }
 
   #settle(id: RequestId): void {

@@ -105,6 +105,33 @@ describe.each(Object.entries(transports))('%s', (transportName, connect) => {
   });
 });
 
+test('a request of an older revision that a notification cancels comes to its end without an answer', async () => {
+  const send = (body: object): Promise<Response> =>
+    fetch(address, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-session-id': 'one of many',
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', ...body }),
+    });
+  const arrived = new Promise<void>((resolve) => {
+    service.fault = () => resolve();
+  });
+  const name = 'read_call';
+  const call = send({ id: 7, method: 'tools/call', params: { name, arguments: toolCalls[name]!('x') } });
+  await arrived;
+  const cancelled = await send({ method: 'notifications/cancelled', params: { requestId: 7 } });
+  expect(cancelled.status).toBe(202);
+  const answer = await call;
+  expect([answer.status, answer.headers.get('content-type'), await answer.text()]).toEqual([
+    200,
+    'text/event-stream',
+    '',
+  ]);
+});
+
 test('many cancelled calls leave no connection', async () => {
   const client = new Client({ name: 'test', version: '1.0.0' });
   await client.connect(transports.stdio());

@@ -73,3 +73,77 @@ test('revision 2026-07-28 answers a quick call with one JSON body', async () => 
   expect([answer.status, answer.headers['content-type']]).toEqual([200, 'application/json']);
   expect(Number(answer.headers['content-length'])).toBe(Buffer.byteLength(answer.body));
 });
+
+const listQueues = { method: 'tools/call', params: { name: 'list_queues', arguments: {} } };
+
+/** The messages of an answer that is a stream. */
+function messagesOf(stream: string): { id?: number; method?: string; result?: { content: unknown[] } }[] {
+  return [...stream.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json!));
+}
+
+test('a batch of an older revision is answered as one: JSON, or a stream once there is progress', async () => {
+  const { url } = await startHttp();
+  const { headers } = olderRequest('ping');
+  const quick = [
+    { jsonrpc: '2.0', id: 1, ...listQueues },
+    { jsonrpc: '2.0', method: 'notifications/roots/list_changed' },
+    { jsonrpc: '2.0', id: 'two', method: 'ping' },
+  ];
+  const whole = await ask(url, { headers, body: quick });
+  expect([whole.status, whole.headers['content-type']]).toEqual([200, 'application/json']);
+  const responses = JSON.parse(whole.body) as { id: unknown }[];
+  expect(new Set(responses.map(({ id }) => id))).toEqual(new Set([1, 'two']));
+
+  const inference = {
+    name: 'run_inference',
+    arguments: { model: 'heddle/echo', messages: [{ role: 'user', content: 'Hello' }], stream: true },
+    _meta: { progressToken: 'p' },
+  };
+  const slow = [
+    { jsonrpc: '2.0', id: 1, ...listQueues },
+    { jsonrpc: '2.0', id: 2, method: 'tools/call', params: inference },
+  ];
+  const streamed = await ask(url, { headers, body: slow });
+  expect([streamed.status, streamed.headers['content-type']]).toEqual([200, 'text/event-stream']);
+  const messages = messagesOf(streamed.body);
+  expect(messages.find(({ method }) => method)).toMatchObject({
+    method: 'notifications/progress',
+    params: { progressToken: 'p' },
+  });
+  expect(new Set(messages.filter(({ method }) => !method).map(({ id }) => id))).toEqual(new Set([1, 2]));
+});
+
+test('what an older client may not send is refused with a reason', async () => {
+  const { url } = await startHttp();
+  const { headers } = olderRequest('ping');
+  const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
+  const refusalOf = async (body: unknown, more: object = {}): Promise<unknown> => {
+    const answer = await ask(url, { headers: { ...headers, ...more }, body });
+    return [answer.status, JSON.parse(answer.body).error];
+  };
+  expect(await refusalOf(Array(101).fill(ping))).toEqual([
+    400,
+    { code: -32_600, message: 'Invalid request: a batch may have 100 messages' },
+  ]);
+  expect(await refusalOf([ping, { jsonrpc: '2.0', id: 2 }])).toMatchObject([400, { code: -32_600 }]);
+  const initialize = {
+    jsonrpc: '2.0',
+    id: 2,
+    method: 'initialize',
+    params: { protocolVersion: '2025-03-26', capabilities: {}, clientInfo: { name: 'test', version: '1.0.0' } },
+  };
+  expect(await refusalOf([ping, initialize])).toEqual([
+    400,
+    { code: -32_600, message: 'Invalid request: initialize comes alone' },
+  ]);
+  expect(await refusalOf(ping, { 'mcp-protocol-version': '1999-01-01' })).toEqual([
+    400,
+    {
+      code: -32_000,
+      message:
+        'Bad request: unsupported protocol version 1999-01-01; known are 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05, 2024-10-07',
+    },
+  ]);
+  const notified = await ask(url, { headers, body: [{ jsonrpc: '2.0', method: 'notifications/initialized' }] });
+  expect([notified.status, notified.body]).toEqual([202, '']);
+});
