@@ -8,6 +8,7 @@ test.each([
   ['{\\"Set-Cookie\\":\\"sid=1; Path=/\\"}', '{\\"Set-Cookie\\":\\"[secret]\\"}'],
   ['x-api-key: 9f8e7d6c\nnext line', 'x-api-key: [secret]\nnext line'],
   ['sent Bearer eyJhbGciOi.J9 twice', 'sent Bearer [secret] twice'],
+  ['got eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhIn0.MEUCIQ-_x, gave it up', 'got [secret], gave it up'],
   ['postgres://app:hunter2@db.example/x', 'postgres://[secret]@db.example/x'],
   ['https://token@host.example/path', 'https://[secret]@host.example/path'],
   ['OPENAI_API_KEY=sk-123 failed', 'OPENAI_API_KEY=[secret] failed'],
@@ -65,8 +66,10 @@ test('a live secret goes out of any text, however it is written', () => {
       const clean = redact(`${before}${written}${after}`);
       expect(clean).toContain('[secret]');
       expect(clean).not.toContain(planted);
-      // Base64 shares its outer characters with the neighbours: the inner ones must be gone.
-      expect(clean).not.toContain(written.slice(4, -4) || written);
+      // Base64 shares its outer characters with the neighbours: the inner ones must be gone. Few of them may be
+      // anywhere, in the mark too.
+      const inner = written.slice(4, -4);
+      if (inner.length >= 8) expect(clean).not.toContain(inner);
     }),
   );
 });
