@@ -19,6 +19,7 @@ export async function serveStdio(resolved: Resolved): Promise<never> {
   const onListed = (): void =>
     void warmUp().catch((error: Error) => log('debug', 'not warmed up', { error: error.message }));
   const streams = { input: process.stdin, output: process.stdout };
-  await serveStreams(serverFactory({ ...settings, observer, onListed }), streams, stopSignal(), log);
+  const createServer = serverFactory({ ...settings, transport: 'stdio', observer, onListed });
+  await serveStreams(createServer, streams, stopSignal(), log);
   return endServing(session, observer);
 }

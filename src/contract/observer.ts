@@ -10,11 +10,11 @@ export interface CallStart {
   /** Name of the tool, with `tools/call`. */
   tool?: string;
   /** The transport that it came by, where it came by one. */
-  transport?: 'http' | 'stdio';
+  transport?: 'http' | 'stdio' | undefined;
   /** Id of the JSON-RPC request. */
   rpcId?: string | number;
   /** Revision of the protocol. */
-  protocolVersion?: string;
+  protocolVersion?: string | undefined;
   /** The trace that the client has the call in, checked (W3C Trace Context, W3C Baggage). */
   trace: TraceHeaders;
 }

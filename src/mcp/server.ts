@@ -27,6 +27,8 @@ export interface ServerSettings extends ResultSettings {
   service: () => Promise<ServiceClient>;
   /** Project for calls that name none. */
   project?: string;
+  /** What the one connection is, where it is known and not HTTP. */
+  transport?: 'stdio';
   /** For the client's model: what this server is and which service it works on. */
   instructions: string;
   /** Called once, when a client has asked for the list of tools: the first call is not far. */
@@ -92,7 +94,8 @@ export function serverFactory(settings: ServerSettings, extra: ServerOptions = {
 
   return (serialized) => {
     const server = new Server({ name: 'heddle', title: 'heddle', version }, options);
-    const from = (context: ServerContext): Origin => originOf(context, server.getNegotiatedProtocolVersion());
+    const from = (context: ServerContext): Origin =>
+      originOf(context, { transport: settings.transport, protocolVersion: server.getNegotiatedProtocolVersion() });
     server.setRequestHandler('tools/list', () => {
       if (!listed) {
         listed = { tools: tools.map(listedTool) };

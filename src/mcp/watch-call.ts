@@ -25,7 +25,10 @@ export function ownOrigin(): Origin {
 }
 
 /** The origin of a client's request. Its id is that of the HTTP request, where there is one (see `serveHttp`). */
-export function originOf({ mcpReq, http }: ServerContext, protocolVersion: string | undefined): Origin {
+export function originOf(
+  { mcpReq, http }: ServerContext,
+  connection: Pick<Origin, 'transport' | 'protocolVersion'>,
+): Origin {
   const headers = http?.req?.headers;
   const meta = mcpReq._meta as Record<string, unknown> | undefined;
   // What the client says of its call goes before what the connection that brought it says of itself.
@@ -33,9 +36,12 @@ export function originOf({ mcpReq, http }: ServerContext, protocolVersion: strin
     meta?.traceparent === undefined && headers ? (name: string) => headers.get(name) : (name: string) => meta?.[name];
   return {
     requestId: headers?.get(requestIdHeader) ?? newRequestId(),
-    transport: headers ? 'http' : 'stdio',
+    ...connection,
+    ...(headers && { transport: 'http' }),
+    // Before 2026-07-28 a request over HTTP says only there what was agreed on with another one.
+    protocolVersion:
+      connection.protocolVersion ?? /^\d{4}-\d\d-\d\d$/.exec(headers?.get('mcp-protocol-version') ?? '')?.[0],
     rpcId: mcpReq.id,
-    ...(protocolVersion !== undefined && { protocolVersion }),
     trace: traceContext(carrier),
   };
 }

@@ -174,7 +174,7 @@ test.skipIf(!hasAuthorizationServer)('two subjects see two services, and their t
   const [a, b] = await Promise.all([overheard('ada'), overheard('bob')]);
   const { environment, subjectsFile } = setUpProfiles({ a: a.account, b: b.account }, { mia: 'a', 'machine-b': 'b' });
   const { url, output } = await startHttp(
-    ['--oauth-issuer', server.issuer, '--subjects', subjectsFile, '--log-level', 'debug'],
+    ['--oauth-issuer', server.issuer, '--subjects', subjectsFile, '--log-level', 'debug', '--metrics-port', '0'],
     environment,
   );
   const mia = new Person('mia', { client_id: 'desktop', issuer: server.issuer });
@@ -202,6 +202,9 @@ test.skipIf(!hasAuthorizationServer)('two subjects see two services, and their t
     expect(seenByB).toContain('team/bob/object/evaluation_of_b');
     expect(seenByB).not.toContain('_of_a');
   }
+  // The calls of all subjects count.
+  const { body: metrics } = await ask(/^metrics on (\S+)$/m.exec(output.stderr)![1]!, { method: 'GET' });
+  expect(metrics).toContain('heddle_tool_calls_total{tool="list_objects",code="ok"} 100');
   expect(clientA.getInstructions()).toContain(a.account.baseUrl);
   expect(clientB.getInstructions()).toContain(b.account.baseUrl);
 

@@ -1,10 +1,11 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { blocksOf } from '../../docs/blocks.ts';
+import { blocksOf, root } from '../../docs/blocks.ts';
 import { LineClient } from '../../hostile/line-client.ts';
 import { listeningService, someCall } from '../../observability/service.ts';
 import { ask, newerRequest, olderRequest, startHttp } from '../../protocol/http-process.ts';
@@ -156,7 +157,10 @@ describe.runIf(ready)('traces', () => {
   test('what is no trace is not taken for one, and the request of a proxy counts where the call has none', async () => {
     const { receiver, environment } = await prepare();
     const server = await startHttp([], environment);
-    const proxy = { traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01` };
+    const proxy = {
+      traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01`,
+      'mcp-protocol-version': '2025-06-18',
+    };
     const bad = olderRequest('tools/call', { ...someCall, _meta: { traceparent: incoming.traceparent.toUpperCase() } });
     await ask(server.url, bad);
     const none = olderRequest('tools/call', someCall);
@@ -164,6 +168,7 @@ describe.runIf(ready)('traces', () => {
     await end(server);
     const calls = receiver.spans.filter(({ kind }) => kind === 'server');
     expect(calls.map(({ parentSpanId }) => parentSpanId)).toEqual([undefined, '2'.repeat(16)]);
+    expect(calls.map(({ attributes }) => attributes['mcp.protocol.version'])).toEqual([undefined, '2025-06-18']);
   });
 
   test('with metrics too, and an instrumentation of undici tells nothing twice', async () => {
@@ -220,6 +225,35 @@ registerInstrumentations({ instrumentations: [new UndiciInstrumentation()] });`,
     }
     expect(await exit).toEqual([0, null]);
     expect(receiver.spans.map(({ kind }) => kind)).toEqual(['client', 'server']);
+  });
+
+  test('a program that uses heddle as a library gets the same spans', async () => {
+    const { service, receiver, environment, folder } = await prepare();
+    const from = (file: string): string => JSON.stringify(join(root, file));
+    writeFileSync(
+      join(folder, 'program.mjs'),
+      `import { createServer } from ${from('dist/index.js')};
+import { Client, InMemoryTransport } from ${from('node_modules/@modelcontextprotocol/client/dist/index.mjs')};
+const [near, far] = InMemoryTransport.createLinkedPair();
+const server = createServer({ baseUrl: ${JSON.stringify(service.url)}, project: 'a/b', username: 'u', password: 'p' });
+await server.connect(far);
+const client = new Client({ name: 'example', version: '1.0.0' });
+await client.connect(near);
+await client.callTool(${JSON.stringify(someCall)});
+await client.close();
+await server.close();
+// The SDK is the program's own, and so is letting its spans out.
+await globalThis[Symbol.for('opentelemetry.js.api.1')].trace.getDelegate().forceFlush();
+`,
+    );
+    const { NODE_OPTIONS, OTEL_EXPORTER_OTLP_ENDPOINT, PATH = process.env.PATH! } = { ...process.env, ...environment };
+    await promisify(execFile)(process.execPath, [join(folder, 'program.mjs')], {
+      env: { NODE_OPTIONS, OTEL_EXPORTER_OTLP_ENDPOINT, PATH },
+    });
+    expect(receiver.spans.map(({ name, attributes }) => [name, attributes['network.transport']])).toEqual([
+      ['POST /annotation_queues/{queue_id}/items/query', undefined],
+      ['tools/call query_queue_items', undefined],
+    ]);
   });
 
   test('a receiver that does not answer holds up the end for a few seconds only', async () => {
