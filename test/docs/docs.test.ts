@@ -197,15 +197,16 @@ describe.each(pages)('%s', (page) => {
   });
 
   testOf(of('machine'))('what commands for a machine of its own name is in the repository', () => {
-    const manifests = readdirSync(join(root, 'deploy/kubernetes')).map((file) => textOf(`deploy/kubernetes/${file}`));
+    const files = readdirSync(join(root, 'deploy'), { recursive: true, encoding: 'utf8' });
+    const manifests = files.filter((file) => file.endsWith('.yaml')).map((file) => textOf(join('deploy', file)));
     for (const { text } of of('machine')) {
       for (const [file] of text.matchAll(/\bdeploy\/[\w@./-]+/g)) expect(existsSync(join(root, file)), file).toBe(true);
       for (const [, unit] of text.matchAll(/\b(heddle[\w-]*@)(?=[\d$])/g)) {
         expect(existsSync(join(root, `deploy/systemd/${unit}.service`)), unit).toBe(true);
       }
-      for (const [, kind, name] of text.matchAll(/\b(deployment\/|secret generic )([\w-]+)/g)) {
-        const form = kind === 'deployment/' ? `kind: Deployment\nmetadata:\n  name: ${name}\n` : `Ref: { name: ${name}`;
-        expect(manifests.join('\n'), `${kind}${name}`).toContain(form);
+      for (const [, kind, name] of text.matchAll(/\b(deployment|secret generic)[ /]([\w-]+)/g)) {
+        const form = kind === 'deployment' ? `kind: Deployment\nmetadata:\n  name: ${name}\n` : `ame: ${name}[ ,]`;
+        expect(manifests.join('\n'), `${kind} ${name}`).toMatch(new RegExp(form));
       }
     }
   });

@@ -58,6 +58,25 @@ function misspellingsIn(manifests: Manifest[]): string {
   }
 }
 
+/** What Kubernetes makes of a manifest and a patch: lists of named things go together by name, null takes away. */
+function patched(base: Manifest, patch: Manifest): Manifest {
+  if (Array.isArray(patch) && patch.every(({ name }) => name)) {
+    const before: Manifest[] = base ?? [];
+    const gone = patch.filter(({ $patch }) => $patch === 'delete').map(({ name }) => name);
+    const added = patch.filter(({ name }) => !gone.includes(name));
+    const kept = before.filter(({ name }) => !patch.some((each) => each.name === name));
+    return [...kept, ...added.map((each) => patched(before.find(({ name }) => name === each.name) ?? {}, each))];
+  }
+  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
+  const changed = Object.entries(patch).map(([name, value]) => [
+    name,
+    patched(base[name] ?? (Array.isArray(value) ? [] : {}), value),
+  ]);
+  return Object.fromEntries(
+    Object.entries({ ...base, ...Object.fromEntries(changed) }).filter(([, value]) => value !== null),
+  );
+}
+
 const files = readdirSync(folder);
 
 describe.skipIf(!installed)('Kubernetes', () => {
@@ -85,6 +104,25 @@ describe.skipIf(!installed)('Kubernetes', () => {
     container.ports[0].containerPort = 3920;
     container.securityContext.readOnlyRootFileSystem = true;
     expect(misspellingsIn([deployment])).toContain('\'"readOnlyRootFileSystem"\' does not exist');
+  });
+
+  test('with the patch for subjects it is valid too, and has nothing of the one account left', () => {
+    const [deployment] = manifestsOf('heddle.yaml');
+    const [patch] = manifestsOf('../kubernetes-subjects.yaml');
+    const together = patched(deployment, patch);
+    expect(faultsOf(together)).toBe('');
+    expect(misspellingsIn([together])).toBe('');
+    const { initContainers, containers, volumes } = together.spec.template.spec;
+    expect(containers).toHaveLength(1);
+    expect(containers[0].envFrom).toBeUndefined();
+    expect(containers[0].args).toEqual(deployment.spec.template.spec.containers[0].args);
+    const names = containers[0].env.map(({ name }: { name: string }) => name);
+    expect(names).toEqual(['HEDDLE_OAUTH_ISSUER', 'HEDDLE_SUBJECTS', 'XDG_CONFIG_HOME']);
+    expect(initContainers[0].image).toBe(containers[0].image);
+    const mounted = [...initContainers, ...containers].flatMap(({ volumeMounts }) =>
+      volumeMounts.map(({ name }: { name: string }) => name),
+    );
+    expect(new Set(mounted)).toEqual(new Set(volumes.map(({ name }: { name: string }) => name)));
   });
 
   test.each(['heddle.yaml', 'heddle-service.yaml'])('%s: what belongs together fits', (file) => {
