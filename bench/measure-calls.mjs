@@ -12,6 +12,9 @@ const blocks = {
   1000: { 1: 16, 32: 64 },
 };
 
+/** Servers that are measured in revision 2026-07-28 too; the others speak the older ones only. */
+const knowsNewest = ['heddle', 'SDK v2 alone', 'SDK v2'];
+
 /** The limit: undici and JSON.parse, nothing else. */
 function bare(stubUrl) {
   const pool = new Pool(stubUrl, { connections: 32 });
@@ -60,7 +63,9 @@ export async function measureCalls(stubUrl, rounds, log, sizes = blocks, names =
   const subjects = { bare: bare(stubUrl) };
   for (const name of names) {
     subjects[`${name}, stdio`] = await openStdio(name, env);
-    if (servers[name].http) subjects[`${name}, HTTP`] = await openHttp(name, env);
+    if (!servers[name].http) continue;
+    subjects[`${name}, HTTP`] = await openHttp(name, env);
+    if (knowsNewest.includes(name)) subjects[`${name}, HTTP 2026-07-28`] = await openHttp(name, env, '2026-07-28');
   }
   const lines = [];
   for (const [limit, counts] of Object.entries(sizes)) {
@@ -115,7 +120,8 @@ export function reportCalls(lines) {
 
 \`query_queue_items\` on the stub. In brackets the ratio to bare: undici's Pool and \`JSON.parse\` in the bench itself.
 The floor and the tutorials send the data twice, structured and as JSON text; heddle sends it structured and as the
-compact table; fastmcp sends it once, as text. CPU is that of the server's process alone, and of the bench for bare.
+compact table; fastmcp sends it once, as text; so does SDK v2 alone, structured, the least that a server on the SDK can
+be. HTTP is revision 2025-11-25 where it does not say 2026-07-28. CPU is that of the server's process alone, and of the bench for bare.
 
 ${parts.join('\n\n')}`;
 }

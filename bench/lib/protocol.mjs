@@ -70,27 +70,38 @@ export class StdioConnection {
   }
 }
 
+/** What each request of revision 2026-07-28 says about itself. */
+const envelope = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1.0.0' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
+
 /** A server on Streamable HTTP, called without a session. */
 export class HttpConnection {
   #pool;
   #path;
   #nextId = 1;
 
-  constructor(url, child) {
+  constructor(url, child, revision = protocolVersion) {
     const { origin, pathname } = new URL(url);
+    this.revision = revision;
     this.child = child;
     this.#pool = new Pool(origin, { connections: 32 });
     this.#path = pathname;
   }
 
-  async request(method, params) {
+  async request(method, given) {
+    const isNew = this.revision > protocolVersion;
+    const params = isNew ? { ...given, _meta: envelope } : given;
     const { statusCode, headers, body } = await this.#pool.request({
       method: 'POST',
       path: this.#path,
       headers: {
         'content-type': 'application/json',
         accept: 'application/json, text/event-stream',
-        'mcp-protocol-version': protocolVersion,
+        'mcp-protocol-version': this.revision,
+        ...(isNew && { 'mcp-method': method, ...(params.name && { 'mcp-name': params.name }) }),
       },
       body: JSON.stringify({ jsonrpc: '2.0', id: this.#nextId++, method, params }),
     });

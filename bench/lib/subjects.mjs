@@ -1,8 +1,10 @@
 // What is compared: every server offers query_queue_items over the same stub service.
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { bundleOptions } from '../../scripts/bundle-options.mjs';
 import { said, start } from './processes.mjs';
 import { HttpConnection, StdioConnection } from './protocol.mjs';
 
@@ -35,6 +37,17 @@ export function serviceEnvironment(stubUrl) {
   };
 }
 
+/** The peer that is a bundle, made anew for each run. */
+const alone = join(home, 'sdk-alone.js');
+await build({
+  ...bundleOptions,
+  entryPoints: { 'sdk-alone': peer('sdk-alone') },
+  absWorkingDir: fileURLToPath(new URL('../..', import.meta.url)),
+  splitting: true,
+  outdir: home,
+});
+writeFileSync(join(home, 'package.json'), '{"type":"module"}');
+
 export const queue = '0197a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b';
 export const queueCall = (limit, more = {}) => [
   'query_queue_items',
@@ -45,6 +58,7 @@ export const queueCall = (limit, more = {}) => [
 export const servers = {
   heddle: { stdio: [heddle], http: [heddle, 'serve', '--http', '--port', '0'] },
   floor: { stdio: [peer('floor')], http: [peer('floor'), 'http'] },
+  'SDK v2 alone': { stdio: [alone], http: [alone, 'http'] },
   'SDK v2': { stdio: [peer('sdk-v2')], http: [peer('sdk-v2'), 'http'] },
   'SDK v1': { stdio: [peer('sdk-v1')], http: [peer('sdk-v1'), 'http'] },
   fastmcp: { stdio: [peer('fastmcp')] },
@@ -58,9 +72,9 @@ export async function openStdio(name, env) {
   return connection;
 }
 
-/** Starts a server on HTTP. */
-export async function openHttp(name, env) {
+/** Starts a server on HTTP, to be called in a revision of the protocol. */
+export async function openHttp(name, env, revision) {
   const child = start(servers[name].http, env, ['ignore', 'ignore', 'pipe']);
   const [url] = await said(child, 'stderr', /http:\/\/\S+/);
-  return new HttpConnection(url, child);
+  return new HttpConnection(url, child, revision);
 }

@@ -6,8 +6,9 @@ let pool;
 /** One page of a queue. */
 export async function queryQueueItems({ queue_id, ...query }) {
   if (!pool) {
-    const { Pool } = await import('undici');
-    pool = new Pool(process.env.STUB_URL, { connections: 32 });
+    // By its default, which is the same bundled and not.
+    const { default: undici } = await import('undici');
+    pool = new undici.Pool(process.env.STUB_URL, { connections: 32 });
   }
   const { body } = await pool.request({
     method: 'POST',

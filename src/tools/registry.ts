@@ -11,13 +11,18 @@ export interface ListedTool extends Pick<Tool, 'name' | 'title' | 'description' 
   load: () => Promise<Tool>;
 }
 
+let allTools: readonly Tool[] | undefined;
+
 /**
  * Every tool, in the order in which clients see them. What is listed is generated from the tools: a server that is only
  * asked for its list, as at every start, does without the tools, their schemas and the client of the service.
  */
 export const tools: readonly ListedTool[] = (listed as unknown as Omit<ListedTool, 'load'>[]).map((tool) => ({
   ...tool,
-  load: async () => (await import('./all.ts')).allTools.find(({ name }) => name === tool.name)!,
+  load: async () => {
+    allTools ??= (await import('./all.ts')).allTools;
+    return allTools.find(({ name }) => name === tool.name)!;
+  },
 }));
 
 /**
