@@ -1,4 +1,5 @@
-import { request as httpRequest } from 'node:http';
+import { once } from 'node:events';
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { expect, test } from 'vitest';
 import { basic, bearer, startTestService, withStore } from './helpers.ts';
 
@@ -15,6 +16,24 @@ test('health needs no credentials', async () => {
 test('a connection is kept longer than proxies keep theirs, and they are told how long', async () => {
   const { headers } = await service.send('GET', '/health', undefined);
   expect(headers.get('keep-alive')).toBe('timeout=75');
+});
+
+test('a request that is on its way over a kept connection when the end begins is answered', async () => {
+  const { running } = await startTestService();
+  const agent = new Agent({ keepAlive: true });
+  const asked = async (): Promise<{ status?: number; reused: boolean }> => {
+    const sent = httpRequest(`${running.url}/health`, { agent }).end();
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    await once(response.resume(), 'end');
+    return { status: response.statusCode, reused: sent.reusedSocket };
+  };
+  const several = () => Promise.all(Array.from({ length: 8 }, asked));
+  await several();
+  const closed = running.close();
+  expect(await several()).toEqual(Array(8).fill({ status: 200, reused: true }));
+  await closed;
+  agent.destroy();
+  await expect(asked()).rejects.toMatchObject({ code: 'ECONNREFUSED' });
 });
 
 test.each([
