@@ -102,12 +102,12 @@ async function show(
   outcome: 'works' | 'fails',
 ): Promise<Record<string, unknown>> {
   say(`\n${says}`);
-  process.stdout.write(`${style('cyan', `   ${tool} ${JSON.stringify(args)}`)}\n`);
+  process.stdout.write(`${styleText('cyan', `   ${tool} ${JSON.stringify(args)}`)}\n`);
   const result = await client.callTool({ name: tool, arguments: args });
   for (const block of result.content) {
     if (block.type !== 'text') continue;
     const text = block.text.replace(/^/gm, '   ');
-    process.stdout.write(`${result.isError ? style('yellow', text) : text}\n`);
+    process.stdout.write(`${result.isError ? styleText('yellow', text) : text}\n`);
   }
   if ((outcome === 'fails') !== Boolean(result.isError)) throw new Error(`${tool} should not have ended like this.`);
   return (result.structuredContent ?? {}) as Record<string, unknown>;
@@ -120,10 +120,5 @@ function isolated(folder: string): Record<string, string> {
 }
 
 function say(text: string): void {
-  process.stdout.write(`${style('bold', text)}\n`);
-}
-
-/** Colour on a terminal only, and not where NO_COLOR is set. */
-function style(format: 'bold' | 'cyan' | 'yellow', text: string): string {
-  return process.stdout.isTTY && process.stdout.hasColors() && !process.env.NO_COLOR ? styleText(format, text) : text;
+  process.stdout.write(`${styleText('bold', text)}\n`);
 }

@@ -8,7 +8,7 @@ import { version } from '../config/version.ts';
 import { HeddleError } from '../contract/errors.ts';
 import { protect } from '../credentials/redact.ts';
 import type { Credentials } from '../credentials/resolve.ts';
-import type { Check, Finding } from './doctor.ts';
+import { type Check, type Finding, failure, ok, warning } from './doctor.ts';
 import { checkService } from './doctor-service.ts';
 import { openStore, readCredentials } from './secrets.ts';
 import { databaseSecrets, dataOf } from './session.ts';
@@ -48,8 +48,7 @@ async function* guarded(check: string, run: Check): AsyncGenerator<Finding> {
   try {
     yield* run();
   } catch (error) {
-    const advice = error instanceof HeddleError ? error.hint : undefined;
-    yield { check, state: 'failure', says: (error as Error).message, ...(advice && { advice }) };
+    yield failure(check, (error as Error).message, error instanceof HeddleError ? error.hint : undefined);
   }
 }
 
@@ -58,9 +57,7 @@ async function* checkVersions(): AsyncGenerator<Finding> {
   const parts = process.versions.node.split('.').map(Number);
   const at = oldestNode.findIndex((part, index) => part !== parts[index]);
   const old = at >= 0 && parts[at]! < oldestNode[at]!;
-  yield old
-    ? { check: 'version', state: 'failure', says, advice: `Install Node ${oldestNode.join('.')} or later.` }
-    : { check: 'version', state: 'ok', says };
+  yield old ? failure('version', says, `Install Node ${oldestNode.join('.')} or later.`) : ok('version', says);
 }
 
 async function* checkConfiguration({ config, sources, placeholders }: Resolved): AsyncGenerator<Finding> {
@@ -68,25 +65,20 @@ async function* checkConfiguration({ config, sources, placeholders }: Resolved):
     .filter((name) => sources[name].name !== undefined)
     .map((name) => `${name} from ${sources[name].from} ${sources[name].name}`);
   const where = `profile "${config.profile}" of ${configFile}${existsSync(configFile) ? '' : ' (no such file)'}`;
-  yield { check: 'configuration', state: 'ok', says: `${where}; ${set.join(', ') || 'everything is at its default'}` };
-  yield config.baseUrl === undefined
-    ? { check: 'configuration', state: 'ok', says: 'no base URL: the embedded service on this machine is used' }
-    : { check: 'configuration', state: 'ok', says: `the service is ${config.baseUrl}` };
+  yield ok('configuration', `${where}; ${set.join(', ') || 'everything is at its default'}`);
+  const service =
+    config.baseUrl === undefined
+      ? 'no base URL: the embedded service on this machine is used'
+      : `the service is ${config.baseUrl}`;
+  yield ok('configuration', service);
   if (config.baseUrl !== undefined && config.project === undefined) {
-    yield {
-      check: 'configuration',
-      state: 'warning',
-      says: 'no project: every call must name one',
-      advice: 'Set HEDDLE_PROJECT, or run `heddle login --project ENTITY/PROJECT`.',
-    };
+    const advice = 'Set HEDDLE_PROJECT, or run `heddle login --project ENTITY/PROJECT`.';
+    yield warning('configuration', 'no project: every call must name one', advice);
   }
   for (const name of placeholders) {
-    yield {
-      check: 'configuration',
-      state: 'warning',
-      says: `${name} holds a placeholder that was not filled; it counts as unset`,
-      advice: 'Fill the field in the settings of the application that starts heddle, or remove the variable.',
-    };
+    const says = `${name} holds a placeholder that was not filled; it counts as unset`;
+    const advice = 'Fill the field in the settings of the application that starts heddle, or remove the variable.';
+    yield warning('configuration', says, advice);
   }
 }
 
@@ -95,15 +87,12 @@ async function* checkKeychain({ config }: Resolved): AsyncGenerator<Finding> {
   const needed = storeOf(readProfiles()[config.profile]) === 'keychain';
   try {
     await openStore('keychain').read(config.profile);
-    yield { check: 'keychain', state: 'ok', says: `can be read${needed ? ', and this profile uses it' : ''}` };
+    yield ok('keychain', `can be read${needed ? ', and this profile uses it' : ''}`);
   } catch (error) {
     if (!(error instanceof HeddleError)) throw error;
-    yield {
-      check: 'keychain',
-      state: needed ? 'failure' : 'warning',
-      says: `${error.message}${needed ? '' : ' This profile does not use it.'}`,
-      ...(needed && { advice: error.hint }),
-    };
+    yield needed
+      ? failure('keychain', error.message, error.hint)
+      : warning('keychain', `${error.message} This profile does not use it.`);
   }
 }
 
@@ -112,14 +101,10 @@ async function* checkCredentials({ sources, problem }: Credentials): AsyncGenera
   const none = sources.password.from === 'unset' && sources.token.from === 'unset';
   for (const name of ['password', 'token'] as const) {
     const { from, name: where } = sources[name];
-    yield from === 'unset'
-      ? {
-          check: 'credentials',
-          state: none || problem ? 'failure' : 'warning',
-          says: `no ${name}. ${problem?.message ?? ''}`.trim(),
-          advice: problem?.hint ?? `Run \`heddle login\`, or set ${options[name].environment}.`,
-        }
-      : { check: 'credentials', state: 'ok', says: `${name} from ${from} ${where}` };
+    const says = `no ${name}. ${problem?.message ?? ''}`.trim();
+    const advice = problem?.hint ?? `Run \`heddle login\`, or set ${options[name].environment}.`;
+    if (from !== 'unset') yield ok('credentials', `${name} from ${from} ${where}`);
+    else yield none || problem ? failure('credentials', says, advice) : warning('credentials', says, advice);
   }
 }
 
@@ -127,7 +112,7 @@ async function* checkCredentials({ sources, problem }: Credentials): AsyncGenera
 async function* checkIssuer(issuer: string): AsyncGenerator<Finding> {
   const { fetchKeys } = await import('../mcp/oauth-issuer.ts');
   const { address, count } = await fetchKeys(issuer);
-  yield { check: 'token issuer', state: 'ok', says: `${issuer} has its keys at ${address}, ${count} of them` };
+  yield ok('token issuer', `${issuer} has its keys at ${address}, ${count} of them`);
 }
 
 /** Opens it as the service does, so the tables are made where they are missing. */
@@ -140,53 +125,37 @@ async function faultsOf(config: Config): Promise<string[]> {
 
 async function* checkDatabase({ config }: Resolved): AsyncGenerator<Finding> {
   const faults = await faultsOf(config);
+  const advice =
+    'Give HEDDLE_DATABASE_URL the primary, REINDEX what is invalid, or restore the database from a backup.';
   yield faults.length === 0
-    ? { check: 'database', state: 'ok', says: 'PostgreSQL answers, and its tables are as they have to be' }
-    : {
-        check: 'database',
-        state: 'failure',
-        says: `PostgreSQL answers, but ${faults.slice(0, 3).join('; ')}`,
-        advice: 'Give HEDDLE_DATABASE_URL the primary, REINDEX what is invalid, or restore the database from a backup.',
-      };
+    ? ok('database', 'PostgreSQL answers, and its tables are as they have to be')
+    : failure('database', `PostgreSQL answers, but ${faults.slice(0, 3).join('; ')}`, advice);
 }
 
 async function* checkData({ config }: Resolved): AsyncGenerator<Finding> {
   const file = dataOf(config);
   if (existsSync(file)) {
     const faults = await faultsOf(config);
+    const advice = 'Copy it away, and put a backup in its place or let heddle begin a new one.';
     yield faults.length === 0
-      ? { check: 'data file', state: 'ok', says: `${file} is sound` }
-      : {
-          check: 'data file',
-          state: 'failure',
-          says: `${file} is damaged: ${faults.slice(0, 3).join('; ')}`,
-          advice: 'Copy it away, and put a backup in its place or let heddle begin a new one.',
-        };
+      ? ok('data file', `${file} is sound`)
+      : failure('data file', `${file} is damaged: ${faults.slice(0, 3).join('; ')}`, advice);
   } else if (config.baseUrl === undefined) {
     const { loadSqlite } = await import('../service/index.ts');
     await loadSqlite();
+    const says = `${file} cannot be made: ${existingFolder(file)} is not a folder that this user can write to`;
     yield isWritable(existingFolder(file))
-      ? { check: 'data file', state: 'ok', says: `${file} will be made at the first call` }
-      : {
-          check: 'data file',
-          state: 'failure',
-          says: `${file} cannot be made: ${existingFolder(file)} is not a folder that this user can write to`,
-          advice: 'Set HEDDLE_DATA_DIR to a folder of your own, or mend the permissions.',
-        };
+      ? ok('data file', `${file} will be made at the first call`)
+      : failure('data file', says, 'Set HEDDLE_DATA_DIR to a folder of your own, or mend the permissions.');
   } else return;
 
   const folder = existingFolder(file);
   const { bavail, bsize } = await statfs(folder);
   const free = bavail * bsize;
   const says = `${Math.floor(free / 1e6)} MB free in ${folder}`;
-  yield free >= littleFree
-    ? { check: 'disk space', state: 'ok', says }
-    : {
-        check: 'disk space',
-        state: free < leastFree ? 'failure' : 'warning',
-        says,
-        advice: 'Make room, or set HEDDLE_DATA_DIR to a folder on another disk.',
-      };
+  const advice = 'Make room, or set HEDDLE_DATA_DIR to a folder on another disk.';
+  if (free >= littleFree) yield ok('disk space', says);
+  else yield free < leastFree ? failure('disk space', says, advice) : warning('disk space', says, advice);
 }
 
 function isWritable(folder: string): boolean {
@@ -228,18 +197,12 @@ async function* checkHandshake({ config, sources }: Resolved): AsyncGenerator<Fi
     await client.connect(transport, { timeout: handshakeTimeoutMs });
     const { tools } = await client.listTools();
     const ms = Math.round(performance.now() - startedAt);
-    yield {
-      check: 'MCP',
-      state: 'ok',
-      says: `a client reached \`heddle serve\` over stdio in ${ms} ms, protocol ${client.getNegotiatedProtocolVersion()}, ${tools.length} tools`,
-    };
+    const revision = client.getNegotiatedProtocolVersion();
+    const says = `a client reached \`heddle serve\` over stdio in ${ms} ms, protocol ${revision}, ${tools.length} tools`;
+    yield ok('MCP', says);
   } catch (error) {
-    yield {
-      check: 'MCP',
-      state: 'failure',
-      says: `${(error as Error).message}. The server said: ${said.trim().slice(-500) || 'nothing'}`,
-      advice: 'Run `heddle serve` in a terminal to see what it says.',
-    };
+    const says = `${(error as Error).message}. The server said: ${said.trim().slice(-500) || 'nothing'}`;
+    yield failure('MCP', says, 'Run `heddle serve` in a terminal to see what it says.');
   } finally {
     await client.close();
   }

@@ -7,7 +7,7 @@ import { connect as connectTls } from 'node:tls';
 import type { Config } from '../config/options.ts';
 import { version } from '../config/version.ts';
 import type { Credentials } from '../credentials/resolve.ts';
-import type { Finding } from './doctor.ts';
+import { type Finding, failure, ok, warning } from './doctor.ts';
 import { isLacking, openProbes, type Verdict } from './probes.ts';
 import { remoteConnection } from './session.ts';
 
@@ -41,7 +41,7 @@ export async function* checkService(
     try {
       yield* await run();
     } catch (error) {
-      yield { check, state: 'failure', says: describe(error), advice };
+      yield failure(check, describe(error), advice);
       return;
     }
   }
@@ -51,8 +51,7 @@ export async function* checkService(
 async function resolveName(host: string): Promise<Finding[]> {
   if (isIP(host)) return [];
   const addresses = await lookup(host, { all: true });
-  const says = `${host} is ${addresses.map(({ address }) => address).join(', ')}`;
-  return [{ check: 'DNS', state: 'ok', says }];
+  return [ok('DNS', `${host} is ${addresses.map(({ address }) => address).join(', ')}`)];
 }
 
 async function reachPort(host: string, port: number): Promise<Finding[]> {
@@ -60,7 +59,7 @@ async function reachPort(host: string, port: number): Promise<Finding[]> {
   const socket = connectTcp({ host, port });
   try {
     await once(socket, 'connect', { signal: AbortSignal.timeout(layerTimeoutMs) });
-    return [{ check: 'TCP', state: 'ok', says: `port ${port} answers in ${since(startedAt)} ms` }];
+    return [ok('TCP', `port ${port} answers in ${since(startedAt)} ms`)];
   } finally {
     socket.destroy();
   }
@@ -73,9 +72,7 @@ async function secure(host: string, port: number): Promise<Finding[]> {
     const { valid_to, issuer } = socket.getPeerCertificate();
     const days = Math.floor((Date.parse(valid_to) - Date.now()) / 86_400_000);
     const says = `${socket.getProtocol()}, certificate of ${issuer.O ?? issuer.CN} for ${days} more days`;
-    return days >= certificateDays
-      ? [{ check: 'TLS', state: 'ok', says }]
-      : [{ check: 'TLS', state: 'warning', says, advice: 'Tell whoever runs the service.' }];
+    return [days >= certificateDays ? ok('TLS', says) : warning('TLS', says, 'Tell whoever runs the service.')];
   } finally {
     socket.destroy();
   }
@@ -92,28 +89,17 @@ async function talk(baseUrl: string): Promise<Finding[]> {
   const { statusCode: status = 0, headers } = answer;
   const says = `status ${status} in ${since(startedAt)} ms`;
   const redirected = status >= 300 && status < 400;
-  return [
-    redirected
-      ? {
-          check: 'HTTP',
-          state: 'warning',
-          says: `${says}, a redirect`,
-          advice: 'Redirects are not followed with credentials: set the base URL to where the service really is.',
-        }
-      : { check: 'HTTP', state: 'ok', says },
-    ...clock(headers.date ?? ''),
-  ];
+  const advice = 'Redirects are not followed with credentials: set the base URL to where the service really is.';
+  return [redirected ? warning('HTTP', `${says}, a redirect`, advice) : ok('HTTP', says), ...clock(headers.date ?? '')];
 }
 
 function clock(date: string): Finding[] {
   const theirs = Date.parse(date);
   if (Number.isNaN(theirs)) return [];
   const seconds = Math.round((Date.now() - theirs) / 1000);
-  if (Math.abs(seconds) <= clockSkew) {
-    return [{ check: 'clock', state: 'ok', says: `within ${clockSkew} s of the service's` }];
-  }
+  if (Math.abs(seconds) <= clockSkew) return [ok('clock', `within ${clockSkew} s of the service's`)];
   const says = `${Math.abs(seconds)} s ${seconds > 0 ? 'ahead of' : 'behind'} the service's`;
-  return [{ check: 'clock', state: 'warning', says, advice: 'Set the clock of this machine by the network.' }];
+  return [warning('clock', says, 'Set the clock of this machine by the network.')];
 }
 
 async function* checkOperations(baseUrl: string, credentials: Credentials, config: Config): AsyncGenerator<Finding> {
@@ -132,21 +118,15 @@ async function* checkOperations(baseUrl: string, credentials: Credentials, confi
   yield* verdicts.map(([check, verdict]) => judged(check, verdict));
   // One operation may be missing at a service; where all are, it is another address than the service's.
   if (verdicts.length > 0 && verdicts.every(([, verdict]) => isLacking(verdict))) {
-    yield {
-      check: 'operations',
-      state: 'failure',
-      says: `${baseUrl} has none of the operations that were tried`,
-      advice: 'Check the path of the base URL: this address answers, but it is not the API of the service.',
-    };
+    const advice = 'Check the path of the base URL: this address answers, but it is not the API of the service.';
+    yield failure('operations', `${baseUrl} has none of the operations that were tried`, advice);
   }
 }
 
 function judged(check: string, verdict: Verdict): Finding {
-  if (verdict.state === 'accepted') return { check, state: 'ok', says: 'the service accepts the credentials' };
+  if (verdict.state === 'accepted') return ok(check, 'the service accepts the credentials');
   const { message, hint } = verdict.error;
-  return verdict.state === 'failed'
-    ? { check, state: 'failure', says: message, advice: hint }
-    : { check, state: 'warning', says: `not proven. ${message}`, advice: hint };
+  return verdict.state === 'failed' ? failure(check, message, hint) : warning(check, `not proven. ${message}`, hint);
 }
 
 /** Node tells several failed addresses only in parts. */

@@ -12,6 +12,20 @@ export interface Finding {
   advice?: string;
 }
 
+export const ok = (check: string, says: string): Finding => ({ check, state: 'ok', says });
+export const warning = (check: string, says: string, advice?: string): Finding => ({
+  check,
+  state: 'warning',
+  says,
+  advice,
+});
+export const failure = (check: string, says: string, advice?: string): Finding => ({
+  check,
+  state: 'failure',
+  says,
+  advice,
+});
+
 /** Work that finds things out, one after another. What it throws is a failure of its own line. */
 export type Check = () => AsyncGenerator<Finding>;
 
@@ -36,11 +50,10 @@ export function addDoctor(program: Command): void {
   });
 }
 
+/** On a terminal only, and not with NO_COLOR: styleText sees to both. */
 const colours = { ok: 'green', warning: 'yellow', failure: 'red' } as const;
 
 function render({ check, state, says, advice }: Finding): string {
-  const coloured = process.stdout.isTTY && process.stdout.hasColors() && !process.env.NO_COLOR;
-  const label = state.padEnd(7);
-  const head = `${coloured ? styleText(colours[state], label) : label}  ${check}: ${says}\n`;
+  const head = `${styleText(colours[state], state.padEnd(7))}  ${check}: ${says}\n`;
   return advice === undefined ? head : `${head}         ${advice}\n`;
 }

@@ -1,6 +1,5 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listen } from '../http/listen.ts';
 import { accessChecks } from '../mcp/http-access.ts';
 import { refuse } from '../mcp/http-answer.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -32,10 +31,8 @@ export async function serveMetrics(
     response.writeHead(200, { 'content-type': contentType, 'cache-control': 'no-store' }).end(text);
   });
   server.maxConnections = 64;
-  server.listen(port, host);
-  await once(server, 'listening');
+  const url = await listen(server, port, host);
   // It is there for the process, and not the other way round.
   server.unref();
-  const { port: actual } = server.address() as AddressInfo;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${actual}/metrics`;
+  return `${url}/metrics`;
 }

@@ -128,7 +128,6 @@ function naming<T>(path: string, work: () => T): T {
 }
 
 function colored(line: string): string {
-  if (!process.stdout.isTTY || !process.stdout.hasColors() || process.env.NO_COLOR) return line;
   return line.startsWith('+') ? styleText('green', line) : line.startsWith('-') ? styleText('red', line) : line;
 }
 

@@ -1,11 +1,12 @@
 import { lookup } from 'node:dns/promises';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type AddressInfo, BlockList, type Socket } from 'node:net';
+import { BlockList, type Socket } from 'node:net';
 import { type AuthInfo, createMcpHandler } from '@modelcontextprotocol/server';
 import { HeddleError } from '../contract/errors.ts';
 import type { Log } from '../contract/log.ts';
 import { asRequestId, newRequestId, requestIdHeader } from '../contract/request-id.ts';
 import { endServer } from '../http/end-server.ts';
+import { listen } from '../http/listen.ts';
 import { type AccessRules, accessChecks, type Caller, corsHeaders, type Guard } from './http-access.ts';
 import { Answer, errorBody, publish, type Refusal, refuse, tell } from './http-answer.ts';
 import { Cancellations } from './http-cancellations.ts';
@@ -196,13 +197,7 @@ export async function serveHttp(createServer: ServerFactory, options: HttpOption
     }
     socket.destroySoon();
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, address, resolve);
-  });
-
-  const { port: actual } = server.address() as AddressInfo;
-  const url = `http://${host.includes(':') ? `[${host}]` : host}:${actual}/mcp`;
+  const url = `${await listen(server, port, host, address)}/mcp`;
   guard = options.guard?.(url);
   return {
     url,

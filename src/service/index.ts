@@ -1,8 +1,8 @@
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 import type { Log } from '../contract/log.ts';
 import { endServer } from '../http/end-server.ts';
+import { listen } from '../http/listen.ts';
 import { type Account, Authenticator } from './accounts.ts';
 import { createApp } from './app.ts';
 import { openDatabase } from './database.ts';
@@ -38,7 +38,6 @@ export interface ServiceOptions {
 export interface RunningService {
   /** Base URL, without a slash at its end. */
   url: string;
-  port: number;
   /** Lets running requests finish, for up to 10 s, then closes the storage. */
   close(): Promise<void>;
 }
@@ -64,13 +63,10 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     });
     const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server;
     server.keepAliveTimeout = idleMs;
-    const host = options.host ?? '127.0.0.1';
-    await listen(server, options.port ?? 0, host);
-    const { port } = server.address() as AddressInfo;
+    const url = await listen(server, options.port ?? 0, options.host ?? '127.0.0.1');
     let closing: Promise<void> | undefined;
     return {
-      url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
-      port,
+      url,
       close: () => {
         closing ??= endServer(server, closeGraceMs)
           .then(() => upstream?.close())
@@ -82,14 +78,4 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     await database.close();
     throw error;
   }
-}
-
-function listen(server: Server, port: number, host: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
 }

@@ -1,4 +1,4 @@
-import { type ColumnDataType, type Kysely, type RawBuilder, sql } from 'kysely';
+import { type ColumnDataType, type CreateTableBuilder, type Kysely, type RawBuilder, sql } from 'kysely';
 import { HeddleError } from '../contract/errors.ts';
 import { sortFields } from '../contract/query-queue-items.ts';
 
@@ -57,7 +57,20 @@ export async function migrate(db: AnyTables, engine: Engine): Promise<void> {
   else await db.updateTable('schema_version').set({ version: schemaVersion }).execute();
 }
 
-async function createFirstTables(db: AnyTables, { text }: Engine): Promise<void> {
+/**
+ * Adds text columns to a table. The name of one that may be null ends in a question mark here.
+ * @returns what Kysely's `$call` takes.
+ */
+function texts({ text }: Engine, ...columns: string[]) {
+  return (table: CreateTableBuilder<string, string>) =>
+    columns.reduce((all, column) => {
+      const name = column.replace('?', '');
+      return name === column ? all.addColumn(name, text, (c) => c.notNull()) : all.addColumn(name, text);
+    }, table);
+}
+
+async function createFirstTables(db: AnyTables, engine: Engine): Promise<void> {
+  const { text } = engine;
   await db.schema
     .createTable('schema_version')
     .addColumn('version', 'integer', (c) => c.notNull())
@@ -71,46 +84,21 @@ async function createFirstTables(db: AnyTables, { text }: Engine): Promise<void>
     .execute();
   await db.schema
     .createTable('queues')
-    .addColumn('project_id', text, (c) => c.notNull())
-    .addColumn('id', text, (c) => c.notNull())
-    .addColumn('name', text, (c) => c.notNull())
-    .addColumn('description', text)
-    .addColumn('scorer_refs', text, (c) => c.notNull())
-    .addColumn('created_at', text, (c) => c.notNull())
-    .addColumn('created_by', text, (c) => c.notNull())
-    .addColumn('updated_at', text, (c) => c.notNull())
-    .addColumn('deleted_at', text)
+    .$call(texts(engine, 'project_id', 'id', 'name', 'description?', 'scorer_refs'))
+    .$call(texts(engine, 'created_at', 'created_by', 'updated_at', 'deleted_at?'))
     .addPrimaryKeyConstraint('queues_key', ['project_id', 'id'])
     .execute();
   await db.schema
     .createTable('calls')
-    .addColumn('project_id', text, (c) => c.notNull())
-    .addColumn('id', text, (c) => c.notNull())
-    .addColumn('op_name', text, (c) => c.notNull())
-    .addColumn('trace_id', text, (c) => c.notNull())
-    .addColumn('started_at', text, (c) => c.notNull())
-    .addColumn('ended_at', text)
-    .addColumn('data', text, (c) => c.notNull())
+    .$call(texts(engine, 'project_id', 'id', 'op_name', 'trace_id', 'started_at', 'ended_at?', 'data'))
     .addPrimaryKeyConstraint('calls_key', ['project_id', 'id'])
     .execute();
   await db.schema
     .createTable('queue_items')
     .addColumn('id', text, (c) => c.primaryKey())
-    .addColumn('project_id', text, (c) => c.notNull())
-    .addColumn('queue_id', text, (c) => c.notNull())
-    .addColumn('call_id', text, (c) => c.notNull())
-    .addColumn('call_started_at', text, (c) => c.notNull())
-    .addColumn('call_ended_at', text)
-    .addColumn('call_op_name', text, (c) => c.notNull())
-    .addColumn('call_trace_id', text, (c) => c.notNull())
-    .addColumn('display_fields', text, (c) => c.notNull())
-    .addColumn('annotation_state', text, (c) => c.notNull())
-    .addColumn('added_by', text)
-    .addColumn('annotator_user_id', text)
-    .addColumn('created_at', text, (c) => c.notNull())
-    .addColumn('created_by', text, (c) => c.notNull())
-    .addColumn('updated_at', text, (c) => c.notNull())
-    .addColumn('deleted_at', text)
+    .$call(texts(engine, 'project_id', 'queue_id', 'call_id', 'call_started_at', 'call_ended_at?', 'call_op_name'))
+    .$call(texts(engine, 'call_trace_id', 'display_fields', 'annotation_state', 'added_by?', 'annotator_user_id?'))
+    .$call(texts(engine, 'created_at', 'created_by', 'updated_at', 'deleted_at?'))
     .addUniqueConstraint('queue_items_call', ['project_id', 'queue_id', 'call_id'])
     .addForeignKeyConstraint('queue_items_queue', ['project_id', 'queue_id'], 'queues', ['project_id', 'id'])
     .execute();
@@ -132,40 +120,25 @@ async function createFirstTables(db: AnyTables, { text }: Engine): Promise<void>
     .execute();
   await db.schema
     .createTable('objects')
-    .addColumn('project_id', text, (c) => c.notNull())
-    .addColumn('object_id', text, (c) => c.notNull())
-    .addColumn('digest', text, (c) => c.notNull())
+    .$call(texts(engine, 'project_id', 'object_id', 'digest'))
     .addColumn('version_index', 'integer', (c) => c.notNull())
-    .addColumn('kind', text, (c) => c.notNull())
-    .addColumn('content', text, (c) => c.notNull())
-    .addColumn('created_at', text, (c) => c.notNull())
-    .addColumn('created_by', text, (c) => c.notNull())
+    .$call(texts(engine, 'kind', 'content', 'created_at', 'created_by'))
     .addPrimaryKeyConstraint('objects_key', ['project_id', 'object_id', 'digest'])
     .addUniqueConstraint('objects_version', ['project_id', 'object_id', 'version_index'])
     .execute();
 }
 
-async function addProgressAndFeedback(db: AnyTables, { text }: Engine): Promise<void> {
+async function addProgressAndFeedback(db: AnyTables, engine: Engine): Promise<void> {
   await db.schema
     .createTable('annotator_progress')
-    .addColumn('item_id', text, (c) => c.notNull().references('queue_items.id'))
-    .addColumn('annotator_user_id', text, (c) => c.notNull())
-    .addColumn('annotation_state', text, (c) => c.notNull())
-    .addColumn('created_at', text, (c) => c.notNull())
-    .addColumn('updated_at', text, (c) => c.notNull())
+    .addColumn('item_id', engine.text, (c) => c.notNull().references('queue_items.id'))
+    .$call(texts(engine, 'annotator_user_id', 'annotation_state', 'created_at', 'updated_at'))
     .addPrimaryKeyConstraint('annotator_progress_key', ['item_id', 'annotator_user_id'])
     .execute();
   await db.schema
     .createTable('feedback')
-    .addColumn('project_id', text, (c) => c.notNull())
-    .addColumn('id', text, (c) => c.notNull())
-    .addColumn('weave_ref', text, (c) => c.notNull())
-    .addColumn('feedback_type', text, (c) => c.notNull())
-    .addColumn('payload', text, (c) => c.notNull())
-    .addColumn('annotation_ref', text)
-    .addColumn('queue_id', text)
-    .addColumn('created_at', text, (c) => c.notNull())
-    .addColumn('wb_user_id', text, (c) => c.notNull())
+    .$call(texts(engine, 'project_id', 'id', 'weave_ref', 'feedback_type', 'payload', 'annotation_ref?', 'queue_id?'))
+    .$call(texts(engine, 'created_at', 'wb_user_id'))
     .addPrimaryKeyConstraint('feedback_key', ['project_id', 'id'])
     .execute();
 }

@@ -5,9 +5,9 @@ import * as evaluation from '../contract/create-evaluation.ts';
 import * as feedback from '../contract/create-feedback.ts';
 import { type Endpoint, type EndpointName, endpoints } from '../contract/endpoints.ts';
 import { errorDetail, validationErrorBody } from '../contract/errors.ts';
-import { listModelsResponse } from '../contract/list-models.ts';
+import * as models from '../contract/list-models.ts';
 import * as objects from '../contract/list-objects.ts';
-import { queryCallsRequest } from '../contract/query-calls.ts';
+import * as queryCalls from '../contract/query-calls.ts';
 import * as items from '../contract/query-queue-items.ts';
 import * as queues from '../contract/query-queues.ts';
 import * as calls from '../contract/read-call.ts';
@@ -38,41 +38,14 @@ export interface OpenApiDocument {
   components: { schemas: Record<string, Schema>; securitySchemes: Schema; responses: Record<string, Schema> };
 }
 
-/** Schemas that have a name in the document; whatever else the contract holds is written out where it is used. */
-const named: Record<string, z.ZodType> = {
-  AddQueueItemsRequest: changeQueues.addQueueItemsRequest,
-  AddQueueItemsResponse: changeQueues.addQueueItemsResponse,
-  CreateEvaluationRequest: evaluation.createEvaluationRequest,
-  CreateEvaluationResponse: evaluation.createEvaluationResponse,
-  CreateFeedbackRequest: feedback.createFeedbackRequest,
-  CreateFeedbackResponse: feedback.createFeedbackResponse,
-  CreateQueueRequest: changeQueues.createQueueRequest,
-  CreateQueueResponse: changeQueues.createQueueResponse,
-  ErrorDetail: errorDetail,
-  InferenceRequest: inference.inferenceRequest,
-  InferenceResponse: inference.inferenceResponse,
-  ListModelsResponse: listModelsResponse,
-  ListObjectsQuery: objects.listObjectsQuery,
-  Queue: queues.queue,
-  QueueItem: items.queueItem,
-  QueueItemsFilter: items.queueItemsFilter,
-  QueryCallsRequest: queryCallsRequest,
-  QueryQueueItemsRequest: items.queryQueueItemsRequest,
-  QueryQueueItemsResponse: items.queryQueueItemsResponse,
-  QueryQueuesRequest: queues.queryQueuesRequest,
-  QueueStatsRequest: queues.queueStatsRequest,
-  QueueStatsResponse: queues.queueStatsResponse,
-  ReadCallRequest: calls.readCallRequest,
-  ReadCallResponse: calls.readCallResponse,
-  ReadQueueQuery: queues.readQueueQuery,
-  ReadQueueResponse: queues.readQueueResponse,
-  RecordedCall: calls.recordedCall,
-  SortEntry: items.sortEntry,
-  StoredObject: objects.storedObject,
-  UpdateProgressRequest: changeQueues.updateProgressRequest,
-  UpdateProgressResponse: changeQueues.updateProgressResponse,
-  ValidationErrorBody: validationErrorBody,
-};
+/** Schemas that have a name in the document, their own; whatever else the contract holds is written out where it is used. */
+const named: Record<string, z.ZodType> = Object.fromEntries(
+  [changeQueues, evaluation, feedback, models, objects, queryCalls, items, queues, calls, inference]
+    .flatMap((module) => Object.entries<unknown>({ ...module }))
+    .concat(Object.entries({ errorDetail, validationErrorBody }))
+    .filter((entry): entry is [string, z.ZodType] => entry[1] instanceof z.ZodType)
+    .map(([name, schema]) => [name[0]!.toUpperCase() + name.slice(1), schema]),
+);
 
 /** The name of a schema of the contract in the document; undefined for one that is written out. */
 export function nameOfSchema(schema: z.ZodType | undefined): string | undefined {
@@ -238,7 +211,7 @@ function components(): { schemas: Record<string, Schema>; refOf: (schema: z.ZodT
 
 /** Without what only says that nothing more is known. */
 function plain(schema: object): Schema {
-  const walked = JSON.parse(
+  return JSON.parse(
     JSON.stringify(schema, (key, value) => {
       if (key === '$schema' || key === '$id') return undefined;
       if (key === 'maximum' && value === Number.MAX_SAFE_INTEGER) return undefined;
@@ -246,7 +219,6 @@ function plain(schema: object): Schema {
       return value;
     }),
   );
-  return walked;
 }
 
 function json(schema: Schema): Record<string, { schema: Schema }> {

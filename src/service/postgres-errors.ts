@@ -38,18 +38,13 @@ export class PostgresFailure extends Error {
   /** The failure as heddle tells it; as it was, where it is a fault of heddle itself. */
   toError(): unknown {
     if (this.inDoubt) return new HeddleError({ ...inDoubt, cause: this.cause });
-    const failure =
-      this.sqlState === undefined ? this.#ofTheDriver() : failures.find(({ states }) => this.#is(...states));
+    // The driver itself gives up where the server asks for a password and there is none.
+    const ofTheDriver = /password/i.test(this.message) ? refused : unreachable;
+    const failure = this.sqlState === undefined ? ofTheDriver : failures.find(({ states }) => this.#is(...states));
     if (!failure) return this.cause;
-    const { fields, withCode } = failure;
     const { code } = this.cause as { code?: string };
-    const message = withCode && code ? fields.message.replace(/\.$/, ` (${code}).`) : fields.message;
-    return new HeddleError({ ...fields, message, cause: this.cause });
-  }
-
-  /** The driver itself gives up where the server asks for a password and there is none. */
-  #ofTheDriver(): Failure {
-    return /password/i.test(this.message) ? refused : unreachable;
+    const message = failure.withCode && code ? failure.message.replace(/\.$/, ` (${code}).`) : failure.message;
+    return new HeddleError({ ...failure, message, cause: this.cause });
   }
 
   /** Whether the code is one of these, or of one of these classes. */
@@ -58,35 +53,29 @@ export class PostgresFailure extends Error {
   }
 }
 
-const unavailable = { code: 'service_unavailable', status: 503 } as const;
+const unavailable = { code: 'service_unavailable', status: 503, retryable: true } as const;
 
-interface Failure {
+interface Failure extends ErrorFields {
   states: string[];
-  fields: ErrorFields;
   /** Whether the code, of the server or the system, tells more. */
   withCode?: true;
 }
 
 const unreachable: Failure = {
+  ...unavailable,
   states: ['08', '57P', '53300'],
   withCode: true,
-  fields: {
-    ...unavailable,
-    retryable: true,
-    message: 'The database cannot be reached.',
-    hint: 'Check that PostgreSQL runs, and that HEDDLE_DATABASE_URL or --database has its address and the right sslmode.',
-  },
+  message: 'The database cannot be reached.',
+  hint: 'Check that PostgreSQL runs, and that HEDDLE_DATABASE_URL or --database has its address and the right sslmode.',
 };
 
 const refused: Failure = {
+  code: 'not_configured',
+  status: 503,
   states: ['28', '3D000', '3F000', '42501'],
   withCode: true,
-  fields: {
-    code: 'not_configured',
-    status: 503,
-    message: 'The database refuses this user, or there is no such database or schema.',
-    hint: 'Check HEDDLE_DATABASE_URL or --database, and the password in it, in PGPASSWORD or in ~/.pgpass; the user needs to create tables.',
-  },
+  message: 'The database refuses this user, or there is no such database or schema.',
+  hint: 'Check HEDDLE_DATABASE_URL or --database, and the password in it, in PGPASSWORD or in ~/.pgpass; the user needs to create tables.',
 };
 
 const inDoubt: ErrorFields = {
@@ -101,59 +90,42 @@ const failures: Failure[] = [
   unreachable,
   refused,
   {
+    ...unavailable,
     states: ['40', '23505', '55P03'],
-    fields: {
-      ...unavailable,
-      retryable: true,
-      message: 'Other changes to the same data were in the way for 10 seconds.',
-      hint: 'Try again; if it lasts, let fewer clients change the same data at once.',
-    },
+    message: 'Other changes to the same data were in the way for 10 seconds.',
+    hint: 'Try again; if it lasts, let fewer clients change the same data at once.',
   },
   {
+    ...unavailable,
     states: ['57014', '25P03'],
-    fields: {
-      ...unavailable,
-      retryable: true,
-      message: 'The database took too long.',
-      hint: 'Try again; if it lasts, look for what keeps the database busy or locked.',
-    },
+    message: 'The database took too long.',
+    hint: 'Try again; if it lasts, look for what keeps the database busy or locked.',
   },
   {
+    ...unavailable,
     states: ['53', '58'],
-    fields: {
-      ...unavailable,
-      retryable: true,
-      message: 'The database lacks disk space, memory or another resource.',
-      hint: 'Read the log of PostgreSQL, make room, then try again.',
-    },
+    message: 'The database lacks disk space, memory or another resource.',
+    hint: 'Read the log of PostgreSQL, make room, then try again.',
   },
   {
+    ...unavailable,
     // A standby has no serializable transactions.
     states: ['25006', '0A000'],
-    fields: {
-      ...unavailable,
-      retryable: true,
-      message: 'The database cannot be written, as a standby, or lacks what heddle needs.',
-      hint: 'Give HEDDLE_DATABASE_URL or --database the address of a primary of PostgreSQL 12 or later.',
-    },
+    message: 'The database cannot be written, as a standby, or lacks what heddle needs.',
+    hint: 'Give HEDDLE_DATABASE_URL or --database the address of a primary of PostgreSQL 12 or later.',
   },
   {
+    code: 'invalid_arguments',
+    status: 400,
     states: ['22021', '22P05', '54000'],
-    fields: {
-      code: 'invalid_arguments',
-      status: 400,
-      message:
-        'A text is of a kind that PostgreSQL does not keep: it holds a NUL character or is too long for an index.',
-      hint: 'Leave the NUL characters out, and shorten names and identifiers to 2000 bytes.',
-    },
+    message: 'A text is of a kind that PostgreSQL does not keep: it holds a NUL character or is too long for an index.',
+    hint: 'Leave the NUL characters out, and shorten names and identifiers to 2000 bytes.',
   },
   {
+    code: 'internal',
+    status: 500,
     states: ['XX001', 'XX002'],
-    fields: {
-      code: 'internal',
-      status: 500,
-      message: 'The database is damaged.',
-      hint: 'Read the log of PostgreSQL, and restore the database from a backup.',
-    },
+    message: 'The database is damaged.',
+    hint: 'Read the log of PostgreSQL, and restore the database from a backup.',
   },
 ];

@@ -66,84 +66,54 @@ const sampleObjects = [
   },
 ] as const;
 
-/** State, operation, question, answer. */
-const conversations: [AnnotationState, string, string, string][] = [
+/** State, question, answer; and the operation, where it is not the usual one. */
+const conversations: [AnnotationState, string, string, string?][] = [
   [
     'completed',
-    'support.answer',
     'Why was I charged twice in March?',
     'The second charge was a failed retry; it is refunded and will be back within five working days.',
   ],
   [
     'completed',
-    'support.answer',
     'How do I change the e-mail address of my workspace?',
     'Open Settings, then Workspace, then Owner. The new address gets a link to confirm.',
   ],
-  [
-    'skipped',
-    'support.answer',
-    'asdf test please ignore',
-    'Thanks for your message! Could you tell me what you would like to know?',
-  ],
+  ['skipped', 'asdf test please ignore', 'Thanks for your message! Could you tell me what you would like to know?'],
+  ['in_progress', 'The export button does nothing in Firefox.', 'Please clear your cookies and try again.'],
   [
     'in_progress',
-    'support.answer',
-    'The export button does nothing in Firefox.',
-    'Please clear your cookies and try again.',
-  ],
-  [
-    'in_progress',
-    'support.escalate',
     'I was promised a call back yesterday and nobody called.',
     'I am sorry. I have passed this on to the team lead, who will call you today before 17:00.',
+    'support.escalate',
   ],
   [
     'unstarted',
-    'support.answer',
     'Can I schedule a report for Monday mornings?',
     'Yes: open the report, choose Schedule, and pick Monday and a time.',
   ],
+  ['unstarted', 'Is there a discount for schools?', 'Schools pay half. Send us a document that shows you are one.'],
+  ['unstarted', '¿Puedo pagar con transferencia bancaria?', 'Sí, para planes anuales. Elija «Transferencia» al pagar.'],
+  ['unstarted', 'How long do you keep deleted projects?', 'I think it is around 30 or 60 days, depending on the plan.'],
   [
     'unstarted',
-    'support.answer',
-    'Is there a discount for schools?',
-    'Schools pay half. Send us a document that shows you are one.',
-  ],
-  [
-    'unstarted',
-    'support.answer',
-    '¿Puedo pagar con transferencia bancaria?',
-    'Sí, para planes anuales. Elija «Transferencia» al pagar.',
-  ],
-  [
-    'unstarted',
-    'support.answer',
-    'How long do you keep deleted projects?',
-    'I think it is around 30 or 60 days, depending on the plan.',
-  ],
-  [
-    'unstarted',
-    'support.escalate',
     'Somebody logged in to my account from another country.',
     'I have signed out every session. Please set a new password; security will write to you within the hour.',
+    'support.escalate',
   ],
   [
     'unstarted',
-    'support.answer',
     'Does the mobile app work offline?',
     'Reading works offline. Changes are sent when you are connected again.',
   ],
   [
     'unstarted',
-    'support.answer',
     'What is the limit on uploads?',
     'The limit is 2 GB a file. Larger files can be split or shared as a link.',
   ],
 ];
 
 function sampleItems(): NewItem[] {
-  return conversations.map(([annotation_state, call_op_name, question, answer], index) => {
+  return conversations.map(([annotation_state, question, answer, call_op_name = 'support.answer'], index) => {
     const startedAt = Date.UTC(2026, 0, 12, 9, 0, 0) + index * 17 * 60_000;
     const call_id = `support-${String(index + 1).padStart(4, '0')}`;
     return {

@@ -76,45 +76,36 @@ export async function retryWhileBusy<T>(operation: () => Promise<T> | T): Promis
 
 function storageError(error: unknown): unknown {
   const failure = storageFailures.find(({ codes }) => codes.includes(resultCode(error) ?? -1));
-  return failure ? new HeddleError({ ...failure.fields, cause: error }) : error;
+  return failure ? new HeddleError({ ...failure, cause: error }) : error;
 }
 
-const storageFailures: { codes: number[]; fields: ErrorFields }[] = [
+const unavailable = { code: 'service_unavailable', status: 503 } as const;
+
+const storageFailures: (ErrorFields & { codes: number[] })[] = [
   {
+    ...unavailable,
+    retryable: true,
     codes: busyCodes,
-    fields: {
-      code: 'service_unavailable',
-      status: 503,
-      retryable: true,
-      message: 'The data file stayed locked by another process for 10 seconds.',
-      hint: 'Try again; if it lasts, look for a process that hangs while it uses the same data file.',
-    },
+    message: 'The data file stayed locked by another process for 10 seconds.',
+    hint: 'Try again; if it lasts, look for a process that hangs while it uses the same data file.',
   },
   {
+    ...unavailable,
     codes: [8, 14, 23],
-    fields: {
-      code: 'service_unavailable',
-      status: 503,
-      message: 'The data file cannot be opened for writing.',
-      hint: 'Check the permissions of the data folder and its files, or set HEDDLE_DATA_DIR to another folder.',
-    },
+    message: 'The data file cannot be opened for writing.',
+    hint: 'Check the permissions of the data folder and its files, or set HEDDLE_DATA_DIR to another folder.',
   },
   {
+    ...unavailable,
     codes: [10, 13],
-    fields: {
-      code: 'service_unavailable',
-      status: 503,
-      message: 'The data file could not be written: the disk is full or failing.',
-      hint: 'Free some space on the disk that holds the data folder, then try again.',
-    },
+    message: 'The data file could not be written: the disk is full or failing.',
+    hint: 'Free some space on the disk that holds the data folder, then try again.',
   },
   {
+    code: 'internal',
+    status: 500,
     codes: [11, 26],
-    fields: {
-      code: 'internal',
-      status: 500,
-      message: 'The data file is damaged or is not a heddle data file.',
-      hint: 'Restore it from a copy, or set HEDDLE_DATA_DIR to another folder.',
-    },
+    message: 'The data file is damaged or is not a heddle data file.',
+    hint: 'Restore it from a copy, or set HEDDLE_DATA_DIR to another folder.',
   },
 ];
