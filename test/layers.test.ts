@@ -16,7 +16,7 @@ const allowed: Record<string, string[]> = {
   credentials: ['contract', 'config', 'client'],
   tools: ['contract', 'client', 'config', 'credentials'],
   mcp: ['contract', 'http', 'client', 'config', 'credentials', 'tools'],
-  setup: ['contract'],
+  setup: ['contract', 'config'],
   telemetry: ['contract', 'config'],
   cli: ['contract', 'http', 'client', 'service', 'config', 'credentials', 'tools', 'mcp', 'setup', 'telemetry'],
   // What programs import; it puts a run together as the command line does.

@@ -166,20 +166,16 @@ export interface Reference {
   version?: string;
 }
 
+type Checked<Value> =
+  | { readonly value: Value; readonly issues?: undefined }
+  | { readonly issues: readonly { readonly message: string }[] };
+
 /** A schema that checks at run time, in the form of Standard Schema 1, which validation libraries share. */
 export interface Schema<Value> {
   readonly '~standard': {
     readonly version: 1;
     readonly vendor: string;
-    readonly validate: (
-      value: unknown,
-    ) =>
-      | { readonly value: Value; readonly issues?: undefined }
-      | { readonly issues: readonly { readonly message: string }[] }
-      | Promise<
-          | { readonly value: Value; readonly issues?: undefined }
-          | { readonly issues: readonly { readonly message: string }[] }
-        >;
+    readonly validate: (value: unknown) => Checked<Value> | Promise<Checked<Value>>;
     readonly types?: { readonly input: unknown; readonly output: Value } | undefined;
   };
 }

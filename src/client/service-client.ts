@@ -1,25 +1,18 @@
-import type * as z from 'zod';
-import type { UpdateProgressRequest, UpdateProgressResponse } from '../contract/change-queues.ts';
-import type { CreateEvaluationRequest, CreateEvaluationResponse } from '../contract/create-evaluation.ts';
-import type { CreateFeedbackRequest, CreateFeedbackResponse } from '../contract/create-feedback.ts';
+import type { UpdateProgressRequest } from '../contract/change-queues.ts';
+import type { CreateEvaluationRequest } from '../contract/create-evaluation.ts';
+import type { CreateFeedbackRequest } from '../contract/create-feedback.ts';
 import { type Endpoint, type EndpointName, endpoints } from '../contract/endpoints.ts';
-import type { ListModelsResponse } from '../contract/list-models.ts';
-import type { ListObjectsQuery, StoredObject } from '../contract/list-objects.ts';
+import type { ListObjectsQuery } from '../contract/list-objects.ts';
 import type { CallScope } from '../contract/observer.ts';
 import { splitProjectId } from '../contract/path-segments.ts';
 import type { QueryCallsRequest } from '../contract/query-calls.ts';
-import type { QueryQueueItemsRequest, QueryQueueItemsResponse } from '../contract/query-queue-items.ts';
-import type {
-  QueryQueuesRequest,
-  Queue,
-  QueueStatsRequest,
-  QueueStatsResponse,
-  ReadQueueResponse,
-} from '../contract/query-queues.ts';
-import type { ReadCallRequest, ReadCallResponse, RecordedCall } from '../contract/read-call.ts';
+import type { QueryQueueItemsRequest } from '../contract/query-queue-items.ts';
+import type { QueryQueuesRequest, QueueStatsRequest } from '../contract/query-queues.ts';
+import type { ReadCallRequest } from '../contract/read-call.ts';
 import type { InferenceRequest, InferenceResponse } from '../contract/run-inference.ts';
 import { readAnswer, readJson, readLines } from './answers.ts';
 import { Caller, type CallerOptions, type Parts } from './caller.ts';
+import type { Answer, CallInfo } from './failures.ts';
 import { readStreamedReply } from './streamed-reply.ts';
 
 const defaultIdleTimeoutMs = 120_000;
@@ -69,12 +62,8 @@ export class ServiceClient {
   }
 
   /** Items of one annotation queue (interface 4.1). */
-  queryQueueItems(
-    queueId: string,
-    body: QueryQueueItemsRequest,
-    options: CallOptions = {},
-  ): Promise<QueryQueueItemsResponse> {
-    return this.#json(endpoints.queryQueueItems, { path: { queue_id: queueId }, body }, options);
+  queryQueueItems(queueId: string, body: QueryQueueItemsRequest, options?: CallOptions) {
+    return this.#call(endpoints.queryQueueItems, { path: { queue_id: queueId }, body }, options, readJson);
   }
 
   /**
@@ -95,70 +84,56 @@ export class ServiceClient {
   }
 
   /** Creates an evaluation definition, or finds the version with the same content (interface 4.3). */
-  createEvaluation(
-    projectId: string,
-    body: CreateEvaluationRequest,
-    options: CallOptions = {},
-  ): Promise<CreateEvaluationResponse> {
-    return this.#json(endpoints.createEvaluation, { path: splitProjectId(projectId), body }, options);
+  createEvaluation(projectId: string, body: CreateEvaluationRequest, options?: CallOptions) {
+    return this.#call(endpoints.createEvaluation, { path: splitProjectId(projectId), body }, options, readJson);
   }
 
   /** Models that inference offers. */
-  listModels(options: CallOptions = {}): Promise<ListModelsResponse> {
-    return this.#json(endpoints.listModels, {}, options);
+  listModels(options?: CallOptions) {
+    return this.#call(endpoints.listModels, {}, options, readJson);
   }
 
   /** Annotation queues of a project. */
-  queryQueues(body: QueryQueuesRequest, options: CallOptions = {}): Promise<Queue[]> {
-    return this.#lines(endpoints.queryQueues, { body }, options);
+  queryQueues(body: QueryQueuesRequest, options?: CallOptions) {
+    return this.#call(endpoints.queryQueues, { body }, options, readLines);
   }
 
   /** One annotation queue. */
-  readQueue(queueId: string, projectId: string, options: CallOptions = {}): Promise<ReadQueueResponse> {
-    return this.#json(endpoints.readQueue, { path: { queue_id: queueId }, query: { project_id: projectId } }, options);
+  readQueue(queueId: string, projectId: string, options?: CallOptions) {
+    const parts = { path: { queue_id: queueId }, query: { project_id: projectId } };
+    return this.#call(endpoints.readQueue, parts, options, readJson);
   }
 
   /** Item counts of several queues. */
-  queueStats(body: QueueStatsRequest, options: CallOptions = {}): Promise<QueueStatsResponse> {
-    return this.#json(endpoints.queueStats, { body }, options);
+  queueStats(body: QueueStatsRequest, options?: CallOptions) {
+    return this.#call(endpoints.queueStats, { body }, options, readJson);
   }
 
   /** Moves one item to a state, as the caller's progress. */
-  updateProgress(
-    queueId: string,
-    itemId: string,
-    body: UpdateProgressRequest,
-    options: CallOptions = {},
-  ): Promise<UpdateProgressResponse> {
-    return this.#json(endpoints.updateProgress, { path: { queue_id: queueId, item_id: itemId }, body }, options);
+  updateProgress(queueId: string, itemId: string, body: UpdateProgressRequest, options?: CallOptions) {
+    const path = { queue_id: queueId, item_id: itemId };
+    return this.#call(endpoints.updateProgress, { path, body }, options, readJson);
   }
 
   /** One recorded call; null when there is none. */
-  readCall(body: ReadCallRequest, options: CallOptions = {}): Promise<ReadCallResponse> {
-    return this.#json(endpoints.readCall, { body }, options);
+  readCall(body: ReadCallRequest, options?: CallOptions) {
+    return this.#call(endpoints.readCall, { body }, options, readJson);
   }
 
   /** Recorded calls of a project, with one request; those that it does not have are left out. */
-  queryCalls(body: QueryCallsRequest, options: CallOptions = {}): Promise<RecordedCall[]> {
-    return this.#lines(endpoints.queryCalls, { body }, options);
+  queryCalls(body: QueryCallsRequest, options?: CallOptions) {
+    return this.#call(endpoints.queryCalls, { body }, options, readLines);
   }
 
   /** Keeps feedback on a recorded call; with the same `id` again nothing new. */
-  createFeedback(
-    body: CreateFeedbackRequest & { id: string },
-    options: CallOptions = {},
-  ): Promise<CreateFeedbackResponse> {
-    return this.#json(endpoints.createFeedback, { body }, options);
+  createFeedback(body: CreateFeedbackRequest & { id: string }, options?: CallOptions) {
+    return this.#call(endpoints.createFeedback, { body }, options, readJson);
   }
 
   /** Stored evaluations, datasets or scorers of a project. */
-  listObjects(
-    kind: keyof typeof objectLists,
-    projectId: string,
-    query: ListObjectsQuery,
-    options: CallOptions = {},
-  ): Promise<StoredObject[]> {
-    return this.#lines(objectLists[kind], { path: splitProjectId(projectId), query: { ...query } }, options);
+  listObjects(kind: keyof typeof objectLists, projectId: string, query: ListObjectsQuery, options?: CallOptions) {
+    const parts = { path: splitProjectId(projectId), query: { ...query } };
+    return this.#call(objectLists[kind], parts, options, readLines);
   }
 
   /** Whom the calls of the Basic scheme are made as; undefined where nobody is configured. */
@@ -176,23 +151,14 @@ export class ServiceClient {
     return this.#caller.close();
   }
 
-  #json<Response extends z.ZodType>(
-    endpoint: Endpoint<z.ZodType, Response>,
+  #call<E extends Endpoint, Result>(
+    endpoint: E,
     parts: Parts,
-    { signal }: CallOptions,
-  ): Promise<z.output<Response>> {
+    { signal }: CallOptions = {},
+    read: (endpoint: E, answer: Answer, call: CallInfo) => Result,
+  ): Promise<Result> {
     return this.#caller.call(endpoint, parts, signal, async (answer, call) =>
-      readJson(endpoint, await readAnswer(answer, call), call),
-    );
-  }
-
-  #lines<Response extends z.ZodType>(
-    endpoint: Endpoint<z.ZodType, Response>,
-    parts: Parts,
-    { signal }: CallOptions,
-  ): Promise<z.output<Response>[]> {
-    return this.#caller.call(endpoint, parts, signal, async (answer, call) =>
-      readLines(endpoint, await readAnswer(answer, call), call),
+      read(endpoint, await readAnswer(answer, call), call),
     );
   }
 }

@@ -7,12 +7,16 @@ import { basename, dirname, join } from 'node:path';
  * @throws the system's error; the old file is then as it was.
  */
 export function replacePrivateFile(file: string, text: string): void {
-  const folder = dirname(file);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   sweep(file);
+  writeAtOnce(file, text, 0o600);
+}
+
+/** Replaces a file by `text` as one step, with these permissions. What a crash leaves beside it ends in `.tmp`. */
+export function writeAtOnce(file: string, text: string, mode: number): void {
   const next = `${file}.${crypto.randomUUID()}.tmp`;
   try {
-    const descriptor = openSync(next, 'wx', 0o600);
+    const descriptor = openSync(next, 'wx', mode);
     try {
       writeFileSync(descriptor, text);
       fsyncSync(descriptor);
@@ -24,7 +28,7 @@ export function replacePrivateFile(file: string, text: string): void {
     rmSync(next, { force: true });
     throw error;
   }
-  syncFolder(folder);
+  syncFolder(dirname(file));
 }
 
 /** Removes a file, and what a crash left beside it. */

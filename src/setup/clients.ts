@@ -22,29 +22,26 @@ export interface McpClient {
   afterwards: string;
 }
 
+const usual = { format: 'json', servers: 'mcpServers', typed: false } as const;
+
 /** The clients of `heddle setup`, by the name that is typed. */
 export const clients = {
   'claude-desktop': {
     title: 'Claude Desktop',
-    format: 'json',
-    servers: 'mcpServers',
-    typed: false,
+    ...usual,
     file: (places) => applicationData(places, 'Claude', 'claude_desktop_config.json'),
     afterwards: 'Quit Claude Desktop and open it again.',
   },
   'claude-code': {
     title: 'Claude Code',
-    format: 'json',
-    servers: 'mcpServers',
+    ...usual,
     typed: true,
     file: (places) => under(places, places.environment.CLAUDE_CONFIG_DIR || places.home, '.claude.json'),
     afterwards: 'Start a new session of Claude Code; /mcp lists the servers.',
   },
   cursor: {
     title: 'Cursor',
-    format: 'json',
-    servers: 'mcpServers',
-    typed: false,
+    ...usual,
     file: (places) => under(places, places.home, '.cursor', 'mcp.json'),
     afterwards: 'Turn heddle on in the MCP settings of Cursor if it is off.',
   },
@@ -67,17 +64,13 @@ export const clients = {
   },
   'gemini-cli': {
     title: 'Gemini CLI',
-    format: 'json',
-    servers: 'mcpServers',
-    typed: false,
+    ...usual,
     file: (places) => under(places, places.environment.GEMINI_CLI_HOME || places.home, '.gemini', 'settings.json'),
     afterwards: 'Start Gemini CLI again; /mcp lists the servers.',
   },
   windsurf: {
     title: 'Windsurf',
-    format: 'json',
-    servers: 'mcpServers',
-    typed: false,
+    ...usual,
     file: (places) => under(places, places.home, '.codeium', 'windsurf', 'mcp_config.json'),
     afterwards: 'Press Refresh in the MCP panel of Windsurf.',
   },

@@ -1,18 +1,6 @@
-import {
-  closeSync,
-  constants,
-  copyFileSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { constants, copyFileSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { writeAtOnce } from '../config/private-file.ts';
 import { HeddleError } from '../contract/errors.ts';
 
 /** A client's configuration as it was read; `text` is undefined where there is no file. */
@@ -59,7 +47,11 @@ export function replaceConfig(
   try {
     const copy = text === undefined || !copies ? undefined : keepCopy(path, now);
     if (after === undefined) rmSync(path);
-    else writeAtOnce(path, after);
+    else {
+      mkdirSync(dirname(path), { recursive: true });
+      // Such files may hold secrets of other servers: a new one is for its owner only.
+      writeAtOnce(path, after, (statSync(path, { throwIfNoEntry: false })?.mode ?? 0o600) & 0o777);
+    }
     return copy;
   } catch (error) {
     throw unusable(path, 'written', error);
@@ -77,26 +69,6 @@ function keepCopy(path: string, now: Date): string {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
-  }
-}
-
-function writeAtOnce(path: string, text: string): void {
-  mkdirSync(dirname(path), { recursive: true });
-  // Such files may hold secrets of other servers: a new one is for its owner only.
-  const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0o600;
-  const next = `${path}.${crypto.randomUUID()}.tmp`;
-  try {
-    const descriptor = openSync(next, 'wx', mode & 0o777);
-    try {
-      writeFileSync(descriptor, text);
-      fsyncSync(descriptor);
-    } finally {
-      closeSync(descriptor);
-    }
-    renameSync(next, path);
-  } catch (error) {
-    rmSync(next, { force: true });
-    throw error;
   }
 }
 

@@ -1,15 +1,12 @@
 import * as z from 'zod';
 import { createEvaluationRequest, createEvaluationResponse } from '../contract/create-evaluation.ts';
-import { projectId } from '../contract/path-segments.ts';
 import { cell } from './table.ts';
-import { defineTool, projectOf, shapeWithoutNull } from './tool.ts';
+import { defineTool, projectArgument, projectOf, shapeWithoutNull } from './tool.ts';
 
 const input = z.strictObject({
   ...shapeWithoutNull(createEvaluationRequest.shape),
   trials: createEvaluationRequest.shape.trials.unwrap().default(1).describe('Number of trials to run for each row.'),
-  project_id: projectId
-    .optional()
-    .describe('Project to create it in, written entity/project; the configured one when absent.'),
+  project_id: projectArgument('Project to create it in'),
 });
 
 export const createEvaluation = defineTool({

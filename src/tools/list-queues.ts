@@ -1,13 +1,13 @@
 import * as z from 'zod';
 import { type Queue, queryQueuesRequest } from '../contract/query-queues.ts';
 import { compactTable } from './table.ts';
-import { defineTool, projectOf, shapeWithoutNull } from './tool.ts';
+import { defineTool, projectArgument, projectOf, shapeWithoutNull } from './tool.ts';
 
-const { name, offset, project_id } = shapeWithoutNull(queryQueuesRequest.shape);
+const { name, offset } = shapeWithoutNull(queryQueuesRequest.shape);
 
 const input = z.strictObject({
   name,
-  project_id: project_id.optional().describe('Project, written entity/project; the configured one when absent.'),
+  project_id: projectArgument('Project'),
   limit: z.int().min(1).max(1000).default(50).describe('Most queues to return.'),
   offset,
 });

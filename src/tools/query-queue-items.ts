@@ -11,15 +11,13 @@ import {
 import { valuesAt } from './call-values.ts';
 import { readCalls } from './read-calls.ts';
 import { cell, compactTable } from './table.ts';
-import { defineTool, projectOf, shapeWithoutNull, type ToolContext } from './tool.ts';
+import { defineTool, projectArgument, projectOf, shapeWithoutNull, type ToolContext } from './tool.ts';
 
-const { sort_by, offset, include_position, project_id } = shapeWithoutNull(queryQueueItemsRequest.shape);
+const { sort_by, offset, include_position } = shapeWithoutNull(queryQueueItemsRequest.shape);
 
 const input = z.strictObject({
   queue_id: pathSegment.describe('Queue to read, by its id.'),
-  project_id: project_id
-    .optional()
-    .describe('Project of the queue, written entity/project; the configured one when absent.'),
+  project_id: projectArgument('Project of the queue'),
   filter: z
     .strictObject(shapeWithoutNull(queueItemsFilter.shape))
     .optional()

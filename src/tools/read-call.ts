@@ -1,16 +1,13 @@
 import * as z from 'zod';
 import { HeddleError } from '../contract/errors.ts';
-import { projectId } from '../contract/path-segments.ts';
 import type { RecordedCall } from '../contract/read-call.ts';
 import { cutValue, valuesAt } from './call-values.ts';
 import { escapeInvisible } from './table.ts';
-import { defineTool, projectOf } from './tool.ts';
+import { defineTool, projectArgument, projectOf } from './tool.ts';
 
 const input = z.strictObject({
   call_id: z.string().min(1).describe('Recorded call, by its id: call_id of a queue item.'),
-  project_id: projectId
-    .optional()
-    .describe('Project of the call, written entity/project; the configured one when absent.'),
+  project_id: projectArgument('Project of the call'),
   paths: z
     .array(z.string().min(1))
     .min(1)

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
 import type { EndpointName } from '../contract/endpoints.ts';
 import { HeddleError } from '../contract/errors.ts';
+import { projectId } from '../contract/path-segments.ts';
 
 /** What a tool may use while it runs. */
 export interface ToolContext {
@@ -67,11 +68,8 @@ type WithoutNull<T extends z.ZodType> =
       ? Inner & z.ZodType
       : T;
 
-/**
- * A member of the interface as a tool takes it: optional means absent, so null goes out of the advertised schema. A
- * null that a client sends all the same is dropped before the check (see `parseArguments`).
- */
-export function withoutNull<T extends z.ZodType>(schema: T): WithoutNull<T> {
+/** A member without null. */
+function withoutNull<T extends z.ZodType>(schema: T): WithoutNull<T> {
   const { description } = schema;
   let inner: z.ZodType = schema;
   while (inner instanceof z.ZodOptional || inner instanceof z.ZodNullable) inner = inner.unwrap() as z.ZodType;
@@ -79,13 +77,21 @@ export function withoutNull<T extends z.ZodType>(schema: T): WithoutNull<T> {
   return (description === undefined ? member : member.describe(description)) as WithoutNull<T>;
 }
 
-/** {@link withoutNull} for every member of an object. */
+/**
+ * The members of an object of the interface as a tool takes them: optional means absent, so null goes out of the
+ * advertised schema. A null that a client sends all the same is dropped before the check (see `parseArguments`).
+ */
 export function shapeWithoutNull<Shape extends Record<string, z.ZodType>>(
   shape: Shape,
 ): { [Name in keyof Shape]: WithoutNull<Shape[Name]> } {
   return Object.fromEntries(Object.entries(shape).map(([name, schema]) => [name, withoutNull(schema)])) as {
     [Name in keyof Shape]: WithoutNull<Shape[Name]>;
   };
+}
+
+/** The argument that names the project of a call; `what` says which one that is. */
+export function projectArgument(what: string) {
+  return projectId.optional().describe(`${what}, written entity/project; the configured one when absent.`);
 }
 
 /**

@@ -1,12 +1,12 @@
 import * as z from 'zod';
 import { annotationFeedbackType } from '../contract/create-feedback.ts';
 import { HeddleError } from '../contract/errors.ts';
-import { pathSegment, projectId, splitProjectId } from '../contract/path-segments.ts';
+import { pathSegment, splitProjectId } from '../contract/path-segments.ts';
 import { type AnnotationState, annotationStates, type QueueItem } from '../contract/query-queue-items.ts';
 import { formatReference, referenceScheme } from '../contract/references.ts';
 import { concurrently } from './concurrently.ts';
 import { compactTable } from './table.ts';
-import { defineTool, projectOf, type ToolContext } from './tool.ts';
+import { defineTool, projectArgument, projectOf, type ToolContext } from './tool.ts';
 
 /** Above so many items a person is asked first. */
 const itemsWithoutQuestion = 20;
@@ -32,9 +32,7 @@ const change = z.strictObject({
 const input = z.strictObject({
   queue_id: pathSegment.describe('Queue of the items, by its id.'),
   items: z.array(change).min(1).max(100).describe('Changes, one for each item.'),
-  project_id: projectId
-    .optional()
-    .describe('Project of the queue, written entity/project; the configured one when absent.'),
+  project_id: projectArgument('Project of the queue'),
   dry_run: z.boolean().optional().describe('Only say what would happen.'),
   confirm: z
     .boolean()
