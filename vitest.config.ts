@@ -10,5 +10,7 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 30_000,
+    // The usual second is too short where every process of the machine wants a core.
+    expect: { poll: { timeout: 10_000 } },
   },
 });
