@@ -1,13 +1,14 @@
-import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite';
+import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import {
-  type CompiledQuery,
+  CompiledQuery,
   type DatabaseConnection,
   type Dialect,
-  type Driver,
-  type QueryResult,
   SqliteAdapter,
+  type SqliteDatabase,
+  SqliteDriver,
   SqliteIntrospector,
   SqliteQueryCompiler,
+  type SqliteStatement,
   type TransactionSettings,
 } from 'kysely';
 import { HeddleError } from '../contract/errors.ts';
@@ -16,117 +17,69 @@ import { HeddleError } from '../contract/errors.ts';
 export function sqliteDialect(connection: DatabaseSyncInstance): Dialect {
   return {
     createAdapter: () => new SqliteAdapter(),
-    createDriver: () => new SqliteDriver(connection),
+    createDriver: () => new NodeSqliteDriver(connection),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };
 }
 
-class SqliteDriver implements Driver {
+class NodeSqliteDriver extends SqliteDriver {
   readonly #database: DatabaseSyncInstance;
-  readonly #connection: SqliteConnection;
-  /** Ends when the connection is free: a transaction has it for itself. */
-  #queue: Promise<void> = Promise.resolve();
-  #release: () => void = () => {};
 
   constructor(database: DatabaseSyncInstance) {
+    super({ database: withStatementCache(database) });
     this.#database = database;
-    this.#connection = new SqliteConnection(database);
   }
 
-  async init(): Promise<void> {}
-
-  async acquireConnection(): Promise<DatabaseConnection> {
-    const before = this.#queue;
-    const { promise, resolve } = withResolvers();
-    this.#queue = promise;
-    await before;
-    this.#release = resolve;
-    return this.#connection;
-  }
-
-  async beginTransaction(_: DatabaseConnection, { accessMode }: TransactionSettings): Promise<void> {
+  override async beginTransaction(connection: DatabaseConnection, { accessMode }: TransactionSettings = {}) {
     // A deferred transaction that writes later fails at once when another process wrote in between; waiting cannot help.
-    this.#database.exec(accessMode === 'read only' ? 'BEGIN' : 'BEGIN IMMEDIATE');
+    await connection.executeQuery(CompiledQuery.raw(accessMode === 'read only' ? 'begin' : 'begin immediate'));
   }
 
-  async commitTransaction(): Promise<void> {
-    this.#database.exec('COMMIT');
-  }
-
-  async rollbackTransaction(): Promise<void> {
+  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
     // A full disk makes SQLite roll back by itself; a second rollback would hide the reason.
-    if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
+    if (this.#database.isTransaction) await super.rollbackTransaction(connection);
   }
-
-  async releaseConnection(): Promise<void> {
-    this.#release();
-  }
-
-  async destroy(): Promise<void> {
-    this.#connection.forgetStatements();
-    this.#database.close();
-  }
-}
-
-function withResolvers(): { promise: Promise<void>; resolve: () => void } {
-  let resolve = () => {};
-  const promise = new Promise<void>((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
 }
 
 const maxStatements = 200;
 
-class SqliteConnection implements DatabaseConnection {
-  readonly #database: DatabaseSyncInstance;
-  readonly #statements = new Map<string, StatementSyncInstance>();
-
-  constructor(database: DatabaseSyncInstance) {
-    this.#database = database;
-  }
-
-  async executeQuery<Row>({ sql, parameters, query }: CompiledQuery): Promise<QueryResult<Row>> {
-    if (parameters.some((value) => typeof value === 'string' && !isKept(value))) throw notKept();
-    const statement = this.#statement(sql);
-    const changesRows =
-      query.kind === 'InsertQueryNode' || query.kind === 'UpdateQueryNode' || query.kind === 'DeleteQueryNode';
-    if (changesRows && !query.returning) {
-      return { numAffectedRows: BigInt(statement.run(...parameters).changes), rows: [] };
-    }
-    return { rows: statement.all(...parameters) as Row[] };
-  }
-
-  // biome-ignore lint/correctness/useYield: Kysely asks for the method; nothing here streams rows.
-  async *streamQuery(): AsyncIterableIterator<QueryResult<never>> {
-    throw new Error('Rows are not streamed from SQLite');
-  }
-
-  forgetStatements(): void {
-    this.#statements.clear();
-  }
-
-  #statement(sql: string): StatementSyncInstance {
-    const known = this.#statements.get(sql);
-    this.#statements.delete(sql);
-    const statement = known ?? this.#database.prepare(sql);
-    this.#statements.set(sql, statement);
-    if (this.#statements.size > maxStatements) {
-      this.#statements.delete(this.#statements.keys().next().value!);
-    }
-    return statement;
-  }
+/** The connection as Kysely wants it. Statements are kept for the next time, the latest used of them. */
+function withStatementCache(database: DatabaseSyncInstance): SqliteDatabase {
+  const statements = new Map<string, SqliteStatement>();
+  return {
+    prepare(sql) {
+      const statement = statements.get(sql) ?? prepared(database, sql);
+      statements.delete(sql);
+      statements.set(sql, statement);
+      if (statements.size > maxStatements) statements.delete(statements.keys().next().value!);
+      return statement;
+    },
+    close() {
+      statements.clear();
+      database.close();
+    },
+  };
 }
 
-/** Whether SQLite gives a text back as it was: it ends at NUL on Node 20, and UTF-8 has no half characters. */
-function isKept(text: string): boolean {
-  return !text.includes('\0') && text.isWellFormed();
+function prepared(database: DatabaseSyncInstance, sql: string): SqliteStatement {
+  const statement = database.prepare(sql);
+  return {
+    // Nothing here asks a change for the rows that it made.
+    reader: /^\s*(select|with|pragma)\b/i.test(sql),
+    all: (parameters) => statement.all(...checked(parameters)),
+    run: (parameters) => statement.run(...checked(parameters)),
+    iterate: (parameters) => statement.iterate(...checked(parameters)),
+  };
 }
 
-/** Another text must not be kept, or looked for, in the place of the one that was meant. */
-function notKept(): HeddleError {
-  return new HeddleError({
+/** SQLite must give a text back as it was: it ends at NUL on Node 20, and UTF-8 has no half characters. */
+function checked(parameters: readonly unknown[]) {
+  if (parameters.every((value) => typeof value !== 'string' || (!value.includes('\0') && value.isWellFormed()))) {
+    return parameters as Parameters<ReturnType<DatabaseSyncInstance['prepare']>['all']>;
+  }
+  // Another text must not be kept, or looked for, in the place of the one that was meant.
+  throw new HeddleError({
     code: 'invalid_arguments',
     status: 400,
     message: 'A text holds a NUL character or half a character, which the data file does not keep.',
