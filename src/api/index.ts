@@ -55,9 +55,9 @@ export function createClient(options: ClientOptions): Client {
     connect: async () => connection,
     userAgent: `heddle/${packageVersion}`,
     redact: redactor([password, token]),
-    ...(timeoutMs !== undefined && { timeoutMs }),
-    ...(idleTimeoutMs !== undefined && { idleTimeoutMs }),
-    ...(log && { log }),
+    timeoutMs,
+    idleTimeoutMs,
+    log,
   });
 }
 

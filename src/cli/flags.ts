@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option as Flag, InvalidArgumentError } from 'commander';
 import { type OptionName, options } from '../config/options.ts';
 import { type Resolved, resolveConfig } from '../config/resolve.ts';
 
@@ -25,6 +25,13 @@ export const offerFlags: readonly OptionName[] = ['readOnly', 'tools'];
 /** Settings that shape results. */
 export const resultFlags: readonly OptionName[] = ['maxResultChars', 'text'];
 
+/** Reads the port of a flag. */
+export function asPort(text: string): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= 65_535) return port;
+  throw new InvalidArgumentError('It must be a whole number from 0 to 65535.');
+}
+
 /** Gives a command the flags of these settings, from the option table. */
 export function addConfigFlags(command: Command, names: readonly OptionName[]): Command {
   for (const name of names) {
@@ -48,11 +55,8 @@ export function flagsOf(command: Command): Partial<Record<OptionName, string>> {
   for (const name of Object.keys(options) as OptionName[]) {
     const option = options[name];
     if (!('flag' in option)) continue;
-    const attribute = option.flag
-      .split(' ')[0]!
-      .replace(/^--/, '')
-      .replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
-    if (given[attribute] !== undefined) flags[name] = String(given[attribute]);
+    const value = given[new Flag(option.flag).attributeName()];
+    if (value !== undefined) flags[name] = String(value);
   }
   return flags;
 }

@@ -61,18 +61,16 @@ function mismatch(message: string, hint: string): HeddleError {
  * @throws HeddleError `not_configured` when others may read the file, or it holds no token.
  */
 function readTokenFile(file: string): string {
-  const unusable = (reason: string, cause?: unknown): HeddleError =>
-    new HeddleError({
-      code: 'not_configured',
-      message: `The token file ${file} cannot be used: ${reason}.`,
-      hint: 'Write the token into a file that only you can read (chmod 600), and nothing else.',
-      cause,
-    });
   try {
     // Windows has no such mode bits: there the folder's permissions decide.
     if (process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0) throw new Error('others can read it');
     return asHeaderToken(readFileSync(file, 'utf8').trim());
-  } catch (error) {
-    throw unusable((error as Error).message, error);
+  } catch (cause) {
+    throw new HeddleError({
+      code: 'not_configured',
+      message: `The token file ${file} cannot be used: ${(cause as Error).message}.`,
+      hint: 'Write the token into a file that only you can read (chmod 600), and nothing else.',
+      cause,
+    });
   }
 }

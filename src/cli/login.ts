@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { publicWeave } from '../config/options.ts';
-import { type Profile, readProfiles, storeKinds, storeOf, writeProfile } from '../config/profiles.ts';
+import { type Profile, readProfiles, storeKinds, storeNames, storeOf, writeProfile } from '../config/profiles.ts';
 import type { Resolved } from '../config/resolve.ts';
 import { HeddleError } from '../contract/errors.ts';
 import type { SecretStore } from '../credentials/secret-store.ts';
@@ -42,7 +42,7 @@ export function addLogin(program: Command): void {
         ...(known.weave && baseUrl !== publicWeave && { weave: true }),
         store: store.kind,
       });
-      say(`Stored in ${placeOf(store)}, profile "${config.profile}", for ${baseUrl}.`);
+      say(`Stored in ${storeNames[store.kind]}, profile "${config.profile}", for ${baseUrl}.`);
       await removeRest(store, config.profile, baseUrl, before);
       for (const name of ['HEDDLE_PASSWORD', 'HEDDLE_TOKEN'] as const) {
         if (process.env[name]) say(`Note: ${name} is set in this environment and goes before what is stored.`);
@@ -132,10 +132,6 @@ async function removeRest(store: SecretStore, profile: string, baseUrl: string, 
 function withoutLogin(profile: Profile = {}): Profile {
   const { base_url: _url, project: _project, username: _name, weave: _weave, store: _store, ...rest } = profile;
   return rest;
-}
-
-function placeOf(store: SecretStore): string {
-  return store.kind === 'keychain' ? 'the keychain' : 'the credentials file';
 }
 
 function say(text: string): void {

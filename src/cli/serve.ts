@@ -1,6 +1,15 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { HeddleError } from '../contract/errors.ts';
-import { addConfigFlags, configOf, flagsOf, guardFlags, offerFlags, resultFlags, serviceFlags } from './flags.ts';
+import {
+  addConfigFlags,
+  asPort,
+  configOf,
+  flagsOf,
+  guardFlags,
+  offerFlags,
+  resultFlags,
+  serviceFlags,
+} from './flags.ts';
 import type { HttpFlags } from './serve-http.ts';
 
 /** `heddle serve`: the MCP server on stdin and stdout, or with `--http` on a port. */
@@ -47,12 +56,6 @@ export function addServe(program: Command): void {
       return serveHttp(resolved, { flags: flagsOf(serve), environment: process.env }, flags);
     },
   );
-}
-
-function asPort(text: string): number {
-  const port = Number(text);
-  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('It must be a whole number up to 65535.');
-  return port;
 }
 
 function asHost(text: string): string {

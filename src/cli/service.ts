@@ -1,9 +1,9 @@
-import { type Command, CommanderError, InvalidArgumentError } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import type { Config } from '../config/options.ts';
 import { HeddleError } from '../contract/errors.ts';
 import { protect, redactor } from '../credentials/redact.ts';
 import type { Listing, Store } from '../service/index.ts';
-import { addConfigFlags, configOf } from './flags.ts';
+import { addConfigFlags, asPort, configOf } from './flags.ts';
 import { stderrLog } from './log.ts';
 import { jsonOf, linesOf } from './service-input.ts';
 import { databaseSecrets, dataOf } from './session.ts';
@@ -144,12 +144,6 @@ function onProgress({ phase, done, total }: { phase: string; done: number; total
   const width = 30;
   const filled = Math.round((done / total) * width);
   process.stderr.write(`\r${phase} [${'#'.repeat(filled)}${'.'.repeat(width - filled)}] ${done} of ${total}\u001b[K`);
-}
-
-function asPort(text: string): number {
-  const port = Number(text);
-  if (/^\d+$/.test(text) && port <= 65_535) return port;
-  throw new InvalidArgumentError('must be a whole number from 0 to 65535');
 }
 
 function addressError(error: unknown, host: string, port: number): unknown {

@@ -103,8 +103,8 @@ export function remoteConnection(
   return {
     baseUrl,
     ...(username !== undefined && password !== undefined && { basic: { username, password } }),
-    ...(token !== undefined && { bearer: token }),
-    ...(problem !== undefined && { problem }),
+    bearer: token,
+    problem,
   };
 }
 

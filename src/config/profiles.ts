@@ -27,6 +27,7 @@ export type Profile = Record<string, string | number | boolean>;
 /** Where `login` can keep secrets; a profile names one as `store`. */
 export const storeKinds = ['keychain', 'file'] as const;
 export type StoreKind = (typeof storeKinds)[number];
+export const storeNames = { keychain: 'the keychain', file: 'the credentials file' } as const;
 
 /** The store that `login` recorded in a profile; undefined where there was no login. */
 export function storeOf(profile: Profile | undefined): StoreKind | undefined {

@@ -111,16 +111,15 @@ export function errorDetails(error: z.ZodError, root: string): ErrorDetail[] {
         return issue.message.endsWith('received undefined')
           ? [{ loc, msg: 'Required member is missing', type: 'missing' }]
           : [{ loc, msg: issue.message, type: `${issue.expected}_type` }];
-      case 'invalid_value':
-        return [{ loc, msg: issue.message, type: 'enum' }];
-      case 'invalid_format':
-        return [{ loc, msg: issue.message, type: 'string_pattern_mismatch' }];
-      case 'too_small':
-        return [{ loc, msg: issue.message, type: 'greater_than_equal' }];
-      case 'too_big':
-        return [{ loc, msg: issue.message, type: 'less_than_equal' }];
       default:
-        return [{ loc, msg: issue.message, type: 'value_error' }];
+        return [{ loc, msg: issue.message, type: faultTypes[issue.code] ?? 'value_error' }];
     }
   });
 }
+
+const faultTypes: Record<string, string> = {
+  invalid_value: 'enum',
+  invalid_format: 'string_pattern_mismatch',
+  too_small: 'greater_than_equal',
+  too_big: 'less_than_equal',
+};

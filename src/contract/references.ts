@@ -4,15 +4,12 @@ import { splitProjectId } from './path-segments.ts';
 /** The scheme of references that the embedded service writes: the one of the public service. */
 export const referenceScheme = 'weave';
 
-export const referenceKinds = ['object', 'op', 'table', 'call'] as const;
-export type ReferenceKind = (typeof referenceKinds)[number];
-
 /** A parsed reference (interface 2.5). `version` is a digest, `latest`, `vN` (0-based) or an alias; calls have none. */
 export interface Reference {
   scheme: string;
   entity: string;
   project: string;
-  kind: ReferenceKind;
+  kind: 'object' | 'op' | 'table' | 'call';
   name: string;
   version?: string;
 }
@@ -30,16 +27,9 @@ const referencePattern =
 export function parseReference(text: string): Reference | undefined {
   const groups = referencePattern.exec(text)?.groups;
   if (!groups) return undefined;
-  const { scheme, entity, project, kind, name, version } = groups as Record<string, string | undefined>;
-  if ((kind === 'call') !== (version === undefined)) return undefined;
-  return {
-    scheme: scheme!,
-    entity: entity!,
-    project: project!,
-    kind: kind as ReferenceKind,
-    name: name!,
-    ...(version !== undefined && { version }),
-  };
+  const { version, ...named } = groups as unknown as Reference;
+  if ((named.kind === 'call') !== (version === undefined)) return undefined;
+  return version === undefined ? named : { ...named, version };
 }
 
 /** The text of a reference; the inverse of {@link parseReference}. */

@@ -1,4 +1,4 @@
-import { type Profile, type StoreKind, storeOf } from '../config/profiles.ts';
+import { type Profile, type StoreKind, storeNames, storeOf } from '../config/profiles.ts';
 import type { Resolved, Source } from '../config/resolve.ts';
 import { HeddleError } from '../contract/errors.ts';
 import { protect } from './redact.ts';
@@ -39,19 +39,16 @@ export async function resolveCredentials(
   try {
     const records = await openStore(kind).read(config.profile);
     const record = records[baseUrl];
-    return record ? completed(given, record, { from: kind, name: config.profile }) : missing(Object.keys(records));
+    if (record) return completed(given, record, { from: kind, name: config.profile });
+    const credentials = `The credentials of profile "${config.profile}"`;
+    const others = Object.keys(records).join(', ');
+    const message = others
+      ? `${credentials} in ${storeNames[kind]} belong to ${others}; they are not sent to ${baseUrl}.`
+      : `${credentials} are no longer in ${storeNames[kind]}.`;
+    return { ...given, problem: problem(message) };
   } catch (error) {
     if (!(error instanceof HeddleError)) throw error;
     return { ...given, problem: error };
-  }
-
-  function missing(others: string[]): Credentials {
-    const where = kind === 'keychain' ? 'the keychain' : 'the credentials file';
-    const message =
-      others.length > 0
-        ? `The credentials of profile "${config.profile}" in ${where} belong to ${others.join(', ')}; they are not sent to ${baseUrl}.`
-        : `The credentials of profile "${config.profile}" are no longer in ${where}.`;
-    return { ...given, problem: problem(message) };
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
-import { serveStdio as serveConnection } from '@modelcontextprotocol/server/stdio';
 import type { Log } from '../contract/log.ts';
+import { connect } from './connect.ts';
 import type { ServerFactory } from './server.ts';
 import { StdioTransport } from './stdio-transport.ts';
 
@@ -18,15 +18,12 @@ export async function serveStdio(
   log: Log,
 ): Promise<void> {
   const transport = new StdioTransport(input, output, log);
-  const handle = serveConnection(() => createServer(transport.serialized), {
-    transport,
-    onerror: (error) => log('warn', 'protocol', { error: error.message }),
-  });
+  const close = connect(() => createServer(transport.serialized), transport, log);
   await new Promise<void>((resolve) => {
     input.once('end', () => transport.onceAnswered(answerGraceMs, resolve));
     input.once('error', () => resolve());
     if (signal.aborted) resolve();
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
-  await handle.close();
+  await close();
 }

@@ -14,19 +14,8 @@ export interface UpstreamOptions {
 const silenceMs = 600_000;
 
 /** Headers of the upstream that tell something about its answer, rather than about its connection. */
-const passedHeaders = [
-  'content-type',
-  'content-encoding',
-  'cache-control',
-  'retry-after',
-  'x-request-id',
-  'x-ratelimit-limit-requests',
-  'x-ratelimit-remaining-requests',
-  'x-ratelimit-reset-requests',
-  'x-ratelimit-limit-tokens',
-  'x-ratelimit-remaining-tokens',
-  'x-ratelimit-reset-tokens',
-];
+const passedHeaders =
+  /^(content-type|content-encoding|cache-control|retry-after|x-request-id|x-ratelimit-(limit|remaining|reset)-(requests|tokens))$/;
 
 /** Set by heddle, by HTTP itself, or secrets of another connection. */
 const refusedHeaders =
@@ -106,10 +95,7 @@ async function passOn(answer: Dispatcher.ResponseData, to: ServerResponse): Prom
     await answer.body.dump();
     throw upstreamFailure(502, 'upstream_redirect', 'The upstream answered with a redirect, which is not followed.');
   }
-  const headers = passedHeaders.flatMap((name) => {
-    const value = answer.headers[name];
-    return value === undefined ? [] : [[name, value] as const];
-  });
+  const headers = Object.entries(answer.headers).filter(([name]) => passedHeaders.test(name));
   to.writeHead(answer.statusCode, Object.fromEntries(headers));
   to.flushHeaders();
   await pipeline(answer.body, to);

@@ -112,8 +112,6 @@ ${compactTable(items.map(flat), columns)}`;
   },
 
   shrink({ items, offset }, share) {
-    const kept = Math.min(items.length - 1, Math.floor(items.length * share));
-    if (kept >= 1) return pageOf(items.slice(0, kept), offset, true);
     if (items.length <= 1) {
       throw new HeddleError({
         code: 'too_large',
@@ -121,7 +119,8 @@ ${compactTable(items.map(flat), columns)}`;
         hint: `Go on with offset ${offset + 1}, or ask the user to raise HEDDLE_MAX_RESULT_CHARS.`,
       });
     }
-    return pageOf(items.slice(0, 1), offset, true);
+    const kept = Math.min(items.length - 1, Math.floor(items.length * share));
+    return pageOf(items.slice(0, Math.max(kept, 1)), offset, true);
   },
 });
 

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { inferencePath } from '../contract/path-segments.ts';
 import { type InferenceResponse, inferenceRequest } from '../contract/run-inference.ts';
+import { cutValue } from './call-values.ts';
 import { defineTool, shapeWithoutNull } from './tool.ts';
 
 const input = z.strictObject({
@@ -113,10 +114,7 @@ function longestString(value: unknown): number {
 }
 
 function cutStrings(value: unknown, limit: number): unknown {
-  if (typeof value === 'string') {
-    if (value.length <= limit) return value;
-    return `${value.slice(0, limit).toWellFormed()}…[+${value.length - limit} characters]`;
-  }
+  if (typeof value === 'string') return cutValue(value, limit);
   if (Array.isArray(value)) return value.map((entry) => cutStrings(entry, limit));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, cutStrings(member, limit)]));
