@@ -12,19 +12,12 @@ export interface Finding {
   advice?: string;
 }
 
-export const ok = (check: string, says: string): Finding => ({ check, state: 'ok', says });
-export const warning = (check: string, says: string, advice?: string): Finding => ({
-  check,
-  state: 'warning',
-  says,
-  advice,
-});
-export const failure = (check: string, says: string, advice?: string): Finding => ({
-  check,
-  state: 'failure',
-  says,
-  advice,
-});
+const finding =
+  (state: Finding['state']) =>
+  (check: string, says: string, advice?: string): Finding => ({ check, state, says, advice });
+export const ok = finding('ok');
+export const warning = finding('warning');
+export const failure = finding('failure');
 
 /** Work that finds things out, one after another. What it throws is a failure of its own line. */
 export type Check = () => AsyncGenerator<Finding>;

@@ -3,13 +3,13 @@ import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
 import { type Endpoint, endpoints } from '../contract/endpoints.ts';
 import { type ErrorCode, HeddleError } from '../contract/errors.ts';
 import type { Log } from '../contract/log.ts';
-import type { CallScope, RequestEnd, RequestObserver } from '../contract/observer.ts';
+import type { CallScope, RequestEnd } from '../contract/observer.ts';
 import { readAnswer } from './answers.ts';
 import { authorization, type Connection } from './connection.ts';
 import { type CallInfo, failureOf, networkFailure } from './failures.ts';
 import { fillPath } from './path.ts';
 import { maxAttempts, retryDelayMs } from './retry-policy.ts';
-import { Transport, type TransportAnswer, type TransportRequest } from './transport.ts';
+import { Transport, type TransportAnswer } from './transport.ts';
 
 const defaultTimeoutMs = 60_000;
 const defaultInferenceTimeoutMs = 600_000;
@@ -106,7 +106,9 @@ export class Caller {
         });
         const ended: RequestEnd = {};
         try {
-          const answer = await (observer ? this.#sendObserved(request, observer) : this.#transport.send(request));
+          const headers = { ...request.headers, ...observer?.headers };
+          const send = (): Promise<TransportAnswer> => this.#transport.send({ ...request, headers });
+          const answer = await (observer?.send ? observer.send(send) : send());
           ended.status = answer.status;
           log?.('debug', 'answer of the service', { operation: call.endpoint, attempt, status: answer.status });
           if (answer.status >= 200 && answer.status < 300) return await read(answer, call);
@@ -158,12 +160,6 @@ export class Caller {
       body: body === undefined ? undefined : JSON.stringify(body),
       signal,
     };
-  }
-
-  #sendObserved(request: TransportRequest, observer: RequestObserver): Promise<TransportAnswer> {
-    const headers = { ...request.headers, ...observer.headers };
-    const send = (): Promise<TransportAnswer> => this.#transport.send({ ...request, headers });
-    return observer.send ? observer.send(send) : send();
   }
 
   /** The user name that goes with calls of the Basic scheme. */

@@ -50,14 +50,8 @@ export interface Endpoint<
   repeatable: boolean;
 }
 
-function endpoint<Request extends z.ZodType, Response extends z.ZodType, Query extends z.ZodType>(
-  definition: Endpoint<Request, Response, Query>,
-): Endpoint<Request, Response, Query> {
-  return definition;
-}
-
 function objectList<const Kind extends string>(kind: Kind) {
-  return endpoint({
+  return {
     method: 'GET',
     path: `/v2/{entity}/{project}/${kind}`,
     auth: 'basic',
@@ -65,43 +59,43 @@ function objectList<const Kind extends string>(kind: Kind) {
     response: storedObject,
     lines: true,
     repeatable: true,
-  });
+  } as const;
 }
 
 /** The service's operations (interface part 4 and 5). The client, the embedded service and the docs are driven by it. */
 export const endpoints = {
-  queryQueueItems: endpoint({
+  queryQueueItems: {
     method: 'POST',
     path: '/annotation_queues/{queue_id}/items/query',
     auth: 'basic',
     request: queryQueueItemsRequest,
     response: queryQueueItemsResponse,
     repeatable: true,
-  }),
-  runInference: endpoint({
+  },
+  runInference: {
     method: 'POST',
     path: '/inference/v1{path*}',
     auth: 'bearer',
     request: inferenceRequest,
     response: inferenceResponse,
     repeatable: false,
-  }),
-  listModels: endpoint({
+  },
+  listModels: {
     method: 'GET',
     path: '/inference/v1/models',
     auth: 'bearer',
     response: listModelsResponse,
     repeatable: true,
-  }),
-  createEvaluation: endpoint({
+  },
+  createEvaluation: {
     method: 'POST',
     path: '/v2/{entity}/{project}/evaluations',
     auth: 'basic',
     request: createEvaluationRequest,
     response: createEvaluationResponse,
     repeatable: false,
-  }),
-  queryQueues: endpoint({
+  },
+  queryQueues: {
     method: 'POST',
     path: '/annotation_queues/query',
     auth: 'basic',
@@ -109,40 +103,40 @@ export const endpoints = {
     response: queue,
     lines: true,
     repeatable: true,
-  }),
-  queueStats: endpoint({
+  },
+  queueStats: {
     method: 'POST',
     path: '/annotation_queues/stats',
     auth: 'basic',
     request: queueStatsRequest,
     response: queueStatsResponse,
     repeatable: true,
-  }),
-  readQueue: endpoint({
+  },
+  readQueue: {
     method: 'GET',
     path: '/annotation_queues/{queue_id}',
     auth: 'basic',
     query: readQueueQuery,
     response: readQueueResponse,
     repeatable: true,
-  }),
-  createQueue: endpoint({
+  },
+  createQueue: {
     method: 'POST',
     path: '/annotation_queues',
     auth: 'basic',
     request: createQueueRequest,
     response: createQueueResponse,
     repeatable: false,
-  }),
-  addQueueItems: endpoint({
+  },
+  addQueueItems: {
     method: 'POST',
     path: '/annotation_queues/{queue_id}/items',
     auth: 'basic',
     request: addQueueItemsRequest,
     response: addQueueItemsResponse,
     repeatable: true,
-  }),
-  updateProgress: endpoint({
+  },
+  updateProgress: {
     method: 'POST',
     path: '/annotation_queues/{queue_id}/items/{item_id}/progress',
     auth: 'basic',
@@ -150,16 +144,16 @@ export const endpoints = {
     response: updateProgressResponse,
     // The same state again changes nothing.
     repeatable: true,
-  }),
-  readCall: endpoint({
+  },
+  readCall: {
     method: 'POST',
     path: '/call/read',
     auth: 'basic',
     request: readCallRequest,
     response: readCallResponse,
     repeatable: true,
-  }),
-  queryCalls: endpoint({
+  },
+  queryCalls: {
     method: 'POST',
     path: '/calls/stream_query',
     auth: 'basic',
@@ -167,8 +161,8 @@ export const endpoints = {
     response: recordedCall,
     lines: true,
     repeatable: true,
-  }),
-  createFeedback: endpoint({
+  },
+  createFeedback: {
     method: 'POST',
     path: '/feedback/create',
     auth: 'basic',
@@ -176,10 +170,10 @@ export const endpoints = {
     response: createFeedbackResponse,
     // The client always sends an id of its own.
     repeatable: true,
-  }),
+  },
   listEvaluations: objectList('evaluations'),
   listDatasets: objectList('datasets'),
   listScorers: objectList('scorers'),
-} as const;
+} as const satisfies Record<string, Endpoint>;
 
 export type EndpointName = keyof typeof endpoints;

@@ -205,19 +205,11 @@ async function told<T>(
   }
 }
 
-const confirmationSchema = {
-  type: 'object',
-  properties: { confirm: { type: 'boolean', title: 'Do it' } },
-  required: ['confirm'],
-} as const;
-
 /** The question as a result: the client asks the person, and makes the call again with the answer. */
 function confirmation(message: string) {
-  return inputRequired({
-    inputRequests: {
-      confirm: inputRequired.elicit({ message, requestedSchema: { ...confirmationSchema, required: ['confirm'] } }),
-    },
-  });
+  const properties = { confirm: { type: 'boolean', title: 'Do it' } } as const;
+  const requestedSchema = { type: 'object' as const, properties, required: ['confirm'] };
+  return inputRequired({ inputRequests: { confirm: inputRequired.elicit({ message, requestedSchema }) } });
 }
 
 /** Answers `ask` from what the client brought with the call; without an answer yet, puts the call off. */

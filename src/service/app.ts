@@ -105,29 +105,23 @@ async function answer(
   }
   onRoute(route.name);
   const account = await authorize(options.authenticator, route.endpoint.auth, incoming.headers.authorization);
-  const parameters = validate(route.parameters, decodeParameters(route.pattern.exec(path)?.groups), 'path');
+  const groups = Object.entries(route.pattern.exec(path)?.groups ?? {}).map(([name, text]) => [name, decode(text)]);
+  const parameters = validate(route.parameters, Object.fromEntries(groups), 'path');
   const query = route.endpoint.query && validate(route.endpoint.query, Object.fromEntries(search), 'query');
   const body = route.endpoint.request && validate(route.endpoint.request, await readJson(incoming), 'body');
   // The table pairs the endpoint's schema with its handler, which the compiler cannot follow through the loop.
   const call = { account, path: parameters, query, body, response: outgoing } as unknown as Call<never>;
   const result = await route.answer(call, options);
   if (result instanceof Response) return result;
-  if (Array.isArray(result)) send(outgoing, 'application/x-ndjson', result.map(toLine).join(''));
-  else if (result !== undefined) send(outgoing, 'application/json', JSON.stringify(result));
+  if (Array.isArray(result)) {
+    send(outgoing, 'application/x-ndjson', result.map((value) => `${JSON.stringify(value)}\n`).join(''));
+  } else if (result !== undefined) send(outgoing, 'application/json', JSON.stringify(result));
   return RESPONSE_ALREADY_SENT;
 }
 
 /** Past the Response of the platform, whose streams take longer than what most handlers do. */
 function send(outgoing: HttpBindings['outgoing'], type: string, text: string): void {
   outgoing.writeHead(200, { 'Content-Type': type, 'Content-Length': Buffer.byteLength(text) }).end(text);
-}
-
-function toLine(value: unknown): string {
-  return `${JSON.stringify(value)}\n`;
-}
-
-function decodeParameters(groups: Record<string, string> = {}): Record<string, string> {
-  return Object.fromEntries(Object.entries(groups).map(([name, text]) => [name, decode(text)]));
 }
 
 function decode(text: string): string {

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { errorDetails, HeddleError } from '../contract/errors.ts';
+import { type ErrorDetail, errorDetails, HeddleError } from '../contract/errors.ts';
 import { pathSegment, projectId as projectIdSchema } from '../contract/path-segments.ts';
 import { annotationStates } from '../contract/query-queue-items.ts';
 import type { Database, Session } from './database.ts';
@@ -63,28 +63,25 @@ export async function importItems(
 ): Promise<ImportResult> {
   checkTarget(target);
   const items: NewItem[] = [];
-  const faults: { line: number; msg: string; type: string; member: (string | number)[] }[] = [];
+  const faults: ErrorDetail[] = [];
   let line = 0;
   let badLines = 0;
   for await (const text of source) {
     line += 1;
     if (line % progressEvery === 0) target.onProgress?.({ phase: 'reading', done: line });
     if (text.trim() === '') continue;
-    const parsed = parseItem(text);
-    if (parsed.success) {
-      items.push(parsed.data);
-    } else if (++badLines <= maxReportedLines) {
-      for (const { loc, msg, type } of parsed.faults) faults.push({ line, msg, type, member: loc.slice(1) });
-    }
+    const parsed = parseItem(text, line);
+    if (!Array.isArray(parsed)) items.push(parsed);
+    else if (++badLines <= maxReportedLines) faults.push(...parsed);
   }
   if (badLines > 0) {
-    const named = faults.map(({ line, member, msg }) => `line ${line}: ${[...member, msg].join(': ')}`);
+    const named = faults.map(({ loc: [, number, ...member], msg }) => `line ${number}: ${[...member, msg].join(': ')}`);
     const more = badLines > maxReportedLines ? [`and ${badLines - maxReportedLines} more`] : [];
     throw new HeddleError({
       code: 'invalid_arguments',
       message: `${badLines} bad ${badLines === 1 ? 'line' : 'lines'}, nothing was loaded: ${[...named, ...more].join('; ')}`,
       hint: 'Correct these lines and import the file again.',
-      detail: faults.map(({ line, member, msg, type }) => ({ loc: ['line', line, ...member], msg, type })),
+      detail: faults,
     });
   }
   const result = await database.write(async (session) => {
@@ -106,19 +103,20 @@ function checkTarget({ projectId, queueId }: ImportTarget): void {
   });
 }
 
-function parseItem(
-  text: string,
-): { success: true; data: NewItem } | { success: false; faults: ReturnType<typeof errorDetails> } {
+/** The item of a line, or what is wrong with it. */
+function parseItem(text: string, line: number): NewItem | ErrorDetail[] {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    return { success: false, faults: [{ loc: ['line'], msg: 'is not JSON', type: 'json_invalid' }] };
+    return [{ loc: ['line', line], msg: 'is not JSON', type: 'json_invalid' }];
   }
   const parsed = itemLine.safeParse(value);
-  return parsed.success
-    ? { success: true, data: parsed.data }
-    : { success: false, faults: errorDetails(parsed.error, 'line') };
+  if (parsed.success) return parsed.data;
+  return errorDetails(parsed.error, 'line').map(({ loc, ...fault }) => ({
+    loc: ['line', line, ...loc.slice(1)],
+    ...fault,
+  }));
 }
 
 /** Makes the queue, named as its id, where the project has none with this id. */
