@@ -209,7 +209,10 @@ function readErrorBody(body: string): { text?: string; detail?: ErrorDetail[] } 
     return body.trim() === '' || body.trimStart().startsWith('<') ? {} : { text: body.trim() };
   }
   const validation = validationErrorBody.safeParse(value);
-  if (validation.success) return { detail: validation.data.detail, text: sentence(validation.data.detail) };
+  if (validation.success) {
+    const { detail } = validation.data;
+    return { detail, text: detail.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ') };
+  }
   return { text: errorText(value) };
 }
 
@@ -228,10 +231,6 @@ function errorText(value: unknown): string | undefined {
 /** The text of an error object that arrives inside a stream, quoted. */
 export function errorTextOf(value: unknown, call: CallInfo): string {
   return quote(errorText(value) ?? 'without a reason', call);
-}
-
-function sentence(detail: ErrorDetail[]): string {
-  return detail.map((entry) => `${entry.loc.join('.')}: ${entry.msg}`).join('; ');
 }
 
 function quote(text: string, call: CallInfo): string {

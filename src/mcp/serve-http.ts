@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { BlockList, type Socket } from 'node:net';
-import { type AuthInfo, createMcpHandler } from '@modelcontextprotocol/server';
+import { createMcpHandler } from '@modelcontextprotocol/server';
 import { HeddleError } from '../contract/errors.ts';
 import type { Log } from '../contract/log.ts';
 import { asRequestId, newRequestId, requestIdHeader } from '../contract/request-id.ts';
@@ -77,11 +77,14 @@ export async function serveHttp(createServer: ServerFactory, options: HttpOption
   const cancellations = new Cancellations();
   const isReady = readiness(options.ready, limits, log);
   // Nothing is published here, so that the handler ends a `subscriptions/listen` stream as soon as it is acknowledged.
-  const handler = createMcpHandler(({ authInfo }) => factoryIn(authInfo, createServer)(), {
-    legacy: 'reject',
-    keepAliveMs: limits.quietMs,
-    onerror: (error) => log('info', 'protocol', { error: error.message }),
-  });
+  const handler = createMcpHandler(
+    ({ authInfo }) => ((authInfo?.extra?.createServer ?? createServer) as ServerFactory)(),
+    {
+      legacy: 'reject',
+      keepAliveMs: limits.quietMs,
+      onerror: (error) => log('info', 'protocol', { error: error.message }),
+    },
+  );
 
   /** Answers that are being made or written. */
   const open = new Set<ServerResponse>();
@@ -158,8 +161,10 @@ export async function serveHttp(createServer: ServerFactory, options: HttpOption
       if (unusable) refuse(request, response, { ...unusable, headers: cors });
       return;
     }
-    const web = webRequest(request, gone.signal);
-    await answer.send(handler.fetch(web, { parsedBody: value, authInfo: authInfoOf(caller) }));
+    // What the SDK hands on about the caller. The token is not part of it.
+    const { subject = '', createServer: own } = caller;
+    const authInfo = { token: '', clientId: subject, scopes: [], extra: { createServer: own } };
+    await answer.send(handler.fetch(webRequest(request, gone.signal), { parsedBody: value, authInfo }));
   };
 
   const server = createHttpServer({
@@ -248,15 +253,6 @@ function readiness(ready: HttpOptions['ready'], limits: HttpLimits, log: Log): (
     latest.then(() => setTimeout(() => (latest = undefined), limits.readyMs).unref());
     return latest;
   };
-}
-
-/** What the SDK hands on about the caller. The token is not part of it. */
-function authInfoOf({ subject = '', createServer }: Caller): AuthInfo {
-  return { token: '', clientId: subject, scopes: [], extra: { createServer } };
-}
-
-function factoryIn(authInfo: AuthInfo | undefined, forAll: ServerFactory): ServerFactory {
-  return (authInfo?.extra?.createServer as ServerFactory | undefined) ?? forAll;
 }
 
 /** The request as the SDK wants it. It carries no body: that has been read and parsed, and goes beside it. */

@@ -54,9 +54,11 @@ export function answerAsEcho(path: string, request: InferenceRequest, messages: 
     `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', ...members })}\n\n`;
   const part = (index: number, delta: object, finish_reason: string | null = null) =>
     chunk({ choices: [{ index, delta, logprobs: null, finish_reason }] });
+  // Cut between code points, never inside one.
+  const pieces = content.match(/.{1,48}/gsu) ?? [];
   const events = [
     ...choices.map((index) => part(index, { role: 'assistant', content: '' })),
-    ...pieces(content).flatMap((piece) => choices.map((index) => part(index, { content: piece }))),
+    ...pieces.flatMap((piece) => choices.map((index) => part(index, { content: piece }))),
     ...choices.map((index) => part(index, {}, 'stop')),
     chunk({ choices: [], usage }),
     'data: [DONE]\n\n',
@@ -72,9 +74,4 @@ function unavailable(message: string, param: string | null, code: string): Refus
 
 function characters(text: string): number {
   return Array.from(text).length;
-}
-
-/** Cuts between code points, never inside one. */
-function pieces(text: string): string[] {
-  return text.match(/.{1,48}/gsu) ?? [];
 }

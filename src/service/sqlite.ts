@@ -70,13 +70,9 @@ export async function retryWhileBusy<T>(operation: () => Promise<T> | T): Promis
   try {
     return await retryWhile((error) => busyCodes.includes(resultCode(error) ?? -1), operation);
   } catch (error) {
-    throw storageError(error);
+    const failure = storageFailures.find(({ codes }) => codes.includes(resultCode(error) ?? -1));
+    throw failure ? new HeddleError({ ...failure, cause: error }) : error;
   }
-}
-
-function storageError(error: unknown): unknown {
-  const failure = storageFailures.find(({ codes }) => codes.includes(resultCode(error) ?? -1));
-  return failure ? new HeddleError({ ...failure, cause: error }) : error;
 }
 
 const unavailable = { code: 'service_unavailable', status: 503 } as const;

@@ -7,11 +7,10 @@ import { refusal } from './refusal.ts';
  */
 export function applyTemplateVars(messages: unknown[], vars: Record<string, unknown> | undefined): unknown[] {
   if (!vars || Object.keys(vars).length === 0) return messages;
-  return messages.map((message) => (isAssistant(message) ? message : fill(message, vars)));
-}
-
-function isAssistant(message: unknown): boolean {
-  return (message as { role?: unknown } | null)?.role === 'assistant';
+  return messages.map((message) => {
+    const { role } = (message ?? {}) as { role?: unknown };
+    return role === 'assistant' ? message : fill(message, vars);
+  });
 }
 
 function fill(value: unknown, vars: Record<string, unknown>): unknown {

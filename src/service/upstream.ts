@@ -35,7 +35,8 @@ export class Upstream {
     const { prompt: _, template_vars: __, api_version: ___, extra_headers, timeout, ...rest } = request;
     const body = JSON.stringify({ ...rest, ...(messages && { messages }) });
     const headers = { ...forwardedHeaders(extra_headers), 'Content-Type': 'application/json' };
-    await this.#exchange({ method: 'POST', path, body, headers }, to, deadlineMs(timeout));
+    const timeoutMs = typeof timeout === 'number' && timeout > 0 ? Math.min(timeout * 1000, 2 ** 31 - 1) : undefined;
+    await this.#exchange({ method: 'POST', path, body, headers }, to, timeoutMs);
   }
 
   /** Passes on the upstream's list of models. */
@@ -57,13 +58,15 @@ export class Upstream {
     timeoutMs: number | undefined,
   ): Promise<void> {
     const { url, key } = this.#options;
+    const { origin, pathname } = new URL(url);
     const gone = new AbortController();
     const abort = () => gone.abort();
     to.once('close', abort);
     const deadline = timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)];
     try {
       const answer = await (await this.#connections()).request({
-        ...splitUrl(url, path),
+        origin,
+        path: pathname.replace(/\/+$/, '') + path,
         ...request,
         headers: { ...headers, ...(key && { Authorization: `Bearer ${key}` }) },
         signal: AbortSignal.any([gone.signal, ...deadline]),
@@ -101,11 +104,6 @@ async function passOn(answer: Dispatcher.ResponseData, to: ServerResponse): Prom
   await pipeline(answer.body, to);
 }
 
-function splitUrl(base: string, path: string): { origin: string; path: string } {
-  const url = new URL(base);
-  return { origin: url.origin, path: url.pathname.replace(/\/+$/, '') + path };
-}
-
 function forwardedHeaders(extra: Record<string, unknown> | undefined): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(extra ?? {})) {
@@ -119,10 +117,6 @@ function forwardedHeaders(extra: Record<string, unknown> | undefined): Record<st
     headers[name] = String(value);
   }
   return headers;
-}
-
-function deadlineMs(timeout: unknown): number | undefined {
-  return typeof timeout === 'number' && timeout > 0 ? Math.min(timeout * 1000, 2 ** 31 - 1) : undefined;
 }
 
 function upstreamFailure(status: number, type: string, message: string): Refusal {
