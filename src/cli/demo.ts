@@ -5,14 +5,6 @@ import { styleText } from 'node:util';
 import type { Client } from '@modelcontextprotocol/client';
 import type { Command } from 'commander';
 
-/** Makes one tool call, shows it with its result, and gives the structured result. */
-type Show = (
-  says: string,
-  tool: string,
-  args: Record<string, unknown>,
-  outcome?: 'works' | 'fails',
-) => Promise<Record<string, unknown>>;
-
 /** `heddle demo`: a triage from end to end, by a real MCP client on a real server with its data in a folder of its own. */
 export function addDemo(program: Command): void {
   program
@@ -36,8 +28,7 @@ export function addDemo(program: Command): void {
         );
         const { tools } = await client.listTools();
         say(`The server offers ${tools.map(({ name }) => name).join(', ')}.`);
-        let step = 0;
-        await triage((says, tool, args, outcome = 'works') => show(client, `${++step}. ${says}`, tool, args, outcome));
+        await triage(client);
         const files = await readdir(folder);
         say(`\nOn disk meanwhile: ${files.join(', ')}. The folder is removed now.`);
       } finally {
@@ -49,7 +40,23 @@ export function addDemo(program: Command): void {
 }
 
 /** The story: list, look, judge with a model, update in bulk, create an evaluation. */
-async function triage(show: Show): Promise<void> {
+async function triage(client: Client): Promise<void> {
+  let step = 0;
+  /** Makes one tool call, shows it with its result, and gives the structured result. */
+  const show = async (says: string, tool: string, args: Record<string, unknown>, outcome = 'works') => {
+    step += 1;
+    say(`\n${step}. ${says}`);
+    process.stdout.write(`${styleText('cyan', `   ${tool} ${JSON.stringify(args)}`)}\n`);
+    const result = await client.callTool({ name: tool, arguments: args });
+    for (const block of result.content) {
+      if (block.type !== 'text') continue;
+      const text = block.text.replace(/^/gm, '   ');
+      process.stdout.write(`${result.isError ? styleText('yellow', text) : text}\n`);
+    }
+    if ((outcome === 'fails') !== Boolean(result.isError)) throw new Error(`${tool} should not have ended like this.`);
+    return (result.structuredContent ?? {}) as Record<string, unknown>;
+  };
+
   await show('Which queues are there, and how much is left in them?', 'list_queues', {});
 
   const page = await show('What is waiting in one of them, newest first, and what is it about?', 'query_queue_items', {
@@ -92,25 +99,6 @@ async function triage(show: Show): Promise<void> {
   });
 
   await show('A mistake, to see what an agent is told.', 'query_queue_items', { queue: 'support-triage' }, 'fails');
-}
-
-async function show(
-  client: Client,
-  says: string,
-  tool: string,
-  args: Record<string, unknown>,
-  outcome: 'works' | 'fails',
-): Promise<Record<string, unknown>> {
-  say(`\n${says}`);
-  process.stdout.write(`${styleText('cyan', `   ${tool} ${JSON.stringify(args)}`)}\n`);
-  const result = await client.callTool({ name: tool, arguments: args });
-  for (const block of result.content) {
-    if (block.type !== 'text') continue;
-    const text = block.text.replace(/^/gm, '   ');
-    process.stdout.write(`${result.isError ? styleText('yellow', text) : text}\n`);
-  }
-  if ((outcome === 'fails') !== Boolean(result.isError)) throw new Error(`${tool} should not have ended like this.`);
-  return (result.structuredContent ?? {}) as Record<string, unknown>;
 }
 
 /** An environment in which the person's own settings are not found: the demo never talks to a real service. */

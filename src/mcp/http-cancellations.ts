@@ -28,7 +28,7 @@ export class Cancellations {
     subject: string | undefined,
     abort: AbortController,
     over: (then: () => void) => void,
-  ): SessionHeader {
+  ): { 'mcp-session-id'?: string } {
     const { method, id, params }: Message = typeof body === 'object' && body !== null ? body : {};
     if (method === 'initialize') return { 'mcp-session-id': crypto.randomUUID() };
     const session = request.headers['mcp-session-id'];
@@ -43,8 +43,6 @@ export class Cancellations {
     return {};
   }
 }
-
-type SessionHeader = { 'mcp-session-id'?: string };
 
 function key(...parts: unknown[]): string {
   return JSON.stringify(parts);

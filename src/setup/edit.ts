@@ -22,6 +22,8 @@ export interface Edit {
 
 type Members = Record<string, unknown>;
 
+const formats = { json: { parse: parseJson, change: editJson }, toml: { parse: parseToml, change: editToml } };
+
 /**
  * Makes one entry of a client's configuration say what it shall, and touches nothing else: comments, formatting, byte
  * order mark, line ends and other servers stay. Of an entry that is there already, members that heddle does not write
@@ -32,8 +34,7 @@ type Members = Record<string, unknown>;
 export function editConfig(text: string, edit: Edit): string {
   const mark = text.startsWith('\ufeff') ? '\ufeff' : '';
   const body = text.slice(mark.length);
-  const { parse, change } =
-    edit.format === 'json' ? { parse: parseJson, change: editJson } : { parse: parseToml, change: editToml };
+  const { parse, change } = formats[edit.format];
   const before = asMembers(parse(body), 'The file');
   const servers = asMembers(before[edit.servers] ?? {}, `"${edit.servers}" of the file`);
   const wanted = wantedServers(servers, edit);
@@ -56,8 +57,9 @@ export function editConfig(text: string, edit: Edit): string {
 
 /** Whether a configuration holds nothing but an entry as heddle writes it: removing such a file loses nothing. */
 export function isOwnConfig(text: string, { entry: _, ...edit }: Edit): boolean {
-  const { parse } = edit.format === 'json' ? { parse: parseJson } : { parse: parseToml };
-  const existing = asMembers(asMembers(parse(text), 'The file')[edit.servers] ?? {}, 'It')[edit.name];
+  const existing = asMembers(asMembers(formats[edit.format].parse(text), 'The file')[edit.servers] ?? {}, 'It')[
+    edit.name
+  ];
   return isLocal(existing) && editConfig('', { ...edit, entry: existing as unknown as Entry }) === text;
 }
 
