@@ -7,8 +7,8 @@ const drainMs = 1_000;
 const sweepMs = 20;
 
 /**
- * Ends a server such that a proxy in front of it loses no request: new connections are refused from now on, requests on
- * those that are there are answered, and each answer closes its connection. What still runs after `graceMs` is cut off.
+ * Ends a server such that a proxy in front of it loses no request on the connections that it has: they are answered, and
+ * each answer closes its connection. New ones are refused from now on. What still runs after `graceMs` is cut off.
  * Resolves when no connection is left.
  */
 export async function endServer(server: Server, graceMs: number): Promise<void> {
