@@ -9,6 +9,9 @@ import { type HttpOptions, resolveHost } from '../mcp/serve-http.ts';
 import type { HttpFlags } from './serve-http.ts';
 import { Subjects } from './subjects.ts';
 
+/** Characters of a token that may guard an endpoint beyond loopback. */
+const leastToken = 16;
+
 /**
  * The guard that the settings ask for, if any, and the subjects that it lets in, where a file names them.
  * @throws HeddleError `not_configured` for settings that do not go together.
@@ -24,6 +27,12 @@ export async function guardOf(
   const token = tokenFile === undefined ? config.httpToken : readTokenFile(tokenFile);
   if (issuer === undefined) {
     const idle = (['oauthAudience', 'subjects'] as const).find((name) => config[name] !== undefined);
+    if (idle === undefined && token !== undefined && token.length < leastToken && !(await resolveHost(host)).loopback) {
+      throw mismatch(
+        `Listening on ${host} with a token of ${token.length} characters: others can guess it.`,
+        `Take one of ${leastToken} characters or more: \`openssl rand -hex 32\` makes one.`,
+      );
+    }
     if (idle === undefined) return token === undefined ? {} : { guard: () => tokenGuard(token) };
     throw mismatch(
       `${sources[idle].name} is set, but no issuer whose tokens it is about.`,

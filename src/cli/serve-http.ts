@@ -86,7 +86,8 @@ async function startMetrics(
 /** Whether the service answers at all: what it says to these credentials is the matter of each call. */
 async function isServiceReachable({ inUse, settings }: Session, signal: AbortSignal): Promise<boolean> {
   if (inUse.kind === 'remote') {
-    const answer = await fetch(inUse.baseUrl, { redirect: 'manual', signal });
+    // Services have it, with whatever else they need to be well; one that does not answers 404, and that will do.
+    const answer = await fetch(`${inUse.baseUrl}/health`, { redirect: 'manual', signal });
     await answer.body?.cancel();
     return answer.status < 500;
   }

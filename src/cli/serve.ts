@@ -38,15 +38,21 @@ export function addServe(program: Command): void {
       'name or address for --metrics-port; whoever reaches it may read them',
       '127.0.0.1',
     );
+  const forHttp = new Set<string>([...serve.options.map((option) => option.attributeName()), ...guardFlags]);
+  forHttp.delete('http');
   addConfigFlags(serve, [...serviceFlags, ...resultFlags, ...offerFlags, ...guardFlags]).action(
     async (flags: HttpFlags & { http?: true }) => {
       const resolved = configOf(serve);
       if (!flags.http) {
-        if (flags.metricsPort !== undefined) {
+        const idle = serve.options.find(
+          (option) =>
+            forHttp.has(option.attributeName()) && serve.getOptionValueSource(option.attributeName()) === 'cli',
+        );
+        if (idle) {
           throw new HeddleError({
             code: 'not_configured',
-            message: 'There is --metrics-port, but not --http: over stdio every client starts a process of its own.',
-            hint: 'Add --http, or leave --metrics-port away.',
+            message: `There is ${idle.long}, but not --http: over stdio every client starts a process of its own.`,
+            hint: `Add --http, or leave ${idle.long} away.`,
           });
         }
         const { serveStdio } = await import('./serve-stdio.ts');

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { findNodeAtLocation, parseTree } from 'jsonc-parser';
 import * as z from 'zod';
 import { type OptionName, options } from '../config/options.ts';
 import { readProfiles } from '../config/profiles.ts';
@@ -15,7 +16,7 @@ import { openSession, type Session } from './session.ts';
 const identity: readonly OptionName[] = ['profile', 'baseUrl', 'weave', 'project', 'username', 'password', 'token'];
 
 const fileShape = z.strictObject({
-  subjects: z.record(z.string(), z.string()),
+  subjects: z.record(z.string().min(1), z.string()),
   default: z.string().optional(),
 });
 
@@ -112,7 +113,10 @@ export class Subjects {
 
   #read(): z.output<typeof fileShape> {
     try {
-      const known = fileShape.parse(JSON.parse(readFileSync(this.#file, 'utf8')));
+      const text = readFileSync(this.#file, 'utf8');
+      const known = fileShape.parse(JSON.parse(text));
+      const twice = repeatedSubject(text);
+      if (twice !== undefined) throw new Error(`it has the subject ${JSON.stringify(twice)} twice`);
       const named = new Set([
         ...Object.values(known.subjects),
         ...(known.default === undefined ? [] : [known.default]),
@@ -145,6 +149,13 @@ export class Subjects {
     // Sample data that all share is nobody's own.
     throw new HeddleError({ code: 'not_configured', message: `Profile "${profile}" names no service.`, hint: login });
   }
+}
+
+/** A subject that stands in the file more than once: JSON lets the last one win, and who it is must not hang on that. */
+function repeatedSubject(text: string): string | undefined {
+  const subjects = findNodeAtLocation(parseTree(text)!, ['subjects'])?.children ?? [];
+  const names = subjects.map(({ children }) => children![0]!.value as string);
+  return names.find((name, index) => names.indexOf(name) !== index);
 }
 
 /** The credentials of a profile. What is missing only the one who runs the server can mend. */

@@ -164,6 +164,14 @@ export function networkFailure(error: unknown, call: CallInfo, origin: string, n
       cause: error,
     });
   }
+  if (code === 'UND_ERR_DESTROYED') {
+    return new HeddleError({
+      code: 'cancelled',
+      message: `${call.operation} was given up: heddle is being ended.`,
+      hint: call.repeatable || notSent ? 'Call again once it runs.' : `${maybeDone} Call again once it runs.`,
+      cause: error,
+    });
+  }
   const certificate = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME|INVALID_CA|INVALID_PURPOSE/.test(code);
   const noTls = /^(EPROTO|ERR_SSL)/.test(code);
   const again = 'Ask the user to check the network and the base URL with `heddle doctor`; then try again.';

@@ -61,19 +61,23 @@ export class IssuerKeys {
       return await this.#keys.find(header, token);
     } catch (error) {
       if ((error as { code?: string }).code !== 'ERR_JWKS_NO_MATCHING_KEY') throw error;
+      // The key may be new: that there is no such key only the issuer can say, and it has just been asked.
+      if (this.#isPausing()) throw unavailable(this.#issuer, 'it was asked a moment ago');
       await this.#ask();
-      // The key may be new: that there is no such key only the issuer can say.
       if (this.#failure) throw this.#failure;
       return this.#keys.find(header, token);
     }
   }
 
+  #isPausing(): boolean {
+    return !this.#asking && Date.now() - this.#asked[1] < times.pause;
+  }
+
   /** Asks the issuer, unless that has just been done. Never fails: what went wrong is kept. */
   #ask(): Promise<void> {
     if (this.#asking) return this.#asking;
-    const now = Date.now();
-    if (now - this.#asked[1] < times.pause) return Promise.resolve();
-    this.#asked = [now, this.#asked[0]];
+    if (this.#isPausing()) return Promise.resolve();
+    this.#asked = [Date.now(), this.#asked[0]];
     this.#asking = fetchKeys(this.#issuer)
       .then(
         (keys) => {

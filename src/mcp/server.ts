@@ -106,8 +106,11 @@ export function serverFactory(settings: ServerSettings, extra: ServerOptions = {
     });
     server.setRequestHandler('tools/call', async (request, context) => {
       const tool = toolsByName.get(request.params.name);
-      if (!tool) throw unknown('tool', request.params.name, toolsByName);
       const origin = from(context);
+      if (!tool) {
+        watchCall({ method: 'tools/call' }, origin, settings).end('invalid_arguments');
+        throw unknown('tool', request.params.name, toolsByName);
+      }
       try {
         const { result, json } = await callTool(
           tool,

@@ -198,8 +198,9 @@ test('a second signal ends at once, and the request at the service with it', asy
 test('readiness follows the service, health does not', async () => {
   const { url, stub } = await startHeld();
   const get = async (path: string): Promise<number> => (await ask(new URL(path, url), { method: 'GET' })).status;
-  stub.intercept = (_, response) => {
-    response.writeHead(503).end();
+  // Like the embedded service while its database is down: it answers, and says that it is not well.
+  stub.intercept = (request, response) => {
+    response.writeHead(request.url === '/health' ? 503 : 404).end();
     return true;
   };
   expect([await get('/healthz'), await get('/readyz')]).toEqual([200, 503]);

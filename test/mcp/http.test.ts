@@ -133,6 +133,11 @@ test('beyond loopback nothing is served without a token', async () => {
       `Listening on ${host} without a token would let everybody on the network use the service.`,
     );
   }
+  const short = emptyHome(folder, { HEDDLE_HTTP_TOKEN: 'fifteen-letters' });
+  expect(await run(['serve', '--http', '--port', '0', '--host', '0.0.0.0'], short)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('Listening on 0.0.0.0 with a token of 15 characters: others can guess it.'),
+  });
   const { url } = await startHttp(['--host', '0.0.0.0'], { HEDDLE_HTTP_TOKEN: 'correct-horse-battery' });
   const local = url.replace('0.0.0.0', '127.0.0.1');
   expect((await ask(local, list)).status).toBe(401);
@@ -279,5 +284,15 @@ test('wrong flags are wrong usage', async () => {
     ['--allowed-origin', 'https://a.example/path'],
   ]) {
     expect((await run(['serve', '--http', ...flags], environment)).code, flags.join(' ')).toBe(2);
+  }
+  for (const flags of [
+    ['--port', '4000'],
+    ['--allowed-host', 'heddle.example'],
+    ['--oauth-issuer', 'https://auth.example'],
+  ]) {
+    expect(await run(['serve', ...flags], environment)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`There is ${flags[0]}, but not --http`),
+    });
   }
 });

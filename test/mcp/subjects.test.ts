@@ -212,6 +212,8 @@ test.each([
   ['{"subjects":{"a":"here"}}', 'Profile "here" names no service.'],
   ['{"subjects":{"a":1}}', 'expected string'],
   ['{"subjects":', 'JSON'],
+  ['{"subjects":{"ada":"here","bob":"here","ada":"there"}}', 'it has the subject "ada" twice'],
+  ['{"subjects":{"":"here"}}', 'Invalid key in record'],
 ])('a subjects file that cannot be used: %s', async (text, says) => {
   const setup = setUpProfiles({}, {});
   writeFileSync(setup.subjectsFile, text);
