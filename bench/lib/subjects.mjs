@@ -59,6 +59,7 @@ export const servers = {
   heddle: { stdio: [heddle], http: [heddle, 'serve', '--http', '--port', '0'] },
   floor: { stdio: [peer('floor')], http: [peer('floor'), 'http'] },
   'SDK v2 alone': { stdio: [alone], http: [alone, 'http'] },
+  'SDK v2 alone, with the text': { stdio: [alone, 'stdio', 'text'], http: [alone, 'http', 'text'] },
   'SDK v2': { stdio: [peer('sdk-v2')], http: [peer('sdk-v2'), 'http'] },
   'SDK v1': { stdio: [peer('sdk-v1')], http: [peer('sdk-v1'), 'http'] },
   fastmcp: { stdio: [peer('fastmcp')] },

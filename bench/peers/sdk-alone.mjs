@@ -1,6 +1,10 @@
 // The least that a server on SDK v2 can be: one tool, no schema of its own, what the service sent passed on once. It is
 // bundled and without Ajv like heddle. What it takes is the share of the SDK, which nothing on top of it can get below.
+// With `text` it also writes heddle's compact text: then it is the least for what heddle sends.
 import { createMcpHandler, Server } from '@modelcontextprotocol/server';
+import { compactTable } from '../../src/tools/table.ts';
+
+const withText = process.argv[3] === 'text';
 
 const inputSchema = { type: 'object', properties: { queue_id: { type: 'string' }, limit: { type: 'integer' } } };
 const listed = { tools: [{ name: 'query_queue_items', inputSchema }] };
@@ -10,7 +14,8 @@ function createServer() {
   server.setRequestHandler('tools/list', () => listed);
   server.setRequestHandler('tools/call', async ({ params }) => {
     const { queryQueueItems } = await import('./service.mjs');
-    return { content: [], structuredContent: await queryQueueItems(params.arguments) };
+    const data = await queryQueueItems(params.arguments);
+    return { content: withText ? [{ type: 'text', text: compactTable(data.items, []) }] : [], structuredContent: data };
   });
   return server;
 }
