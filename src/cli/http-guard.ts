@@ -27,17 +27,20 @@ export async function guardOf(
   const token = tokenFile === undefined ? config.httpToken : readTokenFile(tokenFile);
   if (issuer === undefined) {
     const idle = (['oauthAudience', 'subjects'] as const).find((name) => config[name] !== undefined);
-    if (idle === undefined && token !== undefined && token.length < leastToken && !(await resolveHost(host)).loopback) {
+    if (idle !== undefined) {
+      throw mismatch(
+        `${sources[idle].name} is set, but no issuer whose tokens it is about.`,
+        'Set --oauth-issuer or HEDDLE_OAUTH_ISSUER too, or leave it away.',
+      );
+    }
+    if (token === undefined) return {};
+    if (token.length < leastToken && !(await resolveHost(host)).loopback) {
       throw mismatch(
         `Listening on ${host} with a token of ${token.length} characters: others can guess it.`,
         `Take one of ${leastToken} characters or more: \`openssl rand -hex 32\` makes one.`,
       );
     }
-    if (idle === undefined) return token === undefined ? {} : { guard: () => tokenGuard(token) };
-    throw mismatch(
-      `${sources[idle].name} is set, but no issuer whose tokens it is about.`,
-      'Set --oauth-issuer or HEDDLE_OAUTH_ISSUER too, or leave it away.',
-    );
+    return { guard: () => tokenGuard(token) };
   }
   if (token !== undefined) {
     const given = tokenFile === undefined ? sources.httpToken.name : '--token-file';

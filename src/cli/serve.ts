@@ -39,7 +39,6 @@ export function addServe(program: Command): void {
       '127.0.0.1',
     );
   const forHttp = new Set<string>([...serve.options.map((option) => option.attributeName()), ...guardFlags]);
-  forHttp.delete('http');
   addConfigFlags(serve, [...serviceFlags, ...resultFlags, ...offerFlags, ...guardFlags]).action(
     async (flags: HttpFlags & { http?: true }) => {
       const resolved = configOf(serve);

@@ -11,11 +11,12 @@ export class SerializedResults {
     this.#results.set(id, json);
   }
 
-  /** A message as JSON, with what ends it on the wire. Its result is not kept any longer. */
+  /** A message as JSON, with what ends it on the wire. Once a request is answered, nothing is kept for its id. */
   textOf(message: JSONRPCMessage, end = ''): string | Buffer {
-    const json = 'result' in message && this.#results.get(message.id);
-    if (!json) return `${JSON.stringify(message)}${end}`;
+    if ('method' in message || message.id === undefined) return `${JSON.stringify(message)}${end}`;
+    const json = this.#results.get(message.id);
     this.#results.delete(message.id);
+    if (!json || !('result' in message)) return `${JSON.stringify(message)}${end}`;
     // What the SDK has added to the result is short.
     const { content: _, structuredContent: __, ...added } = message.result;
     const rest = JSON.stringify(added).slice(1);
