@@ -2,7 +2,6 @@
 // --quick takes under three minutes: fewer rounds, no queue of a million, no plot, no profiles. --only=start,calls,…
 // measures parts of it. Both print instead of writing. --rounds=0.5 takes half as many of each.
 import { spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, release, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -17,8 +16,8 @@ if (!existsSync(new URL('node_modules', here))) {
   if (status !== 0) process.exit(1);
 }
 
-const { start, startStub } = await import('./lib/processes.mjs');
-const { cleanEnvironment, heddle, home } = await import('./lib/subjects.mjs');
+const { startStub } = await import('./lib/processes.mjs');
+const { home, run } = await import('./lib/subjects.mjs');
 const parts = {
   start: await import('./measure-start.mjs'),
   calls: await import('./measure-calls.mjs'),
@@ -41,18 +40,6 @@ for (const count of ['start', 'calls', 'pages', 'growth'])
 const startedAt = performance.now();
 const [loadBefore] = loadavg();
 const log = (text) => console.error(`${((performance.now() - startedAt) / 1000).toFixed(0).padStart(4)} s  ${text}`);
-
-/** Runs a heddle command to its end; what it printed. */
-async function run(args, env = {}) {
-  const child = start([heddle, ...args], { ...cleanEnvironment, ...env }, ['ignore', 'pipe', 'inherit']);
-  let text = '';
-  child.stdout.on('data', (part) => {
-    text += part;
-  });
-  const [code] = await once(child, 'close');
-  if (code !== 0) throw new Error(`heddle ${args.join(' ')} ended with ${code}`);
-  return text;
-}
 
 const stub = await startStub();
 const failed = [];

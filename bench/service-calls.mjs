@@ -11,7 +11,7 @@ import { Pool } from 'undici';
 import { said, start, stop } from './lib/processes.mjs';
 import { StdioConnection, successOf } from './lib/protocol.mjs';
 import { median, rotated, shown, table } from './lib/statistics.mjs';
-import { cleanEnvironment, heddle, home } from './lib/subjects.mjs';
+import { cleanEnvironment, heddle, home, run } from './lib/subjects.mjs';
 
 const rounds = Number(process.argv[2] ?? 101);
 const warmUp = 20;
@@ -25,18 +25,6 @@ const cases = (queue_id, call_id) => ({
   call: ['read_call', { call_id }],
   both: ['query_queue_items', { queue_id, limit: 50, include_call: true }],
 });
-
-/** Runs a heddle command to its end; what it printed. */
-async function run(args) {
-  const child = start([heddle, ...args], environment, ['ignore', 'pipe', 'inherit']);
-  let text = '';
-  child.stdout.on('data', (part) => {
-    text += part;
-  });
-  const [code] = await once(child, 'close');
-  if (code !== 0) throw new Error(`heddle ${args.join(' ')} ended with ${code}`);
-  return text;
-}
 
 const words = (count, word) => `${word} `.repeat(count).trim();
 const itemOf = (queue, index, display_fields, call) => ({
@@ -83,7 +71,7 @@ async function fill() {
   for (const [queue, item] of Object.entries(queues)) {
     const file = join(home, `${queue}.jsonl`);
     writeFileSync(file, Array.from({ length: 50 }, (_, index) => JSON.stringify(item(index))).join('\n'));
-    await run(['service', 'import', file, '--project', project, '--queue', queue]);
+    await run(['service', 'import', file, '--project', project, '--queue', queue], environment);
   }
 }
 
@@ -148,7 +136,7 @@ async function row(name, queue, more) {
 
 try {
   await fill();
-  const account = await run(['service', 'add-user', 'bench']);
+  const account = await run(['service', 'add-user', 'bench'], environment);
   const secret = (name) => new RegExp(`^${name}: *(\\S+)$`, 'm').exec(account)[1];
   const service = start([heddle, 'service', 'start', '--port', '0'], environment, ['ignore', 'ignore', 'pipe']);
   const [, url] = await said(service, 'stderr', /listening on (\S+)/);

@@ -1,4 +1,5 @@
 // What is compared: every server offers query_queue_items over the same stub service.
+import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -64,6 +65,18 @@ export const servers = {
   'SDK v1': { stdio: [peer('sdk-v1')], http: [peer('sdk-v1'), 'http'] },
   fastmcp: { stdio: [peer('fastmcp')] },
 };
+
+/** Runs a heddle command to its end; what it printed. */
+export async function run(args, env = {}) {
+  const child = start([heddle, ...args], { ...cleanEnvironment, ...env }, ['ignore', 'pipe', 'inherit']);
+  let text = '';
+  child.stdout.on('data', (part) => {
+    text += part;
+  });
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`heddle ${args.join(' ')} ended with ${code}`);
+  return text;
+}
 
 /** Starts a server on stdio, past its handshake. */
 export async function openStdio(name, env) {
