@@ -12,7 +12,7 @@ const file = resolve(process.argv[2] ?? root, `${manifest.name}-${manifest.versi
 // One file, for hosts that unpack each file on its own; without the native packages, which macOS hosts refuse.
 const { outputFiles, metafile } = await build({
   ...bundleOptions,
-  entryPoints: ['src/cli/main.ts'],
+  entryPoints: ['src/cli/main-in-one-file.ts'],
   outfile: manifest.server.entry_point,
   write: false,
 });
@@ -21,7 +21,7 @@ const kept = ['manifest.json', manifest.icon, 'README.md', 'LICENSE'];
 const contents = {
   ...Object.fromEntries(kept.map((path) => [path, readFileSync(join(root, path))])),
   [manifest.server.entry_point]: outputFiles[0].contents,
-  'THIRD-PARTY-NOTICES.txt': Buffer.from(noticesOf(metafile, root)),
+  'THIRD-PARTY-NOTICES.txt': Buffer.from(noticesOf([metafile], root)),
 };
 
 // The same sources give the same bytes on every machine: entries in order, of one time, with the same permissions.

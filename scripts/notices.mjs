@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The licence notices of every package that has code in a bundle, by name. */
-export function noticesOf(metafile, root) {
+/** The licence notices of every package that has code in one of the bundles, by name. */
+export function noticesOf(metafiles, root) {
   const packages = new Map();
-  for (const output of Object.values(metafile.outputs)) {
+  for (const output of metafiles.flatMap(({ outputs }) => Object.values(outputs))) {
     for (const [input, { bytesInOutput }] of Object.entries(output.inputs)) {
       const folder = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0];
       if (folder && bytesInOutput > 0) packages.set(folder, noticeOf(join(root, folder)));

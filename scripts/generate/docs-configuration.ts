@@ -46,7 +46,7 @@ ${table(
 | --- | --- | --- | --- |
 | \`config.json\`, and \`credentials.json\` of \`login --store file\` | \`$XDG_CONFIG_HOME/heddle\`, else \`~/.config/heddle\` | \`~/Library/Preferences/heddle\` | \`%APPDATA%\\heddle\\Config\` |
 | data of the embedded service, \`heddle.db\` | \`$XDG_DATA_HOME/heddle\`, else \`~/.local/share/heddle\` | \`~/Library/Application Support/heddle\` | \`%LOCALAPPDATA%\\heddle\\Data\` |
-| compiled code for faster starts, with Node 22 and later; can be removed at any time | \`$XDG_CACHE_HOME/heddle\`, else \`~/.cache/heddle\` | \`~/Library/Caches/heddle\` | \`%LOCALAPPDATA%\\heddle\\Cache\` |
+| compiled code, for faster starts; can be removed at any time, and is not kept with \`NODE_DISABLE_COMPILE_CACHE=1\` | \`$XDG_CACHE_HOME/heddle\`, else \`~/.cache/heddle\` | \`~/Library/Caches/heddle\` | \`%LOCALAPPDATA%\\heddle\\Cache\` |
 
 A profile is one object of \`config.json\`. It never holds a secret; \`heddle login\` writes it, and it can be edited by hand:
 

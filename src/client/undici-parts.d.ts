@@ -1,4 +1,4 @@
-// Types for the two parts of undici that sockets.ts takes by their files.
+// Types for the two parts of undici that are taken by their files.
 declare module 'undici/lib/dispatcher/agent.js' {
   export { Agent as default } from 'undici';
 }

@@ -23,19 +23,42 @@ const patterns: readonly [RegExp, string][] = [
   ],
 ];
 
-/** Every live secret's forms, the longest first, or a secret that holds another would leave its rest behind. */
-let ownForms: string[] = [];
-let environmentForms: string[] = [];
+/** Secrets and how they look. The forms are made when they are first looked for: no start has a text that needs it. */
+class Secrets {
+  readonly #secrets = new Set<string>();
+  #forms: string[] | undefined;
+  #pieces: Pieces | undefined;
+
+  add(secrets: readonly (string | undefined)[]): void {
+    for (const secret of secrets) {
+      if (secret === undefined || secret.length < shortestSecret || this.#secrets.has(secret)) continue;
+      this.#secrets.add(secret);
+      this.#forms = undefined;
+      this.#pieces = undefined;
+    }
+  }
+
+  /** Every secret's forms, the longest first, or a secret that holds another would leave its rest behind. */
+  get forms(): string[] {
+    this.#forms ??= [...new Set([...this.#secrets].flatMap(formsOf))].sort((a, b) => b.length - a.length);
+    return this.#forms;
+  }
+
+  get pieces(): Pieces {
+    this.#pieces ??= piecesOf(this.forms);
+    return this.#pieces;
+  }
+}
+
+const own = new Secrets();
+const ofEnvironment = new Secrets();
 
 /**
  * Makes secrets of this run known: from now on nothing that passes {@link redact} or {@link redactValue} holds them or
  * an encoded form of them. Called by whatever reads a secret, before the secret is used.
  */
 export function protect(...secrets: (string | undefined)[]): void {
-  const forms = merged(ownForms, secrets);
-  if (forms.length === ownForms.length) return;
-  ownForms = forms;
-  pieces = piecesOf(forms);
+  own.add(secrets);
 }
 
 /** {@link protect}, and the function that keeps these secrets and all others out of text. */
@@ -50,7 +73,7 @@ export function protectEnvironment(environment: NodeJS.ProcessEnv): void {
     secretName.test(name) ? value : undefined,
     /^[a-z][a-z\d+.-]*:\/\/[^\s/?#@]*?:([^\s/?#@]+)@/i.exec(value)?.[1],
   ]);
-  environmentForms = merged(environmentForms, secrets);
+  ofEnvironment.add(secrets);
 }
 
 /**
@@ -58,7 +81,7 @@ export function protectEnvironment(environment: NodeJS.ProcessEnv): void {
  * writes about failures.
  */
 export function redact(text: string): string {
-  const known = without([...ownForms, ...environmentForms], text);
+  const known = without([...own.forms, ...ofEnvironment.forms], text);
   return patterns.reduce((rest, [pattern, replacement]) => rest.replace(pattern, replacement), known);
 }
 
@@ -68,12 +91,12 @@ export function redact(text: string): string {
  * the usual case, costs a look through it and is returned as it is.
  */
 export function redactValue<T>(value: T, json = Buffer.from(JSON.stringify(value))): T {
-  if (!mayHoldSecret(json) || !ownForms.some((form) => json.includes(form))) return value;
+  if (!mayHoldSecret(json) || !own.forms.some((form) => json.includes(form))) return value;
   const clean = (part: unknown): unknown => {
-    if (typeof part === 'string') return without(ownForms, part);
+    if (typeof part === 'string') return without(own.forms, part);
     if (Array.isArray(part)) return part.map(clean);
     if (typeof part !== 'object' || part === null) return part;
-    return Object.fromEntries(Object.entries(part).map(([name, member]) => [without(ownForms, name), clean(member)]));
+    return Object.fromEntries(Object.entries(part).map(([name, member]) => [without(own.forms, name), clean(member)]));
   };
   return clean(value) as T;
 }
@@ -86,9 +109,13 @@ const pieceLength = 4;
  * marked. Wherever a form stands in a text, one of these pieces stands at a multiple of `step` there, so that only every
  * `step`th piece of the text needs a look. For a page of 50 items that takes 16 us where a search for every form took 133.
  */
-let pieces = piecesOf([]);
+interface Pieces {
+  step: number;
+  marks: Uint8Array;
+  known: Set<string>;
+}
 
-function piecesOf(forms: string[]) {
+function piecesOf(forms: string[]): Pieces {
   const all = forms.map((form) => Buffer.from(form));
   const step = Math.max(1, Math.min(...all.map(({ length }) => length)) - pieceLength + 1);
   const marks = new Uint8Array(1 << 16);
@@ -103,7 +130,7 @@ function piecesOf(forms: string[]) {
 }
 
 function mayHoldSecret(bytes: Buffer): boolean {
-  const { step, marks, known } = pieces;
+  const { step, marks, known } = own.pieces;
   for (let at = 0; at <= bytes.length - pieceLength; at += step) {
     if (marks[markOf(bytes, at)] && known.has(bytes.toString('latin1', at, at + pieceLength))) return true;
   }
@@ -117,11 +144,6 @@ function markOf(bytes: Buffer, at: number): number {
 
 function without(forms: string[], text: string): string {
   return forms.reduce((rest, form) => rest.replaceAll(form, mark), text);
-}
-
-function merged(forms: string[], secrets: (string | undefined)[]): string[] {
-  const added = secrets.filter((secret) => secret !== undefined && secret.length >= shortestSecret) as string[];
-  return [...new Set([...forms, ...added.flatMap(formsOf)])].sort((a, b) => b.length - a.length);
 }
 
 /** How a secret looks in headers, URLs, JSON, and JSON inside JSON. */

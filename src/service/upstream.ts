@@ -64,7 +64,10 @@ export class Upstream {
     to.once('close', abort);
     const deadline = timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)];
     try {
-      const answer = await (await this.#connections()).request({
+      // undici is slow to import, so only a service that has an upstream and uses it does.
+      const { Agent, request: send } = await import('./sockets.ts');
+      this.#agent ??= new Agent({ headersTimeout: silenceMs, bodyTimeout: silenceMs });
+      const answer = await send.call(this.#agent, {
         origin,
         path: pathname.replace(/\/+$/, '') + path,
         ...request,
@@ -82,13 +85,6 @@ export class Upstream {
     } finally {
       to.off('close', abort);
     }
-  }
-
-  /** undici is slow to import, so only a service that has an upstream and uses it does. */
-  async #connections(): Promise<Agent> {
-    const { Agent } = await import('./sockets.ts');
-    this.#agent ??= new Agent({ headersTimeout: silenceMs, bodyTimeout: silenceMs });
-    return this.#agent;
   }
 }
 

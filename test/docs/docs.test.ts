@@ -177,7 +177,7 @@ describe.each(pages)('%s', (page) => {
       const { stdout } = await run(['setup', client!, '--print'], env);
       const shown = stdout
         .replaceAll(JSON.stringify(process.execPath), '"/usr/bin/node"')
-        .replaceAll(JSON.stringify(command), '"/usr/lib/node_modules/heddle/dist/heddle.js"');
+        .replaceAll(JSON.stringify(command), '"/usr/lib/node_modules/heddle/dist/heddle.cjs"');
       expect(read(text)).toEqual(read(shown));
     }
   });

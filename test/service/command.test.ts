@@ -8,7 +8,7 @@ import { storedIn, temporaryData, temporaryFile } from './helpers.ts';
 
 const data = await temporaryData();
 const folder = dirname(temporaryFile('x'));
-const command = fileURLToPath(new URL('../../dist/heddle.js', import.meta.url));
+const command = fileURLToPath(new URL('../../dist/heddle.cjs', import.meta.url));
 
 function start(args: string[]) {
   return spawn(process.execPath, [command, 'service', ...args], {

@@ -99,7 +99,7 @@ test.skipIf(!existsSync(commits))(
   'real items: loaded once in under 3 s, then all duplicates (skipped without ../shared/data)',
   async () => {
     const data = await temporaryData();
-    const command = fileURLToPath(new URL('../../dist/heddle.js', import.meta.url));
+    const command = fileURLToPath(new URL('../../dist/heddle.cjs', import.meta.url));
     const run = () =>
       execFileSync(
         process.execPath,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type Edit, editConfig } from '../../src/setup/edit.ts';
 
-const entry = { command: '/usr/bin/node', args: ['/opt/heddle/dist/heddle.js', 'serve'] };
+const entry = { command: '/usr/bin/node', args: ['/opt/heddle/dist/heddle.cjs', 'serve'] };
 const put: Edit = { format: 'json', servers: 'mcpServers', name: 'heddle', entry };
 const take: Edit = { ...put, entry: undefined };
 
@@ -9,7 +9,7 @@ const take: Edit = { ...put, entry: undefined };
 const written = `"heddle": {
       "command": "/usr/bin/node",
       "args": [
-        "/opt/heddle/dist/heddle.js",
+        "/opt/heddle/dist/heddle.cjs",
         "serve"
       ]
     }`;
@@ -103,7 +103,7 @@ describe('an entry that is there', () => {
       // moved in spring
       "command": "/usr/bin/node", // 18
       "args": [
-        "/opt/heddle/dist/heddle.js",
+        "/opt/heddle/dist/heddle.cjs",
         "serve"
       ],
       "env": { "HEDDLE_PROJECT": "team/support" }

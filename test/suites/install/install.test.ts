@@ -95,7 +95,7 @@ describe.each(present.map((node) => [execFileSync(node, ['--version'], { encodin
       const installed = join(home, 'prefix/lib/node_modules/heddle');
       const file = join(home, '.config/Claude/claude_desktop_config.json');
       const entry = JSON.parse(readFileSync(file, 'utf8')).mcpServers.heddle;
-      expect(entry.args).toEqual([join(installed, 'dist/heddle.js'), 'serve']);
+      expect(entry.args).toEqual([join(installed, 'dist/heddle.cjs'), 'serve']);
 
       // As the client does it: the entry alone, without the PATH of a shell.
       const client = new Client({ name: 'host', version: '1.0.0' });

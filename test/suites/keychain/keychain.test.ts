@@ -110,7 +110,7 @@ describe.runIf(ready)('a real Secret Service', () => {
     await once(child, 'close');
     seen.push(...filesBelow(session.home), await logs);
     expect(seen.length).toBeGreaterThan(20);
-    expect(seen.some((written) => written.includes('heddle.js'))).toBe(true);
+    expect(seen.some((written) => written.includes('heddle.cjs'))).toBe(true);
     const forms = ['correct-horse', 'tok-11112222', 'bWlhOmNvcnJlY3QtaG9yc2U', 'Y29ycmVjdC1ob3JzZ'];
     expect(seen.filter((written) => forms.some((form) => written.includes(form)))).toEqual([]);
   });

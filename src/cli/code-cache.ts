@@ -1,0 +1,119 @@
+import {
+  closeSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { Script } from 'node:vm';
+import envPaths from 'env-paths';
+
+/** A digest of the chunks, which the build fills in: code that was kept of other chunks is never taken. */
+declare const chunksDigest: string;
+
+interface Chunk {
+  exports: object;
+  script: Script;
+  /** Bytes of the kept code that it was loaded with. */
+  kept: number;
+}
+
+const chunks = join(import.meta.dirname, 'chunks');
+const nodeRequire = createRequire(import.meta.filename);
+const loaded = new Map<string, Chunk>();
+
+// In the user's own folder, where nobody else can write. V8 takes only what the same version of it has written; the
+// names are apart so that two of them do not replace each other's.
+const caches = envPaths('heddle', { suffix: '' }).cache;
+const cache = join(caches, `${chunksDigest}-${process.version}-${process.arch}`);
+// The variable of Node's own cache. That one needs Node 22, and keeps less of what a start runs.
+const isOff = process.env.NODE_DISABLE_COMPILE_CACHE === '1';
+const sumBytes = 4;
+
+/**
+ * Loads a chunk of the server, with the code that V8 compiled for earlier processes: compiling was a quarter of a start.
+ * What this process compiles in addition is kept when it ends.
+ *
+ * @param name the file in `chunks/`: a function of what a module of CommonJS has (scripts/server-chunks.mjs)
+ */
+export function load(name: string): object {
+  const known = loaded.get(name);
+  if (known) return known.exports;
+  const file = join(chunks, name);
+  const cachedData = isOff ? undefined : keptCode(name);
+  // Latin 1, since the build writes nothing but ASCII: V8 then holds a byte for each character.
+  const script = new Script(readFileSync(file, 'latin1'), { filename: file, cachedData });
+  const chunk = { exports: {}, script, kept: script.cachedDataRejected === false ? cachedData!.length : 0 };
+  loaded.set(name, chunk);
+  script.runInThisContext()(chunk.exports, requireFromChunk, chunk);
+  return chunk.exports;
+}
+
+function requireFromChunk(id: string): unknown {
+  return id.startsWith('./') ? load(id.slice(2)) : nodeRequire(id);
+}
+
+/** What an earlier process kept of a chunk, if it is whole: V8 itself would crash on a file that is not. */
+function keptCode(name: string): Buffer | undefined {
+  let file: number | undefined;
+  try {
+    file = openSync(join(cache, name), 'r');
+    // Code that another user put there, as root may find it in a home that is not root's, is not run.
+    if (process.getuid && fstatSync(file).uid !== process.getuid()) return undefined;
+    const bytes = readFileSync(file);
+    const code = bytes.subarray(0, -sumBytes);
+    return code.length > 0 && sumOf(code) === bytes.readInt32LE(code.length) ? code : undefined;
+  } catch {
+    return undefined;
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}
+
+/** A sum of words from all over the code: what a disk loses are whole sectors, and a sum of all took 3 ms of a start. */
+function sumOf(code: Buffer): number {
+  const words = new Int32Array(code.buffer, code.byteOffset, code.length >> 2);
+  let sum = 0;
+  for (let at = 0; at < words.length; at += 32) sum = (Math.imul(sum, 31) + words[at]!) | 0;
+  return sum;
+}
+
+/** Keeps what is compiled of each chunk, where that is more than was kept before. */
+function keepCode(): void {
+  for (const [name, { script, kept }] of loaded) {
+    const code = script.createCachedData();
+    // A session that did a little more than the last one is not worth a write.
+    if (code.length < kept * 1.05) continue;
+    if (mkdirSync(cache, { recursive: true, mode: 0o700 })) removeOldCaches();
+    const sum = Buffer.alloc(sumBytes);
+    sum.writeInt32LE(sumOf(code));
+    const written = join(cache, `${name}.${process.pid}`);
+    writeFileSync(written, Buffer.concat([code, sum]), { mode: 0o600 });
+    renameSync(written, join(cache, name));
+  }
+}
+
+/** Removes what other versions kept, once they have not added to it for a month. */
+function removeOldCaches(): void {
+  for (const name of readdirSync(caches)) {
+    const folder = join(caches, name);
+    if (statSync(folder).mtimeMs < Date.now() - 30 * 24 * 3600_000) rmSync(folder, { recursive: true });
+  }
+}
+
+if (!isOff) {
+  process.once('exit', () => {
+    try {
+      keepCode();
+    } catch {
+      // A home that cannot be written: the next start compiles again.
+    }
+  });
+}

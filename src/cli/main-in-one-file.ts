@@ -1,0 +1,11 @@
+#!/usr/bin/env node
+import module from 'node:module';
+import envPaths from 'env-paths';
+import { isPlainServe } from './plain-serve.ts';
+
+// Node 22 and later keep what they compiled for the next start; in the user's own folder, where nobody else can write.
+const { enableCompileCache } = module as { enableCompileCache?: (folder: string) => void };
+enableCompileCache?.(envPaths('heddle', { suffix: '' }).cache);
+
+const { run } = isPlainServe ? await import('./run-serve.ts') : await import('./run-program.ts');
+await run();
