@@ -3,7 +3,7 @@ import { Pool } from 'undici';
 import { cpuOf } from './lib/processes.mjs';
 import { successOf } from './lib/protocol.mjs';
 import { median, medianRatio, quantile, rotated, shown, table } from './lib/statistics.mjs';
-import { openHttp, openStdio, queue, queueCall, servers, serviceEnvironment } from './lib/subjects.mjs';
+import { openHttp, openStdio, promises, queue, queueCall, servers, serviceEnvironment } from './lib/subjects.mjs';
 
 /** Calls of one block by page size and concurrency: long enough to be timed, short enough to take turns. */
 const blocks = {
@@ -57,6 +57,20 @@ function ownCpu(before) {
   return (user + system) / 1000;
 }
 
+/** Milliseconds that heddle's promises take for one page, in a process that does nothing else: the least they can. */
+async function promisesFor(page) {
+  const { keepPromises, know } = await import(promises);
+  const { HEDDLE_USERNAME, HEDDLE_PASSWORD, HEDDLE_TOKEN } = serviceEnvironment('');
+  know(HEDDLE_PASSWORD, HEDDLE_TOKEN, `${HEDDLE_USERNAME}:${HEDDLE_PASSWORD}`);
+  const json = Buffer.from(JSON.stringify({ structuredContent: page }));
+  const times = Array.from({ length: 2_000 }, () => {
+    const started = performance.now();
+    keepPromises(page, json);
+    return performance.now() - started;
+  });
+  return median(times);
+}
+
 /** Measures calls in `rounds`, for each size and concurrency; within a round every subject has its turn. */
 export async function measureCalls(stubUrl, rounds, log, sizes = blocks, names = Object.keys(servers)) {
   const env = serviceEnvironment(stubUrl);
@@ -69,8 +83,9 @@ export async function measureCalls(stubUrl, rounds, log, sizes = blocks, names =
   }
   const lines = [];
   for (const [limit, counts] of Object.entries(sizes)) {
+    const promised = await promisesFor(await subjects.bare.call(...queueCall(Number(limit))));
     for (const [concurrency, count] of Object.entries(counts)) {
-      const line = { limit: Number(limit), concurrency: Number(concurrency), subjects: {} };
+      const line = { limit: Number(limit), concurrency: Number(concurrency), promised, subjects: {} };
       const found = Object.fromEntries(Object.keys(subjects).map((name) => [name, []]));
       for (let round = -1; round < rounds; round += 1) {
         for (const [name, subject] of rotated(Object.entries(subjects), round + 1)) {
@@ -121,7 +136,17 @@ export function reportCalls(lines) {
 \`query_queue_items\` on the stub. In brackets the ratio to bare: undici's Pool and \`JSON.parse\` in the bench itself.
 The floor and the tutorials send the data twice, structured and as JSON text; heddle sends it structured and as the
 compact table; fastmcp sends it once, as text; so does SDK v2 alone, structured, the least that a server on the SDK can
-be. HTTP is revision 2025-11-25 where it does not say 2026-07-28. CPU is that of the server's process alone, and of the bench for bare.
+be; "with the text" it also writes heddle's text. HTTP is revision 2025-11-25 where it does not say 2026-07-28. CPU is
+that of the server's process alone, and of the bench for bare.
+
+The check of the answer's shape and the look for secrets, measured alone and warm: ${promisedText(lines)}.
 
 ${parts.join('\n\n')}`;
+}
+
+function promisedText(lines) {
+  const once = new Map(lines.map(({ limit, promised }) => [limit, promised]));
+  return [...once]
+    .map(([limit, promised]) => `${shown(promised)} ms for ${limit === 1 ? '1 item' : `${limit} items`}`)
+    .join(', ');
 }

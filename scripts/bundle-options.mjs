@@ -15,6 +15,8 @@ export const bundleOptions = {
     // prom-client requires what heddle imports. In one form for both it needs no further helper, by which all chunks of the
     // command would differ from those of the server on stdio, and be there twice.
     '@opentelemetry/api': './node_modules/@opentelemetry/api/build/src/index.js',
+    // Neither the client nor the servers speak HTTP/2; what Node has for it takes 5 ms to load.
+    'node:http2': './src/http/no-http2.ts',
     // Leaves Ajv out.
     '@modelcontextprotocol/server/_shims': './src/mcp/schema-shims.ts',
   },

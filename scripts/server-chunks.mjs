@@ -18,9 +18,11 @@ const asCommonJs = {
  * parts of a start with later chunks as small files of their own; so it splits first, and what a start needs is then
  * put into one.
  *
- * @returns the texts by file name, and the metafile of the first pass, which knows the sources
+ * @returns the texts by file name, with `sourcemap` also `.map` files beside them, and the metafile of the first pass,
+ *   which knows the sources
  */
-export async function serverChunks() {
+export async function serverChunks({ sourcemap = false } = {}) {
+  const maps = sourcemap && { sourcemap: 'external' };
   const { outputFiles, metafile } = await build({
     ...bundleOptions,
     banner: undefined,
@@ -29,8 +31,14 @@ export async function serverChunks() {
     chunkNames: '[name]-[hash]',
     outdir: '.',
     write: false,
+    ...maps,
   });
-  const texts = new Map(outputFiles.map(({ path, text }) => [basename(path), text]));
+  const written = new Map(outputFiles.map(({ path, text }) => [basename(path), text]));
+  const texts = new Map(
+    [...written]
+      .filter(([name]) => !name.endsWith('.map'))
+      .map(([name, text]) => [name, sourcemap ? `${text}\n${inlineMap(written.get(`${name}.map`))}` : text]),
+  );
   const atStart = withStaticImports('serve.js', metafile);
   const later = [...texts.keys()].filter((name) => !atStart.has(name));
 
@@ -41,14 +49,14 @@ export async function serverChunks() {
       : `import * as part${index} from './${name}'; export { part${index} as '${name}' };`,
   );
   const scripts = await Promise.all([
-    script('serve.cjs', parts.join('\n'), (name) => texts.get(name)),
+    script('serve.cjs', parts.join('\n'), maps, (name) => texts.get(name)),
     ...later.map((name) =>
-      script(commonJs(name), texts.get(name), (imported) =>
+      script(commonJs(name), texts.get(name), maps, (imported) =>
         atStart.has(imported) ? `module.exports = require('./serve.cjs')['${imported}'];` : undefined,
       ),
     ),
   ]);
-  return { texts: Object.fromEntries(scripts), metafile };
+  return { texts: Object.fromEntries(scripts.flat()), metafile };
 }
 
 /** A chunk and all that it imports, in whichever way but `import()`. */
@@ -60,8 +68,12 @@ function withStaticImports(name, metafile, found = new Set()) {
   return found;
 }
 
-/** One script; `textOf` gives the text of a chunk that goes into it, or nothing for one that stays a file. */
-async function script(file, contents, textOf) {
+function inlineMap(map) {
+  return `//# sourceMappingURL=data:application/json;base64,${Buffer.from(map).toString('base64')}`;
+}
+
+/** One script, by its name; `textOf` gives the text of a chunk that goes into it, or nothing for one that stays a file. */
+async function script(file, contents, maps, textOf) {
   const chunks = {
     name: 'chunks',
     setup({ onResolve, onLoad }) {
@@ -73,8 +85,9 @@ async function script(file, contents, textOf) {
       onLoad({ filter: /./, namespace: 'chunk' }, ({ path }) => ({ contents: textOf(path), resolveDir: root }));
     },
   };
-  const { outputFiles } = await build({ ...asCommonJs, plugins: [chunks], stdin: { contents, resolveDir: root } });
-  return [file, outputFiles[0].text];
+  const stdin = { contents, resolveDir: root };
+  const { outputFiles } = await build({ ...asCommonJs, ...maps, plugins: [chunks], stdin, outfile: file });
+  return outputFiles.map(({ path, text }) => [basename(path), text]);
 }
 
 function commonJs(name) {

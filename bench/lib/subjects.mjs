@@ -38,16 +38,20 @@ export function serviceEnvironment(stubUrl) {
   };
 }
 
-/** The peer that is a bundle, made anew for each run. */
+/** What is made of heddle's own sources, bundled anew for each run. */
 const alone = join(home, 'sdk-alone.js');
+export const promises = join(home, 'promises.js');
 await build({
   ...bundleOptions,
-  entryPoints: { 'sdk-alone': peer('sdk-alone') },
+  entryPoints: { 'sdk-alone': peer('sdk-alone'), promises: peer('promises') },
   absWorkingDir: fileURLToPath(new URL('../..', import.meta.url)),
   splitting: true,
   outdir: home,
 });
 writeFileSync(join(home, 'package.json'), '{"type":"module"}');
+
+/** The last of the servers below: the least that passes on what heddle does. */
+export const least = 'SDK v2 alone, with the text';
 
 export const queue = '0197a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b';
 export const queueCall = (limit, more = {}) => [
@@ -60,7 +64,7 @@ export const servers = {
   heddle: { stdio: [heddle], http: [heddle, 'serve', '--http', '--port', '0'] },
   floor: { stdio: [peer('floor')], http: [peer('floor'), 'http'] },
   'SDK v2 alone': { stdio: [alone], http: [alone, 'http'] },
-  'SDK v2 alone, with the text': { stdio: [alone, 'stdio', 'text'], http: [alone, 'http', 'text'] },
+  [least]: { stdio: [alone, 'stdio', 'text'], http: [alone, 'http', 'text'] },
   'SDK v2': { stdio: [peer('sdk-v2')], http: [peer('sdk-v2'), 'http'] },
   'SDK v1': { stdio: [peer('sdk-v1')], http: [peer('sdk-v1'), 'http'] },
   fastmcp: { stdio: [peer('fastmcp')] },

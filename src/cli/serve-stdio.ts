@@ -1,4 +1,5 @@
 import type { Resolved } from '../config/resolve.ts';
+import { redactValue } from '../credentials/redact.ts';
 import { serveStdio as serveStreams } from '../mcp/serve-stdio.ts';
 import { serverFactory } from '../mcp/server.ts';
 import { configuredTraces } from '../telemetry/observers.ts';
@@ -14,6 +15,8 @@ export async function serveStdio(resolved: Resolved): Promise<never> {
   const observer = await configuredTraces(log);
   // Loaded while the model thinks about its first call; where that fails, the call itself will say why.
   const warmUp = async (): Promise<void> => {
+    // Makes the forms of the secrets.
+    redactValue(null);
     await Promise.all([settings.tools[0]?.load(), settings.service().then((service) => service.warmUp())]);
   };
   const onListed = (): void =>

@@ -169,7 +169,8 @@ export class Caller {
 
   /** Loads what the first call will need, so that it is not slower than the others. */
   async warmUp(): Promise<void> {
-    await Promise.all([this.#options.connect(), this.#transport.warmUp()]);
+    const [{ baseUrl }] = await Promise.all([this.#options.connect(), this.#transport.warmUp()]);
+    if (baseUrl.startsWith('https:')) await import('node:tls');
   }
 
   /** Ends every connection. */

@@ -26,9 +26,11 @@ const connections = 32;
  */
 export class Transport {
   #agent: Agent | undefined;
+  /** Kept, since in a bundle each import() makes its namespace anew. */
+  #sockets: Promise<typeof import('./sockets.ts')> | undefined;
 
   async send({ method, url, headers, body, signal }: TransportRequest): Promise<TransportAnswer> {
-    const { Agent, decoded, request } = await import('./sockets.ts');
+    const { Agent, decoded, request } = await this.warmUp();
     signal.throwIfAborted();
     this.#agent ??= new Agent({ connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
     const { origin, pathname, search } = new URL(url);
@@ -38,8 +40,9 @@ export class Transport {
   }
 
   /** Loads what the first request will need. */
-  async warmUp(): Promise<void> {
-    await import('./sockets.ts');
+  warmUp(): Promise<typeof import('./sockets.ts')> {
+    this.#sockets ??= import('./sockets.ts');
+    return this.#sockets;
   }
 
   async close(): Promise<void> {
