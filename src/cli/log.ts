@@ -7,18 +7,20 @@ export type LogFormat = 'text' | 'json';
 export function stderrLog(least: LogLevel, format: LogFormat, redact: (text: string) => string): Log {
   const threshold = logLevels.indexOf(least);
   const written = format === 'json' ? jsonLine : textLine;
-  return (level, message, fields) => {
+  return (level, message, ...fields) => {
     if (logLevels.indexOf(level) > threshold) return;
-    process.stderr.write(`${redact(written(new Date().toISOString(), level, message, fields))}\n`);
+    process.stderr.write(
+      `${redact(written(new Date().toISOString(), level, message, Object.assign({}, ...fields)))}\n`,
+    );
   };
 }
 
-type Line = (time: string, ...event: Parameters<Log>) => string;
+type Line = (time: string, level: LogLevel, message: string, fields: Record<string, unknown>) => string;
 
 const jsonLine: Line = (time, level, message, fields) => JSON.stringify({ time, level, message, ...fields });
 
 /** `TIME level message name=value …`; what is more than one plain word is written as JSON, so that a line stays one. */
-const textLine: Line = (time, level, message, fields = {}) =>
+const textLine: Line = (time, level, message, fields) =>
   [
     `${time} ${level} ${message}`,
     ...Object.entries(fields)

@@ -59,7 +59,7 @@ export function watchCall(
     request_id: requestId,
     ...(observer?.logFields ?? (traceparent !== undefined && { trace_id: traceparent.slice(3, 35) })),
   };
-  const log: Log = (level, message, fields) => settings.log(level, message, { ...own, ...fields });
+  const log: Log = (level, message, ...fields) => settings.log(level, message, own, ...fields);
   const headers: Record<string, string> = { [requestIdHeader]: requestId };
   // Baggage is an application's own text: it goes on only where a propagator was configured for it.
   if (!observer?.logFields && traceparent !== undefined) {
@@ -83,7 +83,7 @@ export function watchCall(
       observer?.end(outcome);
       const cause = (error?.cause as NodeJS.ErrnoException | undefined)?.code;
       const duration_ms = Math.round(performance.now() - startedAt);
-      log('info', 'call ended', { ...what, code: outcome, status: error?.status, cause, duration_ms, retries });
+      log('info', 'call ended', what, { code: outcome, status: error?.status, cause, duration_ms, retries });
     },
   };
 }

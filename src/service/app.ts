@@ -70,7 +70,7 @@ export function createApp(options: AppOptions): Hono<{ Bindings: HttpBindings }>
     const started = performance.now();
     const { method } = context.req;
     const request_id = asRequestId(context.env.incoming.headers[requestIdHeader]);
-    const log: Log = (level, message, fields) => options.log(level, message, { request_id, ...fields });
+    const log: Log = (level, message, ...fields) => options.log(level, message, { request_id }, ...fields);
     let operation: EndpointName | undefined;
     const { pathname: path, searchParams } = new URL(context.req.url);
     let response: Response;

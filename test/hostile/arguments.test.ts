@@ -21,8 +21,8 @@ const unexpected: unknown[] = [];
 const settings: ResultSettings = {
   text: 'compact',
   maxResultChars: 50_000,
-  log: (level, _, fields) => {
-    if (level === 'error') unexpected.push(fields);
+  log: (level, _, ...fields) => {
+    if (level === 'error') unexpected.push(...fields);
   },
   redact: (text) => text,
   tools,
