@@ -1,6 +1,7 @@
 import { text } from 'node:stream/consumers';
 import { type Command, CommanderError } from 'commander';
-import { addConfigFlags, configOf, offerFlags, resultFlags, serviceFlags } from './flags.ts';
+import { offerFlags, resultFlags, serviceFlags } from './flag-lists.ts';
+import { addConfigFlags, configOf } from './flags.ts';
 import { openSession } from './session.ts';
 
 /** `heddle call TOOL [JSON]`: one tool call from the shell. */

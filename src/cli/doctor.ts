@@ -1,7 +1,8 @@
 import { styleText } from 'node:util';
 import type { Command } from 'commander';
 import { redact } from '../credentials/redact.ts';
-import { addConfigFlags, configOf, serviceFlags } from './flags.ts';
+import { serviceFlags } from './flag-lists.ts';
+import { addConfigFlags, configOf } from './flags.ts';
 
 /** One line of the doctor's report. */
 export interface Finding {

@@ -2,29 +2,6 @@ import { type Command, Option as Flag, InvalidArgumentError } from 'commander';
 import { type OptionName, options } from '../config/options.ts';
 import { type Resolved, resolveConfig } from '../config/resolve.ts';
 
-/** Settings that every command which reaches the service takes as flags. */
-export const serviceFlags: readonly OptionName[] = [
-  'profile',
-  'baseUrl',
-  'project',
-  'username',
-  'dataDir',
-  'databaseUrl',
-  'timeoutMs',
-  'upstreamUrl',
-  'logLevel',
-  'logFormat',
-];
-
-/** Settings that say who comes in over HTTP. */
-export const guardFlags: readonly OptionName[] = ['oauthIssuer', 'publicUrl', 'oauthAudience', 'subjects'];
-
-/** Settings that choose the tools on offer. */
-export const offerFlags: readonly OptionName[] = ['readOnly', 'tools'];
-
-/** Settings that shape results. */
-export const resultFlags: readonly OptionName[] = ['maxResultChars', 'text'];
-
 /** Reads the port of a flag. */
 export function asPort(text: string): number {
   const port = Number(text);

@@ -1,11 +1,13 @@
 #!/usr/bin/env node
 import module from 'node:module';
 import envPaths from 'env-paths';
-import { isPlainServe } from './plain-serve.ts';
+import { start } from './start.ts';
 
 // Node 22 and later keep what they compiled for the next start; in the user's own folder, where nobody else can write.
 const { enableCompileCache } = module as { enableCompileCache?: (folder: string) => void };
 enableCompileCache?.(envPaths('heddle', { suffix: '' }).cache);
 
-const { run } = isPlainServe ? await import('./run-serve.ts') : await import('./run-program.ts');
-await run();
+await start(
+  () => import('./run-serve.ts'),
+  () => import('./run-program.ts'),
+);

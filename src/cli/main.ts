@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 import { load } from './code-cache.ts';
-import { isPlainServe } from './plain-serve.ts';
+import { start } from './start.ts';
 
-if (isPlainServe) void (load('serve.cjs') as typeof import('./run-serve.ts')).run();
-else void import('./run-program.ts').then(({ run }) => run());
+void start(
+  () => load('serve.cjs') as typeof import('./run-serve.ts'),
+  () => import('./run-program.ts'),
+);

@@ -1,15 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { HeddleError } from '../contract/errors.ts';
-import {
-  addConfigFlags,
-  asPort,
-  configOf,
-  flagsOf,
-  guardFlags,
-  offerFlags,
-  resultFlags,
-  serviceFlags,
-} from './flags.ts';
+import { guardFlags, offerFlags, resultFlags, serviceFlags } from './flag-lists.ts';
+import { addConfigFlags, asPort, configOf, flagsOf } from './flags.ts';
 import type { HttpFlags } from './serve-http.ts';
 
 /** `heddle serve`: the MCP server on stdin and stdout, or with `--http` on a port. */

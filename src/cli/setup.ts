@@ -8,7 +8,8 @@ import type { Resolved } from '../config/resolve.ts';
 import { HeddleError } from '../contract/errors.ts';
 import { type ClientName, clients, type McpClient } from '../setup/clients.ts';
 import type { Edit, Entry } from '../setup/edit.ts';
-import { addConfigFlags, configOf, offerFlags, resultFlags, serviceFlags } from './flags.ts';
+import { offerFlags, resultFlags, serviceFlags } from './flag-lists.ts';
+import { addConfigFlags, configOf } from './flags.ts';
 
 interface SetupFlags {
   print?: true;

@@ -3,7 +3,8 @@ import { type OptionName, options } from '../config/options.ts';
 import { configFile } from '../config/profiles.ts';
 import type { Resolved } from '../config/resolve.ts';
 import { version } from '../config/version.ts';
-import { addConfigFlags, configOf, resultFlags, serviceFlags } from './flags.ts';
+import { resultFlags, serviceFlags } from './flag-lists.ts';
+import { addConfigFlags, configOf } from './flags.ts';
 import { readCredentials } from './secrets.ts';
 import { sampleProject } from './session.ts';
 

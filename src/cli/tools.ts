@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { addConfigFlags, configOf, offerFlags } from './flags.ts';
+import { offerFlags } from './flag-lists.ts';
+import { addConfigFlags, configOf } from './flags.ts';
 
 /** `heddle tools`: what the server offers. */
 export function addTools(program: Command): void {

@@ -12,8 +12,8 @@ const requests = [
 ].map((request, id) => `${JSON.stringify({ jsonrpc: '2.0', id, ...request })}\n`);
 
 /** A whole session with one call; stderr and exit code are looked at, so that a crash cannot hide. */
-async function session(env: Record<string, string>): Promise<void> {
-  const { code, stdout, stderr } = await run(['serve'], env, requests.join(''));
+async function session(env: Record<string, string>, flags: string[] = []): Promise<void> {
+  const { code, stdout, stderr } = await run(['serve', ...flags], env, requests.join(''));
   const [, answer] = stdout.trim().split('\n');
   expect(JSON.parse(answer!).result.structuredContent.queues[0].name).toBe('support-triage');
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -88,4 +88,22 @@ test('NODE_DISABLE_COMPILE_CACHE=1 keeps nothing, and a cache folder that cannot
   const file = join(home, 'file');
   writeFileSync(file, '');
   await session(emptyHome(home, { XDG_CACHE_HOME: file }));
+});
+
+test('a server with flags as setup writes them starts with kept code too; other forms are left to the parser', async () => {
+  const flags = ['--read-only', '--project', 'demo/support', '--tools', 'list_queues'];
+  for (const [given, isKept] of [
+    [flags, true],
+    [[...flags, '--text=json'], false],
+  ] as const) {
+    const home = temporaryFolder();
+    await session(emptyHome(home, { HEDDLE_PROJECT: 'nobody/nowhere' }), [...given]);
+    // What a call needs is kept by a server that was loaded with kept code, and not by one of the parser's.
+    expect(keptIn(home).files.some((name) => name.startsWith('service-client'))).toBe(isKept);
+  }
+  const { code, stderr } = await run(['serve', '--read-only', '--project'], emptyHome(temporaryFolder()));
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: expect.stringContaining("option '--project <entity/project>' argument missing"),
+  });
 });
