@@ -57,7 +57,7 @@ function ownCpu(before) {
   return (user + system) / 1000;
 }
 
-/** Milliseconds that heddle's promises take for one page, in a process that does nothing else: the least they can. */
+/** Milliseconds that heddle's promises take for one page, alone and warm in the bench's own process. */
 async function promisesFor(page) {
   const { keepPromises, know } = await import(promises);
   const { HEDDLE_USERNAME, HEDDLE_PASSWORD, HEDDLE_TOKEN } = serviceEnvironment('');

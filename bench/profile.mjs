@@ -13,13 +13,17 @@ import { heddle, home, queueCall, serviceEnvironment } from './lib/subjects.mjs'
 /** A build like the one in dist/, and the source map of each of its chunks by file name. */
 async function mappedBuild() {
   const folder = join(home, 'profiled');
-  mkdirSync(join(folder, 'chunks'), { recursive: true });
+  const [digest] = readdirSync(join(dirname(heddle), 'chunks'), { withFileTypes: true }).filter((one) =>
+    one.isDirectory(),
+  );
+  const chunks = join(folder, 'chunks', digest.name);
+  mkdirSync(chunks, { recursive: true });
   copyFileSync(heddle, join(folder, 'heddle.cjs'));
   const { texts } = await serverChunks({ sourcemap: true });
   const maps = new Map();
   for (const [name, text] of Object.entries(texts)) {
     if (name.endsWith('.map')) maps.set(name.slice(0, -'.map'.length), new SourceMap(JSON.parse(text)));
-    else writeFileSync(join(folder, 'chunks', name), text);
+    else writeFileSync(join(chunks, name), text);
   }
   return { command: join(folder, 'heddle.cjs'), maps };
 }

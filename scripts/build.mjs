@@ -18,6 +18,12 @@ const apart = {
 };
 const server = await serverChunks();
 const digest = createHash('sha256').update(JSON.stringify(server.texts)).digest('hex').slice(0, 12);
+const texts = Object.fromEntries(
+  Object.entries(server.texts).map(([name, text]) => [`chunks/${digest}/${name}`, text]),
+);
+mkdirSync(join(root, 'dist/chunks', digest), { recursive: true });
+write(texts);
+// The entry comes after what it names: a process that starts meanwhile has either all that is old or all that is new.
 const builds = await Promise.all([
   build({
     ...common,
@@ -42,19 +48,19 @@ const builds = await Promise.all([
 ]);
 const metafiles = [server.metafile, ...builds.map(({ metafile }) => metafile)];
 const built = new Set(builds.flatMap(({ metafile }) => Object.keys(metafile.outputs)));
-const texts = {
-  ...Object.fromEntries(Object.entries(server.texts).map(([name, text]) => [`chunks/${name}`, text])),
-  ...declarations(root),
-  'THIRD-PARTY-NOTICES.txt': noticesOf(metafiles, root),
-};
-mkdirSync(join(root, 'dist/chunks'), { recursive: true });
-for (const [file, text] of Object.entries(texts)) {
-  writeFileSync(join(root, 'dist', file), text);
-  built.add(`dist/${file}`);
-}
+Object.assign(texts, declarations(root), { 'THIRD-PARTY-NOTICES.txt': noticesOf(metafiles, root) });
+write(texts);
+for (const file of Object.keys(texts)) built.add(`dist/${file}`);
 
 // What an earlier build left goes last: a process that runs from dist/ meanwhile still finds its chunks.
 for (const file of readdirSync(join(root, 'dist'), { recursive: true, withFileTypes: true })) {
   const path = relative(root, join(file.parentPath, file.name)).replaceAll('\\', '/');
   if (file.isFile() && !built.has(path)) rmSync(join(root, path));
+}
+for (const entry of readdirSync(join(root, 'dist/chunks'), { withFileTypes: true })) {
+  if (entry.isDirectory() && entry.name !== digest) rmSync(join(root, 'dist/chunks', entry.name), { recursive: true });
+}
+
+function write(files) {
+  for (const [file, text] of Object.entries(files)) writeFileSync(join(root, 'dist', file), text);
 }

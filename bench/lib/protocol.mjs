@@ -62,7 +62,7 @@ export class StdioConnection {
     return this.request('tools/call', { name, arguments: args });
   }
 
-  /** Ends it as clients do, by the end of its input: only then does Node 22 keep the code it compiled. */
+  /** Ends it as clients do, by the end of its input; then it can keep the code that was compiled. */
   async close() {
     this.child.stdin.end();
     await Promise.race([once(this.child, 'exit'), setTimeout(100)]);

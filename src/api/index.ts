@@ -5,6 +5,7 @@ import { resolveConfig } from '../config/resolve.ts';
 import { version as packageVersion } from '../config/version.ts';
 import { endpoints } from '../contract/endpoints.ts';
 import { HeddleError as Failure } from '../contract/errors.ts';
+import type { Log } from '../contract/log.ts';
 import {
   formatReference as formatParsed,
   type Reference as ParsedReference,
@@ -49,7 +50,7 @@ export const formatReference: (reference: Reference) => string = (reference) =>
  */
 export function createClient(options: ClientOptions): Client {
   const { baseUrl } = resolveConfig({ flags: { baseUrl: options.baseUrl }, environment: {}, profiles: {} }).config;
-  const { username, password, token, timeoutMs, idleTimeoutMs, log } = options;
+  const { username, password, token, timeoutMs, idleTimeoutMs } = options;
   const connection = remoteConnection(baseUrl!, { username, password, token });
   return new ServiceClient({
     connect: async () => connection,
@@ -57,7 +58,7 @@ export function createClient(options: ClientOptions): Client {
     redact: redactor([password, token]),
     timeoutMs,
     idleTimeoutMs,
-    log,
+    log: withOneObject(options.log),
   });
 }
 
@@ -75,7 +76,7 @@ export function createServer(options: ServerOptions = {}): HeddleServer {
   );
   const resolved = resolveConfig({ flags: {}, environment, profiles: {} });
   const { username, password, token } = resolved.config;
-  const log = options.log ?? (() => {});
+  const log = withOneObject(options.log);
   const session = openSession(resolved, {
     log,
     credentials: async () => ({ username, password, token, sources: resolved.sources }),
@@ -95,4 +96,9 @@ export function createServer(options: ServerOptions = {}): HeddleServer {
       await session.close();
     },
   };
+}
+
+/** A program's log as heddle calls its own: fields come together in one object. */
+function withOneObject(log: ClientOptions['log']): Log {
+  return log ? (level, message, ...fields) => log(level, message, Object.assign({}, ...fields)) : () => {};
 }

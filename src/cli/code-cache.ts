@@ -1,21 +1,14 @@
-import {
-  closeSync,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { Script } from 'node:vm';
 import envPaths from 'env-paths';
 
-/** A digest of the chunks, which the build fills in: code that was kept of other chunks is never taken. */
+/**
+ * A digest of the chunks, which the build fills in, and the name of their folder: V8 compares nothing of a source but
+ * its length, so code that was kept of other chunks must have another name.
+ */
 declare const chunksDigest: string;
 
 interface Chunk {
@@ -25,23 +18,24 @@ interface Chunk {
   kept: number;
 }
 
-const chunks = join(import.meta.dirname, 'chunks');
+const chunks = join(import.meta.dirname, 'chunks', chunksDigest);
 const nodeRequire = createRequire(import.meta.filename);
 const loaded = new Map<string, Chunk>();
 
-// In the user's own folder, where nobody else can write. V8 takes only what the same version of it has written; the
-// names are apart so that two of them do not replace each other's.
+// V8 takes only what the same version of it has written, with the same flags. Versions have folders of their own, so that
+// two of them do not replace each other's code in turn; flags have not, and there it comes to that.
 const caches = envPaths('heddle', { suffix: '' }).cache;
 const cache = join(caches, `${chunksDigest}-${process.version}-${process.arch}`);
-// The variable of Node's own cache. That one needs Node 22, and keeps less of what a start runs.
-const isOff = process.env.NODE_DISABLE_COMPILE_CACHE === '1';
+// The variable of Node's own cache. That one needs Node 22, and keeps less of what a start runs. In a home of another user,
+// as root may have it, nothing is run that this user has put there, and nothing left that is in their way.
+const isOff = process.env.NODE_DISABLE_COMPILE_CACHE === '1' || !isOurs(homedir());
 const sumBytes = 4;
 
 /**
  * Loads a chunk of the server, with the code that V8 compiled for earlier processes: compiling was a quarter of a start.
  * What this process compiles in addition is kept when it ends.
  *
- * @param name the file in `chunks/`: a function of what a module of CommonJS has (scripts/server-chunks.mjs)
+ * @param name the file of the chunk: a function of what a module of CommonJS has (scripts/server-chunks.mjs)
  */
 export function load(name: string): object {
   const known = loaded.get(name);
@@ -52,7 +46,13 @@ export function load(name: string): object {
   const script = new Script(readFileSync(file, 'latin1'), { filename: file, cachedData });
   const chunk = { exports: {}, script, kept: script.cachedDataRejected === false ? cachedData!.length : 0 };
   loaded.set(name, chunk);
-  script.runInThisContext()(chunk.exports, requireFromChunk, chunk);
+  try {
+    script.runInThisContext()(chunk.exports, requireFromChunk, chunk);
+  } catch (error) {
+    // What is loaded by half is loaded again where somebody tries again.
+    loaded.delete(name);
+    throw error;
+  }
   return chunk.exports;
 }
 
@@ -62,18 +62,23 @@ function requireFromChunk(id: string): unknown {
 
 /** What an earlier process kept of a chunk, if it is whole: V8 itself would crash on a file that is not. */
 function keptCode(name: string): Buffer | undefined {
-  let file: number | undefined;
+  if (!isOurs(cache)) return undefined;
   try {
-    file = openSync(join(cache, name), 'r');
-    // Code that another user put there, as root may find it in a home that is not root's, is not run.
-    if (process.getuid && fstatSync(file).uid !== process.getuid()) return undefined;
-    const bytes = readFileSync(file);
+    const bytes = readFileSync(join(cache, name));
     const code = bytes.subarray(0, -sumBytes);
     return code.length > 0 && sumOf(code) === bytes.readInt32LE(code.length) ? code : undefined;
   } catch {
     return undefined;
-  } finally {
-    if (file !== undefined) closeSync(file);
+  }
+}
+
+/** Whether a folder is there and belongs to the user of this process; Windows has its own guard on what is the user's. */
+function isOurs(folder: string): boolean {
+  try {
+    const { uid } = statSync(folder);
+    return !process.getuid || uid === process.getuid();
+  } catch {
+    return false;
   }
 }
 
@@ -92,19 +97,26 @@ function keepCode(): void {
     // A session that did a little more than the last one is not worth a write.
     if (code.length < kept * 1.05) continue;
     if (mkdirSync(cache, { recursive: true, mode: 0o700 })) removeOldCaches();
+    if (!isOurs(cache)) return;
     const sum = Buffer.alloc(sumBytes);
     sum.writeInt32LE(sumOf(code));
     const written = join(cache, `${name}.${process.pid}`);
-    writeFileSync(written, Buffer.concat([code, sum]), { mode: 0o600 });
-    renameSync(written, join(cache, name));
+    try {
+      writeFileSync(written, Buffer.concat([code, sum]), { mode: 0o600 });
+      renameSync(written, join(cache, name));
+    } finally {
+      rmSync(written, { force: true });
+    }
   }
 }
 
-/** Removes what other versions kept, once they have not added to it for a month. */
+/** Removes what other versions kept, or Node for them, once they have not added to it for a month. */
 function removeOldCaches(): void {
   for (const name of readdirSync(caches)) {
     const folder = join(caches, name);
-    if (statSync(folder).mtimeMs < Date.now() - 30 * 24 * 3600_000) rmSync(folder, { recursive: true });
+    const { mtimeMs = Date.now() } = statSync(folder, { throwIfNoEntry: false }) ?? {};
+    const isOld = mtimeMs < Date.now() - 30 * 24 * 3600_000;
+    if (isOld && /^([\da-f]{12}-)?v\d/.test(name)) rmSync(folder, { recursive: true, force: true });
   }
 }
 

@@ -15,9 +15,9 @@ export async function serveStdio(resolved: Resolved): Promise<never> {
   const observer = await configuredTraces(log);
   // Loaded while the model thinks about its first call; where that fails, the call itself will say why.
   const warmUp = async (): Promise<void> => {
-    // Makes the forms of the secrets.
-    redactValue(null);
     await Promise.all([settings.tools[0]?.load(), settings.service().then((service) => service.warmUp())]);
+    // Makes the forms of the secrets, which are known by now.
+    redactValue(null);
   };
   const onListed = (): void =>
     void warmUp().catch((error: Error) => log('debug', 'not warmed up', { error: error.message }));

@@ -8,6 +8,12 @@ export async function start(
   program: () => Promise<typeof import('./run-program.ts')>,
 ): Promise<void> {
   const [command = 'serve', ...args] = process.argv.slice(2);
-  const served = command === 'serve' && !args.includes('--http') && (await server()).serve(args);
-  await (served || (await program()).run());
+  try {
+    const served = command === 'serve' && !args.includes('--http') && (await server()).serve(args);
+    await (served || (await program()).run());
+  } catch (error) {
+    // Both tell their failures themselves: a part of the installation is missing or damaged.
+    process.stderr.write(`heddle: cannot be loaded, install it anew: ${(error as Error).stack}\n`);
+    process.exitCode = 1;
+  }
 }

@@ -96,7 +96,7 @@ function checked<Response extends z.ZodType>(
   call: CallInfo,
 ): z.output<Response> {
   const result = endpoint.response.safeParse(value);
-  // As it came: no schema of an answer changes it, and the copy that zod makes has its members in another order.
+  // As it came. The copy that zod makes has its members in another order, and costs as much as the check.
   if (result.success) return value as z.output<Response>;
   const detail = errorDetails(result.error, 'response');
   throw badResponse(answer, call, 'the body has another shape than the interface', detail);

@@ -41,7 +41,10 @@ export class Transport {
 
   /** Loads what the first request will need. */
   warmUp(): Promise<typeof import('./sockets.ts')> {
-    this.#sockets ??= import('./sockets.ts');
+    this.#sockets ??= import('./sockets.ts').catch((error) => {
+      this.#sockets = undefined;
+      throw error;
+    });
     return this.#sockets;
   }
 

@@ -1,7 +1,17 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+import { command, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 
 const requests = [
   {
@@ -68,17 +78,36 @@ test.each(damages)('kept code that %s is not run, and replaced', async (_, damag
 
 test('code that another version kept is removed after a month without use', async () => {
   const home = temporaryFolder();
-  const [old, recent] = ['0123456789ab-v20.18.1-x64', 'ba9876543210-v22.13.0-x64'].map((name) =>
+  const [old, recent, foreign] = ['0123456789ab-v20.18.1-x64', 'ba9876543210-v22.13.0-x64', 'notes'].map((name) =>
     join(home, '.cache/heddle', name),
   );
-  for (const folder of [old!, recent!]) mkdirSync(folder, { recursive: true });
+  for (const folder of [old!, recent!, foreign!]) mkdirSync(folder, { recursive: true });
   writeFileSync(join(old!, 'serve.cjs'), 'old');
   const days = (count: number): Date => new Date(Date.now() - count * 24 * 3600_000);
-  utimesSync(old!, days(31), days(31));
+  for (const folder of [old!, foreign!]) utimesSync(folder, days(31), days(31));
   utimesSync(recent!, days(29), days(29));
   await session(emptyHome(home));
-  expect(existsSync(old!)).toBe(false);
-  expect(existsSync(recent!)).toBe(true);
+  expect([old, recent, foreign].map((folder) => existsSync(folder!))).toEqual([false, true, true]);
+});
+
+test.runIf(process.getuid?.() === 0)('in the home of another user nothing is kept and nothing is run', async () => {
+  const home = temporaryFolder();
+  chownSync(home, 1000, 1000);
+  await session(emptyHome(home));
+  expect(keptIn(home).files).toEqual([]);
+});
+
+test('an installation whose files are missing says so, on stderr and by its exit code', async () => {
+  const folder = temporaryFolder();
+  copyFileSync(command, join(folder, 'heddle.cjs'));
+  for (const args of [['serve'], ['status']]) {
+    const { code, stdout, stderr } = await run(args, emptyHome(folder), '', join(folder, 'heddle.cjs'));
+    expect({ code, stdout, stderr }).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^heddle: cannot be loaded, install it anew: /),
+    });
+  }
 });
 
 test('NODE_DISABLE_COMPILE_CACHE=1 keeps nothing, and a cache folder that cannot be made is no failure', async () => {

@@ -156,13 +156,21 @@ const transport: Transport = {
   send: async (message) => { sent.push(message); arrived(); },
   close: async () => transport.onclose?.(),
 };
-const server = createServer({ baseUrl: 'http://127.0.0.1:9', token: 't0ken-of-mine', readOnly: true });
+const told: unknown[] = [];
+const server = createServer({
+  baseUrl: 'http://127.0.0.1:9',
+  token: 't0ken-of-mine',
+  readOnly: true,
+  log: (level, message, fields) => told.push([level, message, fields?.tool, fields?.code, typeof fields?.request_id]),
+});
 await server.connect(transport);
 const ask = (message: object) => new Promise<void>((resolve) => { arrived = resolve; transport.onmessage?.({ jsonrpc: '2.0', ...message }); });
 await ask({ id: 1, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'p', version: '1' } } });
 await ask({ id: 2, method: 'tools/list' });
 const names: string[] = sent[1].result.tools.map((tool: { name: string }) => tool.name);
 console.log(sent[0].result.serverInfo.name, names.includes('list_queues'), names.includes('create_evaluation'));
+await ask({ id: 3, method: 'tools/call', params: { name: 'list_queues', arguments: {} } });
+console.log(JSON.stringify(told.at(-1)));
 await server.close();
 
 console.log(formatReference(parseReference('weave:///team/support/object/triage:latest')!));
@@ -173,6 +181,7 @@ console.log(formatReference(parseReference('weave:///team/support/object/triage:
     `${version} POST /annotation_queues/{queue_id}/items/query 1`,
     'network true',
     'heddle true false',
+    '["info","call ended","list_queues","invalid_arguments","string"]',
     'weave:///team/support/object/triage:latest',
   ]);
 });

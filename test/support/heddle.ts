@@ -33,11 +33,16 @@ export interface Finished {
 }
 
 /** Runs the command to its end. */
-export function run(args: string[], environment: Record<string, string>, stdin = ''): Promise<Finished> {
+export function run(
+  args: string[],
+  environment: Record<string, string>,
+  stdin = '',
+  script = command,
+): Promise<Finished> {
   return new Promise((resolve) => {
     const child = execFile(
       process.execPath,
-      [command, ...args],
+      [script, ...args],
       { env: environment, maxBuffer: 64 * 1024 * 1024 },
       (_error, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
     );
