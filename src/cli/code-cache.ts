@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { Script } from 'node:vm';
+import { crc32 } from 'node:zlib';
 import envPaths from 'env-paths';
 
 /**
@@ -60,13 +61,14 @@ function requireFromChunk(id: string): unknown {
   return id.startsWith('./') ? load(id.slice(2)) : nodeRequire(id);
 }
 
-/** What an earlier process kept of a chunk, if it is whole: V8 itself would crash on a file that is not. */
+/** What an earlier process kept of a chunk, if it is whole: V8 looks at nothing but its length, and crashes on a
+ * wrong bit. */
 function keptCode(name: string): Buffer | undefined {
   if (!isOurs(cache)) return undefined;
   try {
     const bytes = readFileSync(join(cache, name));
     const code = bytes.subarray(0, -sumBytes);
-    return code.length > 0 && sumOf(code) === bytes.readInt32LE(code.length) ? code : undefined;
+    return code.length > 0 && crc32(code) === bytes.readUInt32LE(code.length) ? code : undefined;
   } catch {
     return undefined;
   }
@@ -82,14 +84,6 @@ function isOurs(folder: string): boolean {
   }
 }
 
-/** A sum of words from all over the code: what a disk loses are whole sectors, and a sum of all took 3 ms of a start. */
-function sumOf(code: Buffer): number {
-  const words = new Int32Array(code.buffer, code.byteOffset, code.length >> 2);
-  let sum = 0;
-  for (let at = 0; at < words.length; at += 32) sum = (Math.imul(sum, 31) + words[at]!) | 0;
-  return sum;
-}
-
 /** Keeps what is compiled of each chunk, where that is more than was kept before. */
 function keepCode(): void {
   for (const [name, { script, kept }] of loaded) {
@@ -99,7 +93,7 @@ function keepCode(): void {
     if (mkdirSync(cache, { recursive: true, mode: 0o700 })) removeOldCaches();
     if (!isOurs(cache)) return;
     const sum = Buffer.alloc(sumBytes);
-    sum.writeInt32LE(sumOf(code));
+    sum.writeUInt32LE(crc32(code));
     const written = join(cache, `${name}.${process.pid}`);
     try {
       writeFileSync(written, Buffer.concat([code, sum]), { mode: 0o600 });

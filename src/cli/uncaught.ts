@@ -16,7 +16,9 @@ export function onUncaught(reaction: (error: unknown) => void): void {
  * none of them is helped by its end.
  */
 export function outliveUncaught(log: Log): void {
-  onUncaught((error) =>
-    log('error', 'uncaught', { error: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
-  );
+  onUncaught((error) => {
+    // Nobody reads the log any more: a line about that would be the next such error, and so on without an end.
+    if ((error as NodeJS.ErrnoException | undefined)?.code === 'EPIPE') return;
+    log('error', 'uncaught', { error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+  });
 }

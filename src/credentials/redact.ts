@@ -96,7 +96,12 @@ export function redactValue<T>(value: T, json = Buffer.from(JSON.stringify(value
     if (typeof part === 'string') return without(own.forms, part);
     if (Array.isArray(part)) return part.map(clean);
     if (typeof part !== 'object' || part === null) return part;
-    return Object.fromEntries(Object.entries(part).map(([name, member]) => [without(own.forms, name), clean(member)]));
+    // An error is other than its members as JSON.
+    const { toJSON } = part as { toJSON?: unknown };
+    const members: object = typeof toJSON === 'function' ? toJSON.call(part) : part;
+    return Object.fromEntries(
+      Object.entries(members).map(([name, member]) => [without(own.forms, name), clean(member)]),
+    );
   };
   return clean(value) as T;
 }

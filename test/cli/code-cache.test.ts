@@ -61,6 +61,7 @@ const damages: [string, (code: Buffer) => Buffer][] = [
   ['is empty', () => Buffer.alloc(0)],
   ['has three bytes', (code) => code.subarray(0, 3)],
   ['has a wrong sector', (code) => Buffer.from(code).fill(0xa5, 100 * 512, 101 * 512)],
+  ['has a wrong bit', (code) => Buffer.from(code).fill(code[50_001]! ^ 1, 50_001, 50_002)],
   ['is of zeros', (code) => Buffer.alloc(code.length)],
   ['has more at its end', (code) => Buffer.concat([code, Buffer.from('more')])],
 ];

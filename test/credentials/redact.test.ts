@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { HeddleError } from '../../src/contract/errors.ts';
 import { protect, protectEnvironment, redact, redactValue } from '../../src/credentials/redact.ts';
 
 test.each([
@@ -84,6 +85,18 @@ test('a value loses its live secrets, in every text and name, and nothing else',
       expect(clean.count).toBe(3);
     }),
   );
+});
+
+test('what has a form of its own as JSON keeps it when a secret is taken out', () => {
+  protect('hunter2-hunter2');
+  const call_error = new HeddleError({
+    code: 'not_found',
+    message: 'There is no call hunter2-hunter2.',
+    hint: 'Look.',
+  });
+  const clean = JSON.parse(JSON.stringify(redactValue({ items: [{ call_error }], toJSON: 'a word' })));
+  expect(clean.items[0].call_error).toMatchObject({ code: 'not_found', message: 'There is no call [secret].' });
+  expect(clean.toJSON).toBe('a word');
 });
 
 test('a value without live secrets is returned as it is', () => {

@@ -2,6 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createInterface } from 'node:readline';
 import { expect, onTestFinished, test } from 'vitest';
 import { LineClient } from '../hostile/line-client.ts';
 import { command, emptyHome, temporaryFolder } from '../support/heddle.ts';
@@ -131,6 +132,33 @@ test('SIGTERM ends it also when the client does not read what it writes', async 
   const ended = once(child, 'exit');
   child.kill('SIGTERM');
   await ended;
+});
+
+test('it goes on and ends as ever when nobody reads its log', async () => {
+  const child = spawn(process.execPath, [command, 'serve', '--log-level', 'info'], {
+    env: emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: 'http://127.0.0.1:1' }),
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  child.stderr.destroy();
+  const answers = createInterface({ input: child.stdout });
+  const ended = once(child, 'exit');
+  const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 't', version: '1' } };
+  child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params })}\n`);
+  await once(answers, 'line');
+  for (const id of [1, 2, 3]) {
+    const call = {
+      jsonrpc: '2.0',
+      id,
+      method: 'tools/call',
+      params: { name: 'list_queues', arguments: { limit: -1 } },
+    };
+    child.stdin.write(`${JSON.stringify(call)}\n`);
+    const [line] = await once(answers, 'line');
+    expect(JSON.parse(line)).toMatchObject({ id, result: { isError: true } });
+  }
+  child.stdin.end();
+  expect(await ended).toEqual([0, null]);
 });
 
 test('an error past every boundary is one line without secrets, and the server goes on', async () => {

@@ -20,6 +20,7 @@ test('a server on stdio starts with these modules of Node and no others: each fu
     'node:path',
     'node:process',
     'node:vm',
+    'node:zlib',
   ]);
   expect([...new Set(loaded(server))]).toEqual([
     'node:events',
