@@ -1,7 +1,7 @@
 // What heddle does with every page beside passing it on, because it promises to: the check of the answer's shape, and
 // the look for secrets. A server that does without is faster, and is not heddle.
-import { queryQueueItemsResponse } from '../../src/contract/query-queue-items.ts';
-import { protect, redactValue } from '../../src/credentials/redact.ts';
+import { queryQueueItemsResponse } from '../../src/contract/queue-items.ts';
+import { protect, redactValue } from '../../src/core/redaction.ts';
 
 /** Makes the secrets of the bench known, as a start with them does. */
 export function know(...secrets) {

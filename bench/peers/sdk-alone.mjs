@@ -2,7 +2,7 @@
 // bundled and without Ajv like heddle. What it takes is the share of the SDK, which nothing on top of it can get below.
 // With `text` it also writes heddle's compact text: then it is the least for what heddle sends.
 import { createMcpHandler, Server } from '@modelcontextprotocol/server';
-import { compactTable } from '../../src/tools/table.ts';
+import { compactTable } from '../../src/tools/support/table.ts';
 
 const withText = process.argv[3] === 'text';
 

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import { type Endpoint, endpoints } from '../../src/contract/endpoints.ts';
-import { nameOfSchema, openApiDocument, type Schema } from '../../src/service/openapi.ts';
+import { nameOfSchema, openApiDocument, type Schema } from '../../src/service/http/openapi.ts';
 
 /** The types of the contract without the library that its schemas are written in. */
 export function apiTypes(): string {

@@ -1,4 +1,4 @@
-import { type Option, type OptionName, options } from '../../src/config/options.ts';
+import { type Option, type OptionName, options } from '../../src/settings/settings.ts';
 import { code, heading, table } from './markdown.ts';
 
 /** docs/configuration.md: the table of settings, and the rules by which their values are found. */

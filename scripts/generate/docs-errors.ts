@@ -1,4 +1,4 @@
-import { type ErrorCode, errorCodes } from '../../src/contract/errors.ts';
+import { type ErrorCode, errorCodes } from '../../src/core/errors.ts';
 import { code, heading, table } from './markdown.ts';
 
 /** What each code means and what to do. A new code does not compile without its words. */

@@ -1,7 +1,7 @@
-import { options } from '../../src/config/options.ts';
 import { prompts } from '../../src/mcp/prompts.ts';
 import { listedTemplates } from '../../src/mcp/resources.ts';
-import { toolGroups } from '../../src/tools/tool.ts';
+import { options } from '../../src/settings/settings.ts';
+import { toolGroups } from '../../src/tools/support/tool.ts';
 import { listedTools as tools } from './listed-tools.ts';
 import { code, heading, table } from './markdown.ts';
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { allTools } from '../../src/tools/all.ts';
-import type { JsonSchema } from '../../src/tools/arguments.ts';
+import { allTools } from '../../src/tools/index.ts';
+import type { JsonSchema } from '../../src/tools/support/arguments.ts';
 
 /** What is listed of every tool, with the JSON Schemas that zod makes. */
 export const listedTools = allTools.map(({ name, title, description, groups, uses, hints, input, output }) => ({

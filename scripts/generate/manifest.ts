@@ -1,5 +1,5 @@
 import packageJson from '../../package.json' with { type: 'json' };
-import { type Option, type OptionName, options } from '../../src/config/options.ts';
+import { type Option, type OptionName, options } from '../../src/settings/settings.ts';
 import { listedTools as tools } from './listed-tools.ts';
 
 /** The settings that Claude Desktop asks for, with the words of its form. */

@@ -1,5 +1,5 @@
 import packageJson from '../../package.json' with { type: 'json' };
-import { type Option, options } from '../../src/config/options.ts';
+import { type Option, options } from '../../src/settings/settings.ts';
 
 /** The entry of the MCP registry. */
 export function serverJson(): object {

@@ -1,17 +1,17 @@
 import { Command, CommanderError } from 'commander';
-import { version } from '../config/version.ts';
-import { addAccessKeychain } from './access-keychain.ts';
-import { addCall } from './call.ts';
-import { addDemo } from './demo.ts';
-import { addDoctor } from './doctor.ts';
-import { complain, guarded } from './guarded.ts';
-import { addLogin } from './login.ts';
-import { addLogout } from './logout.ts';
-import { addServe } from './serve.ts';
-import { addService } from './service.ts';
-import { addSetup } from './setup.ts';
-import { addStatus } from './status.ts';
-import { addTools } from './tools.ts';
+import { version } from '../core/version.ts';
+import { addAccessKeychain } from './commands/access-keychain.ts';
+import { addCall } from './commands/call.ts';
+import { addDemo } from './commands/demo.ts';
+import { addDoctor } from './commands/doctor/doctor.ts';
+import { addLogin } from './commands/login/login.ts';
+import { addLogout } from './commands/logout.ts';
+import { addServe } from './commands/serve.ts';
+import { addService } from './commands/service/service.ts';
+import { addSetup } from './commands/setup.ts';
+import { addStatus } from './commands/status.ts';
+import { addTools } from './commands/tools.ts';
+import { complain, guarded } from './support/report-failures.ts';
 
 /** The command that the arguments name. */
 export function run(): Promise<void> {

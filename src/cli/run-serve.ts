@@ -1,8 +1,8 @@
-import { type Option, type OptionName, options } from '../config/options.ts';
-import { resolveConfig } from '../config/resolve.ts';
-import { offerFlags, resultFlags, serviceFlags } from './flag-lists.ts';
-import { guarded } from './guarded.ts';
-import { serveStdio } from './serve-stdio.ts';
+import { serveStdio } from '../runtime/stdio-server.ts';
+import { resolveConfig } from '../settings/resolve-settings.ts';
+import { type Option, type OptionName, options } from '../settings/settings.ts';
+import { offerFlags, resultFlags, serviceFlags } from './support/flag-lists.ts';
+import { guarded } from './support/report-failures.ts';
 
 /** `heddle serve` over stdio; undefined for arguments that only the parser of the whole command can judge. */
 export function serve(args: readonly string[]): Promise<void> | undefined {

@@ -1,5 +1,5 @@
 import type { AuthScheme } from '../contract/endpoints.ts';
-import { HeddleError } from '../contract/errors.ts';
+import { HeddleError } from '../core/errors.ts';
 
 /** What it takes to reach a service. Either secret may be missing: they belong to different operations. */
 export interface Connection {

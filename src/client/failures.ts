@@ -1,5 +1,6 @@
 import type { AuthScheme } from '../contract/endpoints.ts';
-import { type ErrorCode, type ErrorDetail, HeddleError, validationErrorBody } from '../contract/errors.ts';
+import { validationErrorBody } from '../contract/validation-errors.ts';
+import { type ErrorCode, type ErrorDetail, HeddleError } from '../core/errors.ts';
 
 /** Longest quotation of a service's own words in an error, in characters. */
 const quotationLimit = 500;

@@ -1,5 +1,5 @@
-import { HeddleError } from '../contract/errors.ts';
-import { inferencePath, pathSegment } from '../contract/path-segments.ts';
+import { inferencePath, pathSegment } from '../contract/identifiers.ts';
+import { HeddleError } from '../core/errors.ts';
 
 /**
  * Fills an endpoint's path template: `{name}` takes one checked and encoded segment, `{name*}` the rest of the path

@@ -1,19 +1,17 @@
-import type { UpdateProgressRequest } from '../contract/change-queues.ts';
-import type { CreateEvaluationRequest } from '../contract/create-evaluation.ts';
-import type { CreateFeedbackRequest } from '../contract/create-feedback.ts';
+import type { QueryCallsRequest, ReadCallRequest } from '../contract/calls.ts';
 import { type Endpoint, type EndpointName, endpoints } from '../contract/endpoints.ts';
-import type { ListObjectsQuery } from '../contract/list-objects.ts';
-import type { CallScope } from '../contract/observer.ts';
-import { splitProjectId } from '../contract/path-segments.ts';
-import type { QueryCallsRequest } from '../contract/query-calls.ts';
-import type { QueryQueueItemsRequest } from '../contract/query-queue-items.ts';
-import type { QueryQueuesRequest, QueueStatsRequest } from '../contract/query-queues.ts';
-import type { ReadCallRequest } from '../contract/read-call.ts';
-import type { InferenceRequest, InferenceResponse } from '../contract/run-inference.ts';
-import { readAnswer, readJson, readLines } from './answers.ts';
-import { Caller, type CallerOptions, type Parts } from './caller.ts';
+import type { CreateEvaluationRequest } from '../contract/evaluations.ts';
+import type { CreateFeedbackRequest } from '../contract/feedback.ts';
+import { splitProjectId } from '../contract/identifiers.ts';
+import type { InferenceRequest, InferenceResponse } from '../contract/inference.ts';
+import type { ListObjectsQuery } from '../contract/objects.ts';
+import type { QueryQueueItemsRequest, UpdateProgressRequest } from '../contract/queue-items.ts';
+import type { QueryQueuesRequest, QueueStatsRequest } from '../contract/queues.ts';
+import type { CallScope } from '../core/observer.ts';
 import type { Answer, CallInfo } from './failures.ts';
-import { readStreamedReply } from './streamed-reply.ts';
+import { Caller, type CallerOptions, type Parts } from './request-sender.ts';
+import { readAnswer, readJson, readLines } from './responses.ts';
+import { readStreamedReply } from './stream/streamed-reply.ts';
 
 const defaultIdleTimeoutMs = 120_000;
 

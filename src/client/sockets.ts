@@ -1,7 +1,7 @@
 // What it takes to send, in a module of its own, so that it is loaded with the first request and not before.
 import type { Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
-import type { TransportAnswer } from './transport.ts';
+import type { TransportAnswer } from './http-transport.ts';
 
 // The files of these two parts: undici's main module loads three times as much (fetch, WebSocket, caches, mocks).
 export { default as request } from 'undici/lib/api/api-request.js';

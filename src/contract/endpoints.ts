@@ -1,28 +1,27 @@
 import type * as z from 'zod';
+import { queryCallsRequest, readCallRequest, readCallResponse, recordedCall } from './calls.ts';
+import { createEvaluationRequest, createEvaluationResponse } from './evaluations.ts';
+import { createFeedbackRequest, createFeedbackResponse } from './feedback.ts';
+import { inferenceRequest, inferenceResponse, listModelsResponse } from './inference.ts';
+import { listObjectsQuery, storedObject } from './objects.ts';
 import {
   addQueueItemsRequest,
   addQueueItemsResponse,
-  createQueueRequest,
-  createQueueResponse,
+  queryQueueItemsRequest,
+  queryQueueItemsResponse,
   updateProgressRequest,
   updateProgressResponse,
-} from './change-queues.ts';
-import { createEvaluationRequest, createEvaluationResponse } from './create-evaluation.ts';
-import { createFeedbackRequest, createFeedbackResponse } from './create-feedback.ts';
-import { listModelsResponse } from './list-models.ts';
-import { listObjectsQuery, storedObject } from './list-objects.ts';
-import { queryCallsRequest } from './query-calls.ts';
-import { queryQueueItemsRequest, queryQueueItemsResponse } from './query-queue-items.ts';
+} from './queue-items.ts';
 import {
+  createQueueRequest,
+  createQueueResponse,
   queryQueuesRequest,
   queue,
   queueStatsRequest,
   queueStatsResponse,
   readQueueQuery,
   readQueueResponse,
-} from './query-queues.ts';
-import { readCallRequest, readCallResponse, recordedCall } from './read-call.ts';
-import { inferenceRequest, inferenceResponse } from './run-inference.ts';
+} from './queues.ts';
 
 /** How an endpoint is authorized (interface part 5). */
 export type AuthScheme = 'basic' | 'bearer';

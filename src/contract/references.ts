@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { splitProjectId } from './path-segments.ts';
+import { splitProjectId } from './identifiers.ts';
 
 /** The scheme of references that the embedded service writes: the one of the public service. */
 export const referenceScheme = 'weave';

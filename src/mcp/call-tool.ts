@@ -1,13 +1,13 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
-import { HeddleError } from '../contract/errors.ts';
-import type { Log } from '../contract/log.ts';
-import type { Observer } from '../contract/observer.ts';
-import { redactValue } from '../credentials/redact.ts';
-import { parseArguments } from '../tools/arguments.ts';
-import { cutValue } from '../tools/call-values.ts';
-import type { ListedTool } from '../tools/registry.ts';
-import { escapeInvisible } from '../tools/table.ts';
-import type { Tool, ToolContext } from '../tools/tool.ts';
+import { HeddleError } from '../core/errors.ts';
+import type { Log } from '../core/log.ts';
+import type { Observer } from '../core/observer.ts';
+import { redactValue } from '../core/redaction.ts';
+import { parseArguments } from '../tools/support/arguments.ts';
+import { cutValue } from '../tools/support/call-values.ts';
+import type { ListedTool } from '../tools/support/registry.ts';
+import { escapeInvisible } from '../tools/support/table.ts';
+import type { Tool, ToolContext } from '../tools/support/tool.ts';
 import { type Origin, ownOrigin, watchCall } from './watch-call.ts';
 
 /** How results are shaped, the same for every call of a process. */

@@ -1,5 +1,5 @@
 import type { ServiceClient } from '../client/service-client.ts';
-import { annotationStates } from '../contract/query-queue-items.ts';
+import { annotationStates } from '../contract/queue-items.ts';
 import { objectReference } from '../contract/references.ts';
 import type { Completable } from './prompts.ts';
 

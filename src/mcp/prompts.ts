@@ -1,5 +1,5 @@
 import type { GetPromptResult, Prompt } from '@modelcontextprotocol/server';
-import { escapeInvisible } from '../tools/table.ts';
+import { escapeInvisible } from '../tools/support/table.ts';
 
 /** What an argument of a prompt, or a variable of a resource, can be completed from. */
 export type Completable = 'queue' | 'project' | 'model' | 'dataset' | 'state';

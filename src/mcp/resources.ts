@@ -1,7 +1,7 @@
 import { type ReadResourceResult, ResourceNotFoundError, UriTemplate } from '@modelcontextprotocol/server';
 import type { ServiceClient } from '../client/service-client.ts';
-import { HeddleError } from '../contract/errors.ts';
-import { pathSegment } from '../contract/path-segments.ts';
+import { pathSegment } from '../contract/identifiers.ts';
+import { HeddleError } from '../core/errors.ts';
 import type { Completable } from './prompts.ts';
 
 type Variables = Record<string, string>;

@@ -11,9 +11,9 @@ import {
   type ServerOptions,
 } from '@modelcontextprotocol/server';
 import type { ServiceClient } from '../client/service-client.ts';
-import { version } from '../config/version.ts';
-import type { ListedTool } from '../tools/registry.ts';
-import type { ToolContext } from '../tools/tool.ts';
+import { version } from '../core/version.ts';
+import type { ListedTool } from '../tools/support/registry.ts';
+import type { ToolContext } from '../tools/support/tool.ts';
 import { callTool, PutOff, type ResultSettings, toHeddleError } from './call-tool.ts';
 import { listedPrompt, promptResult, prompts } from './prompts.ts';
 import { completesFrom, listedTemplates, readResource } from './resources.ts';

@@ -1,4 +1,4 @@
-import type { TraceHeaders } from '../contract/observer.ts';
+import type { TraceHeaders } from '../core/observer.ts';
 
 /** Longest that is taken, in characters: W3C asks for 512 and 8192 at least. What is longer counts as absent. */
 const maxTracestate = 4_096;

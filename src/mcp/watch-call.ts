@@ -1,8 +1,8 @@
 import type { ServerContext } from '@modelcontextprotocol/server';
-import type { HeddleError } from '../contract/errors.ts';
-import type { Log } from '../contract/log.ts';
-import type { CallScope, CallStart, Observer, Outcome } from '../contract/observer.ts';
-import { newRequestId, requestIdHeader } from '../contract/request-id.ts';
+import type { HeddleError } from '../core/errors.ts';
+import type { Log } from '../core/log.ts';
+import type { CallScope, CallStart, Observer, Outcome } from '../core/observer.ts';
+import { newRequestId, requestIdHeader } from '../core/request-id.ts';
 import { traceContext } from './trace-context.ts';
 
 /** Where a call comes from: what it is told apart by, and what trace it belongs to. */

@@ -1,20 +1,20 @@
 import type { Server } from 'node:http';
 import { createAdaptorServer } from '@hono/node-server';
-import type { Log } from '../contract/log.ts';
-import { endServer } from '../http/end-server.ts';
-import { listen } from '../http/listen.ts';
-import { type Account, Authenticator } from './accounts.ts';
-import { createApp } from './app.ts';
-import { openDatabase } from './database.ts';
-import { ensureSampleProject } from './sample-project.ts';
-import { Upstream, type UpstreamOptions } from './upstream.ts';
+import { endServer } from '../core/http/end-server.ts';
+import { listen } from '../core/http/listen.ts';
+import type { Log } from '../core/log.ts';
+import { ensureSampleProject } from './admin/sample-project.ts';
+import { createApp } from './http/app.ts';
+import { type Account, Authenticator } from './http/authentication.ts';
+import { Upstream, type UpstreamOptions } from './inference/model-provider.ts';
+import { openDatabase } from './storage/database.ts';
 
-export type { Account } from './accounts.ts';
-export type { ImportResult, ImportTarget } from './import-items.ts';
-export type { ObjectVersion } from './objects.ts';
-export { loadSqlite } from './sqlite.ts';
-export { type Listing, openStore, type StorableKind, type Store } from './store.ts';
-export type { UpstreamOptions } from './upstream.ts';
+export type { ImportResult, ImportTarget } from './admin/import-items.ts';
+export { type Listing, openStore, type StorableKind, type Store } from './admin/store.ts';
+export type { Account } from './http/authentication.ts';
+export type { UpstreamOptions } from './inference/model-provider.ts';
+export type { ObjectVersion } from './storage/object-versions.ts';
+export { loadSqlite } from './storage/sqlite/connection.ts';
 
 export interface ServiceOptions {
   /**

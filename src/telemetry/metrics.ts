@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { version } from '../config/version.ts';
-import type { Observer } from '../contract/observer.ts';
+import type { Observer } from '../core/observer.ts';
+import { version } from '../core/version.ts';
 
 /** Numbers about a process, as Prometheus reads them. */
 export interface Metrics {

@@ -1,5 +1,5 @@
-import type { Log } from '../contract/log.ts';
-import type { CallObserver, Observer } from '../contract/observer.ts';
+import type { Log } from '../core/log.ts';
+import type { CallObserver, Observer } from '../core/observer.ts';
 
 /** Where every version of the OpenTelemetry API keeps what an SDK has registered. */
 const openTelemetry = Symbol.for('opentelemetry.js.api.1');

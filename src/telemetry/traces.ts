@@ -10,8 +10,8 @@ import {
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api';
-import { version } from '../config/version.ts';
-import type { CallStart, Observer, RequestStart } from '../contract/observer.ts';
+import type { CallStart, Observer, RequestStart } from '../core/observer.ts';
+import { version } from '../core/version.ts';
 
 /** Under this key instrumentations look whether they are to keep still; the SDK's core has it, the API does not. */
 const suppressTracing = createContextKey('OpenTelemetry SDK Context Key SUPPRESS_TRACING');

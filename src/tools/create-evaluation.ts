@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { createEvaluationRequest, createEvaluationResponse } from '../contract/create-evaluation.ts';
-import { cell } from './table.ts';
-import { defineTool, projectArgument, projectOf, shapeWithoutNull } from './tool.ts';
+import { createEvaluationRequest, createEvaluationResponse } from '../contract/evaluations.ts';
+import { cell } from './support/table.ts';
+import { defineTool, projectArgument, projectOf, shapeWithoutNull } from './support/tool.ts';
 
 const input = z.strictObject({
   ...shapeWithoutNull(createEvaluationRequest.shape),

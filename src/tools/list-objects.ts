@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { projectId } from '../contract/path-segments.ts';
+import { projectId } from '../contract/identifiers.ts';
 import { objectReference } from '../contract/references.ts';
-import { compactTable } from './table.ts';
-import { defineTool, projectOf } from './tool.ts';
+import { compactTable } from './support/table.ts';
+import { defineTool, projectOf } from './support/tool.ts';
 
 const kinds = ['evaluation', 'dataset', 'scorer', 'model'] as const;
 

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { type Queue, queryQueuesRequest } from '../contract/query-queues.ts';
-import { compactTable } from './table.ts';
-import { defineTool, projectArgument, projectOf, shapeWithoutNull } from './tool.ts';
+import { type Queue, queryQueuesRequest } from '../contract/queues.ts';
+import { compactTable } from './support/table.ts';
+import { defineTool, projectArgument, projectOf, shapeWithoutNull } from './support/tool.ts';
 
 const { name, offset } = shapeWithoutNull(queryQueuesRequest.shape);
 

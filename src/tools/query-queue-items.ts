@@ -1,17 +1,17 @@
 import * as z from 'zod';
-import { HeddleError } from '../contract/errors.ts';
-import { pathSegment } from '../contract/path-segments.ts';
+import { pathSegment } from '../contract/identifiers.ts';
 import {
   annotationStates,
   type QueueItem,
   queryQueueItemsRequest,
   queueItem,
   queueItemsFilter,
-} from '../contract/query-queue-items.ts';
-import { valuesAt } from './call-values.ts';
-import { readCalls } from './read-calls.ts';
-import { cell, compactTable } from './table.ts';
-import { defineTool, projectArgument, projectOf, shapeWithoutNull, type ToolContext } from './tool.ts';
+} from '../contract/queue-items.ts';
+import { HeddleError } from '../core/errors.ts';
+import { valuesAt } from './support/call-values.ts';
+import { readCalls } from './support/read-calls.ts';
+import { cell, compactTable } from './support/table.ts';
+import { defineTool, projectArgument, projectOf, shapeWithoutNull, type ToolContext } from './support/tool.ts';
 
 const { sort_by, offset, include_position } = shapeWithoutNull(queryQueueItemsRequest.shape);
 

@@ -1,9 +1,9 @@
 import * as z from 'zod';
-import { HeddleError } from '../contract/errors.ts';
-import type { RecordedCall } from '../contract/read-call.ts';
-import { cutValue, valuesAt } from './call-values.ts';
-import { escapeInvisible } from './table.ts';
-import { defineTool, projectArgument, projectOf } from './tool.ts';
+import type { RecordedCall } from '../contract/calls.ts';
+import { HeddleError } from '../core/errors.ts';
+import { cutValue, valuesAt } from './support/call-values.ts';
+import { escapeInvisible } from './support/table.ts';
+import { defineTool, projectArgument, projectOf } from './support/tool.ts';
 
 const input = z.strictObject({
   call_id: z.string().min(1).describe('Recorded call, by its id: call_id of a queue item.'),

@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { inferencePath } from '../contract/path-segments.ts';
-import { type InferenceResponse, inferenceRequest } from '../contract/run-inference.ts';
-import { cutValue } from './call-values.ts';
-import { defineTool, shapeWithoutNull } from './tool.ts';
+import { inferencePath } from '../contract/identifiers.ts';
+import { type InferenceResponse, inferenceRequest } from '../contract/inference.ts';
+import { cutValue } from './support/call-values.ts';
+import { defineTool, shapeWithoutNull } from './support/tool.ts';
 
 const input = z.strictObject({
   ...shapeWithoutNull(inferenceRequest.shape),

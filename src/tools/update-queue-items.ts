@@ -1,12 +1,12 @@
 import * as z from 'zod';
-import { annotationFeedbackType } from '../contract/create-feedback.ts';
-import { HeddleError } from '../contract/errors.ts';
-import { pathSegment, splitProjectId } from '../contract/path-segments.ts';
-import { type AnnotationState, annotationStates, type QueueItem } from '../contract/query-queue-items.ts';
+import { annotationFeedbackType } from '../contract/feedback.ts';
+import { pathSegment, splitProjectId } from '../contract/identifiers.ts';
+import { type AnnotationState, annotationStates, type QueueItem } from '../contract/queue-items.ts';
 import { formatReference, referenceScheme } from '../contract/references.ts';
-import { concurrently } from './concurrently.ts';
-import { compactTable } from './table.ts';
-import { defineTool, projectArgument, projectOf, type ToolContext } from './tool.ts';
+import { HeddleError } from '../core/errors.ts';
+import { concurrently } from './support/concurrently.ts';
+import { compactTable } from './support/table.ts';
+import { defineTool, projectArgument, projectOf, type ToolContext } from './support/tool.ts';
 
 /** Above so many items a person is asked first. */
 const itemsWithoutQuestion = 20;

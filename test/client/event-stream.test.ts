@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readEvents } from '../../src/client/event-stream.ts';
+import { readEvents } from '../../src/client/stream/event-stream.ts';
 
 async function read(pieces: Uint8Array[]): Promise<string[]> {
   const events: string[] = [];

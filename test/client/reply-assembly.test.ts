@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ReplyAssembly } from '../../src/client/reply-assembly.ts';
+import { ReplyAssembly } from '../../src/client/stream/reply-assembly.ts';
 
 function assemble(chunks: Record<string, unknown>[]): Record<string, unknown> {
   const assembly = new ReplyAssembly();

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { CallInfo } from '../../src/client/failures.ts';
-import { readStreamedReply } from '../../src/client/streamed-reply.ts';
+import { readStreamedReply } from '../../src/client/stream/streamed-reply.ts';
 import { tally } from '../faults/tally.ts';
 
 const call: CallInfo = {

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { readProfiles, writeProfile } from '../../src/config/profiles.ts';
+import { readProfiles, writeProfile } from '../../src/settings/profiles.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 
 test('writing one profile leaves everything else as it was', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { resolveConfig } from '../../src/config/resolve.ts';
+import { resolveConfig } from '../../src/settings/resolve-settings.ts';
 
 const key = 'key-of-a-weave-user';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { inferencePath, pathSegment, projectId } from '../../src/contract/path-segments.ts';
+import { inferencePath, pathSegment, projectId } from '../../src/contract/identifiers.ts';
 import { formatReference, parseReference, referenceText } from '../../src/contract/references.ts';
 
 test('a reference is read into its parts', () => {

@@ -1,8 +1,8 @@
 import { chmodSync, chownSync, readFileSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { HeddleError } from '../../src/contract/errors.ts';
-import { FileStore } from '../../src/credentials/file-store.ts';
+import type { HeddleError } from '../../src/core/errors.ts';
+import { FileStore } from '../../src/settings/secrets/file-store.ts';
 import { temporaryFolder } from '../support/heddle.ts';
 
 const url = 'https://service.example';

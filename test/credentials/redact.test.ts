@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { HeddleError } from '../../src/contract/errors.ts';
-import { protect, protectEnvironment, redact, redactValue } from '../../src/credentials/redact.ts';
+import { HeddleError } from '../../src/core/errors.ts';
+import { protect, protectEnvironment, redact, redactValue } from '../../src/core/redaction.ts';
 
 test.each([
   ['Authorization: Basic bWlhOnNlY3JldA==', 'Authorization: [secret]'],

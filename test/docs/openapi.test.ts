@@ -1,8 +1,8 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../src/contract/endpoints.ts';
-import { type OpenApiDocument, openApiDocument } from '../../src/service/openapi.ts';
-import { openApiPage } from '../../src/service/openapi-page.ts';
+import { type OpenApiDocument, openApiDocument } from '../../src/service/http/openapi.ts';
+import { openApiPage } from '../../src/service/http/openapi-page.ts';
 import { startTestService } from '../support/service-process.ts';
 
 test('the document is valid OpenAPI 3.1', async () => {

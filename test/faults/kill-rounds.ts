@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import { startService } from '../../src/service/index.ts';
-import { connect, loadSqlite } from '../../src/service/sqlite.ts';
+import { connect, loadSqlite } from '../../src/service/storage/sqlite/connection.ts';
 import { account, basic } from '../service/account.ts';
 import { tally } from './tally.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { connect, loadSqlite, retryWhileBusy } from '../../src/service/sqlite.ts';
+import { connect, loadSqlite, retryWhileBusy } from '../../src/service/storage/sqlite/connection.ts';
 import { temporaryFile } from '../service/helpers.ts';
 
 test('reading while another process has the file for itself waits for it', async () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { expect, onTestFinished, test } from 'vitest';
-import { connect, loadSqlite } from '../../src/service/sqlite.ts';
+import { connect, loadSqlite } from '../../src/service/storage/sqlite/connection.ts';
 import { command, emptyHome, temporaryFolder } from '../support/heddle.ts';
 import { tally } from './tally.ts';
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ServiceClient } from '../../src/client/service-client.ts';
 import { callTool, type ResultSettings } from '../../src/mcp/call-tool.ts';
-import { tools } from '../../src/tools/registry.ts';
+import { tools } from '../../src/tools/support/registry.ts';
 import { startFaultService } from '../faults/fault-service.ts';
 import { tally } from '../faults/tally.ts';
 import { toolCalls } from '../faults/tool-calls.ts';

@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { Server } from '@modelcontextprotocol/server';
 import { expect, onTestFinished, test } from 'vitest';
-import { type HttpOptions, type RunningHttpServer, serveHttp } from '../../src/mcp/serve-http.ts';
+import { type HttpOptions, type RunningHttpServer, serveHttp } from '../../src/mcp/http/serve-http.ts';
 import { ask, newerRequest, olderRequest } from '../protocol/http-process.ts';
 
 /** A server in this process, whose one tool answers when the test says so. */

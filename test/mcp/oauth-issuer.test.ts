@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { decodeProtectedHeader } from 'jose';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { fetchKeys, IssuerKeys } from '../../src/mcp/oauth-issuer.ts';
+import { fetchKeys, IssuerKeys } from '../../src/mcp/oauth/issuer.ts';
 import { startHttp } from '../protocol/http-process.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { askAs, type Issuer, startIssuer } from '../support/issuer.ts';

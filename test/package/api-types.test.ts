@@ -1,11 +1,11 @@
 import { expectTypeOf, test } from 'vitest';
-import type { Client, Contract } from '../../src/api/index.ts';
 import type * as api from '../../src/api/types.ts';
 import type { ServiceClient } from '../../src/client/service-client.ts';
+import type { RecordedCall } from '../../src/contract/calls.ts';
 import type { EndpointName } from '../../src/contract/endpoints.ts';
-import type { QueryQueueItemsRequest, QueueItem } from '../../src/contract/query-queue-items.ts';
-import type { RecordedCall } from '../../src/contract/read-call.ts';
-import type { InferenceRequest } from '../../src/contract/run-inference.ts';
+import type { InferenceRequest } from '../../src/contract/inference.ts';
+import type { QueryQueueItemsRequest, QueueItem } from '../../src/contract/queue-items.ts';
+import type { Client, Contract } from '../../src/library.ts';
 
 // Checked by the compiler, in `npm run lint`: the types that the package declares are those of the contract.
 test('the declared types and the contract allow the same values', () => {

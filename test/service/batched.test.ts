@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { batched } from '../../src/service/batched.ts';
+import { batched } from '../../src/service/http/batched.ts';
 
 test('what is asked for in one turn is loaded at once, in order', async () => {
   const loads: string[][] = [];

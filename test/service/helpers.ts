@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { afterAll } from 'vitest';
 import { openStore, type RunningService, type ServiceOptions, startService } from '../../src/service/index.ts';
-import { connect, loadSqlite } from '../../src/service/sqlite.ts';
+import { connect, loadSqlite } from '../../src/service/storage/sqlite/connection.ts';
 import { account, basic, bearer } from './account.ts';
 
 export { account, basic, bearer };

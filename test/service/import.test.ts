@@ -3,7 +3,7 @@ import { createReadStream, existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { normalizeTimestamp } from '../../src/service/timestamps.ts';
+import { normalizeTimestamp } from '../../src/service/storage/timestamps.ts';
 import { startTestService, storedIn, temporaryData, withStore } from './helpers.ts';
 
 const good = {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { ItemLine } from '../../src/service/import-items.ts';
+import type { ItemLine } from '../../src/service/admin/import-items.ts';
 import { startTestService, withStore } from './helpers.ts';
 
 const service = await startTestService({ sample: true });

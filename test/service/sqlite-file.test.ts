@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'nod
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { connect, loadSqlite } from '../../src/service/sqlite.ts';
+import { connect, loadSqlite } from '../../src/service/storage/sqlite/connection.ts';
 import { execute, startTestService, temporaryFile, withStore } from './helpers.ts';
 import { outcome, workerFile } from './processes.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type ClientName, clients } from '../../src/setup/clients.ts';
+import { type ClientName, clients } from '../../src/client-setup/clients.ts';
 
 const homes = { linux: '/home/ada', darwin: '/Users/ada', win32: 'C:\\Users\\ada' } as const;
 

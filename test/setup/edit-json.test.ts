@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Edit, editConfig } from '../../src/setup/edit.ts';
+import { type Edit, editConfig } from '../../src/client-setup/edit-config.ts';
 
 const entry = { command: '/usr/bin/node', args: ['/opt/heddle/dist/heddle.cjs', 'serve'] };
 const put: Edit = { format: 'json', servers: 'mcpServers', name: 'heddle', entry };

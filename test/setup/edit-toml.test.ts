@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Edit, editConfig } from '../../src/setup/edit.ts';
+import { type Edit, editConfig } from '../../src/client-setup/edit-config.ts';
 
 const entry = { command: 'C:\\node\\node.exe', args: ['C:\\heddle\\dist\\heddle.js', 'serve'] };
 const put: Edit = { format: 'toml', servers: 'mcp_servers', name: 'heddle', entry };

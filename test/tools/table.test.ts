@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { cell, compactTable } from '../../src/tools/table.ts';
+import { cell, compactTable } from '../../src/tools/support/table.ts';
 
 test('constant columns are said once, absent values are empty, the given order comes first', () => {
   expect(

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { openSession } from '../../../src/cli/session.ts';
-import { resolveConfig } from '../../../src/config/resolve.ts';
-import { serveHttp } from '../../../src/mcp/serve-http.ts';
+import { serveHttp } from '../../../src/mcp/http/serve-http.ts';
 import { serverFactory } from '../../../src/mcp/server.ts';
+import { openSession } from '../../../src/runtime/runtime.ts';
+import { resolveConfig } from '../../../src/settings/resolve-settings.ts';
 import { newNode, outsideTool, runTool } from '../../protocol/outside-tools.ts';
 import { emptyHome, temporaryFolder } from '../../support/heddle.ts';
 import { fixtureOptions, withFixtures } from './fixtures.ts';

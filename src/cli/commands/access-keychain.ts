@@ -1,0 +1,13 @@
+import { json } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import { keychainCommand } from '../../runtime/secrets.ts';
+import type { KeychainRequest } from '../../settings/secrets/keychain-access.ts';
+
+/** The hidden command of a process that accesses the keychain for another one, which can end it when it hangs. */
+export function addAccessKeychain(program: Command): void {
+  program.command(keychainCommand, { hidden: true }).action(async () => {
+    const { accessKeychain } = await import('../../settings/secrets/keychain-access.ts');
+    const reply = await accessKeychain((await json(process.stdin)) as KeychainRequest);
+    process.stdout.write(JSON.stringify(reply));
+  });
+}

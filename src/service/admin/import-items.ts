@@ -1,0 +1,197 @@
+import * as z from 'zod';
+import { pathSegment, projectId as projectIdSchema } from '../../contract/identifiers.ts';
+import { annotationStates } from '../../contract/queue-items.ts';
+import { errorDetails } from '../../contract/validation-errors.ts';
+import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
+import type { Database, Session } from '../storage/database.ts';
+import { newIds } from '../storage/ids.ts';
+import { normalizeTimestamp } from '../storage/timestamps.ts';
+
+const timestamp = z.string().transform((text, context) => {
+  const utc = normalizeTimestamp(text);
+  if (utc !== undefined) return utc;
+  context.addIssue({ code: 'custom', message: 'must be an ISO 8601 date and time' });
+  return z.NEVER;
+});
+
+const nonEmpty = z.string().min(1);
+
+const itemLine = z.strictObject({
+  call_id: nonEmpty,
+  call_op_name: nonEmpty,
+  call_trace_id: nonEmpty,
+  call_started_at: timestamp,
+  call_ended_at: timestamp.nullish(),
+  display_fields: z.array(z.string()).default([]),
+  added_by: z.string().nullish(),
+  annotation_state: z.enum(annotationStates).default('unstarted'),
+  call: z.record(z.string(), z.unknown()).default({}),
+});
+
+/** One item to put into a queue, checked; times are normalized. */
+export type NewItem = z.output<typeof itemLine>;
+/** The same as it is written in a line of a file. */
+export type ItemLine = z.input<typeof itemLine>;
+
+export interface ImportTarget {
+  projectId: string;
+  queueId: string;
+  /** Who the items are from where a line does not say it, and who makes the rows. */
+  addedBy?: string;
+  /** Called with the number of lines read so far, then with the items written so far and their number. */
+  onProgress?: (progress: { phase: 'reading' | 'writing'; done: number; total?: number }) => void;
+}
+
+export interface ImportResult {
+  added: number;
+  duplicates: number;
+}
+
+const maxReportedLines = 20;
+const progressEvery = 500;
+/** Items that are worth a look at how they are best read. */
+const muchAtOnce = 1000;
+
+/**
+ * Loads lines of JSON into a queue, which is created when it is missing. A call that is in the queue already is a
+ * duplicate and left as it is. All lines are checked before the first is written, and all are written at once: a bad line
+ * loads nothing. Throws `invalid_arguments` that names up to 20 bad lines by their 1-based number.
+ */
+export async function importItems(
+  database: Database,
+  source: AsyncIterable<string> | Iterable<string>,
+  target: ImportTarget,
+): Promise<ImportResult> {
+  checkTarget(target);
+  const items: NewItem[] = [];
+  const faults: ErrorDetail[] = [];
+  let line = 0;
+  let badLines = 0;
+  for await (const text of source) {
+    line += 1;
+    if (line % progressEvery === 0) target.onProgress?.({ phase: 'reading', done: line });
+    if (text.trim() === '') continue;
+    const parsed = parseItem(text, line);
+    if (!Array.isArray(parsed)) items.push(parsed);
+    else if (++badLines <= maxReportedLines) faults.push(...parsed);
+  }
+  if (badLines > 0) {
+    const named = faults.map(({ loc: [, number, ...member], msg }) => `line ${number}: ${[...member, msg].join(': ')}`);
+    const more = badLines > maxReportedLines ? [`and ${badLines - maxReportedLines} more`] : [];
+    throw new HeddleError({
+      code: 'invalid_arguments',
+      message: `${badLines} bad ${badLines === 1 ? 'line' : 'lines'}, nothing was loaded: ${[...named, ...more].join('; ')}`,
+      hint: 'Correct these lines and import the file again.',
+      detail: faults,
+    });
+  }
+  const result = await database.write(async (session) => {
+    await ensureQueue(session, target);
+    return addItems(session, items, target);
+  });
+  if (result.added >= muchAtOnce) await database.analyze();
+  return result;
+}
+
+function checkTarget({ projectId, queueId }: ImportTarget): void {
+  const checked = z.object({ projectId: projectIdSchema, queueId: pathSegment }).safeParse({ projectId, queueId });
+  if (checked.success) return;
+  throw new HeddleError({
+    code: 'invalid_arguments',
+    message: 'The project or the queue is not named as it has to be.',
+    hint: 'Write the project as entity/project, and the queue as one plain identifier.',
+    detail: errorDetails(checked.error, 'arguments'),
+  });
+}
+
+/** The item of a line, or what is wrong with it. */
+function parseItem(text: string, line: number): NewItem | ErrorDetail[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return [{ loc: ['line', line], msg: 'is not JSON', type: 'json_invalid' }];
+  }
+  const parsed = itemLine.safeParse(value);
+  if (parsed.success) return parsed.data;
+  return errorDetails(parsed.error, 'line').map(({ loc, ...fault }) => ({
+    loc: ['line', line, ...loc.slice(1)],
+    ...fault,
+  }));
+}
+
+/** Makes the queue, named as its id, where the project has none with this id. */
+export async function ensureQueue(session: Session, { projectId, queueId, addedBy }: ImportTarget): Promise<void> {
+  const now = new Date().toISOString();
+  await session
+    .insertInto('queues')
+    .values({
+      project_id: projectId,
+      id: queueId,
+      name: queueId,
+      description: null,
+      scorer_refs: '[]',
+      created_at: now,
+      created_by: addedBy ?? 'import',
+      updated_at: now,
+      deleted_at: null,
+    })
+    .onConflict((conflict) => conflict.columns(['project_id', 'id']).doNothing())
+    .execute();
+}
+
+/** Rows of one INSERT: enough to make statements rare, few enough for the limit on parameters. */
+const rowsPerInsert = 100;
+
+/** Adds items and their calls to an existing queue, in a write transaction. Their ids keep the order of the list. */
+export async function addItems(session: Session, items: NewItem[], target: ImportTarget): Promise<ImportResult> {
+  const { projectId: project_id, queueId: queue_id, addedBy, onProgress } = target;
+  const now = new Date().toISOString();
+  const ids = newIds(items.length);
+  let added = 0;
+  for (let start = 0; start < items.length; start += rowsPerInsert) {
+    const chunk = items.slice(start, start + rowsPerInsert);
+    await session
+      .insertInto('calls')
+      .values(
+        chunk.map((item) => ({
+          project_id,
+          id: item.call_id,
+          op_name: item.call_op_name,
+          trace_id: item.call_trace_id,
+          started_at: item.call_started_at,
+          ended_at: item.call_ended_at ?? null,
+          data: JSON.stringify(item.call),
+        })),
+      )
+      .onConflict((conflict) => conflict.columns(['project_id', 'id']).doNothing())
+      .execute();
+    const { numInsertedOrUpdatedRows } = await session
+      .insertInto('queue_items')
+      .values(
+        chunk.map((item, i) => ({
+          id: ids[start + i]!,
+          project_id,
+          queue_id,
+          call_id: item.call_id,
+          call_started_at: item.call_started_at,
+          call_ended_at: item.call_ended_at ?? null,
+          call_op_name: item.call_op_name,
+          call_trace_id: item.call_trace_id,
+          display_fields: JSON.stringify(item.display_fields),
+          annotation_state: item.annotation_state,
+          added_by: item.added_by ?? addedBy ?? null,
+          annotator_user_id: null,
+          created_at: now,
+          created_by: addedBy ?? 'import',
+          updated_at: now,
+          deleted_at: null,
+        })),
+      )
+      .onConflict((conflict) => conflict.columns(['project_id', 'queue_id', 'call_id']).doNothing())
+      .executeTakeFirstOrThrow();
+    added += Number(numInsertedOrUpdatedRows);
+    onProgress?.({ phase: 'writing', done: start + chunk.length, total: items.length });
+  }
+  return { added, duplicates: items.length - added };
+}

@@ -1,0 +1,61 @@
+import { objectReference, parseReference } from '../../contract/references.ts';
+import type { Session } from './database.ts';
+import { canonicalJson, digestOf } from './digest.ts';
+import type { ObjectKind } from './tables.ts';
+
+/** A version of an object, as it is named to the outside. */
+export interface ObjectVersion {
+  object_id: string;
+  digest: string;
+  /** 0-based, in order of first publication. */
+  version_index: number;
+  reference: string;
+}
+
+/**
+ * Keeps a version of an object, in a write transaction: the same content is the same version. Objects of all kinds share
+ * the names of a project.
+ */
+export async function putVersion(
+  session: Session,
+  object: { project_id: string; object_id: string; kind: ObjectKind; content: unknown; created_by: string },
+): Promise<ObjectVersion> {
+  const { project_id, object_id, kind } = object;
+  const content = canonicalJson(object.content);
+  const digest = digestOf(`${kind}\n${content}`);
+  const reference = objectReference(project_id, object_id, digest);
+  const versions = session
+    .selectFrom('objects')
+    .select('version_index')
+    .where('project_id', '=', project_id)
+    .where('object_id', '=', object_id);
+  const same = await versions.where('digest', '=', digest).executeTakeFirst();
+  if (same) return { object_id, digest, version_index: same.version_index, reference };
+  const last = await versions.orderBy('version_index', 'desc').limit(1).executeTakeFirst();
+  const version_index = last ? last.version_index + 1 : 0;
+  await session
+    .insertInto('objects')
+    .values({ ...object, digest, version_index, content, created_at: new Date().toISOString() })
+    .execute();
+  return { object_id, digest, version_index, reference };
+}
+
+/** Content of the version that a reference names: a digest, `vN` or `latest`, which is the latest of its kind. */
+export async function readVersion(session: Session, reference: string, kind: ObjectKind): Promise<unknown> {
+  const named = parseReference(reference);
+  if (named?.kind !== 'object' || named.version === undefined) return undefined;
+  const versions = session
+    .selectFrom('objects')
+    .select('content')
+    .where('project_id', '=', `${named.entity}/${named.project}`)
+    .where('object_id', '=', named.name)
+    .where('kind', '=', kind);
+  const index = /^v(\d{1,9})$/.exec(named.version)?.[1];
+  const found = await (named.version === 'latest'
+    ? versions.orderBy('version_index', 'desc').limit(1)
+    : index === undefined
+      ? versions.where('digest', '=', named.version)
+      : versions.where('version_index', '=', Number(index))
+  ).executeTakeFirst();
+  return found && JSON.parse(found.content);
+}

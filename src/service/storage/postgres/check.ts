@@ -1,0 +1,21 @@
+import { sql } from 'kysely';
+import type { Session } from '../database.ts';
+
+/** What is wrong with the tables beyond what PostgreSQL itself prevents: left by an interrupted restore or by hand. */
+export async function postgresFaults(session: Session): Promise<string[]> {
+  const { rows } = await sql<{ fault: string }>`
+    select 'the database is a standby, which cannot be written' as fault where pg_is_in_recovery()
+    union all
+    select 'index ' || c.relname || ' is invalid' from pg_catalog.pg_index i
+      join pg_catalog.pg_class c on c.oid = i.indexrelid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = current_schema() and not i.indisvalid
+    union all
+    select 'constraint ' || c.conname || ' was never checked' from pg_catalog.pg_constraint c
+      join pg_catalog.pg_namespace n on n.oid = c.connamespace
+      where n.nspname = current_schema() and not c.convalidated
+    union all
+    select 'column ' || table_name || '.' || column_name || ' is not in the order of bytes' from information_schema.columns
+      where table_schema = current_schema() and data_type = 'text'
+      and case when collation_name is null then 'B' > 'a' else collation_name <> 'C' end`.execute(session);
+  return rows.map(({ fault }) => fault);
+}
