@@ -13,7 +13,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 const clientCount = 64;
 const warmUpCount = 5_000;
 const callCount = Number(process.argv[2] ?? 20_000);
-const command = fileURLToPath(new URL('../dist/heddle.cjs', import.meta.url));
+const command = fileURLToPath(new URL('../dist/heddle.js', import.meta.url));
 
 const folder = mkdtempSync(join(tmpdir(), 'heddle-load-'));
 const server = spawn(process.execPath, [command, 'serve', '--http', '--port', '0', '--data-dir', folder], {

@@ -18,14 +18,14 @@ async function mappedBuild() {
   );
   const chunks = join(folder, 'chunks', digest.name);
   mkdirSync(chunks, { recursive: true });
-  copyFileSync(heddle, join(folder, 'heddle.cjs'));
+  copyFileSync(heddle, join(folder, 'heddle.js'));
   const { texts } = await serverChunks({ sourcemap: true });
   const maps = new Map();
   for (const [name, text] of Object.entries(texts)) {
     if (name.endsWith('.map')) maps.set(name.slice(0, -'.map'.length), new SourceMap(JSON.parse(text)));
     else writeFileSync(join(chunks, name), text);
   }
-  return { command: join(folder, 'heddle.cjs'), maps };
+  return { command: join(folder, 'heddle.js'), maps };
 }
 
 /** What a function is part of; undefined for one of V8 itself, which works for whoever calls it. */
@@ -35,7 +35,7 @@ function partOf({ functionName, url, lineNumber, columnNumber }, maps) {
   if (functionName === '(program)' || functionName === '(root)') return 'V8 outside of functions';
   if (url.startsWith('node:')) return /\/(cjs|esm)\/|realm|vm$/.test(url) ? 'Node: loading modules' : 'Node';
   const map = maps.get(url.split('/').at(-1));
-  if (!map) return url.endsWith('heddle.cjs') ? 'heddle: entry and kept code' : undefined;
+  if (!map) return url.endsWith('heddle.js') ? 'heddle: entry and kept code' : undefined;
   const { originalSource = '' } = map.findEntry(lineNumber, columnNumber);
   const packageName = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(originalSource)?.[1];
   if (packageName?.startsWith('@modelcontextprotocol')) return 'MCP SDK';

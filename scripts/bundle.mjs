@@ -12,7 +12,7 @@ const file = resolve(process.argv[2] ?? root, `${manifest.name}-${manifest.versi
 // One file, for hosts that unpack each file on its own; without the native packages, which macOS hosts refuse.
 const { outputFiles, metafile } = await build({
   ...bundleOptions,
-  entryPoints: ['src/cli/main-in-one-file.ts'],
+  entryPoints: ['src/cli/main.ts'],
   outfile: manifest.server.entry_point,
   write: false,
 });

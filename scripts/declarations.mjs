@@ -22,7 +22,9 @@ export function declarations(root) {
       typeRoots: [join(root, 'node_modules/@types')],
       resolveJsonModule: false,
     };
-    const files = readdirSync(join(root, 'src/api')).map((file) => join(root, 'src/api', file));
+    const files = ['src/library.ts', ...readdirSync(join(root, 'src/api')).map((file) => `src/api/${file}`)].map(
+      (file) => join(root, file),
+    );
     writeFileSync(
       config,
       JSON.stringify({ extends: join(root, 'tsconfig.json'), compilerOptions, files, include: [] }),
@@ -30,13 +32,16 @@ export function declarations(root) {
     execFileSync(process.execPath, [join(root, 'node_modules/typescript/lib/tsc.js'), '-p', config], {
       stdio: 'inherit',
     });
-    const api = join(folder, 'out/api');
+    const text = (file) => readFileSync(join(folder, 'out', file), 'utf8');
     return Object.fromEntries(
-      readdirSync(api).map((file) => {
-        const text = readFileSync(join(api, file), 'utf8').replaceAll(/(from '\.\/[^']+)\.ts'/g, "$1.js'");
-        const [outside] = /(?:from|import\()\s*['"](?!\.\/)[^'"]+['"]|from '\.\.\/[^']+'/.exec(text) ?? [];
-        if (outside) throw new Error(`src/api/${file} has types from elsewhere: ${outside}`);
-        return [file, text];
+      [
+        ['index.d.ts', text('library.d.ts').replaceAll(/'[.]\/api\//g, "'./")],
+        ...readdirSync(join(folder, 'out/api')).map((file) => [file, text(`api/${file}`)]),
+      ].map(([file, raw]) => {
+        const clean = raw.replaceAll(/(from '\.\/[^']+)\.ts'/g, "$1.js'");
+        const [outside] = /(?:from|import\()\s*['"](?!\.\/)[^'"]+['"]|from '\.\.\/[^']+'/.exec(clean) ?? [];
+        if (outside) throw new Error(`${file} has types from elsewhere: ${outside}`);
+        return [file, clean];
       }),
     );
   } finally {

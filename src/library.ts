@@ -17,11 +17,11 @@ import {
 } from './contract/references.ts';
 import { HeddleError as Failure } from './core/errors.ts';
 import type { Log } from './core/log.ts';
-import { redactor } from './core/redaction.ts';
+import { Redactor } from './core/redaction.ts';
 import { version as packageVersion } from './core/version.ts';
-import { openSession, remoteConnection } from './runtime/runtime.ts';
-import { resolveConfig } from './settings/resolve-settings.ts';
-import { options as settings } from './settings/settings.ts';
+import { openRuntime, remoteConnection } from './runtime/runtime.ts';
+import { resolveSettings } from './settings/resolve-settings.ts';
+import { settingDefinitions } from './settings/settings.ts';
 import { configuredTraces } from './telemetry/observers.ts';
 
 export type * from './api/interfaces.ts';
@@ -49,14 +49,17 @@ export const formatReference: (reference: Reference) => string = (reference) =>
  * @throws HeddleError `not_configured` for a base URL that is none.
  */
 export function createClient(options: ClientOptions): Client {
-  const { baseUrl } = resolveConfig({ flags: { baseUrl: options.baseUrl }, environment: {}, profiles: {} }).config;
-  const { username, password, token, timeoutMs, idleTimeoutMs } = options;
+  const { baseUrl } = resolveSettings({ flags: { baseUrl: options.baseUrl }, environment: {}, profiles: {} }).values;
+  const { username, password, token, timeoutMs, inferenceTimeoutMs, idleTimeoutMs } = options;
+  const redactor = new Redactor();
+  redactor.protect(password, token);
   const connection = remoteConnection(baseUrl!, { username, password, token });
   return new ServiceClient({
     connect: async () => connection,
     userAgent: `heddle/${packageVersion}`,
-    redact: redactor([password, token]),
+    redact: (text) => redactor.redact(text),
     timeoutMs,
+    inferenceTimeoutMs,
     idleTimeoutMs,
     log: withOneObject(options.log),
   });
@@ -70,14 +73,17 @@ export function createClient(options: ClientOptions): Client {
  */
 export function createServer(options: ServerOptions = {}): HeddleServer {
   const environment = Object.fromEntries(
-    Object.entries(options)
+    Object.entries(settingDefinitions)
       .filter(([name, value]) => value !== undefined && name !== 'log')
-      .map(([name, value]) => [settings[name as Exclude<keyof ServerOptions, 'log'>].environment, String(value)]),
+      .map(([name, value]) => [
+        settingDefinitions[name as Exclude<keyof ServerOptions, 'log'>].environment,
+        String(value),
+      ]),
   );
-  const resolved = resolveConfig({ flags: {}, environment, profiles: {} });
-  const { username, password, token } = resolved.config;
+  const resolved = resolveSettings({ flags: {}, environment, profiles: {} });
+  const { username, password, token } = resolved.values;
   const log = withOneObject(options.log);
-  const session = openSession(resolved, {
+  const runtime = openRuntime(resolved, {
     log,
     credentials: async () => ({ username, password, token, sources: resolved.sources }),
   });
@@ -89,11 +95,11 @@ export function createServer(options: ServerOptions = {}): HeddleServer {
         import('./mcp/server.ts'),
         configuredTraces(log),
       ]);
-      open.add(connect(serverFactory({ ...session.settings, observer }), transport, log));
+      open.add(connect(serverFactory({ ...runtime.serverOptions, observer }), transport, log));
     },
     async close() {
       await Promise.all([...open].map((end) => end()));
-      await session.close();
+      await runtime.close();
     },
   };
 }

@@ -12,7 +12,7 @@ import { HttpConnection, StdioConnection } from './protocol.mjs';
 const peer = (name) => fileURLToPath(new URL(`../peers/${name}.mjs`, import.meta.url));
 
 /** The built command; BENCH_HEDDLE measures another build. */
-export const heddle = process.env.BENCH_HEDDLE ?? fileURLToPath(new URL('../../dist/heddle.cjs', import.meta.url));
+export const heddle = process.env.BENCH_HEDDLE ?? fileURLToPath(new URL('../../dist/heddle.js', import.meta.url));
 
 /** A home of its own: nothing of the person's configuration is read, nothing of theirs written. */
 export const home = mkdtempSync(join(tmpdir(), 'heddle-bench-'));

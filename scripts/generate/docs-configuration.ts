@@ -1,9 +1,9 @@
-import { type Option, type OptionName, options } from '../../src/settings/settings.ts';
+import { type Setting, type SettingName, settingDefinitions } from '../../src/settings/settings.ts';
 import { code, heading, table } from './markdown.ts';
 
 /** docs/configuration.md: the table of settings, and the rules by which their values are found. */
 export function docsConfiguration(): string {
-  const all = Object.entries(options) as [OptionName, Option][];
+  const all = Object.entries(settingDefinitions) as [SettingName, Setting][];
   return `${heading('Configuration')}
 Every setting can come from several places. The first of these that has a value counts:
 

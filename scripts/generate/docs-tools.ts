@@ -1,6 +1,6 @@
 import { prompts } from '../../src/mcp/prompts.ts';
 import { listedTemplates } from '../../src/mcp/resources.ts';
-import { options } from '../../src/settings/settings.ts';
+import { settingDefinitions } from '../../src/settings/settings.ts';
 import { toolGroups } from '../../src/tools/support/tool.ts';
 import { listedTools as tools } from './listed-tools.ts';
 import { code, heading, table } from './markdown.ts';
@@ -11,7 +11,7 @@ type Schema = Record<string, unknown>;
 export function docsTools(): string {
   return `${heading('Tools')}
 The tools in the order in which clients see them. \`heddle tools --json\` prints the same with the schemas.
-${code(options.readOnly.environment)} offers only those that change nothing; ${code(options.tools.environment)} names tools or groups (${toolGroups.map(code).join(', ')}).
+${code(settingDefinitions.readOnly.environment)} offers only those that change nothing; ${code(settingDefinitions.tools.environment)} names tools or groups (${toolGroups.map(code).join(', ')}).
 
 ${table(
   ['Tool', 'Groups', 'Changes something'],

@@ -1,9 +1,9 @@
 import packageJson from '../../package.json' with { type: 'json' };
-import { type Option, type OptionName, options } from '../../src/settings/settings.ts';
+import { type Setting, type SettingName, settingDefinitions } from '../../src/settings/settings.ts';
 import { listedTools as tools } from './listed-tools.ts';
 
 /** The settings that Claude Desktop asks for, with the words of its form. */
-const asked: { name: OptionName; title: string; type: 'string' | 'boolean' }[] = [
+const asked: { name: SettingName; title: string; type: 'string' | 'boolean' }[] = [
   { name: 'baseUrl', title: 'Service address', type: 'string' },
   { name: 'project', title: 'Project', type: 'string' },
   { name: 'username', title: 'User name', type: 'string' },
@@ -18,7 +18,7 @@ export const entryPoint = 'server/heddle.mjs';
 /** The manifest of the Claude Desktop bundle. */
 export function mcpbManifest(): object {
   const { name, version, description, license, keywords, engines } = packageJson;
-  const asOption = (key: OptionName): Option => options[key];
+  const asOption = (key: SettingName): Setting => settingDefinitions[key];
   return {
     manifest_version: '0.3',
     name,
@@ -36,7 +36,7 @@ export function mcpbManifest(): object {
         command: 'node',
         args: [`\${__dirname}/${entryPoint}`, 'serve'],
         env: Object.fromEntries(
-          asked.map(({ name: key }) => [options[key].environment, `\${user_config.${idOf(key)}}`]),
+          asked.map(({ name: key }) => [settingDefinitions[key].environment, `\${user_config.${idOf(key)}}`]),
         ),
       },
     },
@@ -62,7 +62,7 @@ export function mcpbManifest(): object {
   };
 }
 
-function idOf(name: OptionName): string {
+function idOf(name: SettingName): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 

@@ -42,8 +42,10 @@ export interface ClientOptions {
   password?: string;
   /** For inference. */
   token?: string;
-  /** Milliseconds that one call may take, retries included; 60 000 by default, 600 000 for inference. */
+  /** Milliseconds that one request may take, retries included; 60 000 by default. */
   timeoutMs?: number;
+  /** The same for inference; 600 000 by default. */
+  inferenceTimeoutMs?: number;
   /** Longest silence of a streamed reply in milliseconds; 120 000 by default. */
   idleTimeoutMs?: number;
   log?: Log;
@@ -105,12 +107,13 @@ export interface ServerOptions {
   token?: string;
   dataDir?: string;
   timeoutMs?: number;
+  inferenceTimeoutMs?: number;
   maxResultChars?: number;
   text?: 'compact' | 'json';
   readOnly?: boolean;
   tools?: readonly string[];
-  upstreamUrl?: string;
-  upstreamKey?: string;
+  modelProviderUrl?: string;
+  modelProviderKey?: string;
   log?: Log;
 }
 

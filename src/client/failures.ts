@@ -6,7 +6,7 @@ import { type ErrorCode, type ErrorDetail, HeddleError } from '../core/errors.ts
 const quotationLimit = 500;
 
 /** What an error says about the call that met it. */
-export interface CallInfo {
+export interface RequestInfo {
   /** Operation, method and path, for the message. */
   operation: string;
   /** Name of the endpoint in the contract's table. */
@@ -18,7 +18,7 @@ export interface CallInfo {
   redact: (text: string) => string;
 }
 
-export interface Answer {
+export interface ServiceResponse {
   status: number;
   headers: Record<string, string | string[] | undefined>;
   body: string;
@@ -37,7 +37,7 @@ const schemeNames = { basic: 'Basic', bearer: 'Bearer' } as const;
 /** Said where the service may have done its work although its answer is lost: the call must not be doubled blindly. */
 const maybeDone = 'The service may have carried it out all the same: check before you send it again.';
 
-function verdictOf(status: number, { auth, repeatable }: CallInfo): Verdict {
+function verdictOf(status: number, { auth, repeatable }: RequestInfo): Verdict {
   const scheme = schemeNames[auth];
   switch (status) {
     case 401:
@@ -118,7 +118,7 @@ function lacksRoute(status: number, body: string, text: string | undefined): boo
 }
 
 /** The error for an answer that is no success. Understands every body shape that services of this interface send. */
-export function failureOf(answer: Answer, call: CallInfo): HeddleError {
+export function failureOf(answer: ServiceResponse, call: RequestInfo): HeddleError {
   const { text, detail } = readErrorBody(answer.body);
   // Some services answer a bearer route without a usable header by 403.
   const status = answer.status === 403 && text === 'Not authenticated' ? 401 : answer.status;
@@ -139,7 +139,12 @@ export function failureOf(answer: Answer, call: CallInfo): HeddleError {
 }
 
 /** The error for a success whose body is not what the interface promises: HTML, truncated JSON, a wrong shape. */
-export function badResponse(answer: Answer, call: CallInfo, reason: string, detail?: ErrorDetail[]): HeddleError {
+export function badResponse(
+  answer: ServiceResponse,
+  call: RequestInfo,
+  reason: string,
+  detail?: ErrorDetail[],
+): HeddleError {
   // Cut twice: a secret that the first cut falls into is beyond the second one.
   const start = call.redact(answer.body.trim().slice(0, 64 * 1024)).slice(0, 120);
   const shown = detail || start === '' ? '' : ` It starts with ${quote(start, call)}`;
@@ -153,7 +158,7 @@ export function badResponse(answer: Answer, call: CallInfo, reason: string, deta
 }
 
 /** The error for a request that got no complete answer: reset, refused, unresolved, untrusted certificate, no HTTP. */
-export function networkFailure(error: unknown, call: CallInfo, origin: string, notSent: boolean): HeddleError {
+export function networkFailure(error: unknown, call: RequestInfo, origin: string, notSent: boolean): HeddleError {
   const { code = '', message, name } = error as NodeJS.ErrnoException;
   const reason = cut(call.redact(message || code || String(error)));
   const named = `${reason}${code && !reason.includes(code) ? ` (${code})` : ''}`;
@@ -192,7 +197,7 @@ export function networkFailure(error: unknown, call: CallInfo, origin: string, n
 }
 
 /** The service's own clock, where it tells it: a date in Retry-After is by that clock. */
-function nowAt({ headers }: Answer): number {
+function nowAt({ headers }: ServiceResponse): number {
   const date = Date.parse(String(headers.date));
   return Number.isNaN(date) ? Date.now() : date;
 }
@@ -238,11 +243,11 @@ function errorText(value: unknown): string | undefined {
 }
 
 /** The text of an error object that arrives inside a stream, quoted. */
-export function errorTextOf(value: unknown, call: CallInfo): string {
+export function errorTextOf(value: unknown, call: RequestInfo): string {
   return quote(errorText(value) ?? 'without a reason', call);
 }
 
-function quote(text: string, call: CallInfo): string {
+function quote(text: string, call: RequestInfo): string {
   return JSON.stringify(cut(call.redact(text)));
 }
 

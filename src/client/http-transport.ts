@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Agent } from 'undici';
 
-/** One request as it goes out. */
+/** One request as it is sent. */
 export interface TransportRequest {
   method: 'GET' | 'POST';
   url: string;
@@ -10,45 +11,63 @@ export interface TransportRequest {
   signal: AbortSignal;
 }
 
-export interface TransportAnswer {
+/** The head of a response, and its body as a stream. */
+export interface TransportResponse {
   status: number;
   headers: Record<string, string | string[] | undefined>;
-  /** The decoded body. Whoever does not read it to its end must destroy it. */
+  /** The body without its content coding. A reader that stops early must destroy it. */
   body: Readable;
 }
 
-/** Sockets to one service at most; further calls wait for one. */
-const connections = 32;
+/** Maximum number of connections to one service; further requests wait for one. */
+const maxConnections = 32;
 
 /**
- * Sends requests over kept-alive connections. undici is loaded by the first request, since a server that is only asked
- * for its tools needs none of it. Redirects are never followed. Deadlines are the caller's, by the signal.
+ * Sends requests over kept-alive connections. Redirects are not followed, and there are no timeouts besides the signal.
+ * undici is loaded with the first request: a server that only lists its tools never needs it.
  */
-export class Transport {
-  #agent: Agent | undefined;
-  /** Kept, since in a bundle each import() makes its namespace anew. */
-  #sockets: Promise<typeof import('./sockets.ts')> | undefined;
+export class HttpTransport {
+  #agent: Promise<Agent> | undefined;
 
-  async send({ method, url, headers, body, signal }: TransportRequest): Promise<TransportAnswer> {
-    const { Agent, decoded, request } = await this.warmUp();
+  /** Sends one request and resolves when the head of the response is there. */
+  async send({ method, url, headers, body, signal }: TransportRequest): Promise<TransportResponse> {
+    const agent = await this.warmUp();
     signal.throwIfAborted();
-    this.#agent ??= new Agent({ connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
     const { origin, pathname, search } = new URL(url);
-    const options = { origin, path: pathname + search, method, headers, body, signal };
-    const answer = await request.call(this.#agent, options);
-    return { status: answer.statusCode, headers: answer.headers, body: decoded(answer.body, answer.headers) };
+    const response = await agent.request({ origin, path: pathname + search, method, headers, body, signal });
+    return { status: response.statusCode, headers: response.headers, body: decoded(response.body, response.headers) };
   }
 
-  /** Loads what the first request will need. */
-  warmUp(): Promise<typeof import('./sockets.ts')> {
-    this.#sockets ??= import('./sockets.ts').catch((error) => {
-      this.#sockets = undefined;
-      throw error;
-    });
-    return this.#sockets;
+  /** Loads what the first request needs. A failure is not kept: the next request tries again. */
+  warmUp(): Promise<Agent> {
+    this.#agent ??= import('undici')
+      .then(({ default: { Agent } }) => new Agent({ connections: maxConnections, headersTimeout: 0, bodyTimeout: 0 }))
+      .catch((error) => {
+        this.#agent = undefined;
+        throw error;
+      });
+    return this.#agent;
   }
 
+  /** Ends every connection, and with it the requests that are under way. */
   async close(): Promise<void> {
-    await this.#agent?.destroy();
+    await (await this.#agent)?.destroy();
   }
+}
+
+const decoders = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+};
+
+/** Removes a body's content coding. undici's own interceptor for it prints a warning to stderr. */
+function decoded(body: Readable, headers: TransportResponse['headers']): Readable {
+  const encoding = String(headers['content-encoding'] ?? '').toLowerCase();
+  if (!Object.hasOwn(decoders, encoding)) return body;
+  const decoder = decoders[encoding as keyof typeof decoders]();
+  body.on('error', (error) => decoder.destroy(error));
+  decoder.on('close', () => body.destroy());
+  return body.pipe(decoder);
 }

@@ -1,26 +1,25 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
-import { type Endpoint, endpoints } from '../contract/endpoints.ts';
+import { defaultTimeoutsMs, type Endpoint, endpoints } from '../contract/endpoints.ts';
 import { type ErrorCode, HeddleError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
-import type { CallScope, RequestEnd } from '../core/observer.ts';
+import type { McpCallScope, RequestEnd } from '../core/observer.ts';
 import { authorization, type Connection } from './connection.ts';
-import { type CallInfo, failureOf, networkFailure } from './failures.ts';
-import { Transport, type TransportAnswer } from './http-transport.ts';
+import { failureOf, networkFailure, type RequestInfo } from './failures.ts';
+import { HttpTransport, type TransportResponse } from './http-transport.ts';
 import { fillPath } from './path.ts';
-import { readAnswer } from './responses.ts';
+import { readResponse } from './responses.ts';
 import { maxAttempts, retryDelayMs } from './retry-policy.ts';
-
-const defaultTimeoutMs = 60_000;
-const defaultInferenceTimeoutMs = 600_000;
 
 const endpointNames = new Map<Endpoint, string>(Object.entries(endpoints).map(([name, endpoint]) => [endpoint, name]));
 
-export interface CallerOptions {
+export interface RequestSenderOptions {
   /** Called before each call; the place where secrets are read and an embedded service is started. */
   connect: () => Promise<Connection>;
-  /** Deadline of every call in milliseconds, retries included. Default 60 000; 600 000 for inference. */
+  /** Deadline of a request in milliseconds, retries included. Default 60 000. */
   timeoutMs?: number;
+  /** The same for inference. Default 600 000. */
+  inferenceTimeoutMs?: number;
   userAgent: string;
   log?: Log;
   /** Takes secrets out of text of the service. */
@@ -28,21 +27,26 @@ export interface CallerOptions {
 }
 
 /** What goes to an endpoint. */
-export interface Parts {
+export interface RequestParts {
   path?: Record<string, string>;
   query?: Record<string, string | number | undefined>;
   body?: unknown;
 }
 
 /** Makes calls: a deadline over all attempts, each attempt judged by the retry policy (design §6). */
-export class Caller {
-  readonly #options: CallerOptions;
-  readonly #transport: Transport;
+export class RequestSender {
+  readonly #options: RequestSenderOptions;
+  readonly #transport: HttpTransport;
   /** When the deadline of the calls began, where they share one. */
   readonly #startedAt: number | undefined;
-  readonly #scope: CallScope | undefined;
+  readonly #scope: McpCallScope | undefined;
 
-  constructor(options: CallerOptions, transport = new Transport(), startedAt?: number, scope?: CallScope) {
+  constructor(
+    options: RequestSenderOptions,
+    transport = new HttpTransport(),
+    startedAt?: number,
+    scope?: McpCallScope,
+  ) {
     this.#options = options;
     this.#transport = transport;
     this.#startedAt = startedAt;
@@ -50,8 +54,8 @@ export class Caller {
   }
 
   /** Another caller over the same connections, whose calls share one deadline that begins now. */
-  withSharedDeadline(scope?: CallScope): Caller {
-    return new Caller(this.#options, this.#transport, performance.now(), scope);
+  withSharedDeadline(scope?: McpCallScope): RequestSender {
+    return new RequestSender(this.#options, this.#transport, performance.now(), scope);
   }
 
   /**
@@ -60,14 +64,14 @@ export class Caller {
    */
   async call<Result>(
     endpoint: Endpoint,
-    parts: Parts,
+    parts: RequestParts,
     cancelled: AbortSignal | undefined,
-    read: (answer: TransportAnswer, call: CallInfo) => Promise<Result>,
+    read: (answer: TransportResponse, call: RequestInfo) => Promise<Result>,
   ): Promise<Result> {
     const path = fillPath(endpoint.path, parts.path ?? {}) + queryText(parts.query);
     const { redact = (text: string) => text } = this.#options;
     const log = this.#scope?.log ?? this.#options.log;
-    const call: CallInfo = {
+    const call: RequestInfo = {
       operation: `${endpoint.method} ${path}`,
       endpoint: endpointNames.get(endpoint) ?? '',
       auth: endpoint.auth,
@@ -75,7 +79,9 @@ export class Caller {
       redact,
     };
     const timeoutMs =
-      this.#options.timeoutMs ?? (endpoint === endpoints.runInference ? defaultInferenceTimeoutMs : defaultTimeoutMs);
+      endpoint.timeout === 'inference'
+        ? (this.#options.inferenceTimeoutMs ?? defaultTimeoutsMs.inference)
+        : (this.#options.timeoutMs ?? defaultTimeoutsMs.tool);
     const startedAt = this.#startedAt ?? performance.now();
     const remaining = (): number => timeoutMs - (performance.now() - startedAt);
     const end = new AbortController();
@@ -107,12 +113,12 @@ export class Caller {
         const ended: RequestEnd = {};
         try {
           const headers = { ...request.headers, ...observer?.headers };
-          const send = (): Promise<TransportAnswer> => this.#transport.send({ ...request, headers });
+          const send = (): Promise<TransportResponse> => this.#transport.send({ ...request, headers });
           const answer = await (observer?.send ? observer.send(send) : send());
           ended.status = answer.status;
           log?.('debug', 'answer of the service', { operation: call.endpoint, attempt, status: answer.status });
           if (answer.status >= 200 && answer.status < 300) return await read(answer, call);
-          failure = failureOf(await readAnswer(answer, call), call);
+          failure = failureOf(await readResponse(answer, call), call);
         } catch (error) {
           ended.code = codeOf(error, signal);
           if (signal.aborted || error instanceof HeddleError || !isOfTheNetwork(error)) throw error;
@@ -179,13 +185,13 @@ export class Caller {
   }
 }
 
-function queryText(query: Parts['query'] = {}): string {
+function queryText(query: RequestParts['query'] = {}): string {
   const given = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) if (value !== undefined) given.set(name, String(value));
   return given.size === 0 ? '' : `?${given}`;
 }
 
-function cancelledCall(call: CallInfo, partialText: string | undefined): HeddleError {
+function cancelledCall(call: RequestInfo, partialText: string | undefined): HeddleError {
   return new HeddleError({
     code: 'cancelled',
     message: `${call.operation} was cancelled.`,
@@ -194,14 +200,14 @@ function cancelledCall(call: CallInfo, partialText: string | undefined): HeddleE
   });
 }
 
-function timedOut(call: CallInfo, timeoutMs: number, attempt: number, partialText: string | undefined): HeddleError {
+function timedOut(call: RequestInfo, timeoutMs: number, attempt: number, partialText: string | undefined): HeddleError {
   const last = attempt === 1 ? '' : `, in attempt ${attempt}`;
   return new HeddleError({
     code: 'timeout',
     message: `${call.operation} had no complete answer within ${timeoutMs} ms${last}.`,
     hint: call.repeatable
       ? 'Try again, ask for less at once, or raise HEDDLE_TIMEOUT_MS.'
-      : 'The service may have carried it out all the same: check before you send it again, or raise HEDDLE_TIMEOUT_MS.',
+      : 'The service may have carried it out all the same: check before you send it again, or raise HEDDLE_INFERENCE_TIMEOUT_MS.',
     retryable: true,
     partialText,
   });

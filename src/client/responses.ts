@@ -4,8 +4,8 @@ import type { Endpoint } from '../contract/endpoints.ts';
 import { errorDetails } from '../contract/validation-errors.ts';
 import { HeddleError } from '../core/errors.ts';
 import { isDeeperThan, maxNesting } from '../core/json-depth.ts';
-import { type Answer, badResponse, type CallInfo } from './failures.ts';
-import type { TransportAnswer } from './http-transport.ts';
+import { badResponse, type RequestInfo, type ServiceResponse } from './failures.ts';
+import type { TransportResponse } from './http-transport.ts';
 
 /** Largest answer that is taken, in bytes after decoding; the service's own limit for requests is the same. */
 const maxAnswerBytes = 32 * 1024 * 1024;
@@ -18,10 +18,10 @@ const errorPatienceMs = 2_000;
  * already says what happened.
  * @throws HeddleError `too_large` when a success exceeds the limit; whatever the connection breaks with.
  */
-export async function readAnswer(answer: TransportAnswer, call: CallInfo): Promise<Answer> {
+export async function readResponse(answer: TransportResponse, call: RequestInfo): Promise<ServiceResponse> {
   const { status, headers } = answer;
   const parts: Buffer[] = [];
-  const whole = (): Answer => ({ status, headers, body: Buffer.concat(parts).toString('utf8') });
+  const whole = (): ServiceResponse => ({ status, headers, body: Buffer.concat(parts).toString('utf8') });
   if (status < 300) {
     await collect(answer.body, parts, maxAnswerBytes, () => {
       throw new HeddleError({
@@ -58,19 +58,19 @@ async function collect(body: Readable, parts: Buffer[], limit: number, onExcess:
  * The value of a success, as the endpoint's schema has it.
  * @throws HeddleError `bad_response` when the body is not JSON, or has another shape than the interface.
  */
-export function readJson<Response extends z.ZodType>(
+export function parseJsonResponse<Response extends z.ZodType>(
   endpoint: Endpoint<z.ZodType, Response>,
-  answer: Answer,
-  call: CallInfo,
+  answer: ServiceResponse,
+  call: RequestInfo,
 ): z.output<Response> {
   return checked(endpoint, parse(answer.body, answer, call), answer, call);
 }
 
 /** The values of a success that has one a line; empty lines mean nothing. */
-export function readLines<Response extends z.ZodType>(
+export function parseNdjsonResponse<Response extends z.ZodType>(
   endpoint: Endpoint<z.ZodType, Response>,
-  answer: Answer,
-  call: CallInfo,
+  answer: ServiceResponse,
+  call: RequestInfo,
 ): z.output<Response>[] {
   return answer.body
     .split('\n')
@@ -78,7 +78,7 @@ export function readLines<Response extends z.ZodType>(
     .map((line) => checked(endpoint, parse(line, answer, call), answer, call));
 }
 
-function parse(text: string, answer: Answer, call: CallInfo): unknown {
+function parse(text: string, answer: ServiceResponse, call: RequestInfo): unknown {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -93,8 +93,8 @@ function parse(text: string, answer: Answer, call: CallInfo): unknown {
 function checked<Response extends z.ZodType>(
   endpoint: Endpoint<z.ZodType, Response>,
   value: unknown,
-  answer: Answer,
-  call: CallInfo,
+  answer: ServiceResponse,
+  call: RequestInfo,
 ): z.output<Response> {
   const result = endpoint.response.safeParse(value);
   // As it came. The copy that zod makes has its members in another order, and costs as much as the check.

@@ -4,7 +4,7 @@ export const maxAttempts = 3;
 const repeatableStatuses = new Set([408, 429, 500, 502, 503, 504]);
 
 /** How an attempt ended, as far as the decision to send again needs it. */
-export interface Outcome {
+export interface AttemptOutcome {
   /** 1 for the first attempt. */
   attempt: number;
   /** Whether the operation may be carried out twice without harm. */
@@ -24,7 +24,7 @@ export interface Outcome {
  * operation that must not happen twice is sent again only where the service cannot have carried it out. `random` is
  * from [0, 1) and spreads clients that failed together.
  */
-export function retryDelayMs(outcome: Outcome, random: number): number | undefined {
+export function retryDelayMs(outcome: AttemptOutcome, random: number): number | undefined {
   const { attempt, repeatable, status, notSent = false, retryAfterMs, remainingMs } = outcome;
   if (attempt >= maxAttempts) return undefined;
   const refusedUnseen = notSent || status === 429 || (status === 503 && retryAfterMs !== undefined);

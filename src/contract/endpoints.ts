@@ -23,8 +23,11 @@ import {
   readQueueResponse,
 } from './queues.ts';
 
-/** How an endpoint is authorized (interface part 5). */
+/** How an endpoint is authorized. */
 export type AuthScheme = 'basic' | 'bearer';
+
+/** The clock that bounds an operation, and its default in milliseconds; each is a setting of its own. */
+export const defaultTimeoutsMs = { tool: 60_000, inference: 600_000 } as const;
 
 export interface Endpoint<
   Request extends z.ZodType = z.ZodType,
@@ -47,6 +50,8 @@ export interface Endpoint<
    * service did not carry it out.
    */
   repeatable: boolean;
+  /** The clock that bounds the operation, retries included; `tool` when absent. */
+  timeout?: keyof typeof defaultTimeoutsMs;
 }
 
 function objectList<const Kind extends string>(kind: Kind) {
@@ -78,6 +83,7 @@ export const endpoints = {
     request: inferenceRequest,
     response: inferenceResponse,
     repeatable: false,
+    timeout: 'inference',
   },
   listModels: {
     method: 'GET',

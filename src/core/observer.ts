@@ -2,10 +2,10 @@ import type { ErrorCode } from './errors.ts';
 import type { Log } from './log.ts';
 
 /** How a call ended; `input_required` when it was put off until the person has answered. */
-export type Outcome = 'ok' | 'input_required' | ErrorCode;
+export type McpCallOutcome = 'ok' | 'input_required' | ErrorCode;
 
 /** What is known of a client's call when it begins. Never its arguments. */
-export interface CallStart {
+export interface McpCallStart {
   method: 'tools/call' | 'resources/read' | 'completion/complete';
   /** Name of the tool, with `tools/call`. */
   tool?: string;
@@ -47,15 +47,15 @@ export interface RequestEnd {
 
 /** Is told what heddle does, for metrics and traces. There is none unless somebody asked for one. */
 export interface Observer {
-  call(start: CallStart): CallObserver;
+  call(start: McpCallStart): McpCallObserver;
   /** Lets what is still here get to its place, before the process ends; takes no longer than a few seconds. */
   flush?(): Promise<void>;
 }
 
 /** Is told of one call, from its first to its last moment. */
-export interface CallObserver {
+export interface McpCallObserver {
   request(start: RequestStart): RequestObserver;
-  end(outcome: Outcome): void;
+  end(outcome: McpCallOutcome): void;
   /** Members for the call's log lines: its trace. Whoever has them also sends the trace on, with each request. */
   readonly logFields?: Record<string, string>;
 }
@@ -69,12 +69,12 @@ export interface RequestObserver {
 }
 
 /** What the client of the service gets of the call that it works for. */
-export interface CallScope {
+export interface McpCallScope {
   /** Writes lines with the id of the call. */
   log: Log;
   /** Headers of every request. */
   headers: Record<string, string>;
-  observer?: CallObserver;
+  observer?: McpCallObserver;
   /** Called when a request is sent again. */
   onRetry: () => void;
 }

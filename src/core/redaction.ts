@@ -1,20 +1,20 @@
-/** Shorter texts are ordinary words too often to be taken out wherever they appear. */
-const shortestSecret = 6;
+/** Shorter secrets are ordinary words too often to be removed wherever they appear. */
+const minSecretChars = 6;
 const mark = '[secret]';
 
-/** Environment names whose values are taken for secrets, whoever they belong to. */
+/** Names of environment variables whose values count as secrets, whatever program they belong to. */
 const secretName = /(?:^|_)(?:\w*TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|KEY|APIKEY|CREDENTIALS?)$/i;
 
-/** What gives a secret away by its place, also when its value is not known. */
+/** Places that give a secret away even when its value is not known, and what replaces it. */
 const patterns: readonly [RegExp, string][] = [
   // Header values, in a header block, in JSON and in JSON inside JSON.
   [
     /((?:proxy-)?authorization|(?:set-)?cookie|x-[\w-]*(?:key|token|secret)|api-key)(\\*["']?\s*[:=]\s*\\*["']?)[^"'\\\r\n]+/gi,
     `$1$2${mark}`,
   ],
-  // The words "Basic" and "Bearer" alone are prose; before something with a digit, _ or = they are a header's value.
+  // "Basic" and "Bearer" alone are prose; followed by something with a digit, _ or = they are the value of a header.
   [/\b(Basic|Bearer)\s+(?=[^\s"'\\,]*[\d_=])[^\s"'\\,]{8,}/gi, `$1 ${mark}`],
-  // A JSON Web Token begins with the "{" of its header.
+  // A JSON Web Token: "eyJ" is the encoded "{\"" of its header.
   [/\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, mark],
   [/\b([a-z][a-z\d+.-]*:\/\/)[^\s/?#@"'\\]+@/gi, `$1${mark}@`],
   [
@@ -23,142 +23,97 @@ const patterns: readonly [RegExp, string][] = [
   ],
 ];
 
-/** Secrets and how they look. The forms are made when they are first looked for: no start has a text that needs it. */
-class Secrets {
+/**
+ * Removes the secrets of one run from everything that leaves the process. Each run owns one, so two servers in one process
+ * share no secrets; see docs/security.md.
+ */
+export class Redactor {
   readonly #secrets = new Set<string>();
+  readonly #environmentSecrets = new Set<string>();
+  /** Every written form of the secrets above, the longest first; computed when text is first redacted. */
   #forms: string[] | undefined;
-  #pieces: Pieces | undefined;
+  #environmentForms: string[] | undefined;
 
-  add(secrets: readonly (string | undefined)[]): void {
-    for (const secret of secrets) {
-      if (secret === undefined || secret.length < shortestSecret || this.#secrets.has(secret)) continue;
-      this.#secrets.add(secret);
-      this.#forms = undefined;
-      this.#pieces = undefined;
-    }
+  /** Registers secrets. To be called by the code that reads a secret, before the secret is used. */
+  protect(...secrets: (string | undefined)[]): void {
+    for (const secret of secrets)
+      if (secret !== undefined && secret.length >= minSecretChars) this.#secrets.add(secret);
+    this.#forms = undefined;
   }
 
-  /** Every secret's forms, the longest first, or a secret that holds another would leave its rest behind. */
-  get forms(): string[] {
-    this.#forms ??= [...new Set([...this.#secrets].flatMap(formsOf))].sort((a, b) => b.length - a.length);
+  /** Registers the values of variables whose names look like secrets, and the passwords in URLs. */
+  protectEnvironment(environment: NodeJS.ProcessEnv): void {
+    for (const [name, value = ''] of Object.entries(environment)) {
+      const password = /^[a-z][a-z\d+.-]*:\/\/[^\s/?#@]*?:([^\s/?#@]+)@/i.exec(value)?.[1];
+      for (const secret of [secretName.test(name) ? value : '', password ?? '']) {
+        if (secret.length >= minSecretChars) this.#environmentSecrets.add(secret);
+      }
+    }
+    this.#environmentForms = undefined;
+  }
+
+  /** Forgets every secret. */
+  clear(): void {
+    this.#secrets.clear();
+    this.#environmentSecrets.clear();
+    this.#forms = undefined;
+    this.#environmentForms = undefined;
+  }
+
+  /**
+   * Removes registered secrets, and what looks like a secret, from a string: log lines, error results, and what the command
+   * line prints about failures.
+   */
+  redact(text: string): string {
+    this.#environmentForms ??= formsOf(this.#environmentSecrets);
+    const known = without([...this.#secretForms(), ...this.#environmentForms], text);
+    return patterns.reduce((rest, [pattern, replacement]) => rest.replace(pattern, replacement), known);
+  }
+
+  /**
+   * Removes registered secrets from every string of a plain value, member names included. What only looks like a secret
+   * stays: a result belongs to the user. Secrets of the environment that heddle does not use stay too.
+   * @param json the value as JSON, where the caller has it already.
+   * @returns the same value when there is nothing to remove.
+   */
+  redactValue<T>(value: T, json = JSON.stringify(value)): T {
+    const forms = this.#secretForms();
+    if (!forms.some((form) => json.includes(form))) return value;
+    const clean = (part: unknown): unknown => {
+      if (typeof part === 'string') return without(forms, part);
+      if (Array.isArray(part)) return part.map(clean);
+      if (typeof part !== 'object' || part === null) return part;
+      // The JSON of an error differs from its own members.
+      const { toJSON } = part as { toJSON?: unknown };
+      const members: object = typeof toJSON === 'function' ? toJSON.call(part) : part;
+      return Object.fromEntries(Object.entries(members).map(([name, member]) => [without(forms, name), clean(member)]));
+    };
+    return clean(value) as T;
+  }
+
+  #secretForms(): string[] {
+    this.#forms ??= formsOf(this.#secrets);
     return this.#forms;
   }
-
-  get pieces(): Pieces {
-    this.#pieces ??= piecesOf(this.forms);
-    return this.#pieces;
-  }
 }
 
-const own = new Secrets();
-const ofEnvironment = new Secrets();
-
-/**
- * Makes secrets of this run known: from now on nothing that passes {@link redact} or {@link redactValue} holds them or
- * an encoded form of them. Called by whatever reads a secret, before the secret is used.
- */
-export function protect(...secrets: (string | undefined)[]): void {
-  own.add(secrets);
-}
-
-/** {@link protect}, and the function that keeps these secrets and all others out of text. */
-export function redactor(secrets: readonly (string | undefined)[]): (text: string) => string {
-  protect(...secrets);
-  return redact;
-}
-
-/** Makes known what the environment holds under names that look like secrets, and the passwords in its URLs. */
-export function protectEnvironment(environment: NodeJS.ProcessEnv): void {
-  const secrets = Object.entries(environment).flatMap(([name, value = '']) => [
-    secretName.test(name) ? value : undefined,
-    /^[a-z][a-z\d+.-]*:\/\/[^\s/?#@]*?:([^\s/?#@]+)@/i.exec(value)?.[1],
-  ]);
-  ofEnvironment.add(secrets);
-}
-
-/**
- * Takes secrets out of text that leaves the process: the one gate for the log, error results, and what the command line
- * writes about failures.
- */
-export function redact(text: string): string {
-  const known = without([...own.forms, ...ofEnvironment.forms], text);
-  return patterns.reduce((rest, [pattern, replacement]) => rest.replace(pattern, replacement), known);
-}
-
-/**
- * Takes the live secrets out of every text in a plain value, member names included. What only looks like a secret stays:
- * a result belongs to the user. `json` is the value as JSON in UTF-8, where the caller has it; a value without secrets,
- * the usual case, costs a look through it and is returned as it is.
- */
-export function redactValue<T>(value: T, json = Buffer.from(JSON.stringify(value))): T {
-  if (!mayHoldSecret(json) || !own.forms.some((form) => json.includes(form))) return value;
-  const clean = (part: unknown): unknown => {
-    if (typeof part === 'string') return without(own.forms, part);
-    if (Array.isArray(part)) return part.map(clean);
-    if (typeof part !== 'object' || part === null) return part;
-    // An error is other than its members as JSON.
-    const { toJSON } = part as { toJSON?: unknown };
-    const members: object = typeof toJSON === 'function' ? toJSON.call(part) : part;
-    return Object.fromEntries(
-      Object.entries(members).map(([name, member]) => [without(own.forms, name), clean(member)]),
-    );
-  };
-  return clean(value) as T;
-}
-
-/** Bytes of a piece of text that is looked up. */
-const pieceLength = 4;
-
-/**
- * What tells quickly that a text holds no secret. Of every form the pieces that begin at its first `step` bytes are
- * marked. Wherever a form stands in a text, one of these pieces stands at a multiple of `step` there, so that only every
- * `step`th piece of the text needs a look. For a page of 50 items that takes 16 us where a search for every form took 133.
- */
-interface Pieces {
-  step: number;
-  marks: Uint8Array;
-  known: Set<string>;
-}
-
-function piecesOf(forms: string[]): Pieces {
-  const all = forms.map((form) => Buffer.from(form));
-  const step = Math.max(1, Math.min(...all.map(({ length }) => length)) - pieceLength + 1);
-  const marks = new Uint8Array(1 << 16);
-  const known = new Set<string>();
-  for (const form of all) {
-    for (let at = 0; at < step; at++) {
-      marks[markOf(form, at)] = 1;
-      known.add(form.toString('latin1', at, at + pieceLength));
-    }
-  }
-  return { step, marks, known };
-}
-
-function mayHoldSecret(bytes: Buffer): boolean {
-  const { step, marks, known } = own.pieces;
-  for (let at = 0; at <= bytes.length - pieceLength; at += step) {
-    if (marks[markOf(bytes, at)] && known.has(bytes.toString('latin1', at, at + pieceLength))) return true;
-  }
-  return false;
-}
-
-function markOf(bytes: Buffer, at: number): number {
-  const piece = bytes[at]! ^ (bytes[at + 1]! << 8) ^ (bytes[at + 2]! << 16) ^ (bytes[at + 3]! << 24);
-  return Math.imul(piece, 0x9e3779b1) >>> 16;
+/** Lists the forms of all secrets, the longest first: a secret that contains another must not leave its rest behind. */
+function formsOf(secrets: ReadonlySet<string>): string[] {
+  return [...new Set([...secrets].flatMap(formsOfSecret))].sort((a, b) => b.length - a.length);
 }
 
 function without(forms: string[], text: string): string {
   return forms.reduce((rest, form) => rest.replaceAll(form, mark), text);
 }
 
-/** How a secret looks in headers, URLs, JSON, and JSON inside JSON. */
-function formsOf(secret: string): string[] {
+/** Lists how a secret is written in headers, URLs, JSON, and JSON inside JSON. */
+function formsOfSecret(secret: string): string[] {
   const bytes = Buffer.from(secret);
-  // Spaces, and marks like "!", are written in two ways.
+  // There are two ways to encode spaces and characters like "!".
   const uri = [encodeURIComponent(secret.toWellFormed()), new URLSearchParams({ v: secret }).toString().slice(2)];
   const json = [escaped(secret), asciiOnly(escaped(secret))].flatMap((text) => [text, escaped(text)]);
-  // Base64 of a longer text that holds the secret depends on where in it the secret begins: three ways, whose first
-  // and last characters are shared with the neighbours.
+  // Inside a longer string, the Base64 of the secret depends on its offset: three variants, without the first and last
+  // characters, which also encode the neighbours.
   const base64 = [0, 1, 2].map((offset) => {
     const digits = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64');
     return digits.slice(offset === 0 ? 0 : offset + 1, Math.floor(((offset + bytes.length) * 8) / 6));

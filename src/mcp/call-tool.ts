@@ -2,7 +2,7 @@ import type { CallToolResult } from '@modelcontextprotocol/server';
 import { HeddleError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { Observer } from '../core/observer.ts';
-import { redactValue } from '../core/redaction.ts';
+import type { Redactor } from '../core/redaction.ts';
 import { parseArguments } from '../tools/support/arguments.ts';
 import { cutValue } from '../tools/support/call-values.ts';
 import type { ListedTool } from '../tools/support/registry.ts';
@@ -11,7 +11,7 @@ import type { Tool, ToolContext } from '../tools/support/tool.ts';
 import { type Origin, ownOrigin, watchCall } from './watch-call.ts';
 
 /** How results are shaped, the same for every call of a process. */
-export interface ResultSettings {
+export interface ResultOptions {
   /** `json` repeats the structured result as the text; `compact` is written for a model. */
   text: 'compact' | 'json';
   /** Most characters of the serialised result. */
@@ -21,14 +21,14 @@ export interface ResultSettings {
   log: Log;
   /** Is told of every call, where somebody asked for metrics or traces. */
   observer?: Observer | undefined;
-  /** Takes secrets out of text; the last gate before an error leaves the process. */
-  redact: (text: string) => string;
+  /** Removes secrets from results and errors: the last step before they leave the process. */
+  redactor: Redactor;
   /** The tools on offer. */
   tools: readonly ListedTool[];
 }
 
 /** Thrown by a context's `ask`: the call is put off until the person has answered. It is no failure. */
-export class PutOff {
+export class InputRequired {
   readonly question: string;
 
   constructor(question: string) {
@@ -47,7 +47,7 @@ export async function callTool(
   listed: ListedTool,
   args: unknown,
   context: ToolContext,
-  settings: ResultSettings,
+  settings: ResultOptions,
   origin: Origin = ownOrigin(),
 ): Promise<ToolAnswer> {
   const watch = watchCall({ method: 'tools/call', tool: listed.name }, origin, settings);
@@ -62,7 +62,7 @@ export async function callTool(
       let text = JSON.stringify(whole);
       let json = Buffer.from(text);
       // A service may send back what it was sent; a live secret goes no further, whatever else the result holds.
-      const result = redactValue(whole, json);
+      const result = settings.redactor.redactValue(whole, text);
       if (result !== whole) {
         text = JSON.stringify(result);
         json = Buffer.from(text);
@@ -79,7 +79,7 @@ export async function callTool(
       hint: 'Ask for less, or ask the user to raise HEDDLE_MAX_RESULT_CHARS.',
     });
   } catch (error) {
-    if (error instanceof PutOff) {
+    if (error instanceof InputRequired) {
       watch.end('input_required');
       throw error;
     }
@@ -89,7 +89,7 @@ export async function callTool(
   }
 }
 
-function resultOf(tool: Tool, data: object, { text, footnote }: ResultSettings): CallToolResult {
+function resultOf(tool: Tool, data: object, { text, footnote }: ResultOptions): CallToolResult {
   const body = text === 'json' ? JSON.stringify(data) : tool.render(data);
   return {
     content: [{ type: 'text', text: footnote === undefined || text === 'json' ? body : `${body}\n${footnote}` }],
@@ -98,7 +98,7 @@ function resultOf(tool: Tool, data: object, { text, footnote }: ResultSettings):
 }
 
 /** Where the service lacks an operation, the next step is one of the tools that do without it. */
-function withRemainingTools(error: HeddleError, { tools }: ResultSettings): HeddleError {
+function withRemainingTools(error: HeddleError, { tools }: ResultOptions): HeddleError {
   if (error.code !== 'unsupported') return error;
   const remaining = tools.filter(({ uses }) => !uses.some((name) => name === error.endpoint));
   const hint = `This service does not have the operation. Tools that do without it: ${remaining.map(({ name }) => name).join(', ')}.`;
@@ -106,7 +106,7 @@ function withRemainingTools(error: HeddleError, { tools }: ResultSettings): Hedd
 }
 
 /** Gives every failure the one error type; what is not foreseen is logged whole and told without its inside. */
-export function toHeddleError(error: unknown, what: string, { log }: Pick<ResultSettings, 'log'>): HeddleError {
+export function toHeddleError(error: unknown, what: string, { log }: Pick<ResultOptions, 'log'>): HeddleError {
   if (error instanceof HeddleError) return error;
   log('error', 'unexpected failure', { what, error: error instanceof Error ? (error.stack ?? error.message) : error });
   return new HeddleError({
@@ -126,11 +126,11 @@ const maxDetail = 50;
  */
 export function errorResult(
   error: HeddleError,
-  { redact, maxResultChars }: Pick<ResultSettings, 'redact' | 'maxResultChars'>,
+  { redactor, maxResultChars }: Pick<ResultOptions, 'redactor' | 'maxResultChars'>,
 ): CallToolResult {
   const json = error.toJSON();
   if (error.detail && error.detail.length > maxDetail) json.detail = error.detail.slice(0, maxDetail);
   if (error.partialText !== undefined) json.partial_text = cutValue(error.partialText, Math.floor(maxResultChars / 2));
   const text = `${escapeInvisible(`${error.message} ${error.hint}`)}\n${escapeInvisible(JSON.stringify(json))}`;
-  return { content: [{ type: 'text', text: redact(text) }], isError: true };
+  return { content: [{ type: 'text', text: redactor.redact(text) }], isError: true };
 }

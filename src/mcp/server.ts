@@ -14,15 +14,14 @@ import type { ServiceClient } from '../client/service-client.ts';
 import { version } from '../core/version.ts';
 import type { ListedTool } from '../tools/support/registry.ts';
 import type { ToolContext } from '../tools/support/tool.ts';
-import { callTool, PutOff, type ResultSettings, toHeddleError } from './call-tool.ts';
+import { callTool, InputRequired, type ResultOptions, toHeddleError } from './call-tool.ts';
 import { listedPrompt, promptResult, prompts } from './prompts.ts';
 import { completesFrom, listedTemplates, readResource } from './resources.ts';
-import { DefaultJsonSchemaValidator } from './schema-shims.ts';
 import type { SerializedResults } from './serialized-results.ts';
 import { type Origin, originOf, watchCall } from './watch-call.ts';
 
 /** What every server instance of a process shares; made once, however many connections or requests are served. */
-export interface ServerSettings extends ResultSettings {
+export interface McpServerOptions extends ResultOptions {
   /** The client of the service, made when first needed. */
   service: () => Promise<ServiceClient>;
   /** Project for calls that name none. */
@@ -62,7 +61,7 @@ export function listedTool(tool: ListedTool): ListToolsResult['tools'][number] {
  * one stdio connection or one HTTP request. `extra` is merged into the options, for tests that add what an outside
  * suite wants.
  */
-export function serverFactory(settings: ServerSettings, extra: ServerOptions = {}): ServerFactory {
+export function serverFactory(settings: McpServerOptions, extra: ServerOptions = {}): ServerFactory {
   const { tools, service, project, instructions } = settings;
   const toolsByName = new Map(tools.map((tool) => [tool.name, tool]));
   let listed: ListToolsResult | undefined;
@@ -82,7 +81,6 @@ export function serverFactory(settings: ServerSettings, extra: ServerOptions = {
       ...extra.capabilities,
     },
     instructions,
-    jsonSchemaValidator: new DefaultJsonSchemaValidator(),
     cacheHints: {
       'tools/list': listHint,
       'prompts/list': listHint,
@@ -130,7 +128,7 @@ export function serverFactory(settings: ServerSettings, extra: ServerOptions = {
         if (json && !context.mcpReq.signal.aborted) serialized?.keep(context.mcpReq.id, json);
         return result;
       } catch (error) {
-        if (error instanceof PutOff) return confirmation(error.question);
+        if (error instanceof InputRequired) return confirmation(error.question);
         throw error;
       }
     });
@@ -184,7 +182,7 @@ function unknown(kind: string, name: string, known: ReadonlyMap<string, unknown>
 async function told<T>(
   method: 'resources/read' | 'completion/complete',
   origin: Origin,
-  settings: ServerSettings,
+  settings: McpServerOptions,
   work: (service: ServiceClient) => Promise<T>,
 ): Promise<T> {
   const watch = watchCall({ method }, origin, settings);
@@ -202,8 +200,8 @@ async function told<T>(
     watch.end(failure.code, failure);
     throw new ProtocolError(
       ProtocolErrorCode.InternalError,
-      settings.redact(`${failure.message} ${failure.hint}`),
-      JSON.parse(settings.redact(JSON.stringify(failure))),
+      settings.redactor.redact(`${failure.message} ${failure.hint}`),
+      JSON.parse(settings.redactor.redact(JSON.stringify(failure))),
     );
   }
 }
@@ -226,14 +224,14 @@ function asking({ mcpReq }: ServerContext, server: Server): ToolContext['ask'] {
     const { elicitation } = capabilities ?? {};
     // An empty object is how revisions before modes said that they can show a form.
     if (!elicitation || (Object.keys(elicitation).length > 0 && !elicitation.form)) return 'cannot';
-    throw new PutOff(question);
+    throw new InputRequired(question);
   };
 }
 
 /** Sends progress to a client that asked for it, and not more often than it is of use. */
 function progressTo(
   { mcpReq }: ServerContext,
-  { log }: ServerSettings,
+  { log }: McpServerOptions,
   { requestId }: Origin,
 ): ToolContext['progress'] {
   const progressToken = mcpReq._meta?.progressToken;

@@ -1,12 +1,12 @@
 import type { ServerContext } from '@modelcontextprotocol/server';
 import type { HeddleError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
-import type { CallScope, CallStart, Observer, Outcome } from '../core/observer.ts';
+import type { McpCallOutcome, McpCallScope, McpCallStart, Observer } from '../core/observer.ts';
 import { newRequestId, requestIdHeader } from '../core/request-id.ts';
 import { traceContext } from './trace-context.ts';
 
 /** Where a call comes from: what it is told apart by, and what trace it belongs to. */
-export interface Origin extends Omit<CallStart, 'method' | 'tool'> {
+export interface Origin extends Omit<McpCallStart, 'method' | 'tool'> {
   /** On all log lines of the call, and sent to the service. */
   requestId: string;
 }
@@ -14,9 +14,9 @@ export interface Origin extends Omit<CallStart, 'method' | 'tool'> {
 /** A call under watch: its log, what the client of the service needs to know of it, and its end. */
 export interface Watch {
   log: Log;
-  scope: CallScope;
+  scope: McpCallScope;
   /** Called once. `error` is why it failed. */
-  end: (outcome: Outcome, error?: HeddleError) => void;
+  end: (outcome: McpCallOutcome, error?: HeddleError) => void;
 }
 
 /** A call that no client sent: one of this process. */
@@ -48,7 +48,7 @@ export function originOf(
 
 /** Begins to watch a call. Without an observer only the log learns of it. */
 export function watchCall(
-  { method, tool }: Pick<CallStart, 'method' | 'tool'>,
+  { method, tool }: Pick<McpCallStart, 'method' | 'tool'>,
   { requestId, ...origin }: Origin,
   settings: { log: Log; observer?: Observer | undefined },
 ): Watch {

@@ -2,9 +2,10 @@ import { readFileSync, statSync } from 'node:fs';
 import { HeddleError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { Observer } from '../core/observer.ts';
+import type { Redactor } from '../core/redaction.ts';
 import { tokenGuard } from '../mcp/http/access.ts';
 import { type HttpOptions, resolveHost } from '../mcp/http/serve-http.ts';
-import type { Inputs, Resolved } from '../settings/resolve-settings.ts';
+import type { Inputs, ResolvedSettings } from '../settings/resolve-settings.ts';
 import { asHeaderToken } from '../settings/settings.ts';
 import type { HttpFlags } from './http-server.ts';
 import { Subjects } from './subjects.ts';
@@ -17,16 +18,16 @@ const leastToken = 16;
  * @throws HeddleError `not_configured` for settings that do not go together.
  */
 export async function guardOf(
-  resolved: Resolved,
+  resolved: ResolvedSettings,
   inputs: Pick<Inputs, 'flags' | 'environment'>,
   { host, tokenFile }: Pick<HttpFlags, 'host' | 'tokenFile'>,
-  told: { log: Log; observer: Observer | undefined },
+  told: { log: Log; observer: Observer | undefined; redactor: Redactor },
 ): Promise<{ guard?: HttpOptions['guard']; subjects?: Subjects }> {
-  const { config, sources } = resolved;
-  const { oauthIssuer: issuer, oauthAudience: audience, publicUrl } = config;
-  const token = tokenFile === undefined ? config.httpToken : readTokenFile(tokenFile);
+  const { values, sources } = resolved;
+  const { oauthIssuer: issuer, oauthAudience: audience, publicUrl } = values;
+  const token = tokenFile === undefined ? values.httpToken : readTokenFile(tokenFile);
   if (issuer === undefined) {
-    const idle = (['oauthAudience', 'subjects'] as const).find((name) => config[name] !== undefined);
+    const idle = (['oauthAudience', 'subjects'] as const).find((name) => values[name] !== undefined);
     if (idle !== undefined) {
       throw mismatch(
         `${sources[idle].name} is set, but no issuer whose tokens it is about.`,
@@ -55,7 +56,7 @@ export async function guardOf(
       'Set --public-url or HEDDLE_PUBLIC_URL to what clients connect to, like https://mcp.example.com/mcp.',
     );
   }
-  const subjects = config.subjects === undefined ? undefined : new Subjects(config.subjects, inputs, resolved, told);
+  const subjects = values.subjects === undefined ? undefined : new Subjects(values.subjects, inputs, resolved, told);
   const serverFor = subjects && ((subject: string) => subjects.serverFor(subject));
   const { oauthGuard } = await import('../mcp/oauth/guard.ts');
   return {

@@ -2,15 +2,15 @@ import { join } from 'node:path';
 import type { Connection } from '../client/connection.ts';
 import type { ServiceClient } from '../client/service-client.ts';
 import type { Log } from '../core/log.ts';
-import { redactor } from '../core/redaction.ts';
+import { Redactor } from '../core/redaction.ts';
 import { version } from '../core/version.ts';
 import { embeddedFootnote, instructionsFor, type ServiceInUse } from '../mcp/instructions.ts';
-import type { ServerSettings } from '../mcp/server.ts';
+import type { McpServerOptions } from '../mcp/server.ts';
 import type { RunningService } from '../service/index.ts';
 import { defaultDataDir } from '../settings/profiles.ts';
-import type { Resolved } from '../settings/resolve-settings.ts';
+import type { ResolvedSettings } from '../settings/resolve-settings.ts';
 import type { Credentials } from '../settings/secrets/credentials.ts';
-import type { Config } from '../settings/settings.ts';
+import type { SettingValues } from '../settings/settings.ts';
 import { selectTools } from '../tools/support/registry.ts';
 import { credentialsOf } from './secrets.ts';
 import { stderrLog } from './stderr-log.ts';
@@ -19,21 +19,21 @@ import { stderrLog } from './stderr-log.ts';
 export const sampleProject = 'demo/support';
 
 /** A configured run: the service in use, and what the tools and the server need of it. */
-export interface Session {
+export interface Runtime {
   inUse: ServiceInUse;
-  settings: ServerSettings;
+  serverOptions: McpServerOptions;
   log: Log;
   /** Ends connections and an embedded service that was started. */
   close: () => Promise<void>;
 }
 
 /** Where the embedded service keeps its data: the URL of a database, or a file. */
-export function dataOf(config: Config): string {
-  return config.databaseUrl ?? join(config.dataDir ?? defaultDataDir, 'heddle.db');
+export function dataOf(values: SettingValues): string {
+  return values.databaseUrl ?? join(values.dataDir ?? defaultDataDir, 'heddle.db');
 }
 
 /** What of the database's address must not be shown: all of it, and the password as it is sent. */
-export function databaseSecrets({ databaseUrl }: Config): (string | undefined)[] {
+export function databaseSecrets({ databaseUrl }: SettingValues): (string | undefined)[] {
   if (databaseUrl === undefined) return [];
   const { password, searchParams } = new URL(databaseUrl);
   const sent = searchParams.get('password') ?? decodeURIComponent(password);
@@ -41,25 +41,29 @@ export function databaseSecrets({ databaseUrl }: Config): (string | undefined)[]
 }
 
 /** What a program that uses heddle brings itself, instead of stored secrets and a log on stderr. */
-export interface Brought {
+export interface RuntimeOverrides {
   credentials?: () => Promise<Credentials>;
   log?: Log;
+  /** Knows the secrets of the run; without one the runtime makes its own, and forgets them when it is closed. */
+  redactor?: Redactor;
 }
 
 /** Puts a run together. Nothing is read, started or sent before the first call needs it. */
-export function openSession(resolved: Resolved, brought: Brought = {}): Session {
-  const { config } = resolved;
-  const redact = redactor([config.password, config.token, config.upstreamKey, ...databaseSecrets(config)]);
-  const log = brought.log ?? stderrLog(config.logLevel, config.logFormat, redact);
+export function openRuntime(resolved: ResolvedSettings, overrides: RuntimeOverrides = {}): Runtime {
+  const { values } = resolved;
+  const redactor = overrides.redactor ?? new Redactor();
+  redactor.protect(values.password, values.token, values.modelProviderKey, ...databaseSecrets(values));
+  const redact = (text: string): string => redactor.redact(text);
+  const log = overrides.log ?? stderrLog(values.logLevel, values.logFormat, redact);
   const inUse: ServiceInUse =
-    config.baseUrl === undefined ? { kind: 'embedded' } : { kind: 'remote', baseUrl: config.baseUrl };
-  const project = config.project ?? (inUse.kind === 'embedded' ? sampleProject : undefined);
+    values.baseUrl === undefined ? { kind: 'embedded' } : { kind: 'remote', baseUrl: values.baseUrl };
+  const project = values.project ?? (inUse.kind === 'embedded' ? sampleProject : undefined);
 
-  const credentials = brought.credentials ?? credentialsOf(resolved);
+  const credentials = overrides.credentials ?? credentialsOf(resolved, redactor);
   let embedded: Promise<{ service: RunningService; connection: Connection }> | undefined;
   const connect = async (): Promise<Connection> => {
     if (inUse.kind === 'remote') return remoteConnection(inUse.baseUrl, await credentials());
-    embedded ??= startEmbedded(config, log).catch((error) => {
+    embedded ??= startEmbedded(values, log).catch((error) => {
       // The next call tries again: the reason may have gone, like a full disk.
       embedded = undefined;
       throw error;
@@ -70,27 +74,35 @@ export function openSession(resolved: Resolved, brought: Brought = {}): Session 
   const service = (): Promise<ServiceClient> => {
     client ??= import('../client/service-client.ts').then(
       ({ ServiceClient: Made }) =>
-        new Made({ connect, timeoutMs: config.timeoutMs, userAgent: `heddle/${version}`, log, redact }),
+        new Made({
+          connect,
+          timeoutMs: values.timeoutMs,
+          inferenceTimeoutMs: values.inferenceTimeoutMs,
+          userAgent: `heddle/${version}`,
+          log,
+          redact,
+        }),
     );
     return client;
   };
   return {
     inUse,
     log,
-    settings: {
+    serverOptions: {
       service,
       project,
       instructions: instructionsFor(inUse, project),
-      text: config.text,
-      maxResultChars: config.maxResultChars,
+      text: values.text,
+      maxResultChars: values.maxResultChars,
       ...(inUse.kind === 'embedded' && { footnote: embeddedFootnote }),
       log,
-      redact,
-      tools: selectTools({ readOnly: config.readOnly, only: config.tools }),
+      redactor,
+      tools: selectTools({ readOnly: values.readOnly, only: values.tools }),
     },
     close: async () => {
       await (await client)?.close();
       await (await embedded?.catch(() => undefined))?.service.close();
+      if (!overrides.redactor) redactor.clear();
     },
   };
 }
@@ -109,7 +121,10 @@ export function remoteConnection(
 }
 
 /** Starts the embedded service on a random loopback port, with credentials that only this process knows. */
-async function startEmbedded(config: Config, log: Log): Promise<{ service: RunningService; connection: Connection }> {
+async function startEmbedded(
+  values: SettingValues,
+  log: Log,
+): Promise<{ service: RunningService; connection: Connection }> {
   const [{ startService }, { randomBytes }] = await Promise.all([import('../service/index.ts'), import('node:crypto')]);
   const account = {
     name: 'local',
@@ -117,10 +132,12 @@ async function startEmbedded(config: Config, log: Log): Promise<{ service: Runni
     token: randomBytes(32).toString('base64url'),
   };
   const service = await startService({
-    data: dataOf(config),
+    data: dataOf(values),
     account,
     sample: true,
-    ...(config.upstreamUrl !== undefined && { upstream: { url: config.upstreamUrl, key: config.upstreamKey } }),
+    ...(values.modelProviderUrl !== undefined && {
+      modelProvider: { url: values.modelProviderUrl, key: values.modelProviderKey },
+    }),
     log,
   });
   return {

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
+import type { Redactor } from '../core/redaction.ts';
 import { configFile, credentialsFile, readProfiles, type StoreKind } from '../settings/profiles.ts';
-import type { Resolved } from '../settings/resolve-settings.ts';
+import type { ResolvedSettings } from '../settings/resolve-settings.ts';
 import { type Credentials, resolveCredentials } from '../settings/secrets/credentials.ts';
 import { FileStore } from '../settings/secrets/file-store.ts';
 import { KeychainStore } from '../settings/secrets/keychain-store.ts';
@@ -9,18 +10,25 @@ import type { SecretStore } from '../settings/secrets/secret-store.ts';
 /** Name of the hidden command that accesses the keychain for another heddle process. */
 export const keychainCommand = 'access-keychain';
 
-/** The store of a kind. `timeoutMs` is how long each access to a keychain may take. */
-export function openStore(kind: StoreKind, timeoutMs?: number): SecretStore {
-  if (kind === 'file') return new FileStore(credentialsFile);
+/** Opens the store of a kind. `keychainTimeoutMs` bounds each access to a keychain. */
+export function openSecretStore(kind: StoreKind, redactor: Redactor, keychainTimeoutMs?: number): SecretStore {
+  if (kind === 'file') return new FileStore(credentialsFile, redactor);
   return new KeychainStore({
+    redactor,
     helper: [process.execPath, ...process.execArgv, process.argv[1]!, keychainCommand],
-    ...(timeoutMs !== undefined && { readTimeoutMs: timeoutMs, writeTimeoutMs: timeoutMs }),
+    ...(keychainTimeoutMs !== undefined && { readTimeoutMs: keychainTimeoutMs, writeTimeoutMs: keychainTimeoutMs }),
   });
 }
 
 /** The credentials of a run, as things stand now. */
-export function readCredentials(resolved: Resolved): Promise<Credentials> {
-  return resolveCredentials(resolved, readProfiles()[resolved.config.profile], openStore);
+export function readCredentials(resolved: ResolvedSettings, redactor: Redactor): Promise<Credentials> {
+  const profile = readProfiles()[resolved.values.profile];
+  return resolveCredentials(
+    resolved,
+    profile,
+    (kind) => openSecretStore(kind, redactor, resolved.values.keychainTimeoutMs),
+    redactor,
+  );
 }
 
 /**
@@ -28,11 +36,11 @@ export function readCredentials(resolved: Resolved): Promise<Credentials> {
  * when `login` or `logout` has changed the configuration file, so that a running server need not be restarted. A store
  * that could not be read is tried again at the next call.
  */
-export function credentialsOf(resolved: Resolved): () => Promise<Credentials> {
+export function credentialsOf(resolved: ResolvedSettings, redactor: Redactor): () => Promise<Credentials> {
   let held: { stamp: string; credentials: Promise<Credentials> } | undefined;
   return async () => {
     const stamp = stampOf(configFile);
-    if (held?.stamp !== stamp) held = { stamp, credentials: readCredentials(resolved) };
+    if (held?.stamp !== stamp) held = { stamp, credentials: readCredentials(resolved, redactor) };
     const mine = held;
     const drop = (): void => {
       if (held === mine) held = undefined;

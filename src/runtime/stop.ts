@@ -1,5 +1,5 @@
 import type { Observer } from '../core/observer.ts';
-import type { Session } from './runtime.ts';
+import type { Runtime } from './runtime.ts';
 
 /** Aborted by the first signal to end; the second ends the process at once, with whatever still runs. */
 export function stopSignal(): AbortSignal {
@@ -14,9 +14,9 @@ export function stopSignal(): AbortSignal {
 }
 
 /** Closes what a server used, and ends the process. */
-export async function endServing(session: Session, observer: Observer | undefined): Promise<never> {
-  const closed = Promise.all([session.close(), observer?.flush?.()]);
-  await closed.catch((error: Error) => session.log('warn', 'not closed well', { error: error.message }));
+export async function endServing(runtime: Runtime, observer: Observer | undefined): Promise<never> {
+  const closed = Promise.all([runtime.close(), observer?.flush?.()]);
+  await closed.catch((error: Error) => runtime.log('warn', 'not closed well', { error: error.message }));
   // A request that is still under way at the service must not keep the process alive.
   process.exit(0);
 }

@@ -4,16 +4,17 @@ import * as z from 'zod';
 import { HeddleError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { Observer } from '../core/observer.ts';
+import type { Redactor } from '../core/redaction.ts';
 import { type ServerFactory, serverFactory } from '../mcp/server.ts';
 import { readProfiles } from '../settings/profiles.ts';
-import { environmentNames, type Inputs, type Resolved, resolveConfig } from '../settings/resolve-settings.ts';
+import { environmentNames, type Inputs, type ResolvedSettings, resolveSettings } from '../settings/resolve-settings.ts';
 import type { Credentials } from '../settings/secrets/credentials.ts';
-import { type OptionName, options } from '../settings/settings.ts';
-import { openSession, type Session } from './runtime.ts';
+import { type SettingName, settingDefinitions } from '../settings/settings.ts';
+import { openRuntime, type Runtime } from './runtime.ts';
 import { credentialsOf, stampOf } from './secrets.ts';
 
 /** Settings that say which service is used, and as whom: of these a subject has its own, or none. */
-const identity: readonly OptionName[] = ['profile', 'baseUrl', 'weave', 'project', 'username', 'password', 'token'];
+const identity: readonly SettingName[] = ['profile', 'baseUrl', 'weave', 'project', 'username', 'password', 'token'];
 
 const fileShape = z.strictObject({
   subjects: z.record(z.string().min(1), z.string()),
@@ -21,7 +22,7 @@ const fileShape = z.strictObject({
 });
 
 /**
- * Serves each subject that a file gives a profile to with a session of that profile. What a profile does not say about
+ * Serves each subject that a file gives a profile to with a runtime of that profile. What a profile does not say about
  * the service and about who uses it is not taken from elsewhere: the environment and the flags belong to whoever runs
  * the server.
  */
@@ -29,23 +30,25 @@ export class Subjects {
   readonly #file: string;
   readonly #inputs: Pick<Inputs, 'flags' | 'environment'>;
   readonly #log: Log;
+  /** Shared with the log, which must know the secrets of every subject. */
+  readonly #redactor: Redactor;
   readonly #observer: Observer | undefined;
   #known: z.output<typeof fileShape>;
   #stamp: string;
   /** One for each profile that has been asked for, so never more than there are profiles. */
-  readonly #sessions = new Map<string, { session: Session; createServer: ServerFactory }>();
+  readonly #runtimes = new Map<string, { runtime: Runtime; createServer: ServerFactory }>();
 
   /** @throws HeddleError `not_configured` when the file, a profile, or a setting beside them cannot be used. */
   constructor(
     file: string,
     inputs: Pick<Inputs, 'flags' | 'environment'>,
-    { sources }: Resolved,
-    { log, observer }: { log: Log; observer: Observer | undefined },
+    { sources }: ResolvedSettings,
+    { log, observer, redactor }: { log: Log; observer: Observer | undefined; redactor: Redactor },
   ) {
     const stray = identity.find(
       (name) =>
         sources[name].from === 'flag' ||
-        (sources[name].from === 'environment' && sources[name].name === options[name].environment),
+        (sources[name].from === 'environment' && sources[name].name === settingDefinitions[name].environment),
     );
     if (stray !== undefined) {
       throw new HeddleError({
@@ -62,28 +65,33 @@ export class Subjects {
     };
     this.#file = file;
     this.#log = log;
+    this.#redactor = redactor;
     this.#observer = observer;
     this.#stamp = stampOf(file);
     this.#known = this.#read();
   }
 
-  /** What makes the protocol servers of a subject: one session for all with its profile. Undefined without a profile. */
+  /** What makes the protocol servers of a subject: one runtime for all with its profile. Undefined without a profile. */
   serverFor(subject: string): ServerFactory | undefined {
     this.#refresh();
     const { subjects, default: rest } = this.#known;
     const profile = Object.hasOwn(subjects, subject) ? subjects[subject] : rest;
     if (profile === undefined) return undefined;
-    const open = this.#sessions.get(profile) ?? this.#open(profile);
+    const open = this.#runtimes.get(profile) ?? this.#open(profile);
     return open?.createServer;
   }
 
-  #open(profile: string): { session: Session; createServer: ServerFactory } | undefined {
+  #open(profile: string): { runtime: Runtime; createServer: ServerFactory } | undefined {
     try {
       const resolved = this.#resolve(profile);
-      const session = openSession(resolved, { log: this.#log, credentials: credentialsOfProfile(resolved) });
-      const createServer = serverFactory({ ...session.settings, observer: this.#observer });
-      const open = { session, createServer };
-      this.#sessions.set(profile, open);
+      const runtime = openRuntime(resolved, {
+        log: this.#log,
+        redactor: this.#redactor,
+        credentials: credentialsOfProfile(resolved, this.#redactor),
+      });
+      const createServer = serverFactory({ ...runtime.serverOptions, observer: this.#observer });
+      const open = { runtime, createServer };
+      this.#runtimes.set(profile, open);
       return open;
     } catch (error) {
       if (!(error instanceof HeddleError)) throw error;
@@ -93,9 +101,9 @@ export class Subjects {
     }
   }
 
-  /** Ends all sessions. */
+  /** Ends all runtimes. */
   async close(): Promise<void> {
-    await Promise.all([...this.#sessions.values()].map(({ session }) => session.close()));
+    await Promise.all([...this.#runtimes.values()].map(({ runtime }) => runtime.close()));
   }
 
   /** Takes up a changed file; one that cannot be used changes nothing. */
@@ -137,15 +145,15 @@ export class Subjects {
     }
   }
 
-  #resolve(profile: string): Resolved {
+  #resolve(profile: string): ResolvedSettings {
     const profiles = readProfiles();
     const login = `Run \`heddle login --profile ${profile}\` as the user who runs this server.`;
     if (!Object.hasOwn(profiles, profile)) {
       throw new HeddleError({ code: 'not_configured', message: `There is no profile "${profile}".`, hint: login });
     }
     const { flags, environment } = this.#inputs;
-    const resolved = resolveConfig({ flags: { ...flags, profile }, environment, profiles });
-    if (resolved.config.baseUrl !== undefined) return resolved;
+    const resolved = resolveSettings({ flags: { ...flags, profile }, environment, profiles });
+    if (resolved.values.baseUrl !== undefined) return resolved;
     // Sample data that all share is nobody's own.
     throw new HeddleError({ code: 'not_configured', message: `Profile "${profile}" names no service.`, hint: login });
   }
@@ -159,9 +167,9 @@ function repeatedSubject(text: string): string | undefined {
 }
 
 /** The credentials of a profile. What is missing only the one who runs the server can mend. */
-function credentialsOfProfile(resolved: Resolved): () => Promise<Credentials> {
-  const read = credentialsOf(resolved);
-  const { profile, baseUrl } = resolved.config;
+function credentialsOfProfile(resolved: ResolvedSettings, redactor: Redactor): () => Promise<Credentials> {
+  const read = credentialsOf(resolved, redactor);
+  const { profile, baseUrl } = resolved.values;
   return async () => {
     const found = await read();
     const problem = new HeddleError({

@@ -6,13 +6,13 @@ import type { Log } from '../core/log.ts';
 import { ensureSampleProject } from './admin/sample-project.ts';
 import { createApp } from './http/app.ts';
 import { type Account, Authenticator } from './http/authentication.ts';
-import { Upstream, type UpstreamOptions } from './inference/model-provider.ts';
+import { ModelProvider, type ModelProviderOptions } from './inference/model-provider.ts';
 import { openDatabase } from './storage/database.ts';
 
 export type { ImportResult, ImportTarget } from './admin/import-items.ts';
-export { type Listing, openStore, type StorableKind, type Store } from './admin/store.ts';
+export { type Listing, openServiceStore, type StorableKind, type Store } from './admin/store.ts';
 export type { Account } from './http/authentication.ts';
-export type { UpstreamOptions } from './inference/model-provider.ts';
+export type { ModelProviderOptions } from './inference/model-provider.ts';
 export type { ObjectVersion } from './storage/object-versions.ts';
 export { loadSqlite } from './storage/sqlite/connection.ts';
 
@@ -29,7 +29,7 @@ export interface ServiceOptions {
   /** An account that this process accepts besides the stored ones. It is not stored. */
   account?: Account;
   /** Where inference is forwarded to; without it the built-in model answers. */
-  upstream?: UpstreamOptions;
+  modelProvider?: ModelProviderOptions;
   /** Puts the sample project `demo/support` in, if it is not there. */
   sample?: boolean;
   log?: Log;
@@ -52,12 +52,12 @@ const idleMs = 75_000;
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const database = await openDatabase(options.data);
-  const upstream = options.upstream && new Upstream(options.upstream);
+  const modelProvider = options.modelProvider && new ModelProvider(options.modelProvider);
   try {
     if (options.sample) await ensureSampleProject(database);
     const app = createApp({
       database,
-      upstream,
+      modelProvider,
       authenticator: new Authenticator(database, options.account),
       log: options.log ?? (() => {}),
     });
@@ -69,7 +69,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       url,
       close: () => {
         closing ??= endServer(server, closeGraceMs)
-          .then(() => upstream?.close())
+          .then(() => modelProvider?.close())
           .then(() => database.close());
         return closing;
       },

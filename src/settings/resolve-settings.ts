@@ -1,20 +1,27 @@
 import { HeddleError } from '../core/errors.ts';
 import { type Profile, readProfiles } from './profiles.ts';
-import { type Config, type Option, type OptionName, options, publicWeave, type SourceKind } from './settings.ts';
+import {
+  publicWeave,
+  type Setting,
+  type SettingName,
+  type SettingValues,
+  type SourceKind,
+  settingDefinitions,
+} from './settings.ts';
 
 /** Where the value of a setting came from; `name` is the flag, the environment name or the profile. */
 export type Source = { from: SourceKind; name?: string };
 
-export interface Resolved {
-  config: Config;
-  sources: Record<OptionName, Source>;
+export interface ResolvedSettings {
+  values: SettingValues;
+  sources: Record<SettingName, Source>;
   /** Environment names that hold an unfilled `${…}` placeholder of a host; they count as unset. */
   placeholders: string[];
 }
 
 export interface Inputs {
   /** Texts of the flags that were given. */
-  flags: Partial<Record<OptionName, string>>;
+  flags: Partial<Record<SettingName, string>>;
   environment: NodeJS.ProcessEnv;
   /** Profiles by name; read from `config.json` when absent. */
   profiles?: Record<string, Profile>;
@@ -22,25 +29,30 @@ export interface Inputs {
   newProfile?: boolean;
 }
 
-const optionNames = Object.keys(options) as OptionName[];
+const optionNames = Object.keys(settingDefinitions) as SettingName[];
 
 /**
  * Settles every setting: flag, environment, profile, default, first hit wins (design §3). Empty texts and unfilled
  * placeholders count as unset.
  * @throws HeddleError `not_configured` naming the source of a value that cannot be read, or an unknown profile.
  */
-export function resolveConfig({ flags, environment, profiles = readProfiles(), newProfile = false }: Inputs): Resolved {
+export function resolveSettings({
+  flags,
+  environment,
+  profiles = readProfiles(),
+  newProfile = false,
+}: Inputs): ResolvedSettings {
   const placeholders = [...new Set(optionNames.flatMap(environmentNames))].filter((name) =>
     isPlaceholder(environment[name]),
   );
   const given = (text: string | undefined): string | undefined =>
     text === undefined || text === '' || isPlaceholder(text) ? undefined : text;
 
-  const config: Record<string, unknown> = {};
-  const sources = {} as Record<OptionName, Source>;
+  const values: Record<string, unknown> = {};
+  const sources = {} as Record<SettingName, Source>;
 
-  const find = (name: OptionName, profile: Profile, profileName: string): { text?: string; source: Source } => {
-    const option: Option = options[name];
+  const find = (name: SettingName, profile: Profile, profileName: string): { text?: string; source: Source } => {
+    const option: Setting = settingDefinitions[name];
     const flag = given(flags[name]);
     if (flag !== undefined) return { text: flag, source: { from: 'flag', name: option.flag!.split(' ')[0]! } };
     const variable = given(environment[option.environment]);
@@ -49,7 +61,7 @@ export function resolveConfig({ flags, environment, profiles = readProfiles(), n
     if (kept !== undefined && kept !== '') {
       return { text: String(kept), source: { from: 'profile', name: profileName } };
     }
-    if (option.weave && (name === 'baseUrl' || config.weave)) {
+    if (option.weave && (name === 'baseUrl' || values.weave)) {
       if ('value' in option.weave) return { text: option.weave.value, source: { from: 'default' } };
       const known = given(environment[option.weave.environment]);
       if (known !== undefined) return { text: known, source: { from: 'environment', name: option.weave.environment } };
@@ -58,7 +70,7 @@ export function resolveConfig({ flags, environment, profiles = readProfiles(), n
   };
 
   const { text: chosen, source: chosenBy } = find('profile', {}, '');
-  const profileName = chosen ?? options.profile.default;
+  const profileName = chosen ?? settingDefinitions.profile.default;
   const profile = Object.hasOwn(profiles, profileName) ? profiles[profileName]! : undefined;
   if (profile === undefined && chosenBy.from !== 'default' && !newProfile) {
     throw new HeddleError({
@@ -78,11 +90,11 @@ export function resolveConfig({ flags, environment, profiles = readProfiles(), n
   }
 
   for (const name of optionNames) {
-    const option: Option = options[name];
+    const option: Setting = settingDefinitions[name];
     const { text, source } = find(name, profile ?? {}, profileName);
     sources[name] = source;
     try {
-      config[name] = text === undefined ? option.default : option.parse(text, source.from);
+      values[name] = text === undefined ? option.default : option.parse(text, source.from);
     } catch (error) {
       // A URL with user information has a secret in it.
       const shown = option.secret || text?.includes('@') ? '' : ` is ${JSON.stringify(text)}, but it`;
@@ -92,24 +104,24 @@ export function resolveConfig({ flags, environment, profiles = readProfiles(), n
         hint: 'Correct the value, or leave it away.',
       });
     }
-    if (name === 'weave' && config.weave === undefined) {
-      config.weave = config.baseUrl === publicWeave || sources.baseUrl.name === 'WF_TRACE_SERVER_URL';
+    if (name === 'weave' && values.weave === undefined) {
+      values.weave = values.baseUrl === publicWeave || sources.baseUrl.name === 'WF_TRACE_SERVER_URL';
       sources.weave = { from: 'default' };
     }
   }
-  return { config: Object.freeze(config) as Config, sources, placeholders };
+  return { values: Object.freeze(values) as SettingValues, sources, placeholders };
 }
 
 /** What a profile may hold: the settings that have a key, and the store that `login` recorded. */
-const profileKeys = [...optionNames.flatMap((name) => (options[name] as Option).profile ?? []), 'store'];
+const profileKeys = [...optionNames.flatMap((name) => (settingDefinitions[name] as Setting).profile ?? []), 'store'];
 
 /** Every environment name that a setting is read from. */
-export function environmentNames(name: OptionName): string[] {
-  const { environment, weave }: Option = options[name];
+export function environmentNames(name: SettingName): string[] {
+  const { environment, weave }: Setting = settingDefinitions[name];
   return weave && 'environment' in weave ? [environment, weave.environment] : [environment];
 }
 
-function describeSource(source: Source, option: Option): string {
+function describeSource(source: Source, option: Setting): string {
   return source.from === 'profile' ? `"${option.profile}" of profile "${source.name}"` : (source.name ?? '');
 }
 

@@ -1,8 +1,9 @@
+import { defaultTimeoutsMs } from '../contract/endpoints.ts';
 import { projectId } from '../contract/identifiers.ts';
 import { logLevels } from '../core/log.ts';
 
 /** One setting: where it can come from, how its text is read, and the help that every surface shows. */
-export interface Option<T = unknown> {
+export interface Setting<T = unknown> {
   /** Command line form, like `--project <entity/project>`. Secrets have none, or one that takes no secret: every process sees it. */
   flag?: string;
   environment: string;
@@ -103,7 +104,7 @@ export function asHeaderToken(text: string): string {
   return text;
 }
 
-function option<T, const O extends Option<T>>(definition: O & { parse: (text: string, from?: SourceKind) => T }): O {
+function setting<T, const O extends Setting<T>>(definition: O & { parse: (text: string, from?: SourceKind) => T }): O {
   return definition;
 }
 
@@ -111,15 +112,15 @@ function option<T, const O extends Option<T>>(definition: O & { parse: (text: st
 export const publicWeave = 'https://trace.wandb.ai';
 
 /** Every setting of heddle (design §3). Parser, help and reference page are made from this table. */
-export const options = {
-  profile: option({
+export const settingDefinitions = {
+  profile: setting({
     flag: '--profile <name>',
     environment: 'HEDDLE_PROFILE',
     default: 'default',
     help: 'profile of config.json to use',
     parse: asText,
   }),
-  baseUrl: option({
+  baseUrl: setting({
     flag: '--base-url <url>',
     environment: 'HEDDLE_BASE_URL',
     profile: 'base_url',
@@ -128,20 +129,20 @@ export const options = {
     help: 'base address of the service; without one the embedded service is used. WF_TRACE_SERVER_URL counts where nothing else says it',
     parse: asHttpUrl,
   }),
-  weave: option({
+  weave: setting({
     environment: 'HEDDLE_WEAVE',
     profile: 'weave',
     help: `true or false: whether one Weave API key, also from WANDB_API_KEY, is both password and token; true by default for ${publicWeave} and a base URL from WF_TRACE_SERVER_URL`,
     parse: asBoolean,
   }),
-  project: option({
+  project: setting({
     flag: '--project <entity/project>',
     environment: 'HEDDLE_PROJECT',
     profile: 'project',
     help: 'project that calls work in when they name none',
     parse: asProject,
   }),
-  username: option({
+  username: setting({
     flag: '--username <name>',
     environment: 'HEDDLE_USERNAME',
     profile: 'username',
@@ -149,71 +150,86 @@ export const options = {
     help: 'user name for the queue and evaluation operations; api by default for Weave',
     parse: asText,
   }),
-  password: option({
+  password: setting({
     environment: 'HEDDLE_PASSWORD',
     weave: { environment: 'WANDB_API_KEY' },
     secret: true,
     help: 'password for the queue and evaluation operations',
     parse: asText,
   }),
-  token: option({
+  token: setting({
     environment: 'HEDDLE_TOKEN',
     weave: { environment: 'WANDB_API_KEY' },
     secret: true,
     help: 'bearer token for inference',
     parse: asHeaderToken,
   }),
-  httpToken: option({
+  httpToken: setting({
     environment: 'HEDDLE_HTTP_TOKEN',
     secret: true,
     help: 'bearer token that clients of heddle serve --http must send; needed to listen beyond loopback',
     parse: asHeaderToken,
   }),
-  oauthIssuer: option({
+  oauthIssuer: setting({
     flag: '--oauth-issuer <url>',
     environment: 'HEDDLE_OAUTH_ISSUER',
     help: 'issuer of the access tokens that clients of heddle serve --http must send, exactly as it writes itself',
     parse: asIssuer,
   }),
-  publicUrl: option({
+  publicUrl: setting({
     flag: '--public-url <url>',
     environment: 'HEDDLE_PUBLIC_URL',
     help: 'address of the endpoint as clients know it, like https://mcp.example.com/mcp; with --oauth-issuer, needed beyond loopback and behind a proxy',
     parse: asHttpUrl,
   }),
-  oauthAudience: option({
+  oauthAudience: setting({
     flag: '--oauth-audience <text>',
     environment: 'HEDDLE_OAUTH_AUDIENCE',
     help: 'audience that access tokens must name, where it is not the public URL',
     parse: asText,
   }),
-  subjects: option({
+  subjects: setting({
     flag: '--subjects <file>',
     environment: 'HEDDLE_SUBJECTS',
     help: 'JSON file that gives each subject of access tokens a profile; without one all use the configured profile',
     parse: asText,
   }),
-  dataDir: option({
+  dataDir: setting({
     flag: '--data-dir <folder>',
     environment: 'HEDDLE_DATA_DIR',
     help: "folder of the embedded service's data",
     parse: asText,
   }),
-  databaseUrl: option({
+  databaseUrl: setting({
     flag: '--database <url>',
     environment: 'HEDDLE_DATABASE_URL',
     secret: true,
     help: "postgres:// URL of the embedded service's data, in place of a file; a password is taken from the environment only, or from ~/.pgpass",
     parse: asDatabaseUrl,
   }),
-  timeoutMs: option({
+  timeoutMs: setting({
     flag: '--timeout-ms <ms>',
     environment: 'HEDDLE_TIMEOUT_MS',
     profile: 'timeout_ms',
-    help: 'milliseconds that one call may take, retries included; 60000 by default, 600000 for inference',
+    default: defaultTimeoutsMs.tool,
+    help: 'milliseconds that one tool call may take, retries included; inference has its own limit',
     parse: asWholeNumber(1, 86_400_000),
   }),
-  maxResultChars: option({
+  inferenceTimeoutMs: setting({
+    flag: '--inference-timeout-ms <ms>',
+    environment: 'HEDDLE_INFERENCE_TIMEOUT_MS',
+    profile: 'inference_timeout_ms',
+    default: defaultTimeoutsMs.inference,
+    help: 'milliseconds that one call of run_inference may take, retries included',
+    parse: asWholeNumber(1, 86_400_000),
+  }),
+  keychainTimeoutMs: setting({
+    flag: '--keychain-timeout-ms <ms>',
+    environment: 'HEDDLE_KEYCHAIN_TIMEOUT_MS',
+    help: 'milliseconds that the keychain may take to answer; without it 5000 for reading and 60000 for writing, which may ask you to unlock it',
+    parse: asWholeNumber(1, 86_400_000),
+  }),
+  maxResultChars: setting({
     flag: '--max-result-chars <count>',
     environment: 'HEDDLE_MAX_RESULT_CHARS',
     profile: 'max_result_chars',
@@ -221,7 +237,7 @@ export const options = {
     help: 'most characters of one serialised tool result',
     parse: asWholeNumber(2_000, 100_000_000),
   }),
-  text: option({
+  text: setting({
     flag: '--text <form>',
     environment: 'HEDDLE_TEXT',
     profile: 'text',
@@ -229,7 +245,7 @@ export const options = {
     help: 'text of tool results: compact, or json to repeat the structured result',
     parse: asOneOf(['compact', 'json']),
   }),
-  readOnly: option({
+  readOnly: setting({
     flag: '--read-only',
     environment: 'HEDDLE_READ_ONLY',
     profile: 'read_only',
@@ -237,14 +253,14 @@ export const options = {
     help: 'offer only tools that change nothing',
     parse: asBoolean,
   }),
-  tools: option({
+  tools: setting({
     flag: '--tools <list>',
     environment: 'HEDDLE_TOOLS',
     profile: 'tools',
     help: 'offer only these tools or groups (queue, inference, evaluation), separated by commas',
     parse: asList,
   }),
-  logLevel: option({
+  logLevel: setting({
     flag: '--log-level <level>',
     environment: 'HEDDLE_LOG_LEVEL',
     profile: 'log_level',
@@ -252,7 +268,7 @@ export const options = {
     help: `least severity to log on stderr: ${logLevels.join(', ')}`,
     parse: asOneOf(logLevels),
   }),
-  logFormat: option({
+  logFormat: setting({
     flag: '--log-format <form>',
     environment: 'HEDDLE_LOG_FORMAT',
     profile: 'log_format',
@@ -260,21 +276,21 @@ export const options = {
     help: 'form of the log: text, or json for one object a line',
     parse: asOneOf(['text', 'json']),
   }),
-  upstreamUrl: option({
-    flag: '--upstream <url>',
-    environment: 'HEDDLE_UPSTREAM_URL',
+  modelProviderUrl: setting({
+    flag: '--model-provider <url>',
+    environment: 'HEDDLE_MODEL_PROVIDER_URL',
     help: 'OpenAI-compatible API that the embedded service forwards inference to, like http://127.0.0.1:11434/v1',
     parse: asHttpUrl,
   }),
-  upstreamKey: option({
-    environment: 'HEDDLE_UPSTREAM_KEY',
+  modelProviderKey: setting({
+    environment: 'HEDDLE_MODEL_PROVIDER_KEY',
     secret: true,
-    help: 'API key of the upstream',
+    help: 'API key of the model provider',
     parse: asText,
   }),
 } as const;
 
-export type OptionName = keyof typeof options;
+export type SettingName = keyof typeof settingDefinitions;
 
 type Value<O> = O extends { parse: (text: string, from?: SourceKind) => infer T }
   ? O extends { default: unknown }
@@ -283,4 +299,4 @@ type Value<O> = O extends { parse: (text: string, from?: SourceKind) => infer T 
   : never;
 
 /** The settings of one run, read once and frozen. */
-export type Config = { readonly [Name in OptionName]: Value<(typeof options)[Name]> };
+export type SettingValues = { readonly [Name in SettingName]: Value<(typeof settingDefinitions)[Name]> };

@@ -49,20 +49,20 @@ export function createMetrics(tools: readonly string[]): Metrics {
     registers,
   });
   const requests = new Counter({
-    name: 'heddle_upstream_requests_total',
+    name: 'heddle_service_requests_total',
     help: 'Requests to the service, each attempt, by the status of the answer, or the code where there was no whole one.',
     labelNames: ['operation', 'status'],
     registers,
   });
   const requestSeconds = new Histogram({
-    name: 'heddle_upstream_request_duration_seconds',
+    name: 'heddle_service_request_duration_seconds',
     help: 'Time of a request to the service, from sending it to the end of its answer.',
     labelNames: ['operation'],
     buckets,
     registers,
   });
   const retries = new Counter({
-    name: 'heddle_upstream_retries_total',
+    name: 'heddle_service_retries_total',
     help: 'Requests to the service that were sent again.',
     labelNames: ['operation'],
     registers,

@@ -1,5 +1,5 @@
 import type { Log } from '../core/log.ts';
-import type { CallObserver, Observer } from '../core/observer.ts';
+import type { McpCallObserver, Observer } from '../core/observer.ts';
 
 /** Where every version of the OpenTelemetry API keeps what an SDK has registered. */
 const openTelemetry = Symbol.for('opentelemetry.js.api.1');
@@ -34,7 +34,7 @@ export function together(first: Observer, second: Observer): Observer {
   };
 }
 
-function all(observers: CallObserver[]): Pick<CallObserver, 'request' | 'end'> {
+function all(observers: McpCallObserver[]): Pick<McpCallObserver, 'request' | 'end'> {
   return {
     request(start) {
       const requests = observers.map((each) => each.request(start));

@@ -10,7 +10,7 @@ import {
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api';
-import type { CallStart, Observer, RequestStart } from '../core/observer.ts';
+import type { McpCallStart, Observer, RequestStart } from '../core/observer.ts';
 import { version } from '../core/version.ts';
 
 /** Under this key instrumentations look whether they are to keep still; the SDK's core has it, the API does not. */
@@ -71,7 +71,7 @@ export function traces(): Observer {
 }
 
 /** What the client says of its call is the parent, and what the process is at is linked; or that is the parent. */
-function parentOf({ trace: incoming }: CallStart): {
+function parentOf({ trace: incoming }: McpCallStart): {
   parent: Context;
   links: { context: ReturnType<Span['spanContext']> }[];
 } {
@@ -81,7 +81,7 @@ function parentOf({ trace: incoming }: CallStart): {
   return { parent, links: ambient ? [{ context: ambient }] : [] };
 }
 
-function callAttributes({ method, tool, transport, rpcId, protocolVersion }: CallStart): Attributes {
+function callAttributes({ method, tool, transport, rpcId, protocolVersion }: McpCallStart): Attributes {
   return {
     'mcp.method.name': method,
     ...(tool !== undefined && { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool }),

@@ -9,7 +9,7 @@ const input = z.strictObject({
   project_id: projectArgument('Project to create it in'),
 });
 
-export const createEvaluation = defineTool({
+export const createEvaluationTool = defineTool({
   name: 'create_evaluation',
   title: 'Create evaluation',
   groups: ['evaluation'],

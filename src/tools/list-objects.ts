@@ -33,7 +33,7 @@ interface Page {
 
 const columns = ['reference', 'id', 'object_id', 'version_index', 'name', 'description', 'created_at', 'digest'];
 
-export const listObjects = defineTool({
+export const listObjectsTool = defineTool({
   name: 'list_objects',
   title: 'List evaluations, datasets, scorers or models',
   groups: ['inference', 'evaluation'],

@@ -35,7 +35,7 @@ interface Page {
 
 const columns = ['id', 'name', 'total_items', 'completed_items', 'description'];
 
-export const listQueues = defineTool({
+export const listQueuesTool = defineTool({
   name: 'list_queues',
   title: 'List queues',
   groups: ['queue'],

@@ -69,7 +69,7 @@ const columns = [
   'call_trace_id',
 ];
 
-export const queryQueueItems = defineTool({
+export const queryQueueItemsTool = defineTool({
   name: 'query_queue_items',
   title: 'Query queue items',
   groups: ['queue'],

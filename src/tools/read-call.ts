@@ -31,7 +31,7 @@ interface Result {
   values?: Record<string, unknown>;
 }
 
-export const readCall = defineTool({
+export const readCallTool = defineTool({
   name: 'read_call',
   title: 'Read recorded call',
   groups: ['queue'],

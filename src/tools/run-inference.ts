@@ -43,7 +43,7 @@ const chatCompletion = z.looseObject({
   usage: z.looseObject({}).nullish().catch(undefined),
 });
 
-export const runInference = defineTool({
+export const runInferenceTool = defineTool({
   name: 'run_inference',
   title: 'Run inference',
   groups: ['inference'],

@@ -72,7 +72,7 @@ interface Result {
   dry_run: boolean;
 }
 
-export const updateQueueItems = defineTool({
+export const updateQueueItemsTool = defineTool({
   name: 'update_queue_items',
   title: 'Judge and move queue items',
   groups: ['queue'],

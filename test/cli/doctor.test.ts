@@ -83,7 +83,7 @@ test('a rejected secret, a wrong clock and an unfilled placeholder are told apar
       HEDDLE_BASE_URL: stub.url,
       HEDDLE_PROJECT: 'a/b',
       HEDDLE_TOKEN: 'tok-wrong-one',
-      HEDDLE_UPSTREAM_KEY: placeholder,
+      HEDDLE_MODEL_PROVIDER_KEY: placeholder,
     }),
   );
   const worse = findings.filter(({ state, check }) => state !== 'ok' && check !== 'keychain');
@@ -92,7 +92,7 @@ test('a rejected secret, a wrong clock and an unfilled placeholder are told apar
     ['clock', 'warning'],
     ['run_inference (Bearer)', 'failure'],
   ]);
-  expect(worse[0]?.says).toContain('HEDDLE_UPSTREAM_KEY holds a placeholder');
+  expect(worse[0]?.says).toContain('HEDDLE_MODEL_PROVIDER_KEY holds a placeholder');
   expect(worse[1]?.says).toMatch(/^360\d s ahead of the service's$/);
   expect(worse[2]?.says).toContain('The service rejected the credentials (Bearer), status 401');
   expect(worse.every(({ advice }) => advice)).toBe(true);

@@ -110,6 +110,7 @@ async function everythingWritten(password: string, token: string): Promise<{ wri
     HEDDLE_TOKEN: token,
     HEDDLE_LOG_LEVEL: 'debug',
     HEDDLE_TIMEOUT_MS: '5000',
+    HEDDLE_INFERENCE_TIMEOUT_MS: '5000',
     NODE_OPTIONS: `--import=${JSON.stringify(crash)}`,
   });
   const child = spawn(process.execPath, [command], { env: environment });

@@ -17,10 +17,10 @@ import { dirname, join } from 'node:path';
 import { parse as parseToml } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { environmentNames } from '../../src/settings/resolve-settings.ts';
-import { options } from '../../src/settings/settings.ts';
+import { settingDefinitions } from '../../src/settings/settings.ts';
 import { command, emptyHome, run } from '../support/heddle.ts';
-import { type Block, blocksOf, inlineCode, pages, root, textOf } from './blocks.ts';
-import { pattern, Shell, transcript } from './shell.ts';
+import { type Block, blocksOf, inlineCode, pages, root, textOf } from '../support/markdown-blocks.ts';
+import { pattern, Shell, transcript } from '../support/shell.ts';
 
 const hasCurl = existsSync('/usr/bin/curl');
 if (!hasCurl) console.warn('SKIPPED: the blocks of the documentation that use curl, which is not here');
@@ -177,7 +177,7 @@ describe.each(pages)('%s', (page) => {
       const { stdout } = await run(['setup', client!, '--print'], env);
       const shown = stdout
         .replaceAll(JSON.stringify(process.execPath), '"/usr/bin/node"')
-        .replaceAll(JSON.stringify(command), '"/usr/lib/node_modules/heddle/dist/heddle.cjs"');
+        .replaceAll(JSON.stringify(command), '"/usr/lib/node_modules/heddle/dist/heddle.js"');
       expect(read(text)).toEqual(read(shown));
     }
   });
@@ -190,7 +190,9 @@ describe.each(pages)('%s', (page) => {
   });
 
   testOf(of('env'))('every setting of an environment file exists', () => {
-    const names = (Object.keys(options) as (keyof typeof options)[]).map((name) => options[name].environment);
+    const names = (Object.keys(settingDefinitions) as (keyof typeof settingDefinitions)[]).map(
+      (name) => settingDefinitions[name].environment,
+    );
     for (const { text } of of('env')) {
       for (const line of text.trim().split('\n')) expect(names).toContain(line.split('=')[0]);
     }
@@ -257,7 +259,7 @@ describe.each(pages)('%s', (page) => {
   });
 
   test('commands, flags and names inside of sentences exist', async () => {
-    const names = (Object.keys(options) as (keyof typeof options)[]).flatMap(environmentNames);
+    const names = (Object.keys(settingDefinitions) as (keyof typeof settingDefinitions)[]).flatMap(environmentNames);
     const helps = new Map<string, string>();
     for (const code of inlineCode(page)) {
       for (const [name] of code.matchAll(/\bHEDDLE_[A-Z_]+\b/g)) expect(names, `${page}: ${code}`).toContain(name);

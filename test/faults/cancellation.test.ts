@@ -3,11 +3,18 @@ import { once, setMaxListeners } from 'node:events';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import {
+  beginStream,
+  chunked,
+  type FaultService,
+  good,
+  type SeenRequest,
+  startFaultService,
+} from '../support/fault-service.ts';
 import { command, emptyHome } from '../support/heddle.ts';
+import { tally } from '../support/tally.ts';
 import { temporaryHome } from '../support/temporary-home.ts';
-import { beginStream, chunked, type FaultService, good, type SeenRequest, startFaultService } from './fault-service.ts';
-import { tally } from './tally.ts';
-import { toolCalls } from './tool-calls.ts';
+import { toolCalls } from '../support/tool-calls.ts';
 
 const home = temporaryHome();
 const service: FaultService = await startFaultService();

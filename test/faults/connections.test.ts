@@ -1,10 +1,10 @@
 import { createServer } from 'node:net';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { selfSigned } from '../support/certificate.ts';
+import { answer, type FaultService, good, type SeenRequest, startFaultService } from '../support/fault-service.ts';
+import { tally } from '../support/tally.ts';
 import { temporaryHome } from '../support/temporary-home.ts';
-import { selfSigned } from './certificate.ts';
-import { answer, type FaultService, good, type SeenRequest, startFaultService } from './fault-service.ts';
-import { tally } from './tally.ts';
-import { startToolServer, type Told, toolCalls, unrepeatable } from './tool-calls.ts';
+import { startToolServer, type Told, toolCalls, unrepeatable } from '../support/tool-calls.ts';
 
 const home = temporaryHome();
 const tools = Object.keys(toolCalls);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { connect, loadSqlite, retryWhileBusy } from '../../src/service/storage/sqlite/connection.ts';
-import { temporaryFile } from '../service/helpers.ts';
+import { temporaryFile } from '../support/embedded-service.ts';
 
 test('reading while another process has the file for itself waits for it', async () => {
   const file = temporaryFile('heddle.db');

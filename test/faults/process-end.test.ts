@@ -4,10 +4,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { expect, onTestFinished, test } from 'vitest';
-import { LineClient } from '../hostile/line-client.ts';
+import { beginStream, chunked, good, startFaultService } from '../support/fault-service.ts';
 import { command, emptyHome, temporaryFolder } from '../support/heddle.ts';
-import { beginStream, chunked, good, startFaultService } from './fault-service.ts';
-import { tally } from './tally.ts';
+import { LineClient } from '../support/line-client.ts';
+import { tally } from '../support/tally.ts';
 
 /** A server process on a service that may do anything, and how both are talked to. */
 async function start(extra: Record<string, string> = {}) {
@@ -84,19 +84,19 @@ test.each(['SIGTERM', 'SIGINT'] as const)('%s ends it at once, with a stream und
   await closed;
 });
 
-test('SIGTERM ends the embedded service with it, though its upstream never answers', async () => {
+test('SIGTERM ends the embedded service with it, though its modelProvider never answers', async () => {
   let arrived = (): void => {};
   const asked = new Promise<void>((resolve) => {
     arrived = resolve;
   });
-  const upstream = createServer(() => arrived()).listen(0, '127.0.0.1');
-  await once(upstream, 'listening');
+  const modelProvider = createServer(() => arrived()).listen(0, '127.0.0.1');
+  await once(modelProvider, 'listening');
   onTestFinished(() => {
-    upstream.closeAllConnections();
-    upstream.close();
+    modelProvider.closeAllConnections();
+    modelProvider.close();
   });
   const server = new LineClient(temporaryFolder(), {
-    HEDDLE_UPSTREAM_URL: `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`,
+    HEDDLE_MODEL_PROVIDER_URL: `http://127.0.0.1:${(modelProvider.address() as AddressInfo).port}`,
   });
   onTestFinished(() => void server.child.kill('SIGKILL'));
   await server.initialize();

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { beginStream, chunked, startFaultService } from '../support/fault-service.ts';
 import { temporaryFolder } from '../support/heddle.ts';
-import { beginStream, chunked, startFaultService } from './fault-service.ts';
-import { startToolServer } from './tool-calls.ts';
+import { startToolServer } from '../support/tool-calls.ts';
 
 const chunk = (delta: object, finish_reason: string | null = null) =>
   chunked(`data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason }] })}\n\n`);
@@ -56,7 +56,7 @@ test('the text so far is in the error of a stream that breaks, and keeps to the 
 });
 
 test('the deadline ends a stream with the text so far', async () => {
-  const { service, server } = await start({ HEDDLE_TIMEOUT_MS: '500' });
+  const { service, server } = await start({ HEDDLE_TIMEOUT_MS: '500', HEDDLE_INFERENCE_TIMEOUT_MS: '500' });
   service.fault = (asked) => {
     beginStream(asked);
     asked.socket.write(chunk({ content: 'Hel' }));

@@ -5,7 +5,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { expect, onTestFinished, test } from 'vitest';
 import { connect, loadSqlite } from '../../src/service/storage/sqlite/connection.ts';
 import { command, emptyHome, temporaryFolder } from '../support/heddle.ts';
-import { tally } from './tally.ts';
+import { tally } from '../support/tally.ts';
 
 const evaluation = { name: 'E', dataset: 'weave:///demo/support/object/tickets:latest' };
 

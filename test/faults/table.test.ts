@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { answer, type Fault, type FaultService, startFaultService } from '../support/fault-service.ts';
+import { bodies, type Expected, endless, others, routerBodies, statuses } from '../support/faults.ts';
+import { tally } from '../support/tally.ts';
 import { temporaryHome } from '../support/temporary-home.ts';
-import { answer, type Fault, type FaultService, startFaultService } from './fault-service.ts';
-import { bodies, type Expected, endless, others, routerBodies, statuses } from './faults.ts';
-import { tally } from './tally.ts';
-import { startToolServer, type Told, type ToolServer, toolCalls, unrepeatable } from './tool-calls.ts';
+import { startToolServer, type Told, type ToolServer, toolCalls, unrepeatable } from '../support/tool-calls.ts';
 
 const listsOfLines = new Set(['list_queues', 'list_objects']);
 const tools = Object.keys(toolCalls);
@@ -73,8 +73,8 @@ beforeAll(async () => {
     else all[Number(index)]!.fault(request);
   };
   [server, hasty] = await Promise.all([
-    startToolServer(service.url, home, { HEDDLE_TIMEOUT_MS: '60000' }),
-    startToolServer(service.url, home, { HEDDLE_TIMEOUT_MS: '1000' }),
+    startToolServer(service.url, home, { HEDDLE_TIMEOUT_MS: '60000', HEDDLE_INFERENCE_TIMEOUT_MS: '60000' }),
+    startToolServer(service.url, home, { HEDDLE_TIMEOUT_MS: '1000', HEDDLE_INFERENCE_TIMEOUT_MS: '1000' }),
   ]);
   await Promise.all([runAll(cases, 0, server), runAll(endlessCases, cases.length, hasty)]);
   tally('faults', all.length * tools.length);

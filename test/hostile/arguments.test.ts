@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ServiceClient } from '../../src/client/service-client.ts';
-import { callTool, type ResultSettings } from '../../src/mcp/call-tool.ts';
+import { Redactor } from '../../src/core/redaction.ts';
+import { callTool, type ResultOptions } from '../../src/mcp/call-tool.ts';
 import { tools } from '../../src/tools/support/registry.ts';
-import { startFaultService } from '../faults/fault-service.ts';
-import { tally } from '../faults/tally.ts';
-import { toolCalls } from '../faults/tool-calls.ts';
+import { startFaultService } from '../support/fault-service.ts';
+import { tally } from '../support/tally.ts';
+import { toolCalls } from '../support/tool-calls.ts';
 
 const service = await startFaultService();
 const client = new ServiceClient({
@@ -18,13 +19,13 @@ afterAll(async () => {
 });
 
 const unexpected: unknown[] = [];
-const settings: ResultSettings = {
+const settings: ResultOptions = {
   text: 'compact',
   maxResultChars: 50_000,
   log: (level, _, ...fields) => {
     if (level === 'error') unexpected.push(...fields);
   },
-  redact: (text) => text,
+  redactor: new Redactor(),
   tools,
 };
 

@@ -4,9 +4,9 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startFaultService } from '../faults/fault-service.ts';
-import { tally } from '../faults/tally.ts';
+import { startFaultService } from '../support/fault-service.ts';
 import { command, emptyHome } from '../support/heddle.ts';
+import { tally } from '../support/tally.ts';
 import { temporaryHome } from '../support/temporary-home.ts';
 
 const home = temporaryHome();

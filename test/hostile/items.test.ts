@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { answer, startFaultService } from '../faults/fault-service.ts';
-import { startToolServer } from '../faults/tool-calls.ts';
+import { answer, startFaultService } from '../support/fault-service.ts';
 import { temporaryFolder } from '../support/heddle.ts';
+import { startToolServer } from '../support/tool-calls.ts';
 
 const time = '2025-04-07T14:39:02.000Z';
 const plain = {

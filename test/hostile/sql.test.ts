@@ -1,6 +1,6 @@
 import { DefaultQueryCompiler } from 'kysely';
 import { expect, test } from 'vitest';
-import { account, startTestService, temporaryFile, withStore } from '../service/helpers.ts';
+import { account, startTestService, temporaryFile, withStore } from '../support/embedded-service.ts';
 
 /** Every statement that is compiled from here on. */
 const statements: string[] = [];

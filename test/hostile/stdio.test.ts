@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answer, good, startFaultService } from '../faults/fault-service.ts';
-import { tally } from '../faults/tally.ts';
+import { answer, good, startFaultService } from '../support/fault-service.ts';
+import { LineClient } from '../support/line-client.ts';
+import { tally } from '../support/tally.ts';
 import { temporaryHome } from '../support/temporary-home.ts';
-import { LineClient } from './line-client.ts';
 
 const service = await startFaultService();
 const home = temporaryHome();

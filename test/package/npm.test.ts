@@ -56,7 +56,7 @@ test('the package holds the bundle, its types and notices, and little else', () 
     'LICENSE',
     'README.md',
     'dist/THIRD-PARTY-NOTICES.txt',
-    'dist/heddle.cjs',
+    'dist/heddle.js',
     'dist/index.d.ts',
     'dist/index.js',
     'dist/interfaces.d.ts',
@@ -94,7 +94,7 @@ test('the command works where it was installed', async () => {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   expect(execFileSync(heddle, ['--version'], { encoding: 'utf8', env })).toBe(`${version}\n`);
   expect(execFileSync(heddle, ['setup', 'cursor', '--print'], { encoding: 'utf8', env, stdio: 'pipe' })).toContain(
-    JSON.stringify(join(installed, 'dist/heddle.cjs')),
+    JSON.stringify(join(installed, 'dist/heddle.js')),
   );
   const client = new Client({ name: 'test', version: '1.0.0' });
   await client.connect(new StdioClientTransport({ command: heddle, args: [], env }));

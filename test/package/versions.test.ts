@@ -35,7 +35,7 @@ test('server.json declares every environment variable, and which are secrets', (
   const variables: { name: string; isSecret: boolean; format: string; description: string; default?: unknown }[] =
     serverJson.packages[0].environmentVariables;
   expect(variables.filter(({ isSecret }) => isSecret).map(({ name }) => name)).toEqual(
-    expect.arrayContaining(['HEDDLE_PASSWORD', 'HEDDLE_TOKEN', 'HEDDLE_HTTP_TOKEN', 'HEDDLE_UPSTREAM_KEY']),
+    expect.arrayContaining(['HEDDLE_PASSWORD', 'HEDDLE_TOKEN', 'HEDDLE_HTTP_TOKEN', 'HEDDLE_MODEL_PROVIDER_KEY']),
   );
   for (const { name, isSecret, format, description, default: fallback } of variables) {
     expect(name).toMatch(/^HEDDLE_[A-Z_]+$/);

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 
 /** The built command. */
-export const command = fileURLToPath(new URL('../../dist/heddle.cjs', import.meta.url));
+export const command = fileURLToPath(new URL('../../dist/heddle.js', import.meta.url));
 
 /** Real review items, where the checkout has them beside it. */
 export const reviewItems = fileURLToPath(new URL('../../../shared/data/queue-items.jsonl', import.meta.url));

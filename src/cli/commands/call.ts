@@ -1,8 +1,8 @@
 import { text } from 'node:stream/consumers';
 import { type Command, CommanderError } from 'commander';
-import { openSession } from '../../runtime/runtime.ts';
+import { openRuntime } from '../../runtime/runtime.ts';
 import { offerFlags, resultFlags, serviceFlags } from '../support/flag-lists.ts';
-import { addConfigFlags, configOf } from '../support/flags.ts';
+import { addSettingFlags, settingsOf } from '../support/flags.ts';
 
 /** `heddle call TOOL [JSON]`: one tool call from the shell. */
 export function addCall(program: Command): void {
@@ -11,41 +11,43 @@ export function addCall(program: Command): void {
     .description('call one tool; the structured result goes to stdout as JSON')
     .argument('<tool>', 'name of the tool')
     .argument('[arguments]', 'arguments as a JSON object, or - to read them from stdin', '{}');
-  addConfigFlags(call, [...serviceFlags, ...resultFlags, ...offerFlags]).action(async (name: string, given: string) => {
-    const session = openSession(configOf(call));
-    const { settings } = session;
-    const tool = settings.tools.find((candidate) => candidate.name === name);
-    if (!tool) {
-      const known = settings.tools.map((candidate) => candidate.name).join(', ');
-      throw new CommanderError(2, 'unknown', `unknown tool '${name}'; known are ${known}`);
-    }
-    const args = parseJson(given === '-' ? await text(process.stdin) : given);
-    const { callTool } = await import('../../mcp/call-tool.ts');
-    const cancel = new AbortController();
-    process.once('SIGINT', () => cancel.abort());
-    const { result } = await callTool(
-      tool,
-      args,
-      {
-        service: await settings.service(),
-        project: settings.project,
-        maxResultChars: settings.maxResultChars,
-        signal: cancel.signal,
-        ask: () => 'cannot',
-        progress: (_done, message) => {
-          if (process.stderr.isTTY) process.stderr.write(`\r${message}\u001b[K`);
+  addSettingFlags(call, [...serviceFlags, ...resultFlags, ...offerFlags]).action(
+    async (name: string, given: string) => {
+      const runtime = openRuntime(settingsOf(call));
+      const { serverOptions } = runtime;
+      const tool = serverOptions.tools.find((candidate) => candidate.name === name);
+      if (!tool) {
+        const known = serverOptions.tools.map((candidate) => candidate.name).join(', ');
+        throw new CommanderError(2, 'unknown', `unknown tool '${name}'; known are ${known}`);
+      }
+      const args = parseJson(given === '-' ? await text(process.stdin) : given);
+      const { callTool } = await import('../../mcp/call-tool.ts');
+      const cancel = new AbortController();
+      process.once('SIGINT', () => cancel.abort());
+      const { result } = await callTool(
+        tool,
+        args,
+        {
+          service: await serverOptions.service(),
+          project: serverOptions.project,
+          maxResultChars: serverOptions.maxResultChars,
+          signal: cancel.signal,
+          ask: () => 'cannot',
+          progress: (_done, message) => {
+            if (process.stderr.isTTY) process.stderr.write(`\r${message}\u001b[K`);
+          },
         },
-      },
-      settings,
-    );
-    if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
-    const [block] = result.content;
-    // An error's text ends with its one line of JSON.
-    const json = result.isError && block?.type === 'text' ? block.text.split('\n').at(-1) : undefined;
-    process.stdout.write(`${json ?? JSON.stringify(result.structuredContent, null, 2)}\n`);
-    await session.close();
-    process.exitCode = result.isError ? 1 : 0;
-  });
+        serverOptions,
+      );
+      if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
+      const [block] = result.content;
+      // An error's text ends with its one line of JSON.
+      const json = result.isError && block?.type === 'text' ? block.text.split('\n').at(-1) : undefined;
+      process.stdout.write(`${json ?? JSON.stringify(result.structuredContent, null, 2)}\n`);
+      await runtime.close();
+      process.exitCode = result.isError ? 1 : 0;
+    },
+  );
 }
 
 function parseJson(given: string): unknown {

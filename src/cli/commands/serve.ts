@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { HeddleError } from '../../core/errors.ts';
 import type { HttpFlags } from '../../runtime/http-server.ts';
 import { guardFlags, offerFlags, resultFlags, serviceFlags } from '../support/flag-lists.ts';
-import { addConfigFlags, asPort, configOf, flagsOf } from '../support/flags.ts';
+import { addSettingFlags, asPort, flagsOf, settingsOf } from '../support/flags.ts';
 
 /** `heddle serve`: the MCP server on stdin and stdout, or with `--http` on a port. */
 export function addServe(program: Command): void {
@@ -31,9 +31,9 @@ export function addServe(program: Command): void {
       '127.0.0.1',
     );
   const forHttp = new Set<string>([...serve.options.map((option) => option.attributeName()), ...guardFlags]);
-  addConfigFlags(serve, [...serviceFlags, ...resultFlags, ...offerFlags, ...guardFlags]).action(
+  addSettingFlags(serve, [...serviceFlags, ...resultFlags, ...offerFlags, ...guardFlags]).action(
     async (flags: HttpFlags & { http?: true }) => {
-      const resolved = configOf(serve);
+      const resolved = settingsOf(serve);
       if (!flags.http) {
         const idle = serve.options.find(
           (option) =>
@@ -46,11 +46,11 @@ export function addServe(program: Command): void {
             hint: `Add --http, or leave ${idle.long} away.`,
           });
         }
-        const { serveStdio } = await import('../../runtime/stdio-server.ts');
-        return serveStdio(resolved);
+        const { runStdioServer } = await import('../../runtime/stdio-server.ts');
+        return runStdioServer(resolved);
       }
-      const { serveHttp } = await import('../../runtime/http-server.ts');
-      return serveHttp(resolved, { flags: flagsOf(serve), environment: process.env }, flags);
+      const { runHttpServer } = await import('../../runtime/http-server.ts');
+      return runHttpServer(resolved, { flags: flagsOf(serve), environment: process.env }, flags);
     },
   );
 }

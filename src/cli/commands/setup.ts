@@ -6,10 +6,10 @@ import { Argument, type Command, CommanderError } from 'commander';
 import { type ClientName, clients, type McpClient } from '../../client-setup/clients.ts';
 import type { Edit, Entry } from '../../client-setup/edit-config.ts';
 import { HeddleError } from '../../core/errors.ts';
-import type { Resolved } from '../../settings/resolve-settings.ts';
-import { type OptionName, options } from '../../settings/settings.ts';
+import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
+import { type SettingName, settingDefinitions } from '../../settings/settings.ts';
 import { offerFlags, resultFlags, serviceFlags } from '../support/flag-lists.ts';
-import { addConfigFlags, configOf } from '../support/flags.ts';
+import { addSettingFlags, settingsOf } from '../support/flags.ts';
 
 interface SetupFlags {
   print?: true;
@@ -30,13 +30,13 @@ export function addSetup(program: Command): void {
     .option('--yes', 'write without asking')
     .option('--name <name>', 'name of the entry', 'heddle')
     .option('--file <file>', "file to change instead of the person's own, like .vscode/mcp.json of a project");
-  addConfigFlags(setup, [...serviceFlags, ...resultFlags, ...offerFlags]).action(
+  addSettingFlags(setup, [...serviceFlags, ...resultFlags, ...offerFlags]).action(
     async (name: ClientName, flags: SetupFlags) => {
       const client: McpClient = clients[name];
       const { platform, env: environment } = process;
       const path = resolve(flags.file ?? client.file({ platform, home: homedir(), environment }));
       // The settings are checked here, where someone reads what is wrong, and not first by the client.
-      const entry = flags.remove ? undefined : entryOf(client, configOf(setup, { newProfile: true }));
+      const entry = flags.remove ? undefined : entryOf(client, settingsOf(setup, { newProfile: true }));
       const edit: Edit = { format: client.format, servers: client.servers, name: flags.name, entry };
       const { editConfig } = await import('../../client-setup/edit-config.ts');
       if (flags.print) {
@@ -84,13 +84,13 @@ async function confirmed(): Promise<boolean> {
 }
 
 /** Starts this very installation, with the settings that were given as flags. A secret has no flag, so none gets in. */
-function entryOf({ typed }: McpClient, { config, sources }: Resolved): Entry {
+function entryOf({ typed }: McpClient, { values, sources }: ResolvedSettings): Entry {
   const args = [scriptPath(), 'serve'];
-  for (const name of Object.keys(options) as OptionName[]) {
-    const option = options[name];
+  for (const name of Object.keys(settingDefinitions) as SettingName[]) {
+    const option = settingDefinitions[name];
     if (!('flag' in option) || sources[name].from !== 'flag') continue;
     const [flag, value] = option.flag.split(' ');
-    const text = String(config[name]);
+    const text = String(values[name]);
     args.push(flag!, ...(value === undefined ? [] : [name === 'dataDir' ? resolve(text) : text]));
   }
   return { ...(typed && { type: 'stdio' }), command: nodePath(), args };

@@ -3,10 +3,11 @@ import { version } from '../../core/version.ts';
 import { sampleProject } from '../../runtime/runtime.ts';
 import { readCredentials } from '../../runtime/secrets.ts';
 import { configFile } from '../../settings/profiles.ts';
-import type { Resolved } from '../../settings/resolve-settings.ts';
-import { type OptionName, options } from '../../settings/settings.ts';
+import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
+import { type SettingName, settingDefinitions } from '../../settings/settings.ts';
 import { resultFlags, serviceFlags } from '../support/flag-lists.ts';
-import { addConfigFlags, configOf } from '../support/flags.ts';
+import { addSettingFlags, settingsOf } from '../support/flags.ts';
+import { redactor } from '../support/redactor.ts';
 
 interface Status {
   version: string;
@@ -27,30 +28,30 @@ export function addStatus(program: Command): void {
     .command('status')
     .description('show the service in use, every setting, and where each value and secret comes from')
     .option('--json', 'print it as JSON');
-  addConfigFlags(status, [...serviceFlags, ...resultFlags]).action(async ({ json }: { json?: true }) => {
-    const found = await statusOf(configOf(status));
+  addSettingFlags(status, [...serviceFlags, ...resultFlags]).action(async ({ json }: { json?: true }) => {
+    const found = await statusOf(settingsOf(status));
     process.stdout.write(json ? `${JSON.stringify(found, null, 2)}\n` : render(found));
   });
 }
 
-async function statusOf(resolved: Resolved): Promise<Status> {
-  const { config, sources, placeholders } = resolved;
-  const { sources: found, username, problem } = await readCredentials(resolved);
+async function statusOf(resolved: ResolvedSettings): Promise<Status> {
+  const { values, sources, placeholders } = resolved;
+  const { sources: found, username, problem } = await readCredentials(resolved, redactor);
   const settings: Status['settings'] = {};
   const secrets: Status['secrets'] = {};
-  for (const name of Object.keys(options) as OptionName[]) {
+  for (const name of Object.keys(settingDefinitions) as SettingName[]) {
     const source = name === 'password' || name === 'token' || name === 'username' ? found[name] : sources[name];
     const from = { source: source.from, ...(source.name !== undefined && { name: source.name }) };
-    if ('secret' in options[name]) secrets[snakeCase(name)] = from;
-    else settings[snakeCase(name)] = { value: (name === 'username' ? username : config[name]) ?? null, ...from };
+    if ('secret' in settingDefinitions[name]) secrets[snakeCase(name)] = from;
+    else settings[snakeCase(name)] = { value: (name === 'username' ? username : values[name]) ?? null, ...from };
   }
-  if (config.baseUrl === undefined && config.project === undefined) {
+  if (values.baseUrl === undefined && values.project === undefined) {
     settings.project = { value: sampleProject, source: 'default' };
   }
   return {
     version,
-    service: config.baseUrl ?? 'embedded',
-    profile: config.profile,
+    service: values.baseUrl ?? 'embedded',
+    profile: values.profile,
     config_file: configFile,
     settings,
     secrets,

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { offerFlags } from '../support/flag-lists.ts';
-import { addConfigFlags, configOf } from '../support/flags.ts';
+import { addSettingFlags, settingsOf } from '../support/flags.ts';
 
 /** `heddle tools`: what the server offers. */
 export function addTools(program: Command): void {
@@ -8,12 +8,12 @@ export function addTools(program: Command): void {
     .command('tools')
     .description('list the tools, their schemas and hints')
     .option('--json', 'print everything that clients see, as JSON');
-  addConfigFlags(command, ['profile', ...offerFlags]).action(async ({ json }: { json?: true }) => {
+  addSettingFlags(command, ['profile', ...offerFlags]).action(async ({ json }: { json?: true }) => {
     const [{ listedTool }, { selectTools }] = await Promise.all([
       import('../../mcp/server.ts'),
       import('../../tools/support/registry.ts'),
     ]);
-    const { readOnly, tools: only } = configOf(command).config;
+    const { readOnly, tools: only } = settingsOf(command).values;
     const listedTools = selectTools({ readOnly, only }).map(listedTool);
     if (json) {
       process.stdout.write(`${JSON.stringify(listedTools, null, 2)}\n`);

@@ -1,7 +1,7 @@
-import type { OptionName } from '../../settings/settings.ts';
+import type { SettingName } from '../../settings/settings.ts';
 
 /** Settings that every command which reaches the service takes as flags. */
-export const serviceFlags: readonly OptionName[] = [
+export const serviceFlags: readonly SettingName[] = [
   'profile',
   'baseUrl',
   'project',
@@ -9,16 +9,18 @@ export const serviceFlags: readonly OptionName[] = [
   'dataDir',
   'databaseUrl',
   'timeoutMs',
-  'upstreamUrl',
+  'inferenceTimeoutMs',
+  'keychainTimeoutMs',
+  'modelProviderUrl',
   'logLevel',
   'logFormat',
 ];
 
 /** Settings that say who comes in over HTTP. */
-export const guardFlags: readonly OptionName[] = ['oauthIssuer', 'publicUrl', 'oauthAudience', 'subjects'];
+export const guardFlags: readonly SettingName[] = ['oauthIssuer', 'publicUrl', 'oauthAudience', 'subjects'];
 
 /** Settings that choose the tools on offer. */
-export const offerFlags: readonly OptionName[] = ['readOnly', 'tools'];
+export const offerFlags: readonly SettingName[] = ['readOnly', 'tools'];
 
 /** Settings that shape results. */
-export const resultFlags: readonly OptionName[] = ['maxResultChars', 'text'];
+export const resultFlags: readonly SettingName[] = ['maxResultChars', 'text'];

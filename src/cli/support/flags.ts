@@ -1,6 +1,6 @@
 import { type Command, Option as Flag, InvalidArgumentError } from 'commander';
-import { type Resolved, resolveConfig } from '../../settings/resolve-settings.ts';
-import { type OptionName, options } from '../../settings/settings.ts';
+import { type ResolvedSettings, resolveSettings } from '../../settings/resolve-settings.ts';
+import { type SettingName, settingDefinitions } from '../../settings/settings.ts';
 
 /** Reads the port of a flag. */
 export function asPort(text: string): number {
@@ -10,9 +10,9 @@ export function asPort(text: string): number {
 }
 
 /** Gives a command the flags of these settings, from the option table. */
-export function addConfigFlags(command: Command, names: readonly OptionName[]): Command {
+export function addSettingFlags(command: Command, names: readonly SettingName[]): Command {
   for (const name of names) {
-    const option = options[name];
+    const option = settingDefinitions[name];
     if (!('flag' in option)) throw new Error(`${name} has no flag`);
     const fallback = 'default' in option ? `, default ${option.default}` : '';
     command.option(option.flag, `${option.help} (${option.environment}${fallback})`);
@@ -21,16 +21,16 @@ export function addConfigFlags(command: Command, names: readonly OptionName[]): 
 }
 
 /** The settings of a command's run: its flags, then everything else (design §3). `login` may name a new profile. */
-export function configOf(command: Command, { newProfile = false } = {}): Resolved {
-  return resolveConfig({ flags: flagsOf(command), environment: process.env, newProfile });
+export function settingsOf(command: Command, { newProfile = false } = {}): ResolvedSettings {
+  return resolveSettings({ flags: flagsOf(command), environment: process.env, newProfile });
 }
 
 /** The texts of the flags that were given. */
-export function flagsOf(command: Command): Partial<Record<OptionName, string>> {
+export function flagsOf(command: Command): Partial<Record<SettingName, string>> {
   const given = command.opts<Record<string, string | boolean>>();
-  const flags: Partial<Record<OptionName, string>> = {};
-  for (const name of Object.keys(options) as OptionName[]) {
-    const option = options[name];
+  const flags: Partial<Record<SettingName, string>> = {};
+  for (const name of Object.keys(settingDefinitions) as SettingName[]) {
+    const option = settingDefinitions[name];
     if (!('flag' in option)) continue;
     const value = given[new Flag(option.flag).attributeName()];
     if (value !== undefined) flags[name] = String(value);

@@ -1,15 +1,14 @@
 import type { Connection } from '../../client/connection.ts';
 import { ServiceClient } from '../../client/service-client.ts';
 import { HeddleError } from '../../core/errors.ts';
-import { redact } from '../../core/redaction.ts';
 import { version } from '../../core/version.ts';
-import type { Config } from '../../settings/settings.ts';
+import type { SettingValues } from '../../settings/settings.ts';
+import { redactor } from './redactor.ts';
 
 /** Project to ask about where none is configured; no service is asked to keep anything under it. */
 const noProject = 'heddle/check';
 /** No queue has it, and every service can read it as an id. */
 const noQueue = '00000000-0000-0000-0000-000000000000';
-const defaultTimeoutMs = 15_000;
 
 /**
  * What the service makes of credentials: `accepted`; `unproven`, with the reason, where it lacks the operation or only
@@ -28,12 +27,12 @@ export interface Probes {
 }
 
 /** Calls that change nothing and show whether credentials are good, one for each operation (interface part 5). */
-export function openProbes(connection: Connection, { project, timeoutMs = defaultTimeoutMs }: Config): Probes {
+export function openProbes(connection: Connection, { project, timeoutMs }: SettingValues): Probes {
   const client = new ServiceClient({
     connect: async () => connection,
     timeoutMs,
     userAgent: `heddle/${version}`,
-    redact,
+    redact: (text) => redactor.redact(text),
   });
   const project_id = project ?? noProject;
   return {

@@ -1,6 +1,6 @@
 import { HeddleError } from '../../core/errors.ts';
-import { protectEnvironment, redact } from '../../core/redaction.ts';
 import { onUncaught } from '../../runtime/uncaught.ts';
+import { redactor } from './redactor.ts';
 
 /** Runs what the process is for, with the guards around it; a failure is said on stderr and sets the exit code. */
 export async function guarded(work: () => Promise<void>): Promise<void> {
@@ -10,7 +10,7 @@ export async function guarded(work: () => Promise<void>): Promise<void> {
     throw error;
   });
   // What crashes past every boundary may quote a service, and goes through the same gate as everything else.
-  protectEnvironment(process.env);
+  redactor.protectEnvironment(process.env);
   onUncaught((error) => process.exit(reportFailure(error)));
   await work().catch((error) => {
     process.exitCode = reportFailure(error);
@@ -29,5 +29,5 @@ function reportFailure(error: unknown): number {
 
 /** One complaint on stderr, without secrets. */
 export function complain(text: string): void {
-  process.stderr.write(redact(`heddle: ${text}\n`));
+  process.stderr.write(redactor.redact(`heddle: ${text}\n`));
 }

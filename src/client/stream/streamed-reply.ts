@@ -1,8 +1,8 @@
 import type { InferenceResponse } from '../../contract/inference.ts';
 import { type ErrorCode, HeddleError } from '../../core/errors.ts';
 import { isDeeperThan, maxNesting } from '../../core/json-depth.ts';
-import { type CallInfo, errorTextOf } from '../failures.ts';
-import type { TransportAnswer } from '../http-transport.ts';
+import { errorTextOf, type RequestInfo } from '../failures.ts';
+import type { TransportResponse } from '../http-transport.ts';
 import { readEvents, type StreamEvent } from './event-stream.ts';
 import { ReplyAssembly } from './reply-assembly.ts';
 
@@ -20,8 +20,8 @@ export interface StreamOptions {
  * @throws HeddleError that carries the text received so far, when the stream breaks, stands still, or tells an error.
  */
 export async function readStreamedReply(
-  answer: TransportAnswer,
-  call: CallInfo,
+  answer: TransportResponse,
+  call: RequestInfo,
   { idleTimeoutMs, onText, onProgress }: StreamOptions,
 ): Promise<InferenceResponse> {
   const assembly = new ReplyAssembly();

@@ -18,7 +18,7 @@ export interface AccessRules {
 }
 
 /** Who sent a request, as far as a guard knows. */
-export interface Caller {
+export interface ClientIdentity {
   /** Absent where all who come in are one. */
   subject?: string;
   /** What the caller may do; everything when absent. */
@@ -30,9 +30,9 @@ export interface Caller {
 /** Decides who comes in, and what they may do. */
 export interface Guard {
   /** Who sent a request, or why it is refused, from its headers alone. */
-  identify: (request: IncomingMessage) => Caller | Refusal | Promise<Caller | Refusal>;
+  identify: (request: IncomingMessage) => ClientIdentity | Refusal | Promise<ClientIdentity | Refusal>;
   /** The reason not to do for a caller what the body asks for. */
-  permit?: (caller: Caller, body: unknown) => Refusal | undefined;
+  permit?: (caller: ClientIdentity, body: unknown) => Refusal | undefined;
   /** What everybody may know of how to come in (RFC 9728). */
   metadata?: { paths: readonly string[]; document: object };
 }
@@ -74,7 +74,7 @@ export function accessChecks({ allowedHosts, allowedOrigins }: AccessRules): Acc
 export function tokenGuard(token: string): Guard {
   const expected = digest(token);
   return {
-    identify(request): Caller | Refusal {
+    identify(request): ClientIdentity | Refusal {
       const given = bearerOf(request);
       if (given !== undefined && timingSafeEqual(digest(given), expected)) return {};
       return {

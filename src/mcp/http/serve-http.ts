@@ -8,7 +8,7 @@ import { listen } from '../../core/http/listen.ts';
 import type { Log } from '../../core/log.ts';
 import { asRequestId, newRequestId, requestIdHeader } from '../../core/request-id.ts';
 import type { ServerFactory } from '../server.ts';
-import { type AccessRules, accessChecks, type Caller, corsHeaders, type Guard } from './access.ts';
+import { type AccessRules, accessChecks, type ClientIdentity, corsHeaders, type Guard } from './access.ts';
 import { Answer, errorBody, publish, type Refusal, refuse, tell } from './answer.ts';
 import { Cancellations } from './cancellations.ts';
 import { isOlder, serveOlder } from './older.ts';
@@ -132,7 +132,7 @@ export async function serveHttp(createServer: ServerFactory, options: HttpOption
     delete request.headers.authorization;
     if (request.destroyed) return;
     if ('status' in found) return decline(found);
-    const caller: Caller = found;
+    const caller: ClientIdentity = found;
     const refusal = checkForm(request) ?? full();
     if (refusal) return decline(refusal);
 

@@ -3,7 +3,7 @@ import { pathSegment, projectId as projectIdSchema } from '../../contract/identi
 import { annotationStates } from '../../contract/queue-items.ts';
 import { errorDetails } from '../../contract/validation-errors.ts';
 import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
-import type { Database, Session } from '../storage/database.ts';
+import type { Database, Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
 import { normalizeTimestamp } from '../storage/timestamps.ts';
 
@@ -85,9 +85,9 @@ export async function importItems(
       detail: faults,
     });
   }
-  const result = await database.write(async (session) => {
-    await ensureQueue(session, target);
-    return addItems(session, items, target);
+  const result = await database.write(async (transaction) => {
+    await ensureQueue(transaction, target);
+    return addItems(transaction, items, target);
   });
   if (result.added >= muchAtOnce) await database.analyze();
   return result;
@@ -121,9 +121,12 @@ function parseItem(text: string, line: number): NewItem | ErrorDetail[] {
 }
 
 /** Makes the queue, named as its id, where the project has none with this id. */
-export async function ensureQueue(session: Session, { projectId, queueId, addedBy }: ImportTarget): Promise<void> {
+export async function ensureQueue(
+  transaction: Transaction,
+  { projectId, queueId, addedBy }: ImportTarget,
+): Promise<void> {
   const now = new Date().toISOString();
-  await session
+  await transaction
     .insertInto('queues')
     .values({
       project_id: projectId,
@@ -144,14 +147,18 @@ export async function ensureQueue(session: Session, { projectId, queueId, addedB
 const rowsPerInsert = 100;
 
 /** Adds items and their calls to an existing queue, in a write transaction. Their ids keep the order of the list. */
-export async function addItems(session: Session, items: NewItem[], target: ImportTarget): Promise<ImportResult> {
+export async function addItems(
+  transaction: Transaction,
+  items: NewItem[],
+  target: ImportTarget,
+): Promise<ImportResult> {
   const { projectId: project_id, queueId: queue_id, addedBy, onProgress } = target;
   const now = new Date().toISOString();
   const ids = newIds(items.length);
   let added = 0;
   for (let start = 0; start < items.length; start += rowsPerInsert) {
     const chunk = items.slice(start, start + rowsPerInsert);
-    await session
+    await transaction
       .insertInto('calls')
       .values(
         chunk.map((item) => ({
@@ -166,7 +173,7 @@ export async function addItems(session: Session, items: NewItem[], target: Impor
       )
       .onConflict((conflict) => conflict.columns(['project_id', 'id']).doNothing())
       .execute();
-    const { numInsertedOrUpdatedRows } = await session
+    const { numInsertedOrUpdatedRows } = await transaction
       .insertInto('queue_items')
       .values(
         chunk.map((item, i) => ({

@@ -9,8 +9,8 @@ const addedBy = 'sample';
 
 /** Puts the sample project in, where it is not: a queue, a dataset, two scorers and a prompt to try everything with. */
 export async function ensureSampleProject(database: Database): Promise<void> {
-  const present = await database.read((session) =>
-    session
+  const present = await database.read((transaction) =>
+    transaction
       .selectFrom('queues')
       .select('id')
       .where('project_id', '=', projectId)
@@ -18,12 +18,12 @@ export async function ensureSampleProject(database: Database): Promise<void> {
       .executeTakeFirst(),
   );
   if (present) return;
-  await database.write(async (session) => {
+  await database.write(async (transaction) => {
     const target = { projectId, queueId, addedBy };
-    await ensureQueue(session, target);
-    await addItems(session, sampleItems(), target);
+    await ensureQueue(transaction, target);
+    await addItems(transaction, sampleItems(), target);
     for (const object of sampleObjects) {
-      await putVersion(session, { ...object, project_id: projectId, created_by: addedBy });
+      await putVersion(transaction, { ...object, project_id: projectId, created_by: addedBy });
     }
   });
 }
@@ -97,7 +97,7 @@ const conversations: [AnnotationState, string, string, string?][] = [
   [
     'unstarted',
     'Somebody logged in to my account from another country.',
-    'I have signed out every session. Please set a new password; security will write to you within the hour.',
+    'I have signed out every transaction. Please set a new password; security will write to you within the hour.',
     'support.escalate',
   ],
   [

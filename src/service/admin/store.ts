@@ -53,7 +53,7 @@ export interface Store {
  * Opens the storage, a SQLite file or a `postgres://` URL, making what is missing. Throws a HeddleError that says why it
  * cannot.
  */
-export async function openStore(data: string): Promise<Store> {
+export async function openServiceStore(data: string): Promise<Store> {
   const database = await openDatabase(data);
   return {
     addUser: (name) => addAccount(database, name),
@@ -87,24 +87,24 @@ async function putObject(database: Database, kind: StorableKind, projectId: stri
     });
   }
   const object = { project_id: projectId, object_id: name, kind, content: checked.data[kind], created_by: 'cli' };
-  return database.write((session) => putVersion(session, object));
+  return database.write((transaction) => putVersion(transaction, object));
 }
 
 async function list(database: Database, projectId: string | undefined): Promise<Listing[]> {
-  const { queues, counts, objects } = await database.read(async (session) => {
+  const { queues, counts, objects } = await database.read(async (transaction) => {
     const all = projectId === undefined;
-    const queues = session
+    const queues = transaction
       .selectFrom('queues')
       .select(['project_id', 'id', 'name'])
       .where('deleted_at', 'is', null)
       .$if(!all, (query) => query.where('project_id', '=', projectId!));
-    const counts = session
+    const counts = transaction
       .selectFrom('queue_items')
       .select(({ fn }) => ['project_id', 'queue_id', 'annotation_state', fn.countAll<number>().as('items')])
       .where('deleted_at', 'is', null)
       .$if(!all, (query) => query.where('project_id', '=', projectId!))
       .groupBy(['project_id', 'queue_id', 'annotation_state']);
-    const objects = session
+    const objects = transaction
       .selectFrom('objects')
       .select(['project_id', 'object_id', 'kind', 'digest', 'version_index', 'created_at'])
       .$if(!all, (query) => query.where('project_id', '=', projectId!));

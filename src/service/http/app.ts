@@ -9,13 +9,13 @@ import { errorDetails } from '../../contract/validation-errors.ts';
 import { HeddleError } from '../../core/errors.ts';
 import type { Log } from '../../core/log.ts';
 import { asRequestId, requestIdHeader } from '../../core/request-id.ts';
-import { type Answer, type Call, type Context, handlers } from '../operations/index.ts';
+import { handlers, type OperationCall, type OperationResult, type ServiceContext } from '../operations/index.ts';
 import { schemaVersion } from '../storage/migrations.ts';
 import type { Authenticator } from './authentication.ts';
 import { Refusal, refusal } from './refusal.ts';
 import { readJson } from './request-body.ts';
 
-export interface AppOptions extends Context {
+export interface AppOptions extends ServiceContext {
   authenticator: Authenticator;
   log: Log;
 }
@@ -26,7 +26,7 @@ interface Route {
   /** Matches the whole path, still percent-encoded; its groups are the parameters. */
   pattern: RegExp;
   parameters: z.ZodType<Record<string, string>>;
-  answer: (call: Call<never>, context: Context) => Promise<Answer>;
+  answer: (call: OperationCall<never>, context: ServiceContext) => Promise<OperationResult>;
 }
 
 const routes = (Object.keys(endpoints) as EndpointName[]).map((name): Route => {
@@ -41,7 +41,7 @@ const routes = (Object.keys(endpoints) as EndpointName[]).map((name): Route => {
 });
 
 /** What anyone may read, without an account: it says nothing of what is stored. */
-const openPaths = ['/health', '/openapi.json', '/docs'];
+const openPaths = ['/health', '/openapi.json'];
 
 /** The service as an HTTP application, driven by the contract's endpoint table. */
 export function createApp(options: AppOptions): Hono<{ Bindings: HttpBindings }> {
@@ -50,7 +50,7 @@ export function createApp(options: AppOptions): Hono<{ Bindings: HttpBindings }>
 
   app.get('/health', async () => {
     try {
-      await database.read((session) => session.selectFrom('schema_version').select('version').execute());
+      await database.read((transaction) => transaction.selectFrom('schema_version').select('version').execute());
       return Response.json({ status: 'ok', version: packageJson.version, schema_version: schemaVersion });
     } catch (error) {
       options.log('error', 'health check failed', { error: String(error) });
@@ -59,13 +59,6 @@ export function createApp(options: AppOptions): Hono<{ Bindings: HttpBindings }>
   });
 
   app.get('/openapi.json', async () => Response.json((await import('./openapi.ts')).openApiDocument()));
-  app.get('/docs', async () => {
-    const [{ openApiDocument }, { openApiPage, pageHeaders }] = await Promise.all([
-      import('./openapi.ts'),
-      import('./openapi-page.ts'),
-    ]);
-    return new Response(openApiPage(openApiDocument()), { headers: pageHeaders });
-  });
 
   app.all('*', async (context) => {
     const started = performance.now();
@@ -111,7 +104,7 @@ async function answer(
   const query = route.endpoint.query && validate(route.endpoint.query, Object.fromEntries(search), 'query');
   const body = route.endpoint.request && validate(route.endpoint.request, await readJson(incoming), 'body');
   // The table pairs the endpoint's schema with its handler, which the compiler cannot follow through the loop.
-  const call = { account, path: parameters, query, body, response: outgoing } as unknown as Call<never>;
+  const call = { account, path: parameters, query, body, response: outgoing } as unknown as OperationCall<never>;
   const result = await route.answer(call, options);
   if (result instanceof Response) return result;
   if (Array.isArray(result)) {

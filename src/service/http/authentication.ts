@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { HeddleError } from '../../core/errors.ts';
-import type { Database, Session } from '../storage/database.ts';
+import type { Database, Transaction } from '../storage/database.ts';
 import { inChunks } from '../storage/in-chunks.ts';
 import { batched } from './batched.ts';
 
@@ -21,8 +21,8 @@ export async function addAccount(database: Database, name: string): Promise<Acco
     });
   }
   const account = { name, password: randomSecret(), token: randomSecret() };
-  const { numInsertedOrUpdatedRows } = await database.write((session) =>
-    session
+  const { numInsertedOrUpdatedRows } = await database.write((transaction) =>
+    transaction
       .insertInto('accounts')
       .values({
         name,
@@ -51,7 +51,7 @@ export class Authenticator {
 
   constructor(database: Database, own: Account | undefined) {
     this.#database = database;
-    this.#passwordHash = batched((names) => database.read((session) => passwordHashes(session, names)));
+    this.#passwordHash = batched((names) => database.read((transaction) => passwordHashes(transaction, names)));
     this.#own = own && { name: own.name, passwordHash: hash(own.password), tokenHash: hash(own.token) };
   }
 
@@ -69,16 +69,20 @@ export class Authenticator {
     const given = hash(token);
     if (this.#own && timingSafeEqual(given, this.#own.tokenHash)) return this.#own.name;
     // Looking up by the hash tells nothing by its timing: nobody can steer the hash of a guess.
-    const stored = await this.#database.read((session) =>
-      session.selectFrom('accounts').select('name').where('token_hash', '=', given.toString('hex')).executeTakeFirst(),
+    const stored = await this.#database.read((transaction) =>
+      transaction
+        .selectFrom('accounts')
+        .select('name')
+        .where('token_hash', '=', given.toString('hex'))
+        .executeTakeFirst(),
     );
     return stored?.name;
   }
 }
 
-async function passwordHashes(session: Session, names: string[]): Promise<(string | undefined)[]> {
+async function passwordHashes(transaction: Transaction, names: string[]): Promise<(string | undefined)[]> {
   const rows = await inChunks(names, (chunk) =>
-    session.selectFrom('accounts').select(['name', 'password_hash']).where('name', 'in', chunk).execute(),
+    transaction.selectFrom('accounts').select(['name', 'password_hash']).where('name', 'in', chunk).execute(),
   );
   const hashes = new Map(rows.map(({ name, password_hash }) => [name, password_hash]));
   return names.map((name) => hashes.get(name));

@@ -16,11 +16,15 @@ export function echoModels() {
 /** Answers like an OpenAI chat completion, in one piece or as a server-sent event stream. */
 export function answerAsEcho(path: string, request: InferenceRequest, messages: unknown[]): Response {
   if (path !== '/chat/completions') {
-    throw unavailable(`Without an upstream only /chat/completions is answered, not ${path}.`, null, 'unknown_path');
+    throw unavailable(
+      `Without a model provider only /chat/completions is answered, not ${path}.`,
+      null,
+      'unknown_path',
+    );
   }
   if (request.model !== echoModel) {
     throw unavailable(
-      `The model ${request.model} does not exist here: without an upstream there is only ${echoModel}.`,
+      `The model ${request.model} does not exist here: without a model provider there is only ${echoModel}.`,
       'model',
       'model_not_found',
     );

@@ -5,15 +5,15 @@ import type { InferenceRequest } from '../../contract/inference.ts';
 import { Refusal, refusal } from '../http/refusal.ts';
 
 /** An OpenAI-compatible API that inference is forwarded to. `url` is what its paths are appended to, `…/v1` as a rule. */
-export interface UpstreamOptions {
+export interface ModelProviderOptions {
   url: string;
   key?: string;
 }
 
-/** Longest silence of an upstream, before its first byte and between two of them. */
+/** Longest silence of a model provider, before its first byte and between two of them. */
 const silenceMs = 600_000;
 
-/** Headers of the upstream that tell something about its answer, rather than about its connection. */
+/** Headers of the model provider that tell something about its answer, rather than about its connection. */
 const passedHeaders =
   /^(content-type|content-encoding|cache-control|retry-after|x-request-id|x-ratelimit-(limit|remaining|reset)-(requests|tokens))$/;
 
@@ -21,12 +21,12 @@ const passedHeaders =
 const refusedHeaders =
   /^(authorization|host|cookie|content-length|content-type|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|proxy-.*)$/i;
 
-/** Forwards requests to the upstream and passes its answers through as they are. */
-export class Upstream {
-  readonly #options: UpstreamOptions;
+/** Forwards requests to the model provider and passes its answers through as they are. */
+export class ModelProvider {
+  readonly #options: ModelProviderOptions;
   #agent: Agent | undefined;
 
-  constructor(options: UpstreamOptions) {
+  constructor(options: ModelProviderOptions) {
     this.#options = options;
   }
 
@@ -39,7 +39,7 @@ export class Upstream {
     await this.#exchange({ method: 'POST', path, body, headers }, to, timeoutMs);
   }
 
-  /** Passes on the upstream's list of models. */
+  /** Passes on the model provider's list of models. */
   async models(to: ServerResponse): Promise<void> {
     await this.#exchange({ method: 'GET', path: '/models', headers: {} }, to, undefined);
   }
@@ -64,10 +64,10 @@ export class Upstream {
     to.once('close', abort);
     const deadline = timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)];
     try {
-      // undici is slow to import, so only a service that has an upstream and uses it does.
-      const { Agent, request: send } = await import('./sockets.ts');
+      // undici is slow to import, so only a service that has a model provider and uses it does.
+      const { Agent } = (await import('undici')).default;
       this.#agent ??= new Agent({ headersTimeout: silenceMs, bodyTimeout: silenceMs });
-      const answer = await send.call(this.#agent, {
+      const answer = await this.#agent.request({
         origin,
         path: pathname.replace(/\/+$/, '') + path,
         ...request,
@@ -76,12 +76,12 @@ export class Upstream {
       });
       await passOn(answer, to);
     } catch (error) {
-      // What no connection can be blamed for is a fault of this program, and must not pass for one of the upstream.
+      // What no connection can be blamed for is a fault of this program, and must not pass for one of the model provider.
       if (error instanceof Refusal || error instanceof TypeError) throw error;
       if (to.headersSent) to.destroy();
       else if (deadline[0]?.aborted)
-        throw upstreamFailure(504, 'upstream_timeout', 'The upstream did not answer in time.');
-      else throw upstreamFailure(502, 'upstream_unreachable', 'The upstream cannot be reached.');
+        throw modelProviderFailure(504, 'model_provider_timeout', 'The model provider did not answer in time.');
+      else throw modelProviderFailure(502, 'model_provider_unreachable', 'The model provider cannot be reached.');
     } finally {
       to.off('close', abort);
     }
@@ -92,7 +92,11 @@ async function passOn(answer: Dispatcher.ResponseData, to: ServerResponse): Prom
   if (answer.statusCode >= 300 && answer.statusCode < 400) {
     // Following it would take the key to another address.
     await answer.body.dump();
-    throw upstreamFailure(502, 'upstream_redirect', 'The upstream answered with a redirect, which is not followed.');
+    throw modelProviderFailure(
+      502,
+      'model_provider_redirect',
+      'The model provider answered with a redirect, which is not followed.',
+    );
   }
   const headers = Object.entries(answer.headers).filter(([name]) => passedHeaders.test(name));
   to.writeHead(answer.statusCode, Object.fromEntries(headers));
@@ -115,6 +119,6 @@ function forwardedHeaders(extra: Record<string, unknown> | undefined): Record<st
   return headers;
 }
 
-function upstreamFailure(status: number, type: string, message: string): Refusal {
+function modelProviderFailure(status: number, type: string, message: string): Refusal {
   return new Refusal(status, { error: { message, type } });
 }

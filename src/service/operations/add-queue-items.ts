@@ -1,7 +1,7 @@
 import type { AddQueueItemsRequest } from '../../contract/queue-items.ts';
 import { addItems } from '../admin/import-items.ts';
 import { refusal } from '../http/refusal.ts';
-import type { Session } from '../storage/database.ts';
+import type { Transaction } from '../storage/database.ts';
 import { inChunks } from '../storage/in-chunks.ts';
 import { readQueue } from './queues.ts';
 
@@ -13,14 +13,14 @@ const maxNamed = 20;
  * is in it already, or named twice, is a duplicate. Refuses with 404, and adds nothing, where the queue or a call is unknown.
  */
 export async function addQueueItems(
-  session: Session,
+  transaction: Transaction,
   queueId: string,
   account: string,
   { project_id, call_ids, display_fields }: AddQueueItemsRequest,
 ): Promise<{ added_count: number; duplicates: number }> {
-  await readQueue(session, project_id, queueId);
+  await readQueue(transaction, project_id, queueId);
   const found = await inChunks(call_ids, (ids) =>
-    session
+    transaction
       .selectFrom('calls')
       .select(['id', 'op_name', 'trace_id', 'started_at', 'ended_at'])
       .where('project_id', '=', project_id)
@@ -47,6 +47,10 @@ export async function addQueueItems(
       call: {},
     };
   });
-  const { added, duplicates } = await addItems(session, items, { projectId: project_id, queueId, addedBy: account });
+  const { added, duplicates } = await addItems(transaction, items, {
+    projectId: project_id,
+    queueId,
+    addedBy: account,
+  });
   return { added_count: added, duplicates };
 }

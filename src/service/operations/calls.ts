@@ -1,18 +1,21 @@
 import type { QueryCallsRequest, ReadCallRequest, RecordedCall } from '../../contract/calls.ts';
-import type { Session } from '../storage/database.ts';
+import type { Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/tables.ts';
 
 /** A recorded call; null where the project has none of this id (design §7; `POST /call/read`). */
-export async function readCall(session: Session, { project_id, id }: ReadCallRequest): Promise<RecordedCall | null> {
-  const [call] = await queryCalls(session, { project_id, filter: { call_ids: [id] } });
+export async function readCall(
+  transaction: Transaction,
+  { project_id, id }: ReadCallRequest,
+): Promise<RecordedCall | null> {
+  const [call] = await queryCalls(transaction, { project_id, filter: { call_ids: [id] } });
   return call ?? null;
 }
 
 /** Recorded calls of a project, the one that started first at the top (design §7; `POST /calls/stream_query`). */
-export async function queryCalls(session: Session, request: QueryCallsRequest): Promise<RecordedCall[]> {
+export async function queryCalls(transaction: Transaction, request: QueryCallsRequest): Promise<RecordedCall[]> {
   const { project_id, filter, limit, offset, columns } = request;
   const ids = filter?.call_ids ?? [];
-  const rows = await session
+  const rows = await transaction
     .selectFrom('calls')
     .selectAll()
     .where('project_id', '=', project_id)

@@ -28,7 +28,7 @@ export async function createEvaluation(
     eval_attributes: request.eval_attributes ?? {},
   };
   const object = { project_id: projectId, object_id, kind: 'evaluation', content, created_by: account } as const;
-  const { digest, version_index, reference } = await database.write((session) => putVersion(session, object));
+  const { digest, version_index, reference } = await database.write((transaction) => putVersion(transaction, object));
   return { digest, object_id, version_index, evaluation_ref: reference };
 }
 

@@ -1,6 +1,6 @@
 import type { CreateFeedbackRequest, CreateFeedbackResponse } from '../../contract/feedback.ts';
 import { refusal } from '../http/refusal.ts';
-import type { Session } from '../storage/database.ts';
+import type { Transaction } from '../storage/database.ts';
 import { canonicalJson } from '../storage/digest.ts';
 import { newIds } from '../storage/ids.ts';
 
@@ -11,7 +11,7 @@ const content = ['weave_ref', 'feedback_type', 'payload', 'annotation_ref', 'que
  * is stored, whoever sent it; with other content it is refused with 409.
  */
 export async function createFeedback(
-  session: Session,
+  transaction: Transaction,
   account: string,
   request: CreateFeedbackRequest,
 ): Promise<CreateFeedbackResponse> {
@@ -27,7 +27,7 @@ export async function createFeedback(
     created_at: new Date().toISOString(),
     wb_user_id: account,
   };
-  const known = await session
+  const known = await transaction
     .selectFrom('feedback')
     .selectAll()
     .where('project_id', '=', feedback.project_id)
@@ -36,7 +36,7 @@ export async function createFeedback(
   if (known && content.some((member) => known[member] !== feedback[member])) {
     throw refusal(409, `Feedback ${feedback.id} exists with other content`);
   }
-  if (!known) await session.insertInto('feedback').values(feedback).execute();
+  if (!known) await transaction.insertInto('feedback').values(feedback).execute();
   const { id, created_at, wb_user_id, payload } = known ?? feedback;
   return { id, created_at, wb_user_id, payload: JSON.parse(payload) };
 }

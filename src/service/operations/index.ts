@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type * as z from 'zod';
 import type { Endpoint, EndpointName, endpoints } from '../../contract/endpoints.ts';
 import { answerAsEcho, echoModels } from '../inference/echo-model.ts';
-import type { Upstream } from '../inference/model-provider.ts';
+import type { ModelProvider } from '../inference/model-provider.ts';
 import type { Database } from '../storage/database.ts';
 import type { ObjectKind } from '../storage/tables.ts';
 import { addQueueItems } from './add-queue-items.ts';
@@ -16,9 +16,9 @@ import { queryQueueItems } from './queue-items.ts';
 import { createQueue, queryQueues, queueStats, readQueue } from './queues.ts';
 
 /** What handlers work with. */
-export interface Context {
+export interface ServiceContext {
   database: Database;
-  upstream: Upstream | undefined;
+  modelProvider: ModelProvider | undefined;
 }
 
 type BodyOf<Name extends EndpointName> =
@@ -28,7 +28,7 @@ type QueryOf<Name extends EndpointName> =
   (typeof endpoints)[Name] extends Endpoint<z.ZodType, z.ZodType, infer Query> ? z.output<Query> : never;
 
 /** A request that passed authorization and validation. */
-export interface Call<Name extends EndpointName> {
+export interface OperationCall<Name extends EndpointName> {
   /** Name of the account that calls. */
   account: string;
   /** Values of the path template's parameters. */
@@ -41,24 +41,26 @@ export interface Call<Name extends EndpointName> {
 }
 
 /** A plain object is answered as JSON with status 200, a list as NDJSON. */
-export type Answer = Response | Record<string, unknown> | Record<string, unknown>[] | undefined;
+export type OperationResult = Response | Record<string, unknown> | Record<string, unknown>[] | undefined;
 
 /** One handler for each endpoint: an endpoint without one does not compile. */
-export const handlers: { [Name in EndpointName]: (call: Call<Name>, context: Context) => Promise<Answer> } = {
+export const handlers: {
+  [Name in EndpointName]: (call: OperationCall<Name>, context: ServiceContext) => Promise<OperationResult>;
+} = {
   async queryQueueItems({ path, body }, { database }) {
-    return { items: await database.read((session) => queryQueueItems(session, path.queue_id!, body)) };
+    return { items: await database.read((transaction) => queryQueueItems(transaction, path.queue_id!, body)) };
   },
 
-  async runInference({ path, body, response }, { database, upstream }) {
+  async runInference({ path, body, response }, { database, modelProvider }) {
     const messages = await effectiveMessages(database, body);
-    if (!upstream) return answerAsEcho(path.path!, body, messages ?? []);
-    await upstream.infer(path.path!, body, messages, response);
+    if (!modelProvider) return answerAsEcho(path.path!, body, messages ?? []);
+    await modelProvider.infer(path.path!, body, messages, response);
     return undefined;
   },
 
-  async listModels({ response }, { upstream }) {
-    if (!upstream) return echoModels();
-    await upstream.models(response);
+  async listModels({ response }, { modelProvider }) {
+    if (!modelProvider) return echoModels();
+    await modelProvider.models(response);
     return undefined;
   },
 
@@ -67,40 +69,42 @@ export const handlers: { [Name in EndpointName]: (call: Call<Name>, context: Con
   },
 
   async queryQueues({ body }, { database }) {
-    return database.read((session) => queryQueues(session, body));
+    return database.read((transaction) => queryQueues(transaction, body));
   },
 
   async queueStats({ body }, { database }) {
-    return { stats: await database.read((session) => queueStats(session, body)) };
+    return { stats: await database.read((transaction) => queueStats(transaction, body)) };
   },
 
   async readQueue({ path, query }, { database }) {
-    return { queue: await database.read((session) => readQueue(session, query.project_id, path.queue_id!)) };
+    return { queue: await database.read((transaction) => readQueue(transaction, query.project_id, path.queue_id!)) };
   },
 
   async createQueue({ body, account }, { database }) {
-    return { id: await database.write((session) => createQueue(session, account, body)) };
+    return { id: await database.write((transaction) => createQueue(transaction, account, body)) };
   },
 
   async addQueueItems({ path, body, account }, { database }) {
-    return database.write((session) => addQueueItems(session, path.queue_id!, account, body));
+    return database.write((transaction) => addQueueItems(transaction, path.queue_id!, account, body));
   },
 
   async updateProgress({ path, body, account }, { database }) {
     const { queue_id = '', item_id = '' } = path;
-    return { item: await database.write((session) => updateProgress(session, queue_id, item_id, account, body)) };
+    return {
+      item: await database.write((transaction) => updateProgress(transaction, queue_id, item_id, account, body)),
+    };
   },
 
   async readCall({ body }, { database }) {
-    return { call: await database.read((session) => readCall(session, body)) };
+    return { call: await database.read((transaction) => readCall(transaction, body)) };
   },
 
   async queryCalls({ body }, { database }) {
-    return database.read((session) => queryCalls(session, body));
+    return database.read((transaction) => queryCalls(transaction, body));
   },
 
   async createFeedback({ body, account }, { database }) {
-    return database.write((session) => createFeedback(session, account, body));
+    return database.write((transaction) => createFeedback(transaction, account, body));
   },
 
   listEvaluations: objectList('evaluation'),
@@ -109,6 +113,8 @@ export const handlers: { [Name in EndpointName]: (call: Call<Name>, context: Con
 };
 
 function objectList(kind: ObjectKind) {
-  return async ({ path, query }: Pick<Call<'listEvaluations'>, 'path' | 'query'>, { database }: Context) =>
-    database.read((session) => listObjects(session, `${path.entity}/${path.project}`, kind, query));
+  return async (
+    { path, query }: Pick<OperationCall<'listEvaluations'>, 'path' | 'query'>,
+    { database }: ServiceContext,
+  ) => database.read((transaction) => listObjects(transaction, `${path.entity}/${path.project}`, kind, query));
 }

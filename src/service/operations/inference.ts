@@ -20,7 +20,7 @@ export async function effectiveMessages(
 
 async function promptMessages(database: Database, reference: string): Promise<unknown[]> {
   if (!parseReference(reference)) throw refusal(400, `Invalid URI: ${reference}`);
-  const prompt = await database.read((session) => readVersion(session, reference, 'prompt'));
+  const prompt = await database.read((transaction) => readVersion(transaction, reference, 'prompt'));
   if (!prompt) throw refusal(404, `Prompt ${reference} not found`);
   return (prompt as { messages: unknown[] }).messages;
 }

@@ -1,15 +1,15 @@
 import type { ListObjectsQuery, StoredObject } from '../../contract/objects.ts';
-import type { Session } from '../storage/database.ts';
+import type { Transaction } from '../storage/database.ts';
 import type { ObjectKind } from '../storage/tables.ts';
 
 /** Objects of one kind in their latest versions, the newest first (design §7; `GET /v2/{entity}/{project}/…`). */
 export async function listObjects(
-  session: Session,
+  transaction: Transaction,
   projectId: string,
   kind: ObjectKind,
   { limit, offset }: ListObjectsQuery,
 ): Promise<StoredObject[]> {
-  const rows = await session
+  const rows = await transaction
     .selectFrom('objects')
     .innerJoin(
       ({ selectFrom }) =>

@@ -1,6 +1,6 @@
 import type { AnnotationState, QueueItem, UpdateProgressRequest } from '../../contract/queue-items.ts';
 import { refusal } from '../http/refusal.ts';
-import type { Session } from '../storage/database.ts';
+import type { Transaction } from '../storage/database.ts';
 import { itemOf } from './queue-items.ts';
 import { readQueue } from './queues.ts';
 
@@ -18,14 +18,14 @@ const successors: Record<AnnotationState, readonly AnnotationState[]> = {
  * the queue or the item is unknown, and with 400 what cannot follow.
  */
 export async function updateProgress(
-  session: Session,
+  transaction: Transaction,
   queueId: string,
   itemId: string,
   annotator: string,
   { project_id, annotation_state }: UpdateProgressRequest,
 ): Promise<QueueItem> {
-  await readQueue(session, project_id, queueId);
-  const item = await session
+  await readQueue(transaction, project_id, queueId);
+  const item = await transaction
     .selectFrom('queue_items')
     .selectAll()
     .where('id', '=', itemId)
@@ -34,7 +34,7 @@ export async function updateProgress(
     .where('deleted_at', 'is', null)
     .executeTakeFirst();
   if (!item) throw refusal(404, `Item ${itemId} not found`);
-  const record = await session
+  const record = await transaction
     .selectFrom('annotator_progress')
     .select('annotation_state')
     .where('item_id', '=', itemId)
@@ -49,7 +49,7 @@ export async function updateProgress(
     throw refusal(400, `Invalid state transition from ${before} to ${annotation_state}`);
   }
   const updated_at = new Date().toISOString();
-  await session
+  await transaction
     .insertInto('annotator_progress')
     .values({ item_id: itemId, annotator_user_id: annotator, annotation_state, created_at: updated_at, updated_at })
     .onConflict((conflict) =>
@@ -57,6 +57,6 @@ export async function updateProgress(
     )
     .execute();
   const change = { annotation_state, annotator_user_id: annotator, updated_at };
-  await session.updateTable('queue_items').set(change).where('id', '=', itemId).execute();
+  await transaction.updateTable('queue_items').set(change).where('id', '=', itemId).execute();
   return itemOf({ ...item, ...change });
 }

@@ -1,5 +1,5 @@
 import type { QueryQueueItemsRequest, QueueItem } from '../../contract/queue-items.ts';
-import type { Session } from '../storage/database.ts';
+import type { Transaction } from '../storage/database.ts';
 import { positionsInQueue } from '../storage/queue-positions.ts';
 import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
@@ -8,7 +8,7 @@ const equalityFilters = ['id', 'call_id', 'call_op_name', 'call_trace_id', 'adde
 
 /** A page of a queue's items (interface 4.1), and the places of these items in the whole queue where asked for. */
 export async function queryQueueItems(
-  session: Session,
+  transaction: Transaction,
   queueId: string,
   request: QueryQueueItemsRequest,
 ): Promise<QueueItem[]> {
@@ -16,7 +16,7 @@ export async function queryQueueItems(
   const order = totalOrder(request.sort_by, { field: 'created_at', direction: 'asc' });
   const offset = request.offset ?? 0;
 
-  let page = session
+  let page = transaction
     .selectFrom('queue_items')
     .select('id')
     .where('project_id', '=', queue.project_id)
@@ -39,14 +39,14 @@ export async function queryQueueItems(
   }
 
   // The ids come from an index alone; whole rows are read for the page only, not for what the offset passes over.
-  let rows = session.selectFrom(page.as('page')).innerJoin('queue_items', 'queue_items.id', 'page.id');
+  let rows = transaction.selectFrom(page.as('page')).innerJoin('queue_items', 'queue_items.id', 'page.id');
   for (const { column, direction } of order) rows = rows.orderBy(`queue_items.${column}`, direction);
   const items = (await rows.selectAll('queue_items').execute()).map(itemOf);
   if (!request.include_position) return items;
 
   const keys = items.map((item) => order.map(({ column }) => item[column]));
   const positions = filtered
-    ? await positionsInQueue(session, queue, order, keys)
+    ? await positionsInQueue(transaction, queue, order, keys)
     : items.map((_, index) => offset + index + 1);
   return items.map((item, index) => ({ ...item, position_in_queue: positions[index]! }));
 }

@@ -6,15 +6,15 @@ import type {
   QueueStatsResponse,
 } from '../../contract/queues.ts';
 import { refusal } from '../http/refusal.ts';
-import type { Session } from '../storage/database.ts';
+import type { Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
 import { inChunks } from '../storage/in-chunks.ts';
 import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
 
 /** Queues of a project, by default the newest first (design §7; `POST /annotation_queues/query`). */
-export async function queryQueues(session: Session, request: QueryQueuesRequest): Promise<Queue[]> {
-  let queues = session
+export async function queryQueues(transaction: Transaction, request: QueryQueuesRequest): Promise<Queue[]> {
+  let queues = transaction
     .selectFrom('queues')
     .selectAll()
     .where('project_id', '=', request.project_id)
@@ -35,8 +35,8 @@ export async function queryQueues(session: Session, request: QueryQueuesRequest)
 }
 
 /** One queue. Refuses with 404 where the project has none of this id. */
-export async function readQueue(session: Session, projectId: string, queueId: string): Promise<Queue> {
-  const row = await session
+export async function readQueue(transaction: Transaction, projectId: string, queueId: string): Promise<Queue> {
+  const row = await transaction
     .selectFrom('queues')
     .selectAll()
     .where('project_id', '=', projectId)
@@ -48,10 +48,14 @@ export async function readQueue(session: Session, projectId: string, queueId: st
 }
 
 /** Makes an empty queue; names need not differ. */
-export async function createQueue(session: Session, account: string, request: CreateQueueRequest): Promise<string> {
+export async function createQueue(
+  transaction: Transaction,
+  account: string,
+  request: CreateQueueRequest,
+): Promise<string> {
   const [id = ''] = newIds(1);
   const now = new Date().toISOString();
-  await session
+  await transaction
     .insertInto('queues')
     .values({
       ...request,
@@ -67,9 +71,12 @@ export async function createQueue(session: Session, account: string, request: Cr
 }
 
 /** Counts of items by queue, in the order asked for: completed ones include the skipped, unknown queues have none. */
-export async function queueStats(session: Session, request: QueueStatsRequest): Promise<QueueStatsResponse['stats']> {
+export async function queueStats(
+  transaction: Transaction,
+  request: QueueStatsRequest,
+): Promise<QueueStatsResponse['stats']> {
   const counts = await inChunks(request.queue_ids, (ids) =>
-    session
+    transaction
       .selectFrom('queue_items')
       .innerJoin('queues', (join) =>
         join

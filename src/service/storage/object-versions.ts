@@ -1,5 +1,5 @@
 import { objectReference, parseReference } from '../../contract/references.ts';
-import type { Session } from './database.ts';
+import type { Transaction } from './database.ts';
 import { canonicalJson, digestOf } from './digest.ts';
 import type { ObjectKind } from './tables.ts';
 
@@ -17,14 +17,14 @@ export interface ObjectVersion {
  * the names of a project.
  */
 export async function putVersion(
-  session: Session,
+  transaction: Transaction,
   object: { project_id: string; object_id: string; kind: ObjectKind; content: unknown; created_by: string },
 ): Promise<ObjectVersion> {
   const { project_id, object_id, kind } = object;
   const content = canonicalJson(object.content);
   const digest = digestOf(`${kind}\n${content}`);
   const reference = objectReference(project_id, object_id, digest);
-  const versions = session
+  const versions = transaction
     .selectFrom('objects')
     .select('version_index')
     .where('project_id', '=', project_id)
@@ -33,7 +33,7 @@ export async function putVersion(
   if (same) return { object_id, digest, version_index: same.version_index, reference };
   const last = await versions.orderBy('version_index', 'desc').limit(1).executeTakeFirst();
   const version_index = last ? last.version_index + 1 : 0;
-  await session
+  await transaction
     .insertInto('objects')
     .values({ ...object, digest, version_index, content, created_at: new Date().toISOString() })
     .execute();
@@ -41,10 +41,10 @@ export async function putVersion(
 }
 
 /** Content of the version that a reference names: a digest, `vN` or `latest`, which is the latest of its kind. */
-export async function readVersion(session: Session, reference: string, kind: ObjectKind): Promise<unknown> {
+export async function readVersion(transaction: Transaction, reference: string, kind: ObjectKind): Promise<unknown> {
   const named = parseReference(reference);
   if (named?.kind !== 'object' || named.version === undefined) return undefined;
-  const versions = session
+  const versions = transaction
     .selectFrom('objects')
     .select('content')
     .where('project_id', '=', `${named.entity}/${named.project}`)

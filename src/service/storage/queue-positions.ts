@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Session } from './database.ts';
+import type { Transaction } from './database.ts';
 import type { OrderKey } from './total-order.ts';
 
 export interface QueueKey {
@@ -18,16 +18,16 @@ type KeyValues = string[];
  * an index up to the last item, however sparse the page lies in the queue and however many items share a value.
  */
 export async function positionsInQueue(
-  session: Session,
+  transaction: Transaction,
   queue: QueueKey,
   order: OrderKey[],
   items: KeyValues[],
 ): Promise<number[]> {
   const positions = items.map(() => 1);
-  const groupSizes = await largestGroups(session, queue, order, items);
+  const groupSizes = await largestGroups(transaction, queue, order, items);
   for (let level = 0; level < order.length; level++) {
     const ranges = rangesOfLevel(items, level);
-    const counts = await countRanges(session, queue, order.slice(0, level + 1), ranges, groupSizes);
+    const counts = await countRanges(transaction, queue, order.slice(0, level + 1), ranges, groupSizes);
     let before = 0;
     ranges.forEach((range, i) => {
       before = range.after === undefined ? counts[i]! : before + counts[i]!;
@@ -66,7 +66,7 @@ const rangesPerStatement = 500;
  * has several keys: with one, the index that has it first is always the right one.
  */
 async function largestGroups(
-  session: Session,
+  transaction: Transaction,
   queue: QueueKey,
   order: OrderKey[],
   items: KeyValues[],
@@ -76,7 +76,7 @@ async function largestGroups(
   for (let key = 0; key < order.length - 1; key++) {
     const values = [...new Set(items.map((item) => item[key]!))];
     const counts = await countPerRow(
-      session,
+      transaction,
       queue,
       values.map((value) => [value]),
       [sql`${sql.ref(order[key]!.column)} = page.c0`],
@@ -87,7 +87,7 @@ async function largestGroups(
 }
 
 async function countRanges(
-  session: Session,
+  transaction: Transaction,
   queue: QueueKey,
   keys: OrderKey[],
   ranges: Range[],
@@ -97,7 +97,7 @@ async function countRanges(
   for (const bounded of [false, true]) {
     const chosen = ranges.flatMap((range, i) => ((range.after !== undefined) === bounded ? [i] : []));
     const rows = chosen.map((i) => [...ranges[i]!.item.slice(0, keys.length), ...(bounded ? [ranges[i]!.after!] : [])]);
-    const found = await countPerRow(session, queue, rows, rangeConditions(keys, bounded, groupSizes));
+    const found = await countPerRow(transaction, queue, rows, rangeConditions(keys, bounded, groupSizes));
     chosen.forEach((range, i) => {
       counts[range] = found[i]!;
     });
@@ -126,7 +126,7 @@ function rangeConditions(keys: OrderKey[], bounded: boolean, groupSizes: number[
 
 /** For each row of values (`page.c0`, `page.c1` …) the number of the queue's items that meet the conditions. */
 async function countPerRow(
-  session: Session,
+  transaction: Transaction,
   { project_id, queue_id }: QueueKey,
   rows: string[][],
   conditions: RawBuilder<unknown>[],
@@ -144,7 +144,7 @@ async function countPerRow(
         select count(*) from queue_items
         where project_id = ${project_id} and queue_id = ${queue_id} and deleted_at is null
         and ${sql.join(conditions, sql` and `)}
-      ) as items from page`.execute(session);
+      ) as items from page`.execute(transaction);
     for (const { i, items } of found.rows) counts[start + i] = Number(items);
   }
   return counts;

@@ -1,7 +1,7 @@
 import { HeddleError } from '../../core/errors.ts';
-import { protect } from '../../core/redaction.ts';
+import type { Redactor } from '../../core/redaction.ts';
 import { type Profile, type StoreKind, storeNames, storeOf } from '../profiles.ts';
-import type { Resolved, Source } from '../resolve-settings.ts';
+import type { ResolvedSettings, Source } from '../resolve-settings.ts';
 import type { SecretRecord, SecretStore } from './secret-store.ts';
 
 /** Where a secret came from. */
@@ -22,12 +22,13 @@ export interface Credentials {
  * `problem`, not an error: what is there may be all that a call needs.
  */
 export async function resolveCredentials(
-  { config, sources }: Resolved,
+  { values, sources }: ResolvedSettings,
   profile: Profile | undefined,
-  openStore: (kind: StoreKind) => SecretStore,
+  openSecretStore: (kind: StoreKind) => SecretStore,
+  redactor: Redactor,
 ): Promise<Credentials> {
-  const { baseUrl, username, password, token } = config;
-  protect(password, token, password && `${username}:${password}`);
+  const { baseUrl, username, password, token } = values;
+  redactor.protect(password, token, password && `${username}:${password}`);
   const given: Credentials = {
     username,
     password,
@@ -37,10 +38,10 @@ export async function resolveCredentials(
   const kind = storeOf(profile);
   if (baseUrl === undefined || kind === undefined || (password && token)) return given;
   try {
-    const records = await openStore(kind).read(config.profile);
+    const records = await openSecretStore(kind).read(values.profile);
     const record = records[baseUrl];
-    if (record) return completed(given, record, { from: kind, name: config.profile });
-    const credentials = `The credentials of profile "${config.profile}"`;
+    if (record) return completed(given, record, { from: kind, name: values.profile }, redactor);
+    const credentials = `The credentials of profile "${values.profile}"`;
     const others = Object.keys(records).join(', ');
     const message = others
       ? `${credentials} in ${storeNames[kind]} belong to ${others}; they are not sent to ${baseUrl}.`
@@ -52,8 +53,8 @@ export async function resolveCredentials(
   }
 }
 
-function completed(given: Credentials, record: SecretRecord, source: SecretSource): Credentials {
-  protect(record.password && `${record.username}:${record.password}`);
+function completed(given: Credentials, record: SecretRecord, source: SecretSource, redactor: Redactor): Credentials {
+  redactor.protect(record.password && `${record.username}:${record.password}`);
   const all: Credentials = { ...given, sources: { ...given.sources } };
   if (given.token === undefined && record.token !== undefined) {
     all.token = record.token;

@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs
 import * as z from 'zod';
 import { HeddleError } from '../../core/errors.ts';
 import { removePrivateFile, replacePrivateFile } from '../../core/private-file.ts';
-import { protect } from '../../core/redaction.ts';
+import type { Redactor } from '../../core/redaction.ts';
 import type { SecretRecord, SecretStore } from './secret-store.ts';
 
 const record = z.strictObject({
@@ -17,9 +17,11 @@ type Records = z.output<typeof fileShape>;
 export class FileStore implements SecretStore {
   readonly kind = 'file';
   readonly #file: string;
+  readonly #redactor: Redactor;
 
-  constructor(file: string) {
+  constructor(file: string, redactor: Redactor) {
     this.#file = file;
+    this.#redactor = redactor;
   }
 
   async read(profile: string): Promise<Record<string, SecretRecord>> {
@@ -65,7 +67,7 @@ export class FileStore implements SecretStore {
       }
       const records = parse(readFileSync(descriptor, 'utf8'));
       if (!records) throw unusable(this.#file, 'is not what heddle wrote');
-      protect(
+      this.#redactor.protect(
         ...Object.values(records)
           .flatMap(Object.values)
           .flatMap(({ password, token }) => [password, token]),

@@ -1,11 +1,13 @@
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { HeddleError } from '../../core/errors.ts';
-import { protect, redact } from '../../core/redaction.ts';
+import type { Redactor } from '../../core/redaction.ts';
 import type { KeychainReply, KeychainRequest } from './keychain-access.ts';
 import type { SecretRecord, SecretStore } from './secret-store.ts';
 
 export interface KeychainOptions {
+  /** Learns the secrets that are read. */
+  redactor: Redactor;
   /** Program and arguments that run `accessKeychain` on the JSON request on stdin. */
   helper: readonly string[];
   /** Milliseconds that reading may take; nobody is asked anything, so a keychain that takes longer hangs. */
@@ -29,7 +31,7 @@ export class KeychainStore implements SecretStore {
   async read(profile: string): Promise<Record<string, SecretRecord>> {
     const entries = await this.#access({ operation: 'read', service: serviceOf(profile) });
     const records = entries.map(({ account, password }): [string, SecretRecord] => [account, parse(password)]);
-    protect(...records.flatMap(([, { password, token }]) => [password, token]));
+    this.#options.redactor.protect(...records.flatMap(([, { password, token }]) => [password, token]));
     return Object.fromEntries(records);
   }
 
@@ -37,7 +39,7 @@ export class KeychainStore implements SecretStore {
     const secret = JSON.stringify(record);
     await this.#access({ operation: 'write', service: serviceOf(profile), account: baseUrl, secret });
     const { [baseUrl]: found } = await this.read(profile);
-    if (JSON.stringify(found) !== secret) throw keychainFailure('it did not keep what was written');
+    if (JSON.stringify(found) !== secret) throw this.#failure('it did not keep what was written');
   }
 
   async remove(profile: string, keep?: string): Promise<void> {
@@ -61,13 +63,17 @@ export class KeychainStore implements SecretStore {
     child.stdin.end(JSON.stringify(request));
     const [answer, [code]] = await Promise.all([text(child.stdout), once(child, 'close')]);
     if (answer === '') {
-      throw keychainFailure(
+      throw this.#failure(
         child.killed ? `it did not answer within ${timeoutMs} ms` : `its reader ended with code ${code}`,
       );
     }
     const reply = JSON.parse(answer) as KeychainReply;
-    if ('failure' in reply) throw keychainFailure(reply.failure);
+    if ('failure' in reply) throw this.#failure(reply.failure);
     return reply.entries;
+  }
+
+  #failure(message: string): HeddleError {
+    return keychainFailure(this.#options.redactor.redact(message));
   }
 }
 
@@ -105,7 +111,7 @@ export function keychainFailure(said: string): HeddleError {
     const [, state, advice] = known;
     return new HeddleError({
       code: 'credentials_missing',
-      message: `The keychain ${state}: ${redact(said)}.`,
+      message: `The keychain ${state}: ${said}.`,
       hint: `${advice} ${waysOut}`,
     });
   }
@@ -114,12 +120,12 @@ export function keychainFailure(said: string): HeddleError {
   return absent.test(said)
     ? new HeddleError({
         code: 'not_configured',
-        message: `There is no keychain on this machine (${redact(said)}).`,
+        message: `There is no keychain on this machine (${said}).`,
         hint: `Start one, such as gnome-keyring or KWallet. ${waysOut}`,
       })
     : new HeddleError({
         code: 'credentials_missing',
-        message: `The keychain failed: ${redact(said)}.`,
+        message: `The keychain failed: ${said}.`,
         hint: `Try again. ${waysOut}`,
       });
 }

@@ -54,9 +54,9 @@ export async function readCalls(
 
   for (let start = 0; start < ids.length; start += callsAtOnce) {
     const some = ids.slice(start, start + callsAtOnce);
-    if (!service.lacking.has('queryCalls')) {
+    if (!service.unsupportedOperations.has('queryCalls')) {
       const failure = await readTogether(some);
-      if (failure?.code === 'unsupported') service.lacking.add('queryCalls');
+      if (failure?.code === 'unsupported') service.unsupportedOperations.add('queryCalls');
       if (failure && !ofTheWhole.has(failure.code)) for (const id of some) outcomes.set(id, failure);
       if (!failure || !ofTheWhole.has(failure.code)) continue;
     }

@@ -2,14 +2,14 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { HeddleError } from '../../../core/errors.ts';
-import { protect } from '../../../core/redaction.ts';
 import { version } from '../../../core/version.ts';
 import { databaseSecrets, dataOf } from '../../../runtime/runtime.ts';
-import { openStore, readCredentials } from '../../../runtime/secrets.ts';
+import { openSecretStore, readCredentials } from '../../../runtime/secrets.ts';
 import { configFile, readProfiles, storeOf } from '../../../settings/profiles.ts';
-import type { Resolved } from '../../../settings/resolve-settings.ts';
+import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
 import type { Credentials } from '../../../settings/secrets/credentials.ts';
-import { type Config, type OptionName, options } from '../../../settings/settings.ts';
+import { type SettingName, type SettingValues, settingDefinitions } from '../../../settings/settings.ts';
+import { redactor } from '../../support/redactor.ts';
 import { type Check, type Finding, failure, ok, warning } from './doctor.ts';
 import { checkService } from './service-checks.ts';
 
@@ -20,25 +20,25 @@ const littleFree = 500e6;
 const handshakeTimeoutMs = 10_000;
 
 /** Every check in the order of the layers. A later one is left out where an earlier one makes it pointless. */
-export async function* checksOf(configure: () => Resolved): AsyncGenerator<Finding> {
+export async function* checksOf(configure: () => ResolvedSettings): AsyncGenerator<Finding> {
   yield* guarded('version', checkVersions);
-  let resolved: Resolved | undefined;
+  let resolved: ResolvedSettings | undefined;
   yield* guarded('configuration', async function* () {
     resolved = configure();
     yield* checkConfiguration(resolved);
   });
   if (!resolved) return;
   const settled = resolved;
-  const { baseUrl } = settled.config;
+  const { baseUrl } = settled.values;
   yield* guarded('keychain', () => checkKeychain(settled));
   if (baseUrl !== undefined) {
-    const credentials = await readCredentials(settled);
+    const credentials = await readCredentials(settled, redactor);
     yield* guarded('credentials', () => checkCredentials(credentials));
-    yield* guarded('service', () => checkService(baseUrl, credentials, settled.config));
+    yield* guarded('service', () => checkService(baseUrl, credentials, settled.values));
   }
-  const { oauthIssuer } = settled.config;
+  const { oauthIssuer } = settled.values;
   if (oauthIssuer !== undefined) yield* guarded('token issuer', () => checkIssuer(oauthIssuer));
-  yield* settled.config.databaseUrl === undefined
+  yield* settled.values.databaseUrl === undefined
     ? guarded('data file', () => checkData(settled))
     : guarded('database', () => checkDatabase(settled));
   yield* guarded('MCP', () => checkHandshake(settled));
@@ -60,18 +60,18 @@ async function* checkVersions(): AsyncGenerator<Finding> {
   yield old ? failure('version', says, `Install Node ${oldestNode.join('.')} or later.`) : ok('version', says);
 }
 
-async function* checkConfiguration({ config, sources, placeholders }: Resolved): AsyncGenerator<Finding> {
-  const set = (Object.keys(options) as OptionName[])
+async function* checkConfiguration({ values, sources, placeholders }: ResolvedSettings): AsyncGenerator<Finding> {
+  const set = (Object.keys(settingDefinitions) as SettingName[])
     .filter((name) => sources[name].name !== undefined)
     .map((name) => `${name} from ${sources[name].from} ${sources[name].name}`);
-  const where = `profile "${config.profile}" of ${configFile}${existsSync(configFile) ? '' : ' (no such file)'}`;
+  const where = `profile "${values.profile}" of ${configFile}${existsSync(configFile) ? '' : ' (no such file)'}`;
   yield ok('configuration', `${where}; ${set.join(', ') || 'everything is at its default'}`);
   const service =
-    config.baseUrl === undefined
+    values.baseUrl === undefined
       ? 'no base URL: the embedded service on this machine is used'
-      : `the service is ${config.baseUrl}`;
+      : `the service is ${values.baseUrl}`;
   yield ok('configuration', service);
-  if (config.baseUrl !== undefined && config.project === undefined) {
+  if (values.baseUrl !== undefined && values.project === undefined) {
     const advice = 'Set HEDDLE_PROJECT, or run `heddle login --project ENTITY/PROJECT`.';
     yield warning('configuration', 'no project: every call must name one', advice);
   }
@@ -83,10 +83,10 @@ async function* checkConfiguration({ config, sources, placeholders }: Resolved):
 }
 
 /** A keychain that does not work matters only where secrets are in it. */
-async function* checkKeychain({ config }: Resolved): AsyncGenerator<Finding> {
-  const needed = storeOf(readProfiles()[config.profile]) === 'keychain';
+async function* checkKeychain({ values }: ResolvedSettings): AsyncGenerator<Finding> {
+  const needed = storeOf(readProfiles()[values.profile]) === 'keychain';
   try {
-    await openStore('keychain').read(config.profile);
+    await openSecretStore('keychain', redactor).read(values.profile);
     yield ok('keychain', `can be read${needed ? ', and this profile uses it' : ''}`);
   } catch (error) {
     if (!(error instanceof HeddleError)) throw error;
@@ -102,7 +102,7 @@ async function* checkCredentials({ sources, problem }: Credentials): AsyncGenera
   for (const name of ['password', 'token'] as const) {
     const { from, name: where } = sources[name];
     const says = `no ${name}. ${problem?.message ?? ''}`.trim();
-    const advice = problem?.hint ?? `Run \`heddle login\`, or set ${options[name].environment}.`;
+    const advice = problem?.hint ?? `Run \`heddle login\`, or set ${settingDefinitions[name].environment}.`;
     if (from !== 'unset') yield ok('credentials', `${name} from ${from} ${where}`);
     else yield none || problem ? failure('credentials', says, advice) : warning('credentials', says, advice);
   }
@@ -116,15 +116,15 @@ async function* checkIssuer(issuer: string): AsyncGenerator<Finding> {
 }
 
 /** Opens it as the service does, so the tables are made where they are missing. */
-async function faultsOf(config: Config): Promise<string[]> {
-  protect(...databaseSecrets(config));
-  const { openStore: openData } = await import('../../../service/index.ts');
-  const data = await openData(dataOf(config));
+async function faultsOf(values: SettingValues): Promise<string[]> {
+  redactor.protect(...databaseSecrets(values));
+  const { openServiceStore: openData } = await import('../../../service/index.ts');
+  const data = await openData(dataOf(values));
   return data.integrityCheck().finally(() => data.close());
 }
 
-async function* checkDatabase({ config }: Resolved): AsyncGenerator<Finding> {
-  const faults = await faultsOf(config);
+async function* checkDatabase({ values }: ResolvedSettings): AsyncGenerator<Finding> {
+  const faults = await faultsOf(values);
   const advice =
     'Give HEDDLE_DATABASE_URL the primary, REINDEX what is invalid, or restore the database from a backup.';
   yield faults.length === 0
@@ -132,15 +132,15 @@ async function* checkDatabase({ config }: Resolved): AsyncGenerator<Finding> {
     : failure('database', `PostgreSQL answers, but ${faults.slice(0, 3).join('; ')}`, advice);
 }
 
-async function* checkData({ config }: Resolved): AsyncGenerator<Finding> {
-  const file = dataOf(config);
+async function* checkData({ values }: ResolvedSettings): AsyncGenerator<Finding> {
+  const file = dataOf(values);
   if (existsSync(file)) {
-    const faults = await faultsOf(config);
+    const faults = await faultsOf(values);
     const advice = 'Copy it away, and put a backup in its place or let heddle begin a new one.';
     yield faults.length === 0
       ? ok('data file', `${file} is sound`)
       : failure('data file', `${file} is damaged: ${faults.slice(0, 3).join('; ')}`, advice);
-  } else if (config.baseUrl === undefined) {
+  } else if (values.baseUrl === undefined) {
     const { loadSqlite } = await import('../../../service/index.ts');
     await loadSqlite();
     const says = `${file} cannot be made: ${existingFolder(file)} is not a folder that this user can write to`;
@@ -175,13 +175,13 @@ function existingFolder(file: string): string {
 }
 
 /** What a client does first, with this very program as its server. */
-async function* checkHandshake({ config, sources }: Resolved): AsyncGenerator<Finding> {
+async function* checkHandshake({ values, sources }: ResolvedSettings): AsyncGenerator<Finding> {
   const [{ Client }, { StdioClientTransport }] = await Promise.all([
     import('@modelcontextprotocol/client'),
     import('@modelcontextprotocol/client/stdio'),
   ]);
   const client = new Client({ name: 'heddle-doctor', version });
-  const profile = sources.profile.from === 'flag' ? ['--profile', config.profile] : [];
+  const profile = sources.profile.from === 'flag' ? ['--profile', values.profile] : [];
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [...process.execArgv, process.argv[1]!, 'serve', ...profile],

@@ -1,8 +1,8 @@
 import { styleText } from 'node:util';
 import type { Command } from 'commander';
-import { redact } from '../../../core/redaction.ts';
 import { serviceFlags } from '../../support/flag-lists.ts';
-import { addConfigFlags, configOf } from '../../support/flags.ts';
+import { addSettingFlags, settingsOf } from '../../support/flags.ts';
+import { redactor } from '../../support/redactor.ts';
 
 /** One line of the doctor's report. */
 export interface Finding {
@@ -29,11 +29,11 @@ export function addDoctor(program: Command): void {
     .command('doctor')
     .description('check configuration, credentials, reachability and each operation, and say what to do')
     .option('--json', 'print the findings as JSON');
-  addConfigFlags(doctor, [...serviceFlags, 'oauthIssuer']).action(async ({ json }: { json?: true }) => {
+  addSettingFlags(doctor, [...serviceFlags, 'oauthIssuer']).action(async ({ json }: { json?: true }) => {
     const { checksOf } = await import('./checks.ts');
     const findings: Finding[] = [];
-    for await (const finding of checksOf(() => configOf(doctor))) {
-      const clean = JSON.parse(redact(JSON.stringify(finding))) as Finding;
+    for await (const finding of checksOf(() => settingsOf(doctor))) {
+      const clean = JSON.parse(redactor.redact(JSON.stringify(finding))) as Finding;
       findings.push(clean);
       if (!json) process.stdout.write(render(clean));
     }

@@ -7,7 +7,7 @@ import { connect as connectTls } from 'node:tls';
 import { version } from '../../../core/version.ts';
 import { remoteConnection } from '../../../runtime/runtime.ts';
 import type { Credentials } from '../../../settings/secrets/credentials.ts';
-import type { Config } from '../../../settings/settings.ts';
+import type { SettingValues } from '../../../settings/settings.ts';
 import { isLacking, openProbes, type Verdict } from '../../support/probes.ts';
 import { type Finding, failure, ok, warning } from './doctor.ts';
 
@@ -22,7 +22,7 @@ const certificateDays = 14;
 export async function* checkService(
   baseUrl: string,
   credentials: Credentials,
-  config: Config,
+  values: SettingValues,
 ): AsyncGenerator<Finding> {
   const url = new URL(baseUrl);
   const host = url.hostname.replace(/^\[|\]$/g, '');
@@ -45,7 +45,7 @@ export async function* checkService(
       return;
     }
   }
-  yield* checkOperations(baseUrl, credentials, config);
+  yield* checkOperations(baseUrl, credentials, values);
 }
 
 async function resolveName(host: string): Promise<Finding[]> {
@@ -102,9 +102,13 @@ function clock(date: string): Finding[] {
   return [warning('clock', says, 'Set the clock of this machine by the network.')];
 }
 
-async function* checkOperations(baseUrl: string, credentials: Credentials, config: Config): AsyncGenerator<Finding> {
+async function* checkOperations(
+  baseUrl: string,
+  credentials: Credentials,
+  values: SettingValues,
+): AsyncGenerator<Finding> {
   const connection = remoteConnection(baseUrl, credentials);
-  const probes = openProbes(connection, config);
+  const probes = openProbes(connection, values);
   const verdicts: [string, Verdict][] = [];
   try {
     if (connection.basic) {

@@ -1,9 +1,9 @@
 import { text } from 'node:stream/consumers';
 import { CommanderError } from 'commander';
 import { HeddleError } from '../../../core/errors.ts';
-import { protect } from '../../../core/redaction.ts';
 import type { SecretRecord } from '../../../settings/secrets/secret-store.ts';
-import { options } from '../../../settings/settings.ts';
+import { settingDefinitions } from '../../../settings/settings.ts';
+import { redactor } from '../../support/redactor.ts';
 
 export interface LoginFlags {
   weave?: true;
@@ -37,11 +37,11 @@ export async function readLoginInput(flags: LoginFlags, known: Known): Promise<L
   }
   const input = scripted ? await readLines(flags, known) : await ask(known);
   const { password, token } = input.record;
-  protect(password, token);
+  redactor.protect(password, token);
   if (!password && !token) throw usage('neither a password nor a token was given');
   if (token) {
     try {
-      options.token.parse(token);
+      settingDefinitions.token.parse(token);
     } catch (error) {
       throw usage(`the token ${(error as Error).message}`);
     }
@@ -76,7 +76,9 @@ async function ask({ baseUrl, username, weave }: Known): Promise<LoginInput> {
   };
   const url =
     baseUrl ??
-    options.baseUrl.parse(await answer(prompts.text({ message: 'Base URL of the service', validate: checkUrl })));
+    settingDefinitions.baseUrl.parse(
+      await answer(prompts.text({ message: 'Base URL of the service', validate: checkUrl })),
+    );
   if (weave) {
     const key = await answer(prompts.password({ message: `API key for ${url}` }));
     return { baseUrl: url, record: { username, password: key, token: key } };
@@ -92,7 +94,7 @@ async function ask({ baseUrl, username, weave }: Known): Promise<LoginInput> {
 
 function checkUrl(given: string | undefined): string | undefined {
   try {
-    options.baseUrl.parse(given ?? '');
+    settingDefinitions.baseUrl.parse(given ?? '');
   } catch (error) {
     return (error as Error).message;
   }

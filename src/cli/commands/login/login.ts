@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { HeddleError } from '../../../core/errors.ts';
 import { remoteConnection } from '../../../runtime/runtime.ts';
-import { openStore } from '../../../runtime/secrets.ts';
+import { openSecretStore } from '../../../runtime/secrets.ts';
 import {
   type Profile,
   readProfiles,
@@ -10,11 +10,12 @@ import {
   storeOf,
   writeProfile,
 } from '../../../settings/profiles.ts';
-import type { Resolved } from '../../../settings/resolve-settings.ts';
+import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
 import type { SecretStore } from '../../../settings/secrets/secret-store.ts';
 import { publicWeave } from '../../../settings/settings.ts';
-import { addConfigFlags, configOf } from '../../support/flags.ts';
+import { addSettingFlags, settingsOf } from '../../support/flags.ts';
 import { isLacking, openProbes, type Verdict } from '../../support/probes.ts';
+import { redactor } from '../../support/redactor.ts';
 import { type Known, type LoginFlags, type LoginInput, readLoginInput } from './login-input.ts';
 
 /** `heddle login`: checks credentials at the service, then keeps them for a profile. */
@@ -26,22 +27,22 @@ export function addLogin(program: Command): void {
     .addOption(new Option('--store <kind>', 'where to keep secrets; the keychain by default').choices(storeKinds))
     .option('--password-stdin', 'read the password from the first line of stdin')
     .option('--token-stdin', 'read the token from stdin, from the second line when the password comes first');
-  addConfigFlags(login, ['profile', 'baseUrl', 'project', 'username', 'timeoutMs']).action(
+  addSettingFlags(login, ['profile', 'baseUrl', 'project', 'username', 'timeoutMs', 'keychainTimeoutMs']).action(
     async (flags: LoginFlags) => {
-      const resolved = configOf(login, { newProfile: true });
-      const { config } = resolved;
-      const before = readProfiles()[config.profile];
-      const store = openStore(flags.store ?? storeOf(before) ?? 'keychain', config.timeoutMs);
-      await ensureUsable(store, config.profile);
+      const resolved = settingsOf(login, { newProfile: true });
+      const { values } = resolved;
+      const before = readProfiles()[values.profile];
+      const store = openSecretStore(flags.store ?? storeOf(before) ?? 'keychain', redactor, values.keychainTimeoutMs);
+      await ensureUsable(store, values.profile);
 
       const { project, ...known } = settle(resolved, flags, before);
       const { baseUrl, record } = await readLoginInput(flags, known);
-      const checked = { ...config, project };
+      const checked = { ...values, project };
       await check({ baseUrl, record }, checked);
 
       // The profile is written last, in one step: until then everything is as it was, whatever interrupts this.
-      await store.write(config.profile, baseUrl, record);
-      writeProfile(config.profile, {
+      await store.write(values.profile, baseUrl, record);
+      writeProfile(values.profile, {
         ...withoutLogin(before),
         base_url: baseUrl,
         ...(project !== undefined && { project }),
@@ -49,8 +50,8 @@ export function addLogin(program: Command): void {
         ...(known.weave && baseUrl !== publicWeave && { weave: true }),
         store: store.kind,
       });
-      say(`Stored in ${storeNames[store.kind]}, profile "${config.profile}", for ${baseUrl}.`);
-      await removeRest(store, config.profile, baseUrl, before);
+      say(`Stored in ${storeNames[store.kind]}, profile "${values.profile}", for ${baseUrl}.`);
+      await removeRest(store, values.profile, baseUrl, before);
       for (const name of ['HEDDLE_PASSWORD', 'HEDDLE_TOKEN'] as const) {
         if (process.env[name]) say(`Note: ${name} is set in this environment and goes before what is stored.`);
       }
@@ -69,23 +70,27 @@ async function ensureUsable(store: SecretStore, profile: string): Promise<void> 
 }
 
 /** The service to log in at. What the profile says about another service than this one does not count. */
-function settle({ config, sources }: Resolved, flags: LoginFlags, before: Profile = {}): Known & { project?: string } {
+function settle(
+  { values, sources }: ResolvedSettings,
+  flags: LoginFlags,
+  before: Profile = {},
+): Known & { project?: string } {
   const given = sources.baseUrl.from === 'flag' || sources.baseUrl.from === 'environment';
-  const baseUrl = flags.weave && !given ? publicWeave : config.baseUrl;
-  const weave = flags.weave ?? config.weave ?? false;
+  const baseUrl = flags.weave && !given ? publicWeave : values.baseUrl;
+  const weave = flags.weave ?? values.weave ?? false;
   const same = before.base_url === baseUrl;
-  const username = sources.username.from === 'profile' && !same ? undefined : config.username;
+  const username = sources.username.from === 'profile' && !same ? undefined : values.username;
   return {
     baseUrl,
     weave,
     username: username ?? (weave ? 'api' : undefined),
-    project: sources.project.from === 'profile' && !same ? undefined : config.project,
+    project: sources.project.from === 'profile' && !same ? undefined : values.project,
   };
 }
 
 /** @throws HeddleError when the service rejects a secret, or cannot be asked. */
-async function check({ baseUrl, record }: LoginInput, config: Resolved['config']): Promise<void> {
-  const probes = openProbes(remoteConnection(baseUrl, record), config);
+async function check({ baseUrl, record }: LoginInput, values: ResolvedSettings['values']): Promise<void> {
+  const probes = openProbes(remoteConnection(baseUrl, record), values);
   const verdicts: Verdict[] = [];
   try {
     if (record.password) verdicts.push(report('password (Basic)', await probes.query()));
@@ -129,7 +134,7 @@ async function removeRest(store: SecretStore, profile: string, baseUrl: string, 
   const earlier = storeOf(before);
   try {
     await store.remove(profile, baseUrl);
-    if (earlier !== undefined && earlier !== store.kind) await openStore(earlier).remove(profile);
+    if (earlier !== undefined && earlier !== store.kind) await openSecretStore(earlier, redactor).remove(profile);
   } catch (error) {
     if (!(error instanceof HeddleError)) throw error;
     process.stderr.write(`heddle: earlier secrets could not be removed: ${error.message}\n`);

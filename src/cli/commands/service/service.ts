@@ -1,11 +1,11 @@
 import { type Command, CommanderError } from 'commander';
 import { HeddleError } from '../../../core/errors.ts';
-import { protect, redactor } from '../../../core/redaction.ts';
 import { databaseSecrets, dataOf } from '../../../runtime/runtime.ts';
 import { stderrLog } from '../../../runtime/stderr-log.ts';
 import type { Listing, Store } from '../../../service/index.ts';
-import type { Config } from '../../../settings/settings.ts';
-import { addConfigFlags, asPort, configOf } from '../../support/flags.ts';
+import type { SettingValues } from '../../../settings/settings.ts';
+import { addSettingFlags, asPort, settingsOf } from '../../support/flags.ts';
+import { redactor } from '../../support/redactor.ts';
 import { jsonOf, linesOf } from './input-file.ts';
 
 /** `heddle service …`: the embedded service as a server of its own, and its data. */
@@ -25,16 +25,19 @@ function addStart(service: Command): void {
     .description('serve the interface over HTTP until SIGTERM or SIGINT')
     .option('--port <port>', 'port to listen on; 0 takes a free one', asPort, 8787)
     .option('--host <address>', 'address to listen on', '127.0.0.1');
-  addConfigFlags(start, ['profile', 'dataDir', 'databaseUrl', 'upstreamUrl', 'logLevel', 'logFormat']);
+  addSettingFlags(start, ['profile', 'dataDir', 'databaseUrl', 'modelProviderUrl', 'logLevel', 'logFormat']);
   start.action(async ({ port, host }: { port: number; host: string }) => {
-    const { config } = configOf(start);
+    const { values } = settingsOf(start);
+    redactor.protect(values.modelProviderKey, ...databaseSecrets(values));
     const { startService } = await import('../../../service/index.ts');
     const running = await startService({
-      data: dataOf(config),
+      data: dataOf(values),
       host,
       port,
-      ...(config.upstreamUrl !== undefined && { upstream: { url: config.upstreamUrl, key: config.upstreamKey } }),
-      log: stderrLog(config.logLevel, config.logFormat, redactor([config.upstreamKey, ...databaseSecrets(config)])),
+      ...(values.modelProviderUrl !== undefined && {
+        modelProvider: { url: values.modelProviderUrl, key: values.modelProviderKey },
+      }),
+      log: stderrLog(values.logLevel, values.logFormat, (text) => redactor.redact(text)),
     }).catch((error) => {
       throw addressError(error, host, port);
     });
@@ -48,8 +51,8 @@ function addUser(service: Command): void {
     .command('add-user')
     .description('make an account; its password and bearer token are shown this once')
     .argument('<name>', 'user name');
-  addConfigFlags(command, ['profile', 'dataDir', 'databaseUrl']).action(async (name: string) => {
-    const { password, token } = await withStore(configOf(command).config, (store) => store.addUser(name));
+  addSettingFlags(command, ['profile', 'dataDir', 'databaseUrl']).action(async (name: string) => {
+    const { password, token } = await withStore(settingsOf(command).values, (store) => store.addUser(name));
     process.stdout.write(`user name: ${name}\npassword:  ${password}\ntoken:     ${token}\n`);
   });
 }
@@ -60,11 +63,11 @@ function addImport(service: Command): void {
     .description('load queue items from lines of JSON; all of them, or none when a line is bad')
     .argument('<file>', 'file to read, or - for stdin')
     .requiredOption('--queue <id>', 'queue to load into; made when it is missing');
-  addConfigFlags(command, ['profile', 'project', 'dataDir', 'databaseUrl']);
+  addSettingFlags(command, ['profile', 'project', 'dataDir', 'databaseUrl']);
   command.action(async (file: string, { queue }: { queue: string }) => {
-    const { config } = configOf(command);
-    const target = { projectId: projectOf(config), queueId: queue, ...(process.stderr.isTTY && { onProgress }) };
-    const { added, duplicates } = await withStore(config, (store) => store.importItems(linesOf(file), target)).finally(
+    const { values } = settingsOf(command);
+    const target = { projectId: projectOf(values), queueId: queue, ...(process.stderr.isTTY && { onProgress }) };
+    const { added, duplicates } = await withStore(values, (store) => store.importItems(linesOf(file), target)).finally(
       () => {
         if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
       },
@@ -79,14 +82,14 @@ function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): voi
     .description(`store a version of a ${kind}; the same content is the same version`)
     .argument('<name>', 'name to refer to it by')
     .argument('<file>', `file with ${form}; - for stdin`);
-  addConfigFlags(command, ['profile', 'project', 'dataDir', 'databaseUrl']).action(
+  addSettingFlags(command, ['profile', 'project', 'dataDir', 'databaseUrl']).action(
     async (name: string, file: string) => {
-      const { config } = configOf(command);
-      const projectId = projectOf(config);
+      const { values } = settingsOf(command);
+      const projectId = projectOf(values);
       const value = await jsonOf(file);
       // A file of one line is a valid JSON object and a dataset of one row.
       const rows = kind === 'dataset' && !Array.isArray(value) ? [value] : value;
-      const { reference, version_index } = await withStore(config, (store) =>
+      const { reference, version_index } = await withStore(values, (store) =>
         store.putObject(kind, projectId, name, rows),
       );
       process.stdout.write(`v${version_index} ${reference}\n`);
@@ -96,10 +99,10 @@ function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): voi
 
 function addList(service: Command): void {
   const command = service.command('list').description('show what is stored').option('--json', 'print it as JSON');
-  addConfigFlags(command, ['profile', 'project', 'dataDir', 'databaseUrl']).action(
+  addSettingFlags(command, ['profile', 'project', 'dataDir', 'databaseUrl']).action(
     async ({ json }: { json?: true }) => {
-      const { config } = configOf(command);
-      const listings = await withStore(config, (store) => store.list(config.project));
+      const { values } = settingsOf(command);
+      const listings = await withStore(values, (store) => store.list(values.project));
       process.stdout.write(json ? `${JSON.stringify(listings, null, 2)}\n` : listings.map(inWords).join(''));
       if (listings.length === 0 && !json) process.stderr.write('nothing is stored\n');
     },
@@ -120,10 +123,10 @@ function inWords({ project_id, queues, objects }: Listing): string {
   return `${lines.join('\n')}\n`;
 }
 
-async function withStore<T>(config: Config, use: (store: Store) => Promise<T>): Promise<T> {
-  const { openStore } = await import('../../../service/index.ts');
-  protect(...databaseSecrets(config));
-  const store = await openStore(dataOf(config));
+async function withStore<T>(values: SettingValues, use: (store: Store) => Promise<T>): Promise<T> {
+  const { openServiceStore } = await import('../../../service/index.ts');
+  redactor.protect(...databaseSecrets(values));
+  const store = await openServiceStore(dataOf(values));
   try {
     return await use(store);
   } finally {
@@ -131,7 +134,7 @@ async function withStore<T>(config: Config, use: (store: Store) => Promise<T>): 
   }
 }
 
-function projectOf({ project }: Config): string {
+function projectOf({ project }: SettingValues): string {
   if (project !== undefined) return project;
   throw new CommanderError(2, 'unknown', 'no project: give --project entity/project or set HEDDLE_PROJECT');
 }

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
-import type { Session } from '../database.ts';
+import type { Transaction } from '../database.ts';
 
 /** What is wrong with the tables beyond what PostgreSQL itself prevents: left by an interrupted restore or by hand. */
-export async function postgresFaults(session: Session): Promise<string[]> {
+export async function postgresFaults(transaction: Transaction): Promise<string[]> {
   const { rows } = await sql<{ fault: string }>`
     select 'the database is a standby, which cannot be written' as fault where pg_is_in_recovery()
     union all
@@ -16,6 +16,6 @@ export async function postgresFaults(session: Session): Promise<string[]> {
     union all
     select 'column ' || table_name || '.' || column_name || ' is not in the order of bytes' from information_schema.columns
       where table_schema = current_schema() and data_type = 'text'
-      and case when collation_name is null then 'B' > 'a' else collation_name <> 'C' end`.execute(session);
+      and case when collation_name is null then 'B' > 'a' else collation_name <> 'C' end`.execute(transaction);
   return rows.map(({ fault }) => fault);
 }

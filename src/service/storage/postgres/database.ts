@@ -1,5 +1,5 @@
 import { Kysely, PostgresDialect, sql } from 'kysely';
-import type { Database, Session } from '../database.ts';
+import type { Database, Transaction } from '../database.ts';
 import { type Engine, migrate, readSchemaVersion, schemaVersion } from '../migrations.ts';
 import { retryWhile } from '../retry-while.ts';
 import type { Tables } from '../tables.ts';
@@ -49,7 +49,7 @@ export async function openPostgres(url: string): Promise<Database> {
     close: () => db.destroy(),
   };
   try {
-    const version = await database.read((session) => readSchemaVersion(session, engine));
+    const version = await database.read((transaction) => readSchemaVersion(transaction, engine));
     if (version < schemaVersion) await upgrade(url);
   } catch (error) {
     await db.destroy();
@@ -69,9 +69,9 @@ async function upgrade(url: string): Promise<void> {
       db
         .transaction()
         .setIsolationLevel('read committed')
-        .execute(async (session) => {
-          await lockMigrations(session);
-          await migrate(session, engine);
+        .execute(async (transaction) => {
+          await lockMigrations(transaction);
+          await migrate(transaction, engine);
         }),
     );
   } finally {
@@ -83,13 +83,13 @@ async function upgrade(url: string): Promise<void> {
 const migrationLock = 0x686564646c65;
 
 /** Until the end of the transaction. Engines without such locks fail the second of two migrations, which then tries again. */
-async function lockMigrations(session: Session): Promise<void> {
-  await sql`savepoint before_lock`.execute(session);
+async function lockMigrations(transaction: Transaction): Promise<void> {
+  await sql`savepoint before_lock`.execute(transaction);
   try {
-    await sql`select pg_advisory_xact_lock(${sql.lit(migrationLock)})`.execute(session);
+    await sql`select pg_advisory_xact_lock(${sql.lit(migrationLock)})`.execute(transaction);
   } catch (error) {
     if (!(error instanceof PostgresFailure && error.isUnsupported)) throw error;
-    await sql`rollback to savepoint before_lock`.execute(session);
+    await sql`rollback to savepoint before_lock`.execute(transaction);
   }
 }
 

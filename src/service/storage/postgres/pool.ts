@@ -13,7 +13,7 @@ const answerTimeoutMs = statementTimeoutMs + 5_000;
 /** Most connections of a process; with the usual limit of 100, ten processes share a server. */
 const maxConnections = 10;
 
-/** Sent with the start of each transaction, since a pooler between here and the server knows no settings of a session. */
+/** Sent with the start of each transaction, since a pooler between here and the server knows no settings of a transaction. */
 const transactionLimits = Object.entries({
   statement_timeout: statementTimeoutMs,
   lock_timeout: lockTimeoutMs,

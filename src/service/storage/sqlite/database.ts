@@ -68,5 +68,5 @@ function createPrivately(file: string): void {
 async function prepare(connection: DatabaseSyncInstance, db: Kysely<Tables>): Promise<void> {
   const version = await readSchemaVersion(db, engine);
   connection.exec('PRAGMA journal_mode = WAL');
-  if (version < schemaVersion) await db.transaction().execute((session) => migrate(session, engine));
+  if (version < schemaVersion) await db.transaction().execute((transaction) => migrate(transaction, engine));
 }

@@ -1,0 +1,149 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { expect, onTestFinished, test } from 'vitest';
+import { type AnyClient, callEveryTool } from '../../support/every-tool.ts';
+import { ask, newerRequest, olderRequest, startHttp } from '../../support/http-process.ts';
+
+const headers = { authorization: 'Bearer correct-horse-battery' };
+
+async function newer(url: string, mode: 'legacy' | 'auto' | { pin: string }): Promise<AnyClient> {
+  const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } });
+  await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
+  expect(client.getProtocolEra()).toBe(mode === 'legacy' ? 'legacy' : 'modern');
+  return client as AnyClient;
+}
+
+async function older(url: string): Promise<AnyClient> {
+  const client = new OlderClient({ name: 'test', version: '1.0.0' });
+  await client.connect(new OlderTransport(new URL(url), { requestInit: { headers } }));
+  return client as unknown as AnyClient;
+}
+
+test('SDK clients of both generations, in every negotiation mode, call every tool of one process', async () => {
+  const { url, output } = await startHttp([], { HEDDLE_HTTP_TOKEN: 'correct-horse-battery' });
+  const names = await Promise.all(
+    [newer(url, 'legacy'), newer(url, 'auto'), newer(url, { pin: '2026-07-28' }), older(url)].map(
+      async (connecting) => {
+        const client = await connecting;
+        onTestFinished(() => client.close());
+        return callEveryTool(client);
+      },
+    ),
+  );
+  for (const called of names) {
+    expect(called).toEqual(expect.arrayContaining(['query_queue_items', 'run_inference', 'create_evaluation']));
+  }
+  expect(output.stdout).toBe('');
+});
+
+test.each(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])(
+  'revision %s is negotiated and kept',
+  async (revision) => {
+    const { url } = await startHttp();
+    const { headers: plain, body } = olderRequest('initialize', {
+      protocolVersion: revision,
+      capabilities: {},
+      clientInfo: { name: 'test', version: '1.0.0' },
+    });
+    const answer = await ask(url, { headers: plain, body });
+    expect(answer.headers['content-type']).toBe('application/json');
+    expect(JSON.parse(answer.body)).toMatchObject({
+      result: { protocolVersion: revision, serverInfo: { name: 'heddle' } },
+    });
+    const next = await ask(url, { ...olderRequest('ping'), headers: { ...plain, 'mcp-protocol-version': revision } });
+    expect(next.status).toBe(200);
+  },
+);
+
+test('a revision that nobody knows is refused with the known ones', async () => {
+  const { url } = await startHttp();
+  const request = newerRequest('tools/list');
+  const unknown = JSON.parse(JSON.stringify(request).replaceAll('2026-07-28', '2031-01-01'));
+  const answer = await ask(url, unknown);
+  expect([answer.status, JSON.parse(answer.body)]).toMatchObject([
+    400,
+    { error: { code: -32_022, data: { supported: ['2026-07-28'], requested: '2031-01-01' } } },
+  ]);
+});
+
+test('revision 2026-07-28 answers a quick call with one JSON body', async () => {
+  const { url } = await startHttp();
+  const answer = await ask(url, newerRequest('tools/call', { name: 'list_queues' }));
+  expect([answer.status, answer.headers['content-type']]).toEqual([200, 'application/json']);
+  expect(Number(answer.headers['content-length'])).toBe(Buffer.byteLength(answer.body));
+});
+
+const listQueues = { method: 'tools/call', params: { name: 'list_queues', arguments: {} } };
+
+/** The messages of an answer that is a stream. */
+function messagesOf(stream: string): { id?: number; method?: string; result?: { content: unknown[] } }[] {
+  return [...stream.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json!));
+}
+
+test('a batch of an older revision is answered as one: JSON, or a stream once there is progress', async () => {
+  const { url } = await startHttp();
+  const { headers } = olderRequest('ping');
+  const quick = [
+    { jsonrpc: '2.0', id: 1, ...listQueues },
+    { jsonrpc: '2.0', method: 'notifications/roots/list_changed' },
+    { jsonrpc: '2.0', id: 'two', method: 'ping' },
+  ];
+  const whole = await ask(url, { headers, body: quick });
+  expect([whole.status, whole.headers['content-type']]).toEqual([200, 'application/json']);
+  const responses = JSON.parse(whole.body) as { id: unknown }[];
+  expect(new Set(responses.map(({ id }) => id))).toEqual(new Set([1, 'two']));
+
+  const inference = {
+    name: 'run_inference',
+    arguments: { model: 'heddle/echo', messages: [{ role: 'user', content: 'Hello' }], stream: true },
+    _meta: { progressToken: 'p' },
+  };
+  const slow = [
+    { jsonrpc: '2.0', id: 1, ...listQueues },
+    { jsonrpc: '2.0', id: 2, method: 'tools/call', params: inference },
+  ];
+  const streamed = await ask(url, { headers, body: slow });
+  expect([streamed.status, streamed.headers['content-type']]).toEqual([200, 'text/event-stream']);
+  const messages = messagesOf(streamed.body);
+  expect(messages.find(({ method }) => method)).toMatchObject({
+    method: 'notifications/progress',
+    params: { progressToken: 'p' },
+  });
+  expect(new Set(messages.filter(({ method }) => !method).map(({ id }) => id))).toEqual(new Set([1, 2]));
+});
+
+test('what an older client may not send is refused with a reason', async () => {
+  const { url } = await startHttp();
+  const { headers } = olderRequest('ping');
+  const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
+  const refusalOf = async (body: unknown, more: object = {}): Promise<unknown> => {
+    const answer = await ask(url, { headers: { ...headers, ...more }, body });
+    return [answer.status, JSON.parse(answer.body).error];
+  };
+  expect(await refusalOf(Array(101).fill(ping))).toEqual([
+    400,
+    { code: -32_600, message: 'Invalid request: a batch may have 100 messages' },
+  ]);
+  expect(await refusalOf([ping, { jsonrpc: '2.0', id: 2 }])).toMatchObject([400, { code: -32_600 }]);
+  const initialize = {
+    jsonrpc: '2.0',
+    id: 2,
+    method: 'initialize',
+    params: { protocolVersion: '2025-03-26', capabilities: {}, clientInfo: { name: 'test', version: '1.0.0' } },
+  };
+  expect(await refusalOf([ping, initialize])).toEqual([
+    400,
+    { code: -32_600, message: 'Invalid request: initialize comes alone' },
+  ]);
+  expect(await refusalOf(ping, { 'mcp-protocol-version': '1999-01-01' })).toEqual([
+    400,
+    {
+      code: -32_000,
+      message:
+        'Bad request: unsupported protocol version 1999-01-01; known are 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05, 2024-10-07',
+    },
+  ]);
+  const notified = await ask(url, { headers, body: [{ jsonrpc: '2.0', method: 'notifications/initialized' }] });
+  expect([notified.status, notified.body]).toEqual([202, '']);
+});

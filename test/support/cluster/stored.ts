@@ -1,0 +1,87 @@
+import { expect } from 'vitest';
+import { execute } from '../embedded-service.ts';
+import { run } from '../heddle.ts';
+import { environmentWith } from '../postgres-service.ts';
+import type { Done } from './jobs.ts';
+import type { Machines, Subject } from './machines.ts';
+
+/** An item as the service tells it. */
+export interface Item {
+  id: string;
+  call_id: string;
+  annotation_state: string;
+  annotator_user_id: string | null;
+}
+
+/** The items of a subject's queue, in order, as the service tells them. */
+export async function itemsOf({ project, credentials }: Subject, { serviceUrl }: Machines): Promise<Item[]> {
+  const answer = await fetch(`${serviceUrl}/annotation_queues/work/items/query`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${btoa(`${credentials.username}:${credentials.password}`)}` },
+    body: JSON.stringify({ project_id: project }),
+  });
+  return ((await answer.json()) as { items: Item[] }).items;
+}
+
+/** What a write left behind must be what was acknowledged, once, and of the account of its subject. */
+export async function expectStored(subject: Subject, all: Done[], machines: Machines): Promise<void> {
+  const { name, account, project } = subject;
+  const acknowledged = all.filter((call) => call.subject === name && call.result !== undefined);
+  const of = (tool: string) => acknowledged.filter((call) => call.tool === tool);
+
+  // Each definition is one version, and each version has the number that its creation was answered with.
+  const { stdout } = await run(
+    ['service', 'list', '--json', '--project', project],
+    environmentWith({ HEDDLE_DATABASE_URL: machines.databaseUrl }),
+  );
+  const [{ objects }] = JSON.parse(stdout) as [{ objects: { kind: string; object_id: string; versions: Version[] }[] }];
+  const versions = objects
+    .filter(({ kind }) => kind === 'evaluation')
+    .flatMap(({ object_id, versions }) =>
+      versions.map(({ version_index, digest }) => `${object_id} v${version_index} ${digest}`),
+    );
+  const created = of('create_evaluation').map(
+    ({ result: { object_id, version_index, digest } }) => `${object_id} v${version_index} ${digest}`,
+  );
+  expect(versions.sort()).toEqual(created.sort());
+  const shared = of('create_evaluation').filter(({ result }) => result.object_id === 'shared');
+  expect(shared.map(({ result }) => result.version_index).sort((a, b) => a - b)).toEqual([...shared.keys()]);
+
+  // Each judged item is finished by this account, and no other is.
+  const judged = of('update_queue_items');
+  const finished = (await itemsOf(subject, machines)).filter(
+    ({ annotation_state }) => annotation_state !== 'unstarted',
+  );
+  expect(
+    finished.map(({ id, annotation_state, annotator_user_id }) => [id, annotation_state, annotator_user_id]).sort(),
+  ).toEqual(judged.map(({ result }) => [result.items[0].item_id, 'completed', account]).sort());
+
+  // The service has no list of feedback, so that the rows themselves are looked at.
+  const rows = await execute(
+    machines.databaseUrl,
+    `select payload, wb_user_id from feedback where project_id = '${project}'`,
+  );
+  expect(rows.map(({ payload, wb_user_id }) => `${payload} ${wb_user_id}`).sort()).toEqual(
+    judged.map(({ mark }) => `${JSON.stringify({ value: mark })} ${account}`).sort(),
+  );
+  const makers = await execute(
+    machines.databaseUrl,
+    `select distinct created_by from objects where project_id = '${project}' and kind = 'evaluation'`,
+  );
+  expect(makers).toEqual(created.length > 0 ? [{ created_by: account }] : []);
+}
+
+interface Version {
+  version_index: number;
+  digest: string;
+}
+
+/** An inference that was answered has reached the model once, and one that failed at most once. */
+export function expectAskedOnce(all: Done[], { model }: Machines): void {
+  const inferences = all.filter(({ tool }) => tool === 'run_inference');
+  const answered = inferences.filter(({ result }) => result !== undefined);
+  expect(answered.filter(({ mark }) => model.asked.get(mark!) !== 1)).toEqual([]);
+  expect([...model.asked].filter(([, times]) => times > 1)).toEqual([]);
+  const known = new Set(inferences.map(({ mark }) => mark));
+  expect([...model.asked.keys()].filter((mark) => !known.has(mark))).toEqual([]);
+}

@@ -1,0 +1,91 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { onTestFinished } from 'vitest';
+import { emptyHome } from './heddle.ts';
+
+/** Programs that the suite needs; on Debian in dbus, libglib2.0-bin, gnome-keyring, libsecret-tools and bsdutils. */
+const tools = ['dbus-run-session', 'dbus-send', 'gdbus', 'gnome-keyring-daemon', 'secret-tool', 'script'];
+const missing = tools.filter((tool) => spawnSync('sh', ['-c', `command -v ${tool}`]).status !== 0);
+
+/** Whether the suite can run here. In CI it must. */
+export const ready = missing.length === 0;
+if (!ready) {
+  const says = `SKIPPED: the keychain suite needs ${missing.join(', ')}`;
+  if (process.env.CI) throw new Error(says);
+  console.warn(says);
+}
+
+export interface KeyringSession {
+  home: string;
+  /** Of a process in the session. */
+  environment: Record<string, string>;
+  /** What the message bus and the keyring have said; a prompt that was asked for is in it. */
+  said: () => string;
+  lock: () => void;
+  /** Makes the keyring stop answering, as it does while a prompt waits for somebody. */
+  freeze: () => void;
+  /** Runs secret-tool; undefined where it finds nothing. */
+  secretTool: (...args: string[]) => string | undefined;
+}
+
+/** A message bus and an unlocked Secret Service of their own, in an empty home; they end with the test. */
+export async function startSession(): Promise<KeyringSession> {
+  const home = mkdtempSync(join(tmpdir(), 'heddle-test-'));
+  const session = spawn(
+    'dbus-run-session',
+    [
+      '--',
+      'sh',
+      '-c',
+      `printf keyring-password | gnome-keyring-daemon --unlock --components=secrets >&2
+      gdbus wait --session --timeout 20 org.freedesktop.secrets && echo "$DBUS_SESSION_BUS_ADDRESS" && cat`,
+    ],
+    { env: emptyHome(home) },
+  );
+  let pid = 0;
+  onTestFinished(async () => {
+    if (pid > 0) process.kill(pid, 'SIGKILL');
+    const closed = once(session, 'close');
+    session.stdin.end();
+    await closed;
+    // What the bus has started ends a little after it, and still writes.
+    rmSync(home, { recursive: true, force: true, maxRetries: 10 });
+  });
+  let said = '';
+  session.stderr.on('data', (bytes: Buffer) => {
+    said += bytes;
+  });
+  const [address] = (await once(createInterface(session.stdout), 'line')) as [string];
+  const environment = emptyHome(home, { DBUS_SESSION_BUS_ADDRESS: address });
+  const send = (...args: string[]): string =>
+    execFileSync('dbus-send', ['--session', '--print-reply', ...args], { env: environment, encoding: 'utf8' });
+  const service = '--dest=org.freedesktop.secrets';
+  pid = Number(
+    /uint32 (\d+)/.exec(
+      send(
+        '--dest=org.freedesktop.DBus',
+        '/org/freedesktop/DBus',
+        'org.freedesktop.DBus.GetConnectionUnixProcessID',
+        'string:org.freedesktop.secrets',
+      ),
+    )?.[1],
+  );
+  return {
+    home,
+    environment,
+    said: () => said,
+    lock: () => {
+      const login = 'array:objpath:/org/freedesktop/secrets/collection/login';
+      send(service, '/org/freedesktop/secrets', 'org.freedesktop.Secret.Service.Lock', login);
+    },
+    freeze: () => void process.kill(pid, 'SIGSTOP'),
+    secretTool: (...args) => {
+      const { status, stdout } = spawnSync('secret-tool', args, { env: environment, encoding: 'utf8' });
+      return status === 0 && stdout !== '' ? stdout : undefined;
+    },
+  };
+}
