@@ -16,7 +16,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 /** Every generated file of the repository by its path, as it must be. */
 export async function generated(): Promise<Record<string, string>> {
   return {
-    'src/tools/listed.json': listedToolsFile(),
+    'src/tools/support/listed.json': listedToolsFile(),
     'src/api/types.ts': formatted('types.ts', apiTypes()),
     'manifest.json': formatted('manifest.json', JSON.stringify(mcpbManifest(), null, 2)),
     'docs/tools.md': docsTools(),
