@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Agent } from 'undici';
 
-/** One request as it is sent. */
+/** One HTTP request, ready to be sent. */
 export interface TransportRequest {
   method: 'GET' | 'POST';
   url: string;
@@ -11,11 +11,11 @@ export interface TransportRequest {
   signal: AbortSignal;
 }
 
-/** The head of a response, and its body as a stream. */
+/** The status and headers of a response, and its body as a stream. */
 export interface TransportResponse {
   status: number;
   headers: Record<string, string | string[] | undefined>;
-  /** The body without its content coding. A reader that stops early must destroy it. */
+  /** The decompressed body. A reader that stops early must destroy it. */
   body: Readable;
 }
 
@@ -23,13 +23,13 @@ export interface TransportResponse {
 const maxConnections = 32;
 
 /**
- * Sends requests over kept-alive connections. Redirects are not followed, and there are no timeouts besides the signal.
- * undici is loaded with the first request: a server that only lists its tools never needs it.
+ * Sends requests over persistent connections. Does not follow redirects and has no timeout except the signal. Loads
+ * undici with the first request, because a server that only lists its tools never needs it.
  */
 export class HttpTransport {
   #agent: Promise<Agent> | undefined;
 
-  /** Sends one request and resolves when the head of the response is there. */
+  /** Sends one request. Resolves when the headers of the response have arrived. */
   async send({ method, url, headers, body, signal }: TransportRequest): Promise<TransportResponse> {
     const agent = await this.warmUp();
     signal.throwIfAborted();
@@ -38,7 +38,7 @@ export class HttpTransport {
     return { status: response.statusCode, headers: response.headers, body: decoded(response.body, response.headers) };
   }
 
-  /** Loads what the first request needs. A failure is not kept: the next request tries again. */
+  /** Loads undici. After a failure the next request tries again. */
   warmUp(): Promise<Agent> {
     this.#agent ??= import('undici')
       .then(({ default: { Agent } }) => new Agent({ connections: maxConnections, headersTimeout: 0, bodyTimeout: 0 }))
@@ -49,24 +49,24 @@ export class HttpTransport {
     return this.#agent;
   }
 
-  /** Ends every connection, and with it the requests that are under way. */
+  /** Closes every connection and aborts the requests in progress. */
   async close(): Promise<void> {
     await (await this.#agent)?.destroy();
   }
 }
 
-const decoders = {
-  gzip: createGunzip,
-  'x-gzip': createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress,
-};
+const decoders = new Map([
+  ['gzip', createGunzip],
+  ['x-gzip', createGunzip],
+  ['deflate', createInflate],
+  ['br', createBrotliDecompress],
+]);
 
-/** Removes a body's content coding. undici's own interceptor for it prints a warning to stderr. */
+/** Decompresses a body. undici's interceptor for this prints a warning to stderr. */
 function decoded(body: Readable, headers: TransportResponse['headers']): Readable {
-  const encoding = String(headers['content-encoding'] ?? '').toLowerCase();
-  if (!Object.hasOwn(decoders, encoding)) return body;
-  const decoder = decoders[encoding as keyof typeof decoders]();
+  const createDecoder = decoders.get(String(headers['content-encoding'] ?? '').toLowerCase());
+  if (!createDecoder) return body;
+  const decoder = createDecoder();
   body.on('error', (error) => decoder.destroy(error));
   decoder.on('close', () => body.destroy());
   return body.pipe(decoder);

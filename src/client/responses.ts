@@ -7,98 +7,86 @@ import { isDeeperThan, maxNesting } from '../core/json-depth.ts';
 import { badResponse, type RequestInfo, type ServiceResponse } from './failures.ts';
 import type { TransportResponse } from './http-transport.ts';
 
-/** Largest answer that is taken, in bytes after decoding; the service's own limit for requests is the same. */
-const maxAnswerBytes = 32 * 1024 * 1024;
-/** As much of an error's body is read, in bytes, and for so long, in milliseconds. */
+/** Maximum size of a response after decompression; the embedded service accepts requests of the same size. */
+const maxResponseBytes = 32 * 1024 * 1024;
+/** How much of an error body is read, and for how long; its status alone already says what happened. */
 const maxErrorBytes = 64 * 1024;
-const errorPatienceMs = 2_000;
+const errorBodyTimeoutMs = 2_000;
 
 /**
- * Reads an answer's body whole, decoded as UTF-8. Of an error only the beginning is read, as far as it comes: its status
- * already says what happened.
- * @throws HeddleError `too_large` when a success exceeds the limit; whatever the connection breaks with.
+ * Reads the body of a response as UTF-8: of a success all of it, of an error what arrives within the limits.
+ * @throws HeddleError `too_large` for a success beyond the limit; the error of the connection if it breaks.
  */
-export async function readResponse(answer: TransportResponse, call: RequestInfo): Promise<ServiceResponse> {
-  const { status, headers } = answer;
+export async function readResponse(response: TransportResponse, info: RequestInfo): Promise<ServiceResponse> {
+  const { status, headers, body } = response;
   const parts: Buffer[] = [];
-  const whole = (): ServiceResponse => ({ status, headers, body: Buffer.concat(parts).toString('utf8') });
-  if (status < 300) {
-    await collect(answer.body, parts, maxAnswerBytes, () => {
-      throw new HeddleError({
-        code: 'too_large',
-        message: `The answer to ${call.operation} is larger than ${maxAnswerBytes} bytes.`,
-        hint: 'Ask for less at once.',
-        status,
-      });
+  if (status >= 300) {
+    const timer = setTimeout(() => body.destroy(), errorBodyTimeoutMs);
+    // What arrived before the connection broke is enough.
+    await collect(body, parts, maxErrorBytes).catch(() => {});
+    clearTimeout(timer);
+  } else if (!(await collect(body, parts, maxResponseBytes))) {
+    throw new HeddleError({
+      code: 'too_large',
+      message: `The response to ${info.operation} is larger than ${maxResponseBytes} bytes.`,
+      hint: 'Request less at once.',
+      status,
     });
-    return whole();
   }
-  const patience = setTimeout(() => answer.body.destroy(), errorPatienceMs);
-  try {
-    await collect(answer.body, parts, maxErrorBytes, () => {});
-  } catch {
-    // What came before it broke has to do.
-  } finally {
-    clearTimeout(patience);
-  }
-  return whole();
+  return { status, headers, body: Buffer.concat(parts).toString() };
 }
 
-async function collect(body: Readable, parts: Buffer[], limit: number, onExcess: () => void): Promise<void> {
+/** Collects the parts of a body. Returns false, and closes the connection, at the limit. */
+async function collect(body: Readable, parts: Buffer[], maxBytes: number): Promise<boolean> {
   let size = 0;
   for await (const part of body as AsyncIterable<Buffer>) {
     size += part.length;
-    // Leaving the loop closes the stream, and with it the connection.
-    if (size > limit) return onExcess();
+    if (size > maxBytes) return false;
     parts.push(part);
   }
+  return true;
 }
 
 /**
- * The value of a success, as the endpoint's schema has it.
- * @throws HeddleError `bad_response` when the body is not JSON, or has another shape than the interface.
+ * Parses the JSON of a successful response.
+ * @throws HeddleError `bad_response` for a body that is not JSON or does not match the endpoint's schema.
  */
 export function parseJsonResponse<Response extends z.ZodType>(
   endpoint: Endpoint<z.ZodType, Response>,
-  answer: ServiceResponse,
-  call: RequestInfo,
+  response: ServiceResponse,
+  info: RequestInfo,
 ): z.output<Response> {
-  return checked(endpoint, parse(answer.body, answer, call), answer, call);
+  return parse(endpoint, response.body, response, info);
 }
 
-/** The values of a success that has one a line; empty lines mean nothing. */
+/** Parses a successful response with one JSON value per line, as {@link parseJsonResponse} does; skips empty lines. */
 export function parseNdjsonResponse<Response extends z.ZodType>(
   endpoint: Endpoint<z.ZodType, Response>,
-  answer: ServiceResponse,
-  call: RequestInfo,
+  response: ServiceResponse,
+  info: RequestInfo,
 ): z.output<Response>[] {
-  return answer.body
-    .split('\n')
-    .filter((line) => line.trim() !== '')
-    .map((line) => checked(endpoint, parse(line, answer, call), answer, call));
+  const lines = response.body.split('\n').filter((line) => line.trim() !== '');
+  return lines.map((line) => parse(endpoint, line, response, info));
 }
 
-function parse(text: string, answer: ServiceResponse, call: RequestInfo): unknown {
+function parse<Response extends z.ZodType>(
+  endpoint: Endpoint<z.ZodType, Response>,
+  text: string,
+  response: ServiceResponse,
+  info: RequestInfo,
+): z.output<Response> {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    throw badResponse(answer, call, 'the body is not JSON');
+    throw badResponse(response, info, 'the body is not JSON');
   }
-  if (isDeeperThan(value, maxNesting))
-    throw badResponse(answer, call, `the body is nested deeper than ${maxNesting} levels`);
-  return value;
-}
-
-function checked<Response extends z.ZodType>(
-  endpoint: Endpoint<z.ZodType, Response>,
-  value: unknown,
-  answer: ServiceResponse,
-  call: RequestInfo,
-): z.output<Response> {
-  const result = endpoint.response.safeParse(value);
-  // As it came. The copy that zod makes has its members in another order, and costs as much as the check.
-  if (result.success) return value as z.output<Response>;
-  const detail = errorDetails(result.error, 'response');
-  throw badResponse(answer, call, 'the body has another shape than the interface', detail);
+  if (isDeeperThan(value, maxNesting)) {
+    throw badResponse(response, info, `the body is nested deeper than ${maxNesting} levels`);
+  }
+  const { error } = endpoint.response.safeParse(value);
+  if (error)
+    throw badResponse(response, info, 'the body does not match the interface', errorDetails(error, 'response'));
+  // Not zod's copy, which reorders the members.
+  return value as z.output<Response>;
 }

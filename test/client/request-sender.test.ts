@@ -54,7 +54,7 @@ test('one deadline holds for all attempts together', async () => {
   await expect(readCall(client)).rejects.toMatchObject({
     code: 'timeout',
     retryable: true,
-    message: 'POST /call/read had no complete answer within 700 ms, in attempt 2.',
+    message: 'POST /call/read got no complete response within 700 ms, in attempt 2.',
   });
   expect(service.requests).toHaveLength(2);
 });

@@ -35,7 +35,7 @@ test('a server on stdio starts with these modules of Node and no others: each fu
 test('client, HTTP library, tools, metrics and traces are loaded after the start, or never', () => {
   // Words of the server, of undici, of the client, of a tool's description as it stands in the list and in the tool, of
   // the metrics and of the OpenTelemetry API.
-  const words = ['a request with this id waits', 'llhttp', 'had no complete answer within', 'Reads the items of one'];
+  const words = ['a request with this id waits', 'llhttp', 'got no complete response within', 'Reads the items of one'];
   words.push('heddle_tool_calls_total', 'ProxyTracerProvider');
   expect(words.map((word) => server.split(word).length - 1)).toEqual([1, 0, 0, 1, 0, 0]);
 });

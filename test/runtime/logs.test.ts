@@ -32,7 +32,7 @@ test('over HTTP every line of a call has the id that the answer and the service 
     {
       ...rest,
       level: 'debug',
-      message: 'answer of the service',
+      message: 'response of the service',
       operation: 'queryQueueItems',
       attempt: 1,
       status: 503,
@@ -50,7 +50,7 @@ test('over HTTP every line of a call has the id that the answer and the service 
     {
       ...rest,
       level: 'debug',
-      message: 'answer of the service',
+      message: 'response of the service',
       operation: 'queryQueueItems',
       attempt: 2,
       status: 200,

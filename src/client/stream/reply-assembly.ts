@@ -3,26 +3,25 @@ type Members = Record<string, unknown>;
 const isObject = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Texts that name something and come whole: said again, they must not be joined to themselves. */
-const wholeTexts = new Set(['role', 'id', 'type', 'name', 'object', 'format']);
-/** Padding of single chunks, which no reply in one piece has; and the one name that cannot be set like others. */
-const leftOut = new Set(['choices', 'obfuscation', '__proto__']);
+/** Members whose strings arrive whole: a repeated one must not be appended to itself. */
+const wholeMembers = new Set(['role', 'id', 'type', 'name', 'object', 'format']);
+/** Members that are handled separately, that pad single chunks, or that are unsafe to set. */
+const skippedMembers = new Set(['choices', 'obfuscation', '__proto__']);
 
 /**
- * Puts the chunks of a streamed chat completion together into the reply that the same request would have got without
- * streaming: text is joined, lists grow, choices and tool calls are told apart by their `index`, and what stands beside
- * the choices (`usage` above all) is as the last chunk has it.
+ * Assembles the chunks of a streamed chat completion into the reply that the same request would get without streaming.
+ * Joins text, extends lists, matches choices and tool calls by `index`, and keeps the last value of other members.
  */
 export class ReplyAssembly {
   readonly #reply: Members = {};
   readonly #choices = new Map<number, Members>();
-  /** Characters received so far in all texts of all choices, reasoning and arguments of tool calls included. */
-  received = 0;
+  /** Number of characters so far in all choices, including reasoning and the arguments of tool calls. */
+  characters = 0;
 
-  /** Takes one parsed chunk in. */
+  /** Adds a parsed chunk. */
   add(chunk: Members): void {
     for (const [name, value] of Object.entries(chunk)) {
-      if (!leftOut.has(name) && !(value === null && name in this.#reply)) this.#reply[name] = value;
+      if (!skippedMembers.has(name) && !(value === null && name in this.#reply)) this.#reply[name] = value;
     }
     if (!Array.isArray(chunk.choices)) return;
     for (const part of chunk.choices.filter(isObject)) {
@@ -32,46 +31,45 @@ export class ReplyAssembly {
       for (const [name, value] of Object.entries(part)) {
         if (name === 'delta') choice.message = merged(choice.message ?? {}, isObject(value) ? value : {}, 'message');
         else if (name === 'logprobs' || name === 'text') choice[name] = merged(choice[name], value, name);
-        else if (!leftOut.has(name) && (value !== null || !(name in choice))) choice[name] = value;
+        else if (!skippedMembers.has(name) && (value !== null || !(name in choice))) choice[name] = value;
       }
-      this.received += charactersOf(part.delta) + charactersOf(part.text);
+      this.characters += charactersOf(part.delta) + charactersOf(part.text);
     }
   }
 
-  /** Text of the first choice received so far. */
+  /** Text of the first choice so far. */
   get text(): string {
     const { message, text } = this.#choices.get(0) ?? {};
     const content = isObject(message) ? message.content : text;
     return typeof content === 'string' ? content : '';
   }
 
-  /** Whether there is a choice at all. */
+  /** True once any choice has arrived. */
   get begun(): boolean {
     return this.#choices.size > 0;
   }
 
-  /** Whether every choice seen so far has its `finish_reason`, and there is one. */
+  /** True once there is a choice and every choice has its `finish_reason`. */
   get finished(): boolean {
     const choices = [...this.#choices.values()];
     return choices.length > 0 && choices.every((choice) => typeof choice.finish_reason === 'string');
   }
 
-  /** The reply, with choices in the order of their indices. */
+  /** Returns the reply, with its choices sorted by index. */
   reply(): Members {
     const choices = [...this.#choices.values()].sort((a, b) => (a.index as number) - (b.index as number));
     for (const { message } of choices) {
-      if (isObject(message) && Array.isArray(message.tool_calls)) {
+      if (isObject(message) && Array.isArray(message.tool_calls))
         message.tool_calls = message.tool_calls.map(withoutIndex);
-      }
     }
     const object = this.#reply.object === 'chat.completion.chunk' ? 'chat.completion' : this.#reply.object;
     return { ...this.#reply, ...(object !== undefined && { object }), choices };
   }
 }
 
-function withoutIndex(call: unknown): unknown {
-  if (!isObject(call)) return call;
-  const { index: _, ...rest } = call;
+function withoutIndex(toolCall: unknown): unknown {
+  if (!isObject(toolCall)) return toolCall;
+  const { index: _, ...rest } = toolCall;
   return rest;
 }
 
@@ -81,11 +79,11 @@ function charactersOf(value: unknown): number {
   return Object.values(value).reduce((sum: number, member) => sum + charactersOf(member), 0);
 }
 
-/** What was received so far of a member, with the next part of it. Null adds nothing. */
+/** Returns the value of a member after its next part. Null adds nothing. */
 function merged(before: unknown, part: unknown, name: string): unknown {
   if (part === null || part === undefined) return before === undefined ? part : before;
   if (typeof part === 'string' && typeof before === 'string') {
-    return wholeTexts.has(name) ? part || before : before + part;
+    return wholeMembers.has(name) ? part || before : before + part;
   }
   if (Array.isArray(part)) {
     const list = Array.isArray(before) ? before : [];
@@ -95,27 +93,28 @@ function merged(before: unknown, part: unknown, name: string): unknown {
   if (!isObject(part)) return part;
   const members = isObject(before) ? before : {};
   for (const [member, value] of Object.entries(part)) {
-    if (!leftOut.has(member)) members[member] = merged(members[member], value, member);
+    if (!skippedMembers.has(member)) members[member] = merged(members[member], value, member);
   }
   return members;
 }
 
-/** Entries that carry an `index` come in parts, and so do tool calls, whatever they carry; all others come whole. */
+/** Adds an entry to a list. Tool calls, and entries with an `index`, arrive in parts; all others arrive whole. */
 function addEntry(list: unknown[], entry: unknown, name: string): void {
-  const known = isObject(entry) ? placeOf(list, entry, name) : -1;
-  if (known >= 0) list[known] = merged(list[known], entry, name);
+  const at = isObject(entry) ? indexOfEntry(list, entry, name) : -1;
+  if (at >= 0) list[at] = merged(list[at], entry, name);
   else if (isObject(entry)) list.push(merged({}, entry, name));
   else list.push(entry);
 }
 
-function placeOf(list: unknown[], entry: Members, name: string): number {
+/** Returns where the list holds the earlier parts of an entry; -1 if it is new. */
+function indexOfEntry(list: unknown[], entry: Members, name: string): number {
   const { index, id } = entry;
   const hasId = typeof id === 'string' && id !== '';
   if (name !== 'tool_calls') {
     return typeof index === 'number' ? list.findIndex((other) => isObject(other) && other.index === index) : -1;
   }
-  // Some services send no index, or the same for every call: then the id tells calls apart, and a part without an id
-  // goes on with the latest call.
+  // Some services send no index, or the same one for every tool call. Then the id decides, and a part without an id
+  // continues the latest tool call.
   return list.findLastIndex((other) => {
     if (!isObject(other) || (typeof index === 'number' && other.index !== index)) return false;
     return !hasId || !other.id || other.id === id;

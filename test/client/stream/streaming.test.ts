@@ -151,7 +151,7 @@ test('a stream that stands still is ended, and its connection closed', async () 
   await expect(infer(client)).rejects.toMatchObject({
     code: 'timeout',
     partialText: 'Hel',
-    message: expect.stringContaining('stood still for 100 ms'),
+    message: expect.stringContaining('stalled for 100 ms'),
   });
   await closed;
 });
