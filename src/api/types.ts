@@ -19,7 +19,7 @@ export interface CreateEvaluationRequest {
   name: string;
   /** Reference to the dataset, like weave:///entity/project/object/name:latest. */
   dataset: string;
-  /** What the evaluation is for. */
+  /** Purpose of the evaluation. */
   description?: string | null;
   /** References to the scorers. */
   scorers?: string[] | null;
@@ -27,7 +27,7 @@ export interface CreateEvaluationRequest {
   trials?: number;
   /** Name for the evaluation run. */
   evaluation_name?: string | null;
-  /** Attributes to keep with the evaluation. */
+  /** Attributes to store with the evaluation. */
   eval_attributes?: Record<string, unknown>;
 }
 
@@ -77,11 +77,11 @@ export interface CreateQueueResponse {
 }
 
 export interface ErrorDetail {
-  /** Where the faulty input is, outermost part first. */
+  /** Location of the faulty input, outermost part first. */
   loc: (string | number)[];
-  /** What is wrong with it. */
+  /** Description of the fault. */
   msg: string;
-  /** A short name of the kind of fault. */
+  /** Kind of the fault. */
   type: string;
   [member: string]: unknown;
 }
@@ -91,51 +91,51 @@ export interface InferenceRequest {
   model: string;
   /** Chat messages, oldest first, like {"role":"user","content":"…"}. */
   messages?: unknown[];
-  /** Seconds that the service may take. */
+  /** Maximum time for the service, in seconds. */
   timeout?: unknown;
   /** Sampling temperature. */
   temperature?: number | null;
-  /** Nucleus sampling share. */
+  /** Nucleus sampling probability. */
   top_p?: number | null;
   /** Number of choices to generate. */
   n?: number | null;
-  /** Text, or list of texts, that ends the reply. */
+  /** String, or list of strings, that ends the reply. */
   stop?: string | unknown[] | null;
-  /** Most tokens to generate, reasoning included. */
+  /** Maximum number of tokens to generate, including reasoning. */
   max_completion_tokens?: number | null;
-  /** Most tokens to generate (older name). */
+  /** Maximum number of tokens to generate (older name). */
   max_tokens?: number | null;
   /** Kinds of output, like ["text"]. */
   modalities?: unknown[] | null;
-  /** Penalty for tokens that occurred at all. */
+  /** Penalty for tokens that have occurred. */
   presence_penalty?: number | null;
-  /** Penalty for tokens by how often they occurred. */
+  /** Penalty for tokens by their frequency so far. */
   frequency_penalty?: number | null;
   /** Receive the reply in pieces. */
   stream?: boolean | null;
   /** Bias by token id. */
   logit_bias?: Record<string, unknown>;
-  /** End user, for the service to tell abuse apart. */
+  /** Identifier of the end user, for abuse detection. */
   user?: string | null;
-  /** Shape of the reply, like {"type":"json_object"}. */
+  /** Format of the reply, like {"type":"json_object"}. */
   response_format?: Record<string, unknown>;
   /** Seed for repeatable sampling. */
   seed?: number | null;
   /** Tools that the model may call. */
   tools?: unknown[] | null;
-  /** Which tool the model must call: a word or an object. */
+  /** Tool that the model must call: a keyword or an object. */
   tool_choice?: string | Record<string, unknown>;
   /** Also return log probabilities. */
   logprobs?: boolean | null;
-  /** Likeliest tokens to give at each place. */
+  /** Number of most likely tokens to return at each position. */
   top_logprobs?: number | null;
   /** Whether the model may call several tools at once. */
   parallel_tool_calls?: boolean | null;
-  /** Further headers for the model provider. */
+  /** Additional headers for the model provider. */
   extra_headers?: Record<string, unknown>;
   /** Functions that the model may call (older form of tools). */
   functions?: unknown[] | null;
-  /** Which function to call (older form of tool_choice). */
+  /** Function to call (older form of tool_choice). */
   function_call?: string | null;
   /** Version of the provider API. */
   api_version?: string | null;
@@ -165,29 +165,29 @@ export interface QueryCallsRequest {
   /** Project that the call works in, written entity/project. */
   project_id: string;
   filter?: {
-    /** Only these calls; those that the project does not have are left out. An empty list filters nothing. */
+    /** Return only these calls; unknown ids are skipped. An empty list filters nothing. */
     call_ids?: string[] | null;
   } | null;
-  /** Most calls to return. */
+  /** Maximum number of calls to return. */
   limit?: number | null;
-  /** Calls to pass over first. */
+  /** Number of calls to skip. */
   offset?: number | null;
-  /** Members of a call to fill, like inputs; of one like inputs.question only that, or the whole inputs. */
+  /** Members of a call to fill, such as inputs, or inputs.question for that part of inputs alone. */
   columns?: string[] | null;
 }
 
 export interface QueryQueueItemsRequest {
   /** Project that the call works in, written entity/project. */
   project_id: string;
-  /** Only items that match every given member exactly. */
+  /** Return only items that match every member exactly. */
   filter?: QueueItemsFilter | null;
-  /** Order, most important key first; without it created_at ascending. */
+  /** Sort keys, most important first; created_at ascending by default. */
   sort_by?: SortEntry[] | null;
-  /** Most items to return. */
+  /** Maximum number of items to return. */
   limit?: number | null;
-  /** Items to pass over first. */
+  /** Number of items to skip. */
   offset?: number | null;
-  /** Also give position_in_queue: the 1-based place of each item in the whole queue, in this order. */
+  /** Also return position_in_queue: the 1-based position of each item in the whole queue, in this order. */
   include_position?: boolean;
 }
 
@@ -199,7 +199,7 @@ export interface QueryQueueItemsResponse {
 export interface QueryQueuesRequest {
   /** Project that the call works in, written entity/project. */
   project_id: string;
-  /** Only queues whose name contains this text. */
+  /** Return only queues whose name contains this text. */
   name?: string | null;
   sort_by?:
     | {
@@ -207,9 +207,9 @@ export interface QueryQueuesRequest {
         direction: 'asc' | 'desc';
       }[]
     | null;
-  /** Most queues to return. */
+  /** Maximum number of queues to return. */
   limit?: number | null;
-  /** Queues to pass over first. */
+  /** Number of queues to skip. */
   offset?: number | null;
 }
 
@@ -252,11 +252,11 @@ export interface QueueItemsFilter {
   id?: string | null;
   /** Recorded call. */
   call_id?: string | null;
-  /** Operation name of the call, whole. */
+  /** Full operation name of the call. */
   call_op_name?: string | null;
   /** Trace of the call. */
   call_trace_id?: string | null;
-  /** Who added the item. */
+  /** User who added the item. */
   added_by?: string | null;
   /** Any of these states. */
   annotation_states?: ('unstarted' | 'in_progress' | 'completed' | 'skipped')[] | null;

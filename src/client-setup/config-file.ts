@@ -1,7 +1,7 @@
 import { constants, copyFileSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { HeddleError } from '../core/errors.ts';
-import { writeAtOnce } from '../core/private-file.ts';
+import { replaceFile } from '../core/private-file.ts';
 
 /** A client's configuration as it was read; `text` is undefined where there is no file. */
 export interface ConfigFile {
@@ -50,7 +50,7 @@ export function replaceConfig(
     else {
       mkdirSync(dirname(path), { recursive: true });
       // Such files may hold secrets of other servers: a new one is for its owner only.
-      writeAtOnce(path, after, (statSync(path, { throwIfNoEntry: false })?.mode ?? 0o600) & 0o777);
+      replaceFile(path, after, (statSync(path, { throwIfNoEntry: false })?.mode ?? 0o600) & 0o777);
     }
     return copy;
   } catch (error) {

@@ -25,17 +25,17 @@ export interface ServiceResponse {
   body: string;
 }
 
-interface StatusFailure {
+/** One kind of failure, as the tables below list them. */
+interface FailureKind {
   code: ErrorCode;
-  /** Continues "The service …". */
-  summary: string;
   hint: string;
   retryable?: boolean;
   /** True if the service may have done the work despite the failure. */
   mayHaveRun?: boolean;
 }
 
-const mayHaveRunHint = 'The service may have carried it out: check before you send it again.';
+/** A kind of failure that the service reports. `summary` continues "The service …". */
+type StatusFailure = FailureKind & { summary: string };
 
 const missingOperation: StatusFailure = {
   code: 'unsupported',
@@ -66,30 +66,12 @@ const statusFailures: Partial<Record<number, StatusFailure>> = {
     hint: 'Ask the user to run `heddle login` again, or to correct the credentials in the environment.',
   },
   402: { code: 'quota_exceeded', summary: 'reports that a quota is used up', hint: 'Ask the user to check the plan.' },
-  403: {
-    code: 'forbidden',
-    summary: 'refused access',
-    hint: 'These credentials do not allow this. Check the project, or ask its owner for access.',
-  },
-  404: {
-    code: 'not_found',
-    summary: 'did not find it',
-    hint: 'Check the identifiers, the references and the project of the call.',
-  },
-  408: {
-    code: 'timeout',
-    summary: 'gave up waiting',
-    hint: 'Try again later.',
-    retryable: true,
-    mayHaveRun: true,
-  },
+  403: { code: 'forbidden', summary: 'refused access', hint: 'Check the project, or ask its owner for access.' },
+  404: { code: 'not_found', summary: 'did not find it', hint: 'Check the identifiers, references and the project.' },
+  408: { ...serviceFault, code: 'timeout', summary: 'gave up waiting' },
   409: { code: 'conflict', summary: 'reports a conflict', hint: 'Read the current state, then decide again.' },
   413: { code: 'too_large', summary: 'finds the request too large', hint: 'Send less at once.' },
-  422: {
-    code: 'validation_failed',
-    summary: 'found the request invalid',
-    hint: 'Correct what detail names, then call again.',
-  },
+  422: { code: 'validation_failed', summary: 'found the request invalid', hint: 'Correct what detail names.' },
   429: {
     code: 'rate_limited',
     summary: 'limits the rate of requests',
@@ -99,10 +81,41 @@ const statusFailures: Partial<Record<number, StatusFailure>> = {
   503: { ...serviceFault, mayHaveRun: false },
 };
 
+const brokenConnection: FailureKind = {
+  code: 'network',
+  hint: 'Ask the user to check the network and the base URL with `heddle doctor`; then try again.',
+  retryable: true,
+  mayHaveRun: true,
+};
+/** Failures of a connection, by the name and the code of the error. */
+const networkFailures: [RegExp, FailureKind][] = [
+  [
+    /HTTPParserError|\b(Z_|ERR__ERROR_|ERR_BROTLI|UND_ERR_HEADERS_OVERFLOW)/,
+    {
+      code: 'bad_response',
+      hint: 'Ask the user to check that the base URL is the API of the service, and any proxy in between.',
+    },
+  ],
+  [/\bUND_ERR_DESTROYED/, { code: 'cancelled', hint: 'heddle is shutting down. Call again later.', mayHaveRun: true }],
+  [
+    /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME|INVALID_CA|INVALID_PURPOSE/,
+    {
+      code: 'network',
+      hint: 'The certificate of the service cannot be verified. Ask the user to check the base URL, or to trust the issuer with NODE_EXTRA_CA_CERTS.',
+    },
+  ],
+  [
+    /\b(EPROTO|ERR_SSL)/,
+    { code: 'network', hint: 'The TLS connection failed. Ask the user to check https and the port in the base URL.' },
+  ],
+];
+
+const mayHaveRunHint = 'The service may have carried it out: check before you send it again.';
+
 /** Returns the error for a response other than success. Reads every error body that services of this interface send. */
 export function failureOf(response: ServiceResponse, info: RequestInfo): HeddleError {
   const { text, detail } = readErrorBody(response.body);
-  const { code, summary, hint, retryable, mayHaveRun } = statusFailure(response, text);
+  const { code, summary, hint, retryable, mayHaveRun } = kindOf(response, text);
   const scheme = code === 'unauthorized' || code === 'forbidden' ? ` (${schemeNames[info.auth]})` : '';
   const quotation = text === undefined ? '' : `: ${quote(text, info)}`;
   return new HeddleError({
@@ -119,7 +132,7 @@ export function failureOf(response: ServiceResponse, info: RequestInfo): HeddleE
 
 const schemeNames = { basic: 'Basic', bearer: 'Bearer' } as const;
 
-function statusFailure({ status, body }: ServiceResponse, text: string | undefined): StatusFailure {
+function kindOf({ status, body }: ServiceResponse, text: string | undefined): StatusFailure {
   // A router reports a missing route in its own words, or without any.
   const missingRoute = text === undefined || /"detail"\s*:\s*"Not ?Found"/.test(body);
   if (status === 405 || status === 501 || (status === 404 && missingRoute)) return missingOperation;
@@ -154,36 +167,16 @@ export function badResponse(
  */
 export function networkFailure(error: unknown, info: RequestInfo, origin: string, notSent: boolean): HeddleError {
   const { code = '', message, name } = error as NodeJS.ErrnoException;
-  const shown = truncate(info.redact(message || code || String(error)));
-  const reason = code && !shown.includes(code) ? `${shown} (${code})` : shown;
-  const mayHaveRun = !info.repeatable && !notSent;
-  const incomplete = `No complete response from ${origin} to ${info.operation}: ${reason}.`;
-  if (name === 'HTTPParserError' || /^(Z_|ERR__ERROR_|ERR_BROTLI|UND_ERR_HEADERS_OVERFLOW)/.test(code)) {
-    return new HeddleError({
-      code: 'bad_response',
-      message: `The response of ${origin} to ${info.operation} is unreadable: ${reason}.`,
-      hint: 'Ask the user to check that the base URL is the API of the service, and any proxy in between.',
-      cause: error,
-    });
-  }
-  if (code === 'UND_ERR_DESTROYED') {
-    const hint = mayHaveRun ? `${mayHaveRunHint} Call again after a restart.` : 'Call again after a restart.';
-    const stopped = `${info.operation} was abandoned because heddle is shutting down.`;
-    return new HeddleError({ code: 'cancelled', message: stopped, hint, cause: error });
-  }
-  if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME|INVALID_CA|INVALID_PURPOSE/.test(code)) {
-    const hint =
-      'The certificate of the service cannot be verified. Ask the user to check the base URL, or to trust the issuer with NODE_EXTRA_CA_CERTS.';
-    return new HeddleError({ code: 'network', message: incomplete, hint, cause: error });
-  }
-  if (/^(EPROTO|ERR_SSL)/.test(code)) {
-    const hint = 'The TLS connection failed. Ask the user to check https and the port in the base URL.';
-    return new HeddleError({ code: 'network', message: incomplete, hint, cause: error });
-  }
-  const hint = mayHaveRun
-    ? `${mayHaveRunHint} Ask the user to check the network with \`heddle doctor\`.`
-    : 'Ask the user to check the network and the base URL with `heddle doctor`; then try again.';
-  return new HeddleError({ code: 'network', message: incomplete, hint, retryable: true, cause: error });
+  const kind = networkFailures.find(([pattern]) => pattern.test(`${name} ${code}`))?.[1] ?? brokenConnection;
+  const reason = truncate(info.redact(message || code || String(error)));
+  const suffix = code && !reason.includes(code) ? ` (${code})` : '';
+  return new HeddleError({
+    code: kind.code,
+    message: `No complete response from ${origin} to ${info.operation}: ${reason}${suffix}.`,
+    hint: kind.mayHaveRun && !info.repeatable && !notSent ? mayHaveRunHint : kind.hint,
+    retryable: kind.retryable,
+    cause: error,
+  });
 }
 
 /** Returns the error for a request that its caller cancelled. */

@@ -3,10 +3,9 @@ import { projectId } from './identifiers.ts';
 
 /** Request for one recorded call. */
 export const readCallRequest = z.strictObject({ project_id: projectId, id: z.string().min(1) });
-
 export type ReadCallRequest = z.infer<typeof readCallRequest>;
 
-/** A recorded call: what went in, what came out, and how it ended. */
+/** A recorded call: its inputs, its output, and how it ended. */
 export const recordedCall = z.looseObject({
   id: z.string(),
   project_id: z.string().nullish(),
@@ -23,18 +22,16 @@ export const recordedCall = z.looseObject({
   exception: z.string().nullish(),
   wb_user_id: z.string().nullish(),
 });
-
 export type RecordedCall = z.infer<typeof recordedCall>;
 
-/** The call, or null when the project has none of that id. */
+/** The call; null if the project has none with this id. */
 export const readCallResponse = z.looseObject({ call: recordedCall.nullish() });
-
 export type ReadCallResponse = z.infer<typeof readCallResponse>;
 
-/** Members of a call that a query can ask for. */
+/** The members of a call that a query can request. */
 export const callColumns: readonly string[] = Object.keys(recordedCall.shape);
 
-/** Request of the call query; the answer has one call a line, the one that started first at the top. */
+/** Request for several recorded calls. */
 export const queryCallsRequest = z.strictObject({
   project_id: projectId,
   filter: z
@@ -43,17 +40,14 @@ export const queryCallsRequest = z.strictObject({
         .array(z.string())
         .max(1000)
         .nullish()
-        .describe(
-          'Only these calls; those that the project does not have are left out. An empty list filters nothing.',
-        ),
+        .describe('Return only these calls; unknown ids are skipped. An empty list filters nothing.'),
     })
     .nullish(),
-  limit: z.int().min(0).nullish().describe('Most calls to return.'),
-  offset: z.int().min(0).nullish().describe('Calls to pass over first.'),
+  limit: z.int().min(0).nullish().describe('Maximum number of calls to return.'),
+  offset: z.int().min(0).nullish().describe('Number of calls to skip.'),
   columns: z
     .array(z.string().regex(new RegExp(`^(${callColumns.join('|')})([.].*)?$`)))
     .nullish()
-    .describe('Members of a call to fill, like inputs; of one like inputs.question only that, or the whole inputs.'),
+    .describe('Members of a call to fill, such as inputs, or inputs.question for that part of inputs alone.'),
 });
-
 export type QueryCallsRequest = z.infer<typeof queryCallsRequest>;

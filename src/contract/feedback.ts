@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { projectId } from './identifiers.ts';
 
-/** Type of the feedback that a human annotation by this name is kept as. */
+/** Returns the feedback type of human annotations with this name. */
 export const annotationFeedbackType = (name: string): string => `wandb.annotation.${name}`;
 
-/** Feedback on a recorded call. Creating it again is harmless only with an `id` that the client chose. */
+/** Request to create feedback on a recorded call. It is safe to repeat only with an `id` that the client chose. */
 export const createFeedbackRequest = z.strictObject({
   project_id: projectId,
   weave_ref: z.string().describe('Reference to the call.'),
@@ -14,13 +14,13 @@ export const createFeedbackRequest = z.strictObject({
   queue_id: z.string().nullish(),
   id: z.string().nullish(),
 });
+export type CreateFeedbackRequest = z.infer<typeof createFeedbackRequest>;
 
+/** The stored feedback. */
 export const createFeedbackResponse = z.looseObject({
   id: z.string(),
   created_at: z.string(),
   wb_user_id: z.string().nullish(),
   payload: z.record(z.string(), z.unknown()).nullish(),
 });
-
-export type CreateFeedbackRequest = z.infer<typeof createFeedbackRequest>;
 export type CreateFeedbackResponse = z.infer<typeof createFeedbackResponse>;

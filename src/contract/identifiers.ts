@@ -1,9 +1,8 @@
 import * as z from 'zod';
 
 /**
- * One segment of a URL path. Refused before any byte is sent: whatever could leave the segment, written out or
- * percent-encoded (`/`, `\\`, `%`, `?`, `#`, dot segments), control characters and text that UTF-8 cannot carry. A check
- * rather than a pattern: not every reader of a JSON Schema knows character classes of Unicode.
+ * One segment of a URL path. Rejects everything that could leave the segment, literal or percent-encoded, and text that
+ * UTF-8 cannot encode. A refinement, because not every reader of JSON Schema supports Unicode character classes.
  */
 export const pathSegment = z
   .string()
@@ -13,7 +12,7 @@ export const pathSegment = z
     'must be a plain identifier: not empty, without / \\ % ? # or white space',
   );
 
-/** `entity/project`, each a path segment (interface 4.1). */
+/** A project, written `entity/project`; both parts are path segments. */
 export const projectId = z
   .string()
   .regex(/^[^/]+\/[^/]+$/, 'must have the shape entity/project')
@@ -23,16 +22,13 @@ export const projectId = z
   )
   .describe('Project that the call works in, written entity/project.');
 
-/** Splits a checked `entity/project`. */
+/** Splits a valid `entity/project`. */
 export function splitProjectId(text: string): { entity: string; project: string } {
   const [entity = '', project = ''] = text.split('/');
   return { entity, project };
 }
 
-/**
- * The path below the inference prefix, with its leading slash (interface 4.2). Only characters that need no encoding,
- * no empty and no dot segments: it cannot leave `/inference/v1`.
- */
+/** The path below `/inference/v1`, with its leading slash. Without empty and dot segments it cannot leave the prefix. */
 export const inferencePath = z
   .string()
   .regex(/^(\/[A-Za-z0-9._~:@-]+)+$/, 'must be a path like /chat/completions')

@@ -1,17 +1,16 @@
 import * as z from 'zod';
 
-/** A number that arrives as text. Number() alone takes no text at all for 0, and other notations than digits. */
+/** A number in a query string. Number() alone would read an empty string as 0, and accept more than digits. */
 const count = z.preprocess(
   (text) => (/^-?\d+([.]\d+)?$/.test(String(text)) ? Number(text) : Number.NaN),
   z.number().int().min(0),
 );
 
-/** Query parameters of the object lists. */
+/** Query parameters of the lists of objects. */
 export const listObjectsQuery = z.strictObject({ limit: count.optional(), offset: count.optional() });
-
 export type ListObjectsQuery = z.infer<typeof listObjectsQuery>;
 
-/** One stored evaluation, dataset or scorer: a line of the answer. */
+/** The latest version of a stored evaluation, dataset or scorer. */
 export const storedObject = z.looseObject({
   object_id: z.string(),
   digest: z.string(),
@@ -20,5 +19,4 @@ export const storedObject = z.looseObject({
   name: z.string().nullish(),
   description: z.string().nullish(),
 });
-
 export type StoredObject = z.infer<typeof storedObject>;

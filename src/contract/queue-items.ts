@@ -8,9 +8,8 @@ export const sortFields = ['call_started_at', 'call_op_name', 'created_at', 'upd
 export const sortDirections = ['asc', 'desc'] as const;
 
 /**
- * One item of an annotation queue (interface 2.1). What the public service may leave out or send as null is optional
- * here, members that the interface does not name are kept, and `annotation_state` is open: a new state must not make a
- * page unreadable.
+ * One item of an annotation queue. Members that the public service may omit are optional, and `annotation_state` is any
+ * string, so that a new state does not make a page unreadable.
  */
 export const queueItem = z.looseObject({
   id: z.string(),
@@ -31,63 +30,60 @@ export const queueItem = z.looseObject({
   deleted_at: z.string().nullish(),
   position_in_queue: z.int().nullish(),
 });
-
 export type QueueItem = z.infer<typeof queueItem>;
 
-/** The filter (interface 2.2): exact, case-sensitive equality, members ANDed; an empty list of states filters nothing. */
+/** Filter of queue items: every member must be equal, including case. An empty list of states filters nothing. */
 export const queueItemsFilter = z.strictObject({
   id: z.string().nullish().describe('Item identifier.'),
   call_id: z.string().nullish().describe('Recorded call.'),
-  call_op_name: z.string().nullish().describe('Operation name of the call, whole.'),
+  call_op_name: z.string().nullish().describe('Full operation name of the call.'),
   call_trace_id: z.string().nullish().describe('Trace of the call.'),
-  added_by: z.string().nullish().describe('Who added the item.'),
+  added_by: z.string().nullish().describe('User who added the item.'),
   annotation_states: z.array(z.enum(annotationStates)).nullish().describe('Any of these states.'),
 });
 
-/** One key of the order (interface 2.3). */
+/** One sort key. */
 export const sortEntry = z.strictObject({
   field: z.enum(sortFields).describe('Field to sort by.'),
   direction: z.enum(sortDirections).describe('asc or desc.'),
 });
 
-/** Request body of the item query (interface 4.1). */
+/** Request for the items of a queue. */
 export const queryQueueItemsRequest = z.strictObject({
   project_id: projectId,
-  filter: queueItemsFilter.nullish().describe('Only items that match every given member exactly.'),
-  sort_by: z.array(sortEntry).nullish().describe('Order, most important key first; without it created_at ascending.'),
-  limit: z.int().min(0).nullish().describe('Most items to return.'),
-  offset: z.int().min(0).nullish().describe('Items to pass over first.'),
+  filter: queueItemsFilter.nullish().describe('Return only items that match every member exactly.'),
+  sort_by: z.array(sortEntry).nullish().describe('Sort keys, most important first; created_at ascending by default.'),
+  limit: z.int().min(0).nullish().describe('Maximum number of items to return.'),
+  offset: z.int().min(0).nullish().describe('Number of items to skip.'),
   include_position: z
     .boolean()
     .optional()
-    .describe('Also give position_in_queue: the 1-based place of each item in the whole queue, in this order.'),
+    .describe('Also return position_in_queue: the 1-based position of each item in the whole queue, in this order.'),
 });
-
 export type QueryQueueItemsRequest = z.infer<typeof queryQueueItemsRequest>;
 
-/** Response of the item query (interface 4.1). */
+/** A page of queue items. */
 export const queryQueueItemsResponse = z.looseObject({ items: z.array(queueItem) });
-
 export type QueryQueueItemsResponse = z.infer<typeof queryQueueItemsResponse>;
 
-/** Recorded calls to be judged, put into a queue; calls that it holds already are counted as duplicates. */
+/** Request to add recorded calls to a queue. */
 export const addQueueItemsRequest = z.strictObject({
   project_id: projectId,
   call_ids: z.array(z.string()),
   display_fields: z.array(z.string()),
 });
+export type AddQueueItemsRequest = z.infer<typeof addQueueItemsRequest>;
+
+/** How many calls were added, and how many the queue already held. */
 export const addQueueItemsResponse = z.looseObject({ added_count: z.int(), duplicates: z.int() });
 
-/**
- * The caller's progress on one item. Without a record any of in_progress, completed and skipped may follow; from
- * unstarted and in_progress completed or skipped; the same state again changes nothing; anything else is refused.
- */
+/** Request to set the caller's progress on an item; docs/interface.md lists the allowed transitions. */
 export const updateProgressRequest = z.strictObject({
   project_id: projectId,
   annotation_state: z.enum(annotationStates),
 });
-export const updateProgressResponse = z.looseObject({ item: queueItem });
-
-export type AddQueueItemsRequest = z.infer<typeof addQueueItemsRequest>;
 export type UpdateProgressRequest = z.infer<typeof updateProgressRequest>;
+
+/** The item after the change. */
+export const updateProgressResponse = z.looseObject({ item: queueItem });
 export type UpdateProgressResponse = z.infer<typeof updateProgressResponse>;

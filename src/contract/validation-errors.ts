@@ -1,19 +1,19 @@
 import * as z from 'zod';
 import type { ErrorDetail } from '../core/errors.ts';
 
-/** One faulty place of an input (interface part 7). The public service also sends integers in `loc`, for array positions. */
+/** One fault of an input. The public service also sends integers in `loc`, for array positions. */
 export const errorDetail = z.looseObject({
-  loc: z.array(z.union([z.string(), z.number()])).describe('Where the faulty input is, outermost part first.'),
-  msg: z.string().describe('What is wrong with it.'),
-  type: z.string().describe('A short name of the kind of fault.'),
+  loc: z.array(z.union([z.string(), z.number()])).describe('Location of the faulty input, outermost part first.'),
+  msg: z.string().describe('Description of the fault.'),
+  type: z.string().describe('Kind of the fault.'),
 });
 
-/** The validation error body of the interface (part 7). */
+/** The body of a response to invalid input. */
 export const validationErrorBody = z.looseObject({ detail: z.array(errorDetail) });
 
 /**
- * Turns zod's issues into the interface's error details (part 7), so that local and remote validation read alike.
- * `root` comes first in each `loc`, as the service does it with `body`, `path` and `query`.
+ * Converts zod's issues into error details, so that local and remote validation read alike. `root` becomes the first
+ * part of each `loc`, like `body`, `path` and `query` at the service.
  */
 export function errorDetails(error: z.ZodError, root: string): ErrorDetail[] {
   return error.issues.flatMap((issue): ErrorDetail[] => {
@@ -22,7 +22,7 @@ export function errorDetails(error: z.ZodError, root: string): ErrorDetail[] {
       case 'unrecognized_keys':
         return issue.keys.map((key) => ({ loc: [...loc, key], msg: 'Unknown member', type: 'extra_forbidden' }));
       case 'invalid_type':
-        // zod tells absence only in the message: the input itself is not kept on the issue.
+        // Only zod's message distinguishes a missing member from one of another type.
         return issue.message.endsWith('received undefined')
           ? [{ loc, msg: 'Required member is missing', type: 'missing' }]
           : [{ loc, msg: issue.message, type: `${issue.expected}_type` }];

@@ -1,4 +1,4 @@
-/** Every way a call can fail, as an agent sees it. Adding one here makes the exhaustive tables fail to compile. */
+/** The codes of all errors; see docs/errors.md. */
 export const errorCodes = [
   'invalid_arguments',
   'not_configured',
@@ -23,30 +23,31 @@ export const errorCodes = [
 
 export type ErrorCode = (typeof errorCodes)[number];
 
-/** One faulty place of an input. The public service also sends integers in `loc`, for array positions. */
+/** One fault of an input. The public service also sends integers in `loc`, for array positions. */
 export type ErrorDetail = { loc: (string | number)[]; msg: string; type: string };
 
-/** Everything a {@link HeddleError} says. `retryable` is whether the same call, unchanged, may succeed later. */
+/** The fields of a {@link HeddleError}. */
 export interface ErrorFields {
   code: ErrorCode;
-  /** What happened and whose fault it is, one sentence, no secret in it. */
+  /** One sentence that says what happened and whose fault it is. Contains no secret. */
   message: string;
-  /** The next step, for whoever reads the error: an agent or a person. Never holds text of the service. */
+  /** The next step for an agent or a person. Never contains text of the service. */
   hint: string;
-  /** HTTP status of the service's answer, where there was one. */
+  /** HTTP status of the service's response. */
   status?: number;
   detail?: ErrorDetail[];
+  /** True if the same call may succeed later. */
   retryable?: boolean;
-  /** Milliseconds to wait before the same call may succeed, where the service said so. */
+  /** Milliseconds to wait before trying again, as the service asked. */
   retryAfterMs?: number;
-  /** Text of a streamed reply that had arrived before the failure. */
+  /** Text of a streamed reply that arrived before the failure. */
   partialText?: string;
-  /** Name of the endpoint that the service lacks, with the code `unsupported`. */
+  /** Name of the missing endpoint, with the code `unsupported`. */
   endpoint?: string;
   cause?: unknown;
 }
 
-/** The one error type of heddle: thrown by the client, the tools and the configuration, rendered in one place. */
+/** An error that heddle reports to an agent or a person. */
 export class HeddleError extends Error {
   override readonly name = 'HeddleError';
   readonly code: ErrorCode;
@@ -70,7 +71,7 @@ export class HeddleError extends Error {
     this.endpoint = fields.endpoint;
   }
 
-  /** The machine-readable form: the members of design §5, absent ones left out. */
+  /** Returns the machine-readable form that docs/errors.md describes. */
   toJSON(): Record<string, unknown> {
     return {
       code: this.code,

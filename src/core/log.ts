@@ -1,8 +1,5 @@
 export const logLevels = ['error', 'warn', 'info', 'debug'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/**
- * Where a part of heddle writes what it does. `fields` are plain values, of equal names the last; they are put together
- * only where the line is written. Whoever implements it takes secrets out.
- */
+/** Writes a log line. `fields` are plain values; later ones override earlier ones. Implementations remove secrets. */
 export type Log = (level: LogLevel, message: string, ...fields: (Record<string, unknown> | undefined)[]) => void;

@@ -1,80 +1,80 @@
 import type { ErrorCode } from './errors.ts';
 import type { Log } from './log.ts';
 
-/** How a call ended; `input_required` when it was put off until the person has answered. */
+/** How an MCP call ended; `input_required` if it is waiting for an answer from the person. */
 export type McpCallOutcome = 'ok' | 'input_required' | ErrorCode;
 
-/** What is known of a client's call when it begins. Never its arguments. */
+/** The facts about an MCP call when it begins; never its arguments. */
 export interface McpCallStart {
   method: 'tools/call' | 'resources/read' | 'completion/complete';
-  /** Name of the tool, with `tools/call`. */
+  /** Name of the tool, for `tools/call`. */
   tool?: string;
-  /** The transport that it came by, where it came by one. */
   transport?: 'http' | 'stdio' | undefined;
   /** Id of the JSON-RPC request. */
   rpcId?: string | number;
-  /** Revision of the protocol. */
+  /** Revision of MCP. */
   protocolVersion?: string | undefined;
-  /** The trace that the client has the call in, checked (W3C Trace Context, W3C Baggage). */
+  /** The client's trace context, validated. */
   trace: TraceHeaders;
 }
 
-/** A trace as headers and `_meta` carry it. */
+/** W3C Trace Context and Baggage, as headers and `_meta` carry them. */
 export interface TraceHeaders {
   traceparent?: string;
   tracestate?: string;
   baggage?: string;
 }
 
-/** One attempt to send a request to the service. */
+/** The facts about one attempt to send a request to the service. */
 export interface RequestStart {
   /** Name of the endpoint. */
   operation: string;
   method: string;
   /** Base address of the service. */
   baseUrl: string;
-  /** Path below it, with the names of its parameters instead of their values. */
+  /** Path below it, with the names of its parameters. */
   template: string;
   /** 1 for the first. */
   attempt: number;
 }
 
-/** How an attempt ended: with a status, or without an answer, by an error's code. */
+/** How an attempt ended: the status of its response, the code of its error, or both. */
 export interface RequestEnd {
   status?: number;
   code?: ErrorCode;
 }
 
-/** Is told what heddle does, for metrics and traces. There is none unless somebody asked for one. */
+/** Receives events for metrics and traces; see docs/observability.md. There is none by default. */
 export interface Observer {
   call(start: McpCallStart): McpCallObserver;
-  /** Lets what is still here get to its place, before the process ends; takes no longer than a few seconds. */
+  /** Flushes pending telemetry before the process exits. Takes a few seconds at most. */
   flush?(): Promise<void>;
 }
 
-/** Is told of one call, from its first to its last moment. */
+/** Receives the events of one MCP call. */
 export interface McpCallObserver {
   request(start: RequestStart): RequestObserver;
   end(outcome: McpCallOutcome): void;
-  /** Members for the call's log lines: its trace. Whoever has them also sends the trace on, with each request. */
+  /** Fields for the log lines of the call: its trace. An observer with these also sends the trace with each request. */
   readonly logFields?: Record<string, string>;
 }
 
+/** Receives the events of one attempt to send a request. */
 export interface RequestObserver {
-  /** Headers to send along. */
+  /** Headers to add to the request. */
   readonly headers?: Record<string, string>;
-  /** Sends the request in the observer's own surroundings. */
+  /** Runs `work`, which sends the request, in the observer's async context. */
   send?<T>(work: () => T): T;
   end(end: RequestEnd): void;
 }
 
-/** What the client of the service gets of the call that it works for. */
+/** The parts of an MCP call that the service client uses. */
 export interface McpCallScope {
-  /** Writes lines with the id of the call. */
+  /** Writes log lines with the id of the call. */
   log: Log;
-  /** Headers of every request. */
+  /** Headers for every request. */
   headers: Record<string, string>;
   observer?: McpCallObserver;
-  /** Called when a request is sent again. */
+  /** Called before a request is sent again. */
   onRetry: () => void;
 }

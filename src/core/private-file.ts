@@ -2,43 +2,43 @@ import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, rmS
 import { basename, dirname, join } from 'node:path';
 
 /**
- * Replaces a file by `text`, readable by its owner only (0600), as one step: whoever reads it, also after a crash in the
- * middle, finds the old text or the new one, whole. The folder is made (0700) where it is missing.
- * @throws the system's error; the old file is then as it was.
+ * Replaces the content of a file atomically, readable by its owner only (0600). Readers find the old text or the new one,
+ * even after a crash. Creates the folder (0700) if it is missing.
+ * @throws the system's error; the old file is then unchanged.
  */
 export function replacePrivateFile(file: string, text: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  sweep(file);
-  writeAtOnce(file, text, 0o600);
+  removeTemporaryCopies(file);
+  replaceFile(file, text, 0o600);
 }
 
-/** Replaces a file by `text` as one step, with these permissions. What a crash leaves beside it ends in `.tmp`. */
-export function writeAtOnce(file: string, text: string, mode: number): void {
-  const next = `${file}.${crypto.randomUUID()}.tmp`;
+/** Replaces the content of a file atomically, with these permissions. A crash may leave a file that ends in `.tmp`. */
+export function replaceFile(file: string, text: string, mode: number): void {
+  const temporary = `${file}.${crypto.randomUUID()}.tmp`;
   try {
-    const descriptor = openSync(next, 'wx', mode);
+    const descriptor = openSync(temporary, 'wx', mode);
     try {
       writeFileSync(descriptor, text);
       fsyncSync(descriptor);
     } finally {
       closeSync(descriptor);
     }
-    renameSync(next, file);
+    renameSync(temporary, file);
   } catch (error) {
-    rmSync(next, { force: true });
+    rmSync(temporary, { force: true });
     throw error;
   }
   syncFolder(dirname(file));
 }
 
-/** Removes a file, and what a crash left beside it. */
+/** Removes a file and its temporary copies. */
 export function removePrivateFile(file: string): void {
   rmSync(file, { force: true });
-  sweep(file);
+  removeTemporaryCopies(file);
 }
 
-/** A crash between writing and renaming leaves a copy behind, which may hold secrets. */
-function sweep(file: string): void {
+/** Removes temporary copies that a crash left behind, since they may hold secrets. */
+function removeTemporaryCopies(file: string): void {
   const folder = dirname(file);
   let names: string[];
   try {
@@ -52,7 +52,7 @@ function sweep(file: string): void {
   }
 }
 
-/** The new name is on the disk only when the folder is. Windows cannot sync folders, and need not. */
+/** Makes a rename durable. Windows cannot sync folders and does not need to. */
 function syncFolder(folder: string): void {
   if (process.platform === 'win32') return;
   const descriptor = openSync(folder, 'r');

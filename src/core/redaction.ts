@@ -1,20 +1,20 @@
-/** Shorter secrets are ordinary words too often to be removed wherever they appear. */
+/** Minimum length of a secret: shorter ones are too often ordinary words. */
 const minSecretChars = 6;
 const mark = '[secret]';
 
-/** Names of environment variables whose values count as secrets, whatever program they belong to. */
+/** Names of environment variables, of any program, whose values count as secrets. */
 const secretName = /(?:^|_)(?:\w*TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|KEY|APIKEY|CREDENTIALS?)$/i;
 
-/** Places that give a secret away even when its value is not known, and what replaces it. */
+/** Patterns that reveal a secret whose value is unknown, and their replacements. */
 const patterns: readonly [RegExp, string][] = [
   // Header values, in a header block, in JSON and in JSON inside JSON.
   [
     /((?:proxy-)?authorization|(?:set-)?cookie|x-[\w-]*(?:key|token|secret)|api-key)(\\*["']?\s*[:=]\s*\\*["']?)[^"'\\\r\n]+/gi,
     `$1$2${mark}`,
   ],
-  // "Basic" and "Bearer" alone are prose; followed by something with a digit, _ or = they are the value of a header.
+  // "Basic" and "Bearer" may be prose; before a word with a digit, _ or = they belong to a header.
   [/\b(Basic|Bearer)\s+(?=[^\s"'\\,]*[\d_=])[^\s"'\\,]{8,}/gi, `$1 ${mark}`],
-  // A JSON Web Token: "eyJ" is the encoded "{\"" of its header.
+  // JSON Web Tokens: "eyJ" is the encoded start of the header.
   [/\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, mark],
   [/\b([a-z][a-z\d+.-]*:\/\/)[^\s/?#@"'\\]+@/gi, `$1${mark}@`],
   [
@@ -30,11 +30,11 @@ const patterns: readonly [RegExp, string][] = [
 export class Redactor {
   readonly #secrets = new Set<string>();
   readonly #environmentSecrets = new Set<string>();
-  /** Every written form of the secrets above, the longest first; computed when text is first redacted. */
+  /** Every written form of the secrets, longest first; computed on first use. */
   #forms: string[] | undefined;
   #environmentForms: string[] | undefined;
 
-  /** Registers secrets. To be called by the code that reads a secret, before the secret is used. */
+  /** Registers secrets. Code that reads a secret calls this before it uses the secret. */
   protect(...secrets: (string | undefined)[]): void {
     for (const secret of secrets)
       if (secret !== undefined && secret.length >= minSecretChars) this.#secrets.add(secret);
@@ -60,10 +60,7 @@ export class Redactor {
     this.#environmentForms = undefined;
   }
 
-  /**
-   * Removes registered secrets, and what looks like a secret, from a string: log lines, error results, and what the command
-   * line prints about failures.
-   */
+  /** Removes registered secrets, and text that looks like a secret, from log lines and error messages. */
   redact(text: string): string {
     this.#environmentForms ??= formsOf(this.#environmentSecrets);
     const known = without([...this.#secretForms(), ...this.#environmentForms], text);
@@ -71,10 +68,10 @@ export class Redactor {
   }
 
   /**
-   * Removes registered secrets from every string of a plain value, member names included. What only looks like a secret
-   * stays: a result belongs to the user. Secrets of the environment that heddle does not use stay too.
-   * @param json the value as JSON, where the caller has it already.
-   * @returns the same value when there is nothing to remove.
+   * Removes registered secrets from every string of a plain value, including member names. Keeps text that only looks like
+   * a secret, and secrets of the environment that heddle does not use, because a result belongs to the user.
+   * @param json the value as JSON, if the caller already has it.
+   * @returns the same value if there is nothing to remove.
    */
   redactValue<T>(value: T, json = JSON.stringify(value)): T {
     const forms = this.#secretForms();
@@ -83,7 +80,7 @@ export class Redactor {
       if (typeof part === 'string') return without(forms, part);
       if (Array.isArray(part)) return part.map(clean);
       if (typeof part !== 'object' || part === null) return part;
-      // The JSON of an error differs from its own members.
+      // An error's JSON form differs from its members.
       const { toJSON } = part as { toJSON?: unknown };
       const members: object = typeof toJSON === 'function' ? toJSON.call(part) : part;
       return Object.fromEntries(Object.entries(members).map(([name, member]) => [without(forms, name), clean(member)]));
@@ -97,7 +94,7 @@ export class Redactor {
   }
 }
 
-/** Lists the forms of all secrets, the longest first: a secret that contains another must not leave its rest behind. */
+/** Lists the forms of all secrets, longest first, so that a secret inside another does not leave the rest behind. */
 function formsOf(secrets: ReadonlySet<string>): string[] {
   return [...new Set([...secrets].flatMap(formsOfSecret))].sort((a, b) => b.length - a.length);
 }
@@ -106,14 +103,14 @@ function without(forms: string[], text: string): string {
   return forms.reduce((rest, form) => rest.replaceAll(form, mark), text);
 }
 
-/** Lists how a secret is written in headers, URLs, JSON, and JSON inside JSON. */
+/** Lists the forms of a secret in headers, URLs, JSON, and JSON inside JSON. */
 function formsOfSecret(secret: string): string[] {
   const bytes = Buffer.from(secret);
-  // There are two ways to encode spaces and characters like "!".
+  // URLs and forms encode spaces and characters like "!" differently.
   const uri = [encodeURIComponent(secret.toWellFormed()), new URLSearchParams({ v: secret }).toString().slice(2)];
   const json = [escaped(secret), asciiOnly(escaped(secret))].flatMap((text) => [text, escaped(text)]);
-  // Inside a longer string, the Base64 of the secret depends on its offset: three variants, without the first and last
-  // characters, which also encode the neighbours.
+  // The Base64 of a secret inside a longer string has three variants by offset. The outer characters, which also encode
+  // neighbouring bytes, are dropped.
   const base64 = [0, 1, 2].map((offset) => {
     const digits = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64');
     return digits.slice(offset === 0 ? 0 : offset + 1, Math.floor(((offset + bytes.length) * 8) / 6));
@@ -133,7 +130,7 @@ function escaped(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-/** Python writes everything beyond ASCII in JSON as \uXXXX. */
+/** Escapes everything beyond ASCII as \uXXXX, as Python's JSON does. */
 function asciiOnly(text: string): string {
   return text.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

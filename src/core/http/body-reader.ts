@@ -1,28 +1,27 @@
 import type { IncomingMessage } from 'node:http';
 import { Refusal } from './refusal.ts';
 
-/** Limits of a {@link BodyReader} in bytes. */
 export interface BodyLimits {
   /** Maximum size of one body. */
   maxBytes: number;
-  /** Maximum size of all bodies that are being received; no limit when absent. */
+  /** Maximum size of all bodies that are being received; unlimited by default. */
   maxBytesTogether?: number;
 }
 
 /** Reads request bodies within limits. */
 export class BodyReader {
   readonly #limits: Required<BodyLimits>;
-  #held = 0;
+  #receivedBytes = 0;
 
   constructor(limits: BodyLimits) {
     this.#limits = { maxBytesTogether: Number.POSITIVE_INFINITY, ...limits };
   }
 
   /**
-   * Reads the whole body; nothing beyond a limit is kept. It listens to events, because leaving an iteration would close
-   * the connection before a refusal is sent.
-   * @returns undefined when the client goes away before the end.
-   * @throws Refusal 413 for a body that is too large, 503 when too many are being received.
+   * Reads the whole body. Listens to events, because leaving an iteration would close the connection before the refusal
+   * is sent.
+   * @returns undefined if the client disconnects before the end.
+   * @throws Refusal 413 for a body that is too large, 503 if too many are being received.
    */
   async read(request: IncomingMessage): Promise<Buffer | undefined> {
     const { maxBytes, maxBytesTogether } = this.#limits;
@@ -35,9 +34,9 @@ export class BodyReader {
       return await new Promise<Buffer | undefined>((resolve, reject) => {
         request.on('data', (part: Buffer) => {
           size += part.length;
-          this.#held += part.length;
+          this.#receivedBytes += part.length;
           parts.push(part);
-          if (size <= maxBytes && this.#held <= maxBytesTogether) return;
+          if (size <= maxBytes && this.#receivedBytes <= maxBytesTogether) return;
           request.pause().removeAllListeners('data');
           reject(size > maxBytes ? tooLarge : tooBusy());
         });
@@ -45,12 +44,12 @@ export class BodyReader {
         request.once('close', () => resolve(undefined));
       });
     } finally {
-      this.#held -= size;
+      this.#receivedBytes -= size;
     }
   }
 }
 
-/** The refusal of a server that has as much to do as it may; the client should come back. */
+/** Returns the refusal of a server at its limit; the client should try again. */
 export function tooBusy(): Refusal {
   return new Refusal(503, 'Service unavailable: too many requests at once', { headers: { 'retry-after': '1' } });
 }

@@ -1,30 +1,30 @@
 import type { Server } from 'node:http';
 import { Server as NetServer } from 'node:net';
 
-/** Milliseconds that an idle connection is kept for the request that may be on its way to it already. */
+/** Milliseconds to keep idle connections open for requests that are already on their way. */
 const drainMs = 1_000;
-/** How often connections that fell idle later are looked for, in milliseconds. */
+/** Interval in milliseconds between checks for connections that became idle later. */
 const sweepMs = 20;
 
 /**
- * Ends a server such that a proxy in front of it loses no request on the connections that it has: they are answered, and
- * each answer closes its connection. New ones are refused from now on. What still runs after `graceMs` is cut off.
- * Resolves when no connection is left.
+ * Stops a server without losing requests of a proxy in front of it. Refuses new connections, answers the requests on
+ * existing ones and closes each with the response. Cuts off what still runs after `graceMs`. Resolves when no connection
+ * is left.
  */
 export async function endServer(server: Server, graceMs: number): Promise<void> {
   const closed = new Promise((resolve) => server.once('close', resolve));
   server.prependListener('request', (_, response) => response.setHeader('connection', 'close'));
-  // Node's own close would also cut idle connections at once. A proxy that has just sent a POST on one cannot know
-  // whether it was seen, and has to report a failure.
+  // The HTTP server's own close would also cut idle connections at once, and with them requests that a proxy has just
+  // sent but cannot safely repeat.
   NetServer.prototype.close.call(server);
   let sweep: NodeJS.Timeout | undefined;
-  const drained = setTimeout(
+  const drainTimer = setTimeout(
     () => {
       sweep = setInterval(() => server.closeIdleConnections(), sweepMs);
     },
     Math.min(drainMs, graceMs),
   );
-  const impatience = setTimeout(() => server.closeAllConnections(), graceMs);
+  const graceTimer = setTimeout(() => server.closeAllConnections(), graceMs);
   await closed;
-  for (const timer of [drained, impatience, sweep]) clearTimeout(timer);
+  for (const timer of [drainTimer, graceTimer, sweep]) clearTimeout(timer);
 }

@@ -3,9 +3,9 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /**
- * Listens; port 0 takes a free one. `address` is what `host` stands for, where that is known.
- * @returns the URL of the server, without a slash at its end.
- * @throws the system's error when it cannot listen.
+ * Starts listening. Port 0 takes a free port; `address` is the resolved address of `host`, if known.
+ * @returns the URL of the server, without a trailing slash.
+ * @throws the system's error if it cannot listen.
  */
 export async function listen(server: Server, port: number, host: string, address = host): Promise<string> {
   await once(server.listen(port, address), 'listening');

@@ -2,10 +2,10 @@
 export class Refusal extends Error {
   readonly status: number;
   readonly headers: Record<string, string>;
-  /** The JSON body to send, where the server's usual form of an error does not fit. */
+  /** The JSON body to send instead of the server's usual form of an error. */
   readonly body: unknown;
 
-  /** @param message what the client did wrong, in one sentence without a secret or anything of the inside. */
+  /** @param message one sentence that says what the client did wrong, without secrets or internals. */
   constructor(
     status: number,
     message: string,
