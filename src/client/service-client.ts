@@ -138,7 +138,12 @@ export class ServiceClient {
   }
 
   /** Stored evaluations, datasets or scorers of a project. */
-  listObjects(kind: keyof typeof objectLists, projectId: string, query: ListObjectsQuery, options?: RequestOptions) {
+  listObjects(
+    kind: 'evaluation' | 'dataset' | 'scorer',
+    projectId: string,
+    query: ListObjectsQuery,
+    options?: RequestOptions,
+  ) {
     const parts = { path: splitProjectId(projectId), query: { ...query } };
     return this.#call(objectLists[kind], parts, options, parseNdjsonResponse);
   }
