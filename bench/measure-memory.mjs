@@ -54,7 +54,7 @@ export async function measureMemory(stubUrl, items, log) {
   return { paging, replies };
 }
 
-/** The Markdown of the measurement. */
+/** Renders the measurement as Markdown. */
 export function reportMemory({ paging: { items, seconds, tenths, peak }, replies }) {
   const rows = replies.map((one) => [
     `${one.bytes / 1024 / 1024} MB`,

@@ -178,7 +178,7 @@ export async function measureService(sizes, repetitions, run, log) {
   return measured;
 }
 
-/** The Markdown of the measurement. */
+/** Renders the measurement as Markdown. */
 export function reportService(measured) {
   const sizes = measured.map(({ items }) => items.toLocaleString('en'));
   const files = measured.map(({ items, importSeconds, startMs, megabytes, peak }) => [

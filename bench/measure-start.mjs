@@ -99,7 +99,7 @@ export async function measureStart(stubUrl, rounds, log) {
   }
 }
 
-/** The Markdown of the measurement. */
+/** Renders the measurement as Markdown. */
 export function reportStart({ nodeMs, nodeCpu, subjects }) {
   const rows = Object.entries(subjects).map(([name, one]) => [
     name,

@@ -118,7 +118,7 @@ export async function measureTokens(stubUrl, run, log) {
   return { results, toolsList: o200k(JSON.stringify(tools)).length, tools: tools.length, skipped: !lines };
 }
 
-/** The Markdown of the measurement. */
+/** Renders the measurement as Markdown. */
 export function reportTokens({ results, toolsList, tools, skipped }) {
   const rows = results.map(({ what, o200k, cl100k }) => [
     what,
