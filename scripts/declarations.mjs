@@ -53,7 +53,7 @@ function emitDeclarations(root) {
       noEmit: false,
       declaration: true,
       emitDeclarationOnly: true,
-      // Checking is the linter's work; a build must not wait for it.
+      // `npm run lint` checks types; a build must not wait for that.
       noCheck: true,
       rootDir: join(root, 'src'),
       outDir: join(folder, 'out'),
@@ -87,7 +87,7 @@ function statementsOf(text) {
 function asInterface(statement, client) {
   if (!client || !/class ServiceClient\b/.test(statement)) return statement;
   const omitted = [...client.matchAll(/'(\w+)'/g)].map(([, name]) => name);
-  // A member ends where the next line of its own indentation begins something else than a closing brace.
+  // A member ends before the next line with the same indentation that does not start with a closing brace.
   const member = /^ {4}(?:\/\*\*[\s\S]*?\*\/\n {4})?(?:readonly )?(#?\w+)[\s\S]*?;\n(?= {4}[\w#/]|\})/gm;
   const members = [...statement.matchAll(member)];
   const kept = members.filter(([, name]) => !name.startsWith('#') && ![...omitted, 'constructor'].includes(name));

@@ -21,7 +21,7 @@ export const cleanEnvironment = {
   NO_COLOR: '1',
 };
 
-/** Environment that points every subject at the stub. */
+/** Returns the environment that points every subject at the stub. */
 export function serviceEnvironment(stubUrl) {
   return {
     ...cleanEnvironment,
