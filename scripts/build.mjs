@@ -15,7 +15,7 @@ const { metafile } = await build({
   outdir: 'dist',
 });
 const written = new Set(Object.keys(metafile.outputs));
-const texts = { ...declarations(root), 'THIRD-PARTY-NOTICES.txt': noticesOf([metafile], root) };
+const texts = { 'index.d.ts': await declarations(root), 'THIRD-PARTY-NOTICES.txt': noticesOf([metafile], root) };
 for (const [file, text] of Object.entries(texts)) {
   writeFileSync(join(root, 'dist', file), text);
   written.add(`dist/${file}`);

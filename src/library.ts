@@ -1,93 +1,129 @@
-import type {
-  Client,
-  ClientOptions,
-  HeddleErrorClass,
-  HeddleServer,
-  HeddleError as Problem,
-  Reference,
-  ServerOptions,
-} from './api/interfaces.ts';
-import type { Contract } from './api/types.ts';
 import { ServiceClient } from './client/service-client.ts';
 import { endpoints } from './contract/endpoints.ts';
-import {
-  formatReference as formatParsed,
-  type Reference as ParsedReference,
-  parseReference as parseText,
-} from './contract/references.ts';
-import { HeddleError as Failure } from './core/errors.ts';
-import type { Log } from './core/log.ts';
+import type { Log, LogLevel } from './core/log.ts';
 import { Redactor } from './core/redaction.ts';
-import { version as packageVersion } from './core/version.ts';
+import { version } from './core/version.ts';
 import { openRuntime, remoteConnection } from './runtime/runtime.ts';
 import { resolveSettings } from './settings/resolve-settings.ts';
 import { settingDefinitions } from './settings/settings.ts';
 import { configuredTraces } from './telemetry/observers.ts';
 
-export type * from './api/interfaces.ts';
-export type * from './api/types.ts';
-
-/** Version of the package. */
-export const version: string = packageVersion;
+export type * from './contract/calls.ts';
+export type * from './contract/evaluations.ts';
+export type * from './contract/feedback.ts';
+export type * from './contract/inference.ts';
+export type * from './contract/objects.ts';
+export type * from './contract/queue-items.ts';
+export type * from './contract/queues.ts';
+export { formatReference, parseReference, type Reference } from './contract/references.ts';
+export { HeddleError } from './core/errors.ts';
+export { version };
 
 /** The operations of the service, with their schemas, by name. */
-export const contract: Contract = endpoints;
+export const contract = endpoints;
 
-/** The one error type: what the client's methods reject with. */
-export type HeddleError = Problem;
-export const HeddleError: HeddleErrorClass = Failure;
+/** Receives what a part of heddle does, without secrets. */
+export type LogFunction = (level: LogLevel, message: string, fields: Record<string, unknown>) => void;
 
-/** Reads `scheme:///entity/project/kind/name:version`; undefined for any other text. */
-export const parseReference: (text: string) => Reference | undefined = parseText;
+export interface ClientOptions {
+  /** Base address of the service. */
+  baseUrl: string;
+  /** User name and password for the queue and evaluation operations. */
+  username?: string;
+  password?: string;
+  /** Bearer token for inference. */
+  token?: string;
+  /** Maximum duration of one request in milliseconds, retries included. Default 60 000. */
+  timeoutMs?: number;
+  /** The same for inference. Default 600 000. */
+  inferenceTimeoutMs?: number;
+  /** Maximum silence of a streamed reply in milliseconds. Default 120 000. */
+  idleTimeoutMs?: number;
+  log?: LogFunction;
+}
 
-/** The text of a reference; the inverse of {@link parseReference}. */
-export const formatReference: (reference: Reference) => string = (reference) =>
-  formatParsed(reference as ParsedReference);
+/** The operations of the service, one method each. Every failure is a {@link HeddleError}; see docs/library.md. */
+export type Client = Omit<ServiceClient, 'unsupportedOperations' | 'username' | 'warmUp' | 'withSharedDeadline'>;
+
+/** Settings of a server; each is the setting of the same name in docs/configuration.md. */
+export interface ServerOptions {
+  baseUrl?: string;
+  project?: string;
+  username?: string;
+  password?: string;
+  token?: string;
+  dataDir?: string;
+  timeoutMs?: number;
+  inferenceTimeoutMs?: number;
+  maxResultChars?: number;
+  text?: 'compact' | 'json';
+  readOnly?: boolean;
+  tools?: readonly string[];
+  modelProviderUrl?: string;
+  modelProviderKey?: string;
+  log?: LogFunction;
+}
+
+/** A transport of any version of the MCP SDK. */
+export interface Transport {
+  start(): Promise<void>;
+  // biome-ignore lint/suspicious/noExplicitAny: every version of the SDK has its own type of messages
+  send(message: any, options?: any): Promise<void>;
+  close(): Promise<void>;
+  onclose?: (() => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  // biome-ignore lint/suspicious/noExplicitAny: every version of the SDK has its own type of messages
+  onmessage?: ((message: any, extra?: any) => void) | undefined;
+}
+
+export interface HeddleServer {
+  /** Serves one client until either side closes the transport. Each client needs a transport of its own. */
+  connect(transport: Transport): Promise<void>;
+  /** Ends every connection, and the embedded service where it was started. */
+  close(): Promise<void>;
+}
 
 /**
- * Makes a client of a service. It opens nothing before the first call; `close` ends its connections.
- * @throws HeddleError `not_configured` for a base URL that is none.
+ * Creates a client of a service. It opens nothing before the first request; `close` ends its connections.
+ * @throws HeddleError `not_configured` when the base URL cannot be used.
  */
 export function createClient(options: ClientOptions): Client {
-  const { baseUrl } = resolveSettings({ flags: { baseUrl: options.baseUrl }, environment: {}, profiles: {} }).values;
   const { username, password, token, timeoutMs, inferenceTimeoutMs, idleTimeoutMs } = options;
+  const { values } = resolveSettings({ flags: { baseUrl: options.baseUrl }, environment: {}, profiles: {} });
   const redactor = new Redactor();
   redactor.protect(password, token);
-  const connection = remoteConnection(baseUrl!, { username, password, token });
+  const connection = remoteConnection(values.baseUrl!, { username, password, token });
   return new ServiceClient({
     connect: async () => connection,
-    userAgent: `heddle/${packageVersion}`,
+    userAgent: `heddle/${version}`,
     redact: (text) => redactor.redact(text),
     timeoutMs,
     inferenceTimeoutMs,
     idleTimeoutMs,
-    log: withOneObject(options.log),
+    log: asLog(options.log),
   });
 }
 
 /**
- * Makes an MCP server with heddle's tools, prompts and resources. What the options do not say is as in a run without any
- * configuration: neither the environment nor `config.json` nor a keychain is read. Without `baseUrl` calls go to the
- * embedded service, which is started by the first of them.
- * @throws HeddleError `not_configured` for an option that cannot be used.
+ * Creates an MCP server with heddle's tools, prompts and resources. Settings come from the options alone: neither the
+ * environment nor `config.json` nor a keychain is read. Without `baseUrl` the embedded service is used, which the first
+ * call starts.
+ * @throws HeddleError `not_configured` when an option cannot be used.
  */
-export function createServer(options: ServerOptions = {}): HeddleServer {
+export function createServer({ log: logFunction, ...options }: ServerOptions = {}): HeddleServer {
   const environment = Object.fromEntries(
-    Object.entries(settingDefinitions)
-      .filter(([name, value]) => value !== undefined && name !== 'log')
-      .map(([name, value]) => [
-        settingDefinitions[name as Exclude<keyof ServerOptions, 'log'>].environment,
-        String(value),
-      ]),
+    Object.entries(options)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => [settingDefinitions[name as keyof typeof options].environment, String(value)]),
   );
   const resolved = resolveSettings({ flags: {}, environment, profiles: {} });
   const { username, password, token } = resolved.values;
-  const log = withOneObject(options.log);
+  const log = asLog(logFunction);
   const runtime = openRuntime(resolved, {
     log,
     credentials: async () => ({ username, password, token, sources: resolved.sources }),
   });
-  const open = new Set<() => Promise<void>>();
+  const closeConnections = new Set<() => Promise<void>>();
   return {
     async connect(transport) {
       const [{ connect }, { serverFactory }, observer] = await Promise.all([
@@ -95,16 +131,16 @@ export function createServer(options: ServerOptions = {}): HeddleServer {
         import('./mcp/server.ts'),
         configuredTraces(log),
       ]);
-      open.add(connect(serverFactory({ ...runtime.serverOptions, observer }), transport, log));
+      closeConnections.add(connect(serverFactory({ ...runtime.serverOptions, observer }), transport, log));
     },
     async close() {
-      await Promise.all([...open].map((end) => end()));
+      await Promise.all([...closeConnections].map((close) => close()));
       await runtime.close();
     },
   };
 }
 
-/** A program's log as heddle calls its own: fields come together in one object. */
-function withOneObject(log: ClientOptions['log']): Log {
+/** Adapts a program's log function, which gets all fields in one object. */
+function asLog(log: LogFunction | undefined): Log {
   return log ? (level, message, ...fields) => log(level, message, Object.assign({}, ...fields)) : () => {};
 }

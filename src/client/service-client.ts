@@ -165,7 +165,7 @@ export class ServiceClient {
    * @param projectId `entity/project`.
    */
   listObjects(
-    kind: keyof typeof objectLists,
+    kind: 'evaluation' | 'dataset' | 'scorer',
     projectId: string,
     query: ListObjectsQuery,
     options?: RequestOptions,

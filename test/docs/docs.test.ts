@@ -128,7 +128,7 @@ describe.each(pages)('%s', (page) => {
   testOf(of('clone'))('every command for a clone is one that .ci/run runs', () => {
     const script = readFileSync(join(root, '.ci/run'), 'utf8');
     for (const { text } of of('clone')) {
-      for (const line of text.trim().split('\n')) expect(script).toContain(line.replace(/\s*#.*/, ''));
+      for (const line of text.trim().split(/\n|&&/)) expect(script).toContain(line.replace(/\s*#.*/, '').trim());
     }
   });
 
