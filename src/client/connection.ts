@@ -7,7 +7,7 @@ export interface Connection {
   baseUrl: string;
   basic?: { username: string; password: string };
   bearer?: string;
-  /** Why credentials are missing, if the reason is known. */
+  /** The reason for missing credentials, if known. */
   problem?: HeddleError;
 }
 

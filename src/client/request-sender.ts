@@ -14,14 +14,7 @@ import { maxAttempts, retryDelayMs } from './retry-policy.ts';
 const endpointNames = new Map<Endpoint, string>(Object.entries(endpoints).map(([name, endpoint]) => [endpoint, name]));
 
 /** Error codes of connections that were never established. */
-const unsentCodes = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-]);
+const unsentCodes = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/;
 
 export interface RequestSenderOptions {
   /** Called before each request; reads the secrets and starts an embedded service. */
@@ -171,7 +164,7 @@ export class RequestSender {
     } catch (error) {
       end.code = deadline.abortCode ?? errorCodeOf(error);
       if (error instanceof HeddleError || end.code !== 'network') throw error;
-      const notSent = unsentCodes.has((error as NodeJS.ErrnoException).code ?? '');
+      const notSent = unsentCodes.test((error as NodeJS.ErrnoException).code ?? '');
       return { failure: networkFailure(error, info, new URL(baseUrl).origin, notSent), notSent };
     } finally {
       observer?.end(end);

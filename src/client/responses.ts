@@ -9,7 +9,7 @@ import type { TransportResponse } from './http-transport.ts';
 
 /** Maximum size of a response after decompression; the embedded service accepts requests of the same size. */
 const maxResponseBytes = 32 * 1024 * 1024;
-/** How much of an error body is read, and for how long; its status alone already says what happened. */
+/** Limits for the body of an error, whose status alone already tells most. */
 const maxErrorBytes = 64 * 1024;
 const errorBodyTimeoutMs = 2_000;
 
@@ -22,7 +22,7 @@ export async function readResponse(response: TransportResponse, info: RequestInf
   const parts: Buffer[] = [];
   if (status >= 300) {
     const timer = setTimeout(() => body.destroy(), errorBodyTimeoutMs);
-    // What arrived before the connection broke is enough.
+    // A partial body is enough.
     await collect(body, parts, maxErrorBytes).catch(() => {});
     clearTimeout(timer);
   } else if (!(await collect(body, parts, maxResponseBytes))) {

@@ -74,7 +74,7 @@ export const addQueueItemsRequest = z.strictObject({
 });
 export type AddQueueItemsRequest = z.infer<typeof addQueueItemsRequest>;
 
-/** How many calls were added, and how many the queue already held. */
+/** The number of calls that were added, and of those that the queue already held. */
 export const addQueueItemsResponse = z.looseObject({ added_count: z.int(), duplicates: z.int() });
 
 /** Request to set the caller's progress on an item; docs/interface.md lists the allowed transitions. */

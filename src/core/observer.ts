@@ -1,7 +1,7 @@
 import type { ErrorCode } from './errors.ts';
 import type { Log } from './log.ts';
 
-/** How an MCP call ended; `input_required` if it is waiting for an answer from the person. */
+/** The end of an MCP call; `input_required` if it waits for an answer from the person. */
 export type McpCallOutcome = 'ok' | 'input_required' | ErrorCode;
 
 /** The facts about an MCP call when it begins; never its arguments. */
@@ -38,7 +38,7 @@ export interface RequestStart {
   attempt: number;
 }
 
-/** How an attempt ended: the status of its response, the code of its error, or both. */
+/** The end of an attempt: the status of its response, the code of its error, or both. */
 export interface RequestEnd {
   status?: number;
   code?: ErrorCode;

@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { type RequestOptions, ServiceClient, type ServiceClientOptions } from '../../src/client/service-client.ts';
 import { answer, type FaultService, good, startFaultService } from '../support/fault-service.ts';
 
@@ -22,105 +22,121 @@ async function start(
 const readCall = (client: ServiceClient, options: RequestOptions = {}) =>
   client.readCall({ project_id: 'a/b', id: 'c' }, options);
 
-test('a wait for the next attempt ends at once with the call', async () => {
-  const { service, client } = await start();
-  const cancel = new AbortController();
-  const asked = new Promise<void>((resolve) => {
+describe('RequestSender', () => {
+  it('stops waiting for a retry when the request is cancelled', async () => {
+    const { service, client } = await start();
+    const cancel = new AbortController();
+    const asked = new Promise<void>((resolve) => {
+      service.fault = (request) => {
+        answer(request, 429, '{}', { 'retry-after': 20 });
+        resolve();
+      };
+    });
+    const call = readCall(client, { signal: cancel.signal });
+    await asked;
+    setTimeout(() => cancel.abort(), 50);
+    const started = performance.now();
+    await expect(call).rejects.toMatchObject({ code: 'cancelled' });
+    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(service.requests).toHaveLength(1);
+  });
+
+  it('sends nothing if the request was cancelled before it began', async () => {
+    const { service, client } = await start();
+    await expect(readCall(client, { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'cancelled' });
+    expect(service.requests).toEqual([]);
+  });
+
+  it('applies one deadline to all attempts together', async () => {
+    const { service, client } = await start({ timeoutMs: 700 });
     service.fault = (request) => {
-      answer(request, 429, '{}', { 'retry-after': 20 });
-      resolve();
+      if (service.requests.length < 2) answer(request, 503, '{}');
     };
+    await expect(readCall(client)).rejects.toMatchObject({
+      code: 'timeout',
+      retryable: true,
+      message: 'POST /call/read got no complete response within 700 ms, in attempt 2.',
+    });
+    expect(service.requests).toHaveLength(2);
   });
-  const call = readCall(client, { signal: cancel.signal });
-  await asked;
-  setTimeout(() => cancel.abort(), 50);
-  const started = performance.now();
-  await expect(call).rejects.toMatchObject({ code: 'cancelled' });
-  expect(performance.now() - started).toBeLessThan(5_000);
-  expect(service.requests).toHaveLength(1);
-});
 
-test('a call that was cancelled before it began sends nothing', async () => {
-  const { service, client } = await start();
-  await expect(readCall(client, { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'cancelled' });
-  expect(service.requests).toEqual([]);
-});
-
-test('one deadline holds for all attempts together', async () => {
-  const { service, client } = await start({ timeoutMs: 700 });
-  service.fault = (request) => {
-    if (service.requests.length < 2) answer(request, 503, '{}');
-  };
-  await expect(readCall(client)).rejects.toMatchObject({
-    code: 'timeout',
-    retryable: true,
-    message: 'POST /call/read got no complete response within 700 ms, in attempt 2.',
+  it('names the setting that raises the missed deadline', async () => {
+    const { service, client } = await start({ timeoutMs: 100, inferenceTimeoutMs: 100 });
+    service.fault = () => {};
+    const dataset = 'weave:///a/b/object/rows:latest';
+    await expect(client.createEvaluation('a/b', { name: 'e', dataset })).rejects.toMatchObject({
+      code: 'timeout',
+      hint: expect.stringMatching(/raise HEDDLE_TIMEOUT_MS\.$/),
+    });
+    await expect(client.runInference('/chat/completions', { model: 'm' })).rejects.toMatchObject({
+      code: 'timeout',
+      hint: expect.stringMatching(/raise HEDDLE_INFERENCE_TIMEOUT_MS\.$/),
+    });
   });
-  expect(service.requests).toHaveLength(2);
-});
 
-test('a deadline that is nearer than the wait ends the call with what the service had said', async () => {
-  const { service, client } = await start({ timeoutMs: 5_000 });
-  service.fault = (request) => answer(request, 429, '{}', { 'retry-after': 6 });
-  await expect(readCall(client)).rejects.toMatchObject({ code: 'rate_limited', retryAfterMs: 6_000 });
-  expect(service.requests).toHaveLength(1);
-});
+  it('reports the failure of the service if Retry-After exceeds the deadline', async () => {
+    const { service, client } = await start({ timeoutMs: 5_000 });
+    service.fault = (request) => answer(request, 429, '{}', { 'retry-after': 6 });
+    await expect(readCall(client)).rejects.toMatchObject({ code: 'rate_limited', retryAfterMs: 6_000 });
+    expect(service.requests).toHaveLength(1);
+  });
 
-test('a date in Retry-After is by the clock of the service', async () => {
-  const { service, client } = await start();
-  service.fault = (request) => {
-    const headers = { date: 'Wed, 21 Oct 2015 07:28:00 GMT', 'retry-after': 'Wed, 21 Oct 2015 07:38:00 GMT' };
-    answer(request, 429, '{}', headers);
-  };
-  await expect(readCall(client)).rejects.toMatchObject({ code: 'rate_limited', retryAfterMs: 600_000 });
-});
-
-test('calls leave nothing behind: no listener, no timer, and after closing no socket', async () => {
-  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
-  const { service, client } = await start();
-  const { signal } = new AbortController();
-  await readCall(client, { signal });
-  const before = timers();
-  service.fault = (request) => (service.requests.length % 3 === 0 ? answer(request, 503, '{}') : good(request));
-  await Promise.all(Array.from({ length: 40 }, () => readCall(client, { signal }).catch(() => {})));
-  expect(getEventListeners(signal, 'abort')).toHaveLength(0);
-  expect(timers()).toBeLessThanOrEqual(before + 1);
-  expect(service.sockets.size).toBeGreaterThan(0);
-  const closed = [...service.sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)));
-  await client.close();
-  await Promise.all(closed);
-});
-
-test('a cancelled call closes its connection and leaves the others alone', async () => {
-  const { service, client } = await start();
-  const cancel = new AbortController();
-  const finish: (() => void)[] = [];
-  const arrived = new Promise<void>((resolve) => {
+  it('reads a date in Retry-After by the clock of the service', async () => {
+    const { service, client } = await start();
     service.fault = (request) => {
-      finish.push(() => good(request));
-      if (finish.length === 2) resolve();
+      const headers = { date: 'Wed, 21 Oct 2015 07:28:00 GMT', 'retry-after': 'Wed, 21 Oct 2015 07:38:00 GMT' };
+      answer(request, 429, '{}', headers);
     };
+    await expect(readCall(client)).rejects.toMatchObject({ code: 'rate_limited', retryAfterMs: 600_000 });
   });
-  const calls = [readCall(client, { signal: cancel.signal }), readCall(client)];
-  await arrived;
-  const [first, second] = service.requests;
-  const closed = new Promise((resolve) => first!.socket.once('close', resolve));
-  cancel.abort();
-  await expect(calls[0]).rejects.toMatchObject({ code: 'cancelled' });
-  await closed;
-  expect(service.sockets.has(second!.socket)).toBe(true);
-  for (const done of finish) done();
-  await expect(calls[1]).resolves.toMatchObject({ call: { id: 'c1' } });
-});
 
-test('calls of one task share one deadline, and nothing is sent when it is over', async () => {
-  const { service, client } = await start({ timeoutMs: 300 });
-  const task = client.withSharedDeadline();
-  await readCall(task);
-  service.fault = () => {};
-  await expect(readCall(task)).rejects.toMatchObject({ code: 'timeout' });
-  await expect(readCall(task)).rejects.toMatchObject({ code: 'timeout' });
-  expect(service.requests).toHaveLength(2);
-  service.fault = (request) => good(request);
-  await readCall(client);
+  it('leaves no listener and no timer behind, and no socket after closing', async () => {
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+    const { service, client } = await start();
+    const { signal } = new AbortController();
+    await readCall(client, { signal });
+    const before = timers();
+    service.fault = (request) => (service.requests.length % 3 === 0 ? answer(request, 503, '{}') : good(request));
+    await Promise.all(Array.from({ length: 40 }, () => readCall(client, { signal }).catch(() => {})));
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+    expect(timers()).toBeLessThanOrEqual(before + 1);
+    expect(service.sockets.size).toBeGreaterThan(0);
+    const closed = [...service.sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)));
+    await client.close();
+    await Promise.all(closed);
+  });
+
+  it('closes the connection of a cancelled request only', async () => {
+    const { service, client } = await start();
+    const cancel = new AbortController();
+    const finish: (() => void)[] = [];
+    const arrived = new Promise<void>((resolve) => {
+      service.fault = (request) => {
+        finish.push(() => good(request));
+        if (finish.length === 2) resolve();
+      };
+    });
+    const calls = [readCall(client, { signal: cancel.signal }), readCall(client)];
+    await arrived;
+    const [first, second] = service.requests;
+    const closed = new Promise((resolve) => first!.socket.once('close', resolve));
+    cancel.abort();
+    await expect(calls[0]).rejects.toMatchObject({ code: 'cancelled' });
+    await closed;
+    expect(service.sockets.has(second!.socket)).toBe(true);
+    for (const done of finish) done();
+    await expect(calls[1]).resolves.toMatchObject({ call: { id: 'c1' } });
+  });
+
+  it('shares one deadline among the requests of a task, and sends nothing afterwards', async () => {
+    const { service, client } = await start({ timeoutMs: 300 });
+    const task = client.withSharedDeadline();
+    await readCall(task);
+    service.fault = () => {};
+    await expect(readCall(task)).rejects.toMatchObject({ code: 'timeout' });
+    await expect(readCall(task)).rejects.toMatchObject({ code: 'timeout' });
+    expect(service.requests).toHaveLength(2);
+    service.fault = (request) => good(request);
+    await readCall(client);
+  });
 });

@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { RequestInfo } from '../../../src/client/failures.ts';
 import { readStreamedReply } from '../../../src/client/stream/streamed-reply.ts';
 import { tally } from '../../support/tally.ts';
 
-const call: RequestInfo = {
+const info: RequestInfo = {
   operation: 'POST /inference/v1/chat/completions',
   endpoint: 'runInference',
   auth: 'bearer',
@@ -15,7 +15,7 @@ const call: RequestInfo = {
 
 function read(pieces: Uint8Array[]): Promise<Record<string, unknown>> {
   const body = Readable.from(pieces, { objectMode: true });
-  return readStreamedReply({ status: 200, headers: {}, body }, call, { idleTimeoutMs: 5_000 });
+  return readStreamedReply({ status: 200, headers: {}, body }, info, { idleTimeoutMs: 5_000 });
 }
 
 const text = fc.string({ unit: 'grapheme', maxLength: 40 });
@@ -25,7 +25,7 @@ const toolCall = fc.record({
   args: text,
 });
 
-/** A reply as a service gives it in one piece. */
+/** The content of a reply. */
 const reply = fc.record({
   id: fc.stringMatching(/^[a-z0-9-]{1,20}$/),
   model: fc.string({ minLength: 1, maxLength: 20 }),
@@ -45,7 +45,7 @@ const reply = fc.record({
 });
 type Reply = typeof reply extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** How a service puts a reply on the stream. */
+/** The ways in which services stream a reply. */
 const style = fc.record({
   size: fc.integer({ min: 1, max: 7 }),
   indexed: fc.boolean(),
@@ -85,7 +85,7 @@ function inOnePiece({ id, model, choices, usage }: Reply): unknown {
     })),
     ...(usage && { usage }),
   };
-  // As it comes out of JSON, which has no -0.
+  // JSON has no -0.
   return JSON.parse(JSON.stringify(whole));
 }
 
@@ -94,7 +94,7 @@ const cutText = (whole: string, size: number): string[] => {
   return units.length > 0 ? units : [''];
 };
 
-/** The chunks of a reply: its choices part by part, in turns. */
+/** Returns the chunks of a reply, with its choices interleaved. */
 function chunksOf({ id, model, choices, usage }: Reply, { size, indexed, repeatsNames, emptyIds }: Style): object[] {
   const head = { id, object: 'chat.completion.chunk', created: 7, model };
   const lanes = choices.map(({ content, reasoning, calls, logprobs, finish }, index) => {
@@ -134,10 +134,10 @@ function chunksOf({ id, model, choices, usage }: Reply, { size, indexed, repeats
 
 function bytesOf(chunks: object[], { newline, comments, manyLines, done, bom, cuts }: Style): Uint8Array[] {
   const events = chunks.map((chunk) => {
-    // White space between members may be a line end, which the stream writes as a further data line.
+    // A line end between members becomes another data line of the event.
     const json = JSON.stringify(chunk, null, manyLines ? 1 : undefined);
     return [
-      ...(comments ? [': still here', 'id: 3'] : []),
+      ...(comments ? [': keep-alive', 'id: 3'] : []),
       ...json.split('\n').map((line) => `data: ${line}`),
       '',
       '',
@@ -150,64 +150,66 @@ function bytesOf(chunks: object[], { newline, comments, manyLines, done, bom, cu
   return places.slice(1).map((place, index) => whole.subarray(places[index], place));
 }
 
-test('however it is put on the stream and cut, the reply is the one in one piece', async () => {
-  const runs = 400;
-  await fc.assert(
-    fc.asyncProperty(reply, style, async (wanted, how) => {
-      expect(await read(bytesOf(chunksOf(wanted, how), how))).toEqual(inOnePiece(wanted));
-    }),
-    { numRuns: runs },
-  );
-  tally('property runs', runs);
-});
+describe('readStreamedReply', () => {
+  it('assembles the same reply as without streaming, however it is streamed and split', async () => {
+    const runs = 400;
+    await fc.assert(
+      fc.asyncProperty(reply, style, async (wanted, how) => {
+        expect(await read(bytesOf(chunksOf(wanted, how), how))).toEqual(inOnePiece(wanted));
+      }),
+      { numRuns: runs },
+    );
+    tally('property runs', runs);
+  });
 
-test('wherever the stream ends before the last choice has ended, that is told with the text so far', async () => {
-  const runs = 200;
-  await fc.assert(
-    fc.asyncProperty(reply, style, fc.double({ min: 0, max: 0.999, noNaN: true }), async (wanted, how, share) => {
-      const one = { ...wanted, choices: wanted.choices.slice(0, 1), usage: undefined };
-      const whole = Buffer.concat(bytesOf(chunksOf(one, how), { ...how, done: false }));
-      const lastEvent = whole.lastIndexOf('"finish_reason"');
-      const cut = whole.subarray(0, Math.floor(lastEvent * share));
-      const failure = await read([cut]).catch((error: unknown) => error);
-      expect(failure).toMatchObject({ code: 'network', retryable: true });
-      expect(one.choices[0]!.content ?? '').toContain((failure as { partialText: string }).partialText);
-    }),
-    { numRuns: runs },
-  );
-  tally('property runs', runs);
-});
+  it('reports a stream that ends early, with the text so far', async () => {
+    const runs = 200;
+    await fc.assert(
+      fc.asyncProperty(reply, style, fc.double({ min: 0, max: 0.999, noNaN: true }), async (wanted, how, share) => {
+        const one = { ...wanted, choices: wanted.choices.slice(0, 1), usage: undefined };
+        const whole = Buffer.concat(bytesOf(chunksOf(one, how), { ...how, done: false }));
+        const lastEvent = whole.lastIndexOf('"finish_reason"');
+        const cut = whole.subarray(0, Math.floor(lastEvent * share));
+        const failure = await read([cut]).catch((error: unknown) => error);
+        expect(failure).toMatchObject({ code: 'network', retryable: true });
+        expect(one.choices[0]!.content ?? '').toContain((failure as { partialText: string }).partialText);
+      }),
+      { numRuns: runs },
+    );
+    tally('property runs', runs);
+  });
 
-test('arbitrary bytes are a reply or a failure that is told', async () => {
-  const runs = 300;
-  const line = fc.oneof(
-    fc.string({ unit: 'binary', maxLength: 60 }),
-    fc.json().map((json) => `data: ${json}`),
-    fc.constantFrom(
-      '',
-      'data: [DONE]',
-      'data:',
-      'event: error',
-      ':',
-      'retry: x',
-      'data: {"choices":[{"delta":{"content":"a"}}]}',
-    ),
-    fc.constantFrom(
-      'data: {"choices":[{"index":1e400,"delta":{"tool_calls":[null,{},{"index":-1}]}}]}',
-      'data: {"choices":{}}',
-    ),
-    fc.constantFrom(
-      'data: {"__proto__":{"a":1},"choices":[{"delta":{"__proto__":{"content":"x"},"constructor":"y"}}]}',
-    ),
-  );
-  await fc.assert(
-    fc.asyncProperty(fc.array(line, { maxLength: 12 }), async (lines) => {
-      const outcome = await read([Buffer.from(lines.join('\n'))]).catch((error: unknown) => error);
-      if (outcome instanceof Error) expect(outcome).toHaveProperty('name', 'HeddleError');
-      else expect(outcome).toHaveProperty('choices');
-      expect(({} as Record<string, unknown>).a).toBeUndefined();
-    }),
-    { numRuns: runs },
-  );
-  tally('property runs', runs);
+  it('returns a reply or throws a HeddleError for arbitrary input', async () => {
+    const runs = 300;
+    const line = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 60 }),
+      fc.json().map((json) => `data: ${json}`),
+      fc.constantFrom(
+        '',
+        'data: [DONE]',
+        'data:',
+        'event: error',
+        ':',
+        'retry: x',
+        'data: {"choices":[{"delta":{"content":"a"}}]}',
+      ),
+      fc.constantFrom(
+        'data: {"choices":[{"index":1e400,"delta":{"tool_calls":[null,{},{"index":-1}]}}]}',
+        'data: {"choices":{}}',
+      ),
+      fc.constantFrom(
+        'data: {"__proto__":{"a":1},"choices":[{"delta":{"__proto__":{"content":"x"},"constructor":"y"}}]}',
+      ),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(line, { maxLength: 12 }), async (lines) => {
+        const outcome = await read([Buffer.from(lines.join('\n'))]).catch((error: unknown) => error);
+        if (outcome instanceof Error) expect(outcome).toHaveProperty('name', 'HeddleError');
+        else expect(outcome).toHaveProperty('choices');
+        expect(({} as Record<string, unknown>).a).toBeUndefined();
+      }),
+      { numRuns: runs },
+    );
+    tally('property runs', runs);
+  });
 });
