@@ -3,15 +3,16 @@ import { createAdaptorServer } from '@hono/node-server';
 import { endServer } from '../core/http/end-server.ts';
 import { listen } from '../core/http/listen.ts';
 import type { Log } from '../core/log.ts';
+import type { Account } from './admin/accounts.ts';
 import { ensureSampleProject } from './admin/sample-project.ts';
 import { createApp } from './http/app.ts';
-import { type Account, Authenticator } from './http/authentication.ts';
+import { Authenticator } from './http/authenticator.ts';
 import { ModelProvider, type ModelProviderOptions } from './inference/model-provider.ts';
 import { openDatabase } from './storage/database.ts';
 
+export type { Account } from './admin/accounts.ts';
 export type { ImportResult, ImportTarget } from './admin/import-items.ts';
 export { type Listing, openServiceStore, type StorableKind, type Store } from './admin/store.ts';
-export type { Account } from './http/authentication.ts';
 export type { ModelProviderOptions } from './inference/model-provider.ts';
 export type { ObjectVersion } from './storage/object-versions.ts';
 export { loadSqlite } from './storage/sqlite/connection.ts';
@@ -68,9 +69,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     return {
       url,
       close: () => {
-        closing ??= endServer(server, closeGraceMs)
-          .then(() => modelProvider?.close())
-          .then(() => database.close());
+        closing ??= endServer(server, closeGraceMs).then(() => database.close());
         return closing;
       },
     };

@@ -124,7 +124,7 @@ test('a body over 32 MiB is refused, whether its length is announced or not', as
     body: 'x'.repeat(size),
   });
   expect(announced.status).toBe(413);
-  expect(await announced.json()).toEqual({ reason: 'Request body larger than 33554432 bytes' });
+  expect(await announced.json()).toEqual({ reason: 'Payload too large: a request body may have 33554432 bytes' });
   const status = await new Promise((resolve, reject) => {
     const request = httpRequest(service.running.url + query, { method: 'POST', headers: { authorization: basic } });
     request.on('response', (response) => {
