@@ -1,16 +1,13 @@
-import type { ReadCallResponse, RecordedCall } from '../../contract/calls.ts';
+import type { RecordedCall } from '../../contract/calls.ts';
 import type { Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/tables.ts';
-import type { OperationInput } from './operation.ts';
+import type { OperationInput, TransactionOperation } from './operation.ts';
 
 /** Reads one recorded call; null when the project has no call with this id. */
-export async function readCall(
-  transaction: Transaction,
-  { body: { project_id, id } }: Pick<OperationInput<'readCall'>, 'body'>,
-): Promise<ReadCallResponse> {
+export const readCall: TransactionOperation<'readCall'> = async (transaction, { body: { project_id, id } }) => {
   const [call = null] = await queryCalls(transaction, { body: { project_id, filter: { call_ids: [id] } } });
   return { call };
-}
+};
 
 /** Reads recorded calls of a project in the order in which they started. */
 export async function queryCalls(

@@ -1,18 +1,16 @@
-import type { CreateEvaluationResponse } from '../../contract/evaluations.ts';
 import { objectNamePattern, parseReference, referenceScheme } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import type { Transaction } from '../storage/database.ts';
 import { putVersion } from '../storage/object-versions.ts';
-import type { OperationInput } from './operation.ts';
+import type { TransactionOperation } from './operation.ts';
 
 /**
  * Stores an evaluation definition; the same content is the same version.
  * @throws Refusal 400 for a malformed reference, 422 for a name that cannot become an object id.
  */
-export async function createEvaluation(
-  transaction: Transaction,
-  { path, body, account }: OperationInput<'createEvaluation'>,
-): Promise<CreateEvaluationResponse> {
+export const createEvaluation: TransactionOperation<'createEvaluation'> = async (
+  transaction,
+  { path, body, account },
+) => {
   const object_id = toObjectId(body.name);
   const scorers = body.scorers ?? [];
   for (const reference of [body.dataset, ...scorers]) {
@@ -33,7 +31,7 @@ export async function createEvaluation(
   const object = { project_id, object_id, kind: 'evaluation', content, created_by: account } as const;
   const { digest, version_index, reference } = await putVersion(transaction, object);
   return { digest, object_id, version_index, evaluation_ref: reference };
-}
+};
 
 function toObjectId(name: string): string {
   const id = name.replaceAll(/[ /]/g, '_').replaceAll(/[<>]/g, '').toLowerCase();

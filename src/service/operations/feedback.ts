@@ -1,9 +1,7 @@
-import type { CreateFeedbackResponse } from '../../contract/feedback.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import type { Transaction } from '../storage/database.ts';
 import { canonicalJson } from '../storage/digest.ts';
 import { newIds } from '../storage/ids.ts';
-import type { OperationInput } from './operation.ts';
+import type { TransactionOperation } from './operation.ts';
 
 /** The members that must be equal when feedback is sent again under the same id. */
 const contentMembers = ['weave_ref', 'feedback_type', 'payload', 'annotation_ref', 'queue_id'] as const;
@@ -12,10 +10,7 @@ const contentMembers = ['weave_ref', 'feedback_type', 'payload', 'annotation_ref
  * Stores feedback, in a write transaction. An id that the project has already returns what is stored, whoever sent it.
  * @throws Refusal 409 for an id that is stored with other content.
  */
-export async function createFeedback(
-  transaction: Transaction,
-  { body, account }: OperationInput<'createFeedback'>,
-): Promise<CreateFeedbackResponse> {
+export const createFeedback: TransactionOperation<'createFeedback'> = async (transaction, { body, account }) => {
   const [newId = ''] = newIds(1);
   const feedback = {
     project_id: body.project_id,
@@ -44,4 +39,4 @@ export async function createFeedback(
   }
   const { id, created_at, wb_user_id, payload } = stored;
   return { id, created_at, wb_user_id, payload: JSON.parse(payload) };
-}
+};

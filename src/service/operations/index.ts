@@ -1,11 +1,10 @@
 import type { EndpointName } from '../../contract/endpoints.ts';
-import type { Transaction } from '../storage/database.ts';
 import { queryCalls, readCall } from './calls.ts';
 import { createEvaluation } from './evaluations.ts';
 import { createFeedback } from './feedback.ts';
 import { listModels, runInference } from './inference.ts';
 import { listObjects } from './objects.ts';
-import type { OperationHandler, OperationInput, OperationResult } from './operation.ts';
+import type { OperationHandler, TransactionOperation } from './operation.ts';
 import { addQueueItems, queryQueueItems, updateProgress } from './queue-items.ts';
 import { createQueue, queryQueues, queueStats, readQueue } from './queues.ts';
 
@@ -28,11 +27,6 @@ export const handlers: { [Name in EndpointName]: OperationHandler<Name> } = {
   listDatasets: reading((transaction, input) => listObjects(transaction, input, 'dataset')),
   listScorers: reading((transaction, input) => listObjects(transaction, input, 'scorer')),
 };
-
-type TransactionOperation<Name extends EndpointName> = (
-  transaction: Transaction,
-  input: OperationInput<Name>,
-) => Promise<OperationResult>;
 
 function reading<Name extends EndpointName>(operation: TransactionOperation<Name>): OperationHandler<Name> {
   return (input, { database }) => database.read((transaction) => operation(transaction, input));

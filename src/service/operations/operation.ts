@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type * as z from 'zod';
 import type { Endpoint, EndpointName, endpoints } from '../../contract/endpoints.ts';
 import type { ModelProvider } from '../inference/model-provider.ts';
-import type { Database } from '../storage/database.ts';
+import type { Database, Transaction } from '../storage/database.ts';
 
 /** The parts of the service that operations use. */
 export interface ServiceContext {
@@ -26,11 +26,19 @@ export interface OperationInput<Name extends EndpointName> {
   response: ServerResponse;
 }
 
-/** A plain object is sent as JSON with status 200, a list as NDJSON. */
-export type OperationResult = Response | Record<string, unknown> | Record<string, unknown>[] | undefined;
+/** The value to send with status 200: JSON, or a list as NDJSON. */
+export type OperationOutput<Name extends EndpointName> = (typeof endpoints)[Name] extends { lines: true }
+  ? z.output<(typeof endpoints)[Name]['response']>[]
+  : z.output<(typeof endpoints)[Name]['response']>;
 
-/** Carries out the operation of an endpoint. */
+/** Carries out an operation. It may also return a whole response, or undefined once it has written one. */
 export type OperationHandler<Name extends EndpointName> = (
   input: OperationInput<Name>,
   context: ServiceContext,
-) => Promise<OperationResult>;
+) => Promise<OperationOutput<Name> | Response | undefined>;
+
+/** An operation that only reads or writes the database, in one transaction. */
+export type TransactionOperation<Name extends EndpointName> = (
+  transaction: Transaction,
+  input: OperationInput<Name>,
+) => Promise<OperationOutput<Name>>;

@@ -1,25 +1,15 @@
 import { sql } from 'kysely';
-import type {
-  AddQueueItemsResponse,
-  AnnotationState,
-  QueryQueueItemsResponse,
-  QueueItem,
-  UpdateProgressResponse,
-} from '../../contract/queue-items.ts';
+import type { AnnotationState, QueueItem } from '../../contract/queue-items.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { addItems } from '../admin/import-items.ts';
-import type { Transaction } from '../storage/database.ts';
 import { inChunks } from '../storage/in-chunks.ts';
 import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
-import type { OperationInput } from './operation.ts';
+import type { TransactionOperation } from './operation.ts';
 import { readQueue } from './queues.ts';
 
 /** Reads a page of a queue's items, with their positions in the whole queue when the request asks for them. */
-export async function queryQueueItems(
-  transaction: Transaction,
-  { path, body }: OperationInput<'queryQueueItems'>,
-): Promise<QueryQueueItemsResponse> {
+export const queryQueueItems: TransactionOperation<'queryQueueItems'> = async (transaction, { path, body }) => {
   const order = sql.join(
     totalOrder(body.sort_by, { field: 'created_at', direction: 'asc' }).map(
       ({ column, direction }) => sql`${sql.ref(`queue_items.${column}`)} ${sql.raw(direction)}`,
@@ -57,7 +47,7 @@ export async function queryQueueItems(
   // PostgreSQL's driver returns row numbers as strings.
   const positionsById = new Map(positions.map(({ id, position }) => [id, Number(position)]));
   return { items: rows.map((row) => toItem(row, positionsById.get(row.id))) };
-}
+};
 
 /** Maximum number of missing calls that a refusal names. */
 const maxNamedCalls = 20;
@@ -67,44 +57,31 @@ const maxNamedCalls = 20;
  * counts as a duplicate.
  * @throws Refusal 404 for an unknown queue or call; nothing is added then.
  */
-export async function addQueueItems(
-  transaction: Transaction,
-  { path, body, account }: OperationInput<'addQueueItems'>,
-): Promise<AddQueueItemsResponse> {
+export const addQueueItems: TransactionOperation<'addQueueItems'> = async (transaction, { path, body, account }) => {
   const { project_id, call_ids, display_fields } = body;
   await readQueue(transaction, { path, query: body });
   const rows = await inChunks(call_ids, (ids) =>
     transaction
       .selectFrom('calls')
-      .select(['id', 'op_name', 'trace_id', 'started_at', 'ended_at'])
+      .select(['id as call_id', 'op_name as call_op_name', 'trace_id as call_trace_id'])
+      .select(['started_at as call_started_at', 'ended_at as call_ended_at'])
       .where('project_id', '=', project_id)
       .where('id', 'in', ids)
       .execute(),
   );
-  const calls = new Map(rows.map((call) => [call.id, call]));
+  const calls = new Map(rows.map((call) => [call.call_id, call]));
   const missing = [...new Set(call_ids)].filter((id) => !calls.has(id));
   if (missing.length > 0) {
     const more = missing.length > maxNamedCalls ? ` and ${missing.length - maxNamedCalls} more` : '';
     throw new Refusal(404, `Call ${missing.slice(0, maxNamedCalls).join(', ')}${more} not found`);
   }
-  const items = call_ids.map((call_id) => {
-    const call = calls.get(call_id)!;
-    return {
-      call_id,
-      call_op_name: call.op_name,
-      call_trace_id: call.trace_id,
-      call_started_at: call.started_at,
-      call_ended_at: call.ended_at,
-      display_fields,
-      annotation_state: 'unstarted' as const,
-      // Ignored, since the call exists.
-      call: {},
-    };
-  });
+  // The recorded call exists, so that an empty one does not replace it.
+  const rest = { display_fields, annotation_state: 'unstarted', call: {} } as const;
+  const items = call_ids.map((id) => ({ ...calls.get(id)!, ...rest }));
   const target = { projectId: project_id, queueId: path.queue_id, addedBy: account };
   const { added, duplicates } = await addItems(transaction, items, target);
   return { added_count: added, duplicates };
-}
+};
 
 /** The states that may follow each state of an annotator's progress. */
 const nextStates: Record<AnnotationState, readonly AnnotationState[]> = {
@@ -119,10 +96,7 @@ const nextStates: Record<AnnotationState, readonly AnnotationState[]> = {
  * nothing.
  * @throws Refusal 404 for an unknown queue or item, 400 for a state that cannot follow.
  */
-export async function updateProgress(
-  transaction: Transaction,
-  { path, body, account }: OperationInput<'updateProgress'>,
-): Promise<UpdateProgressResponse> {
+export const updateProgress: TransactionOperation<'updateProgress'> = async (transaction, { path, body, account }) => {
   const { queue_id, item_id } = path;
   const { project_id, annotation_state } = body;
   await readQueue(transaction, { path, query: body });
@@ -159,7 +133,7 @@ export async function updateProgress(
   const change = { annotation_state, annotator_user_id: account, updated_at };
   await transaction.updateTable('queue_items').set(change).where('id', '=', item_id).execute();
   return { item: toItem({ ...item, ...change }) };
-}
+};
 
 function toItem(row: Tables['queue_items'], position: number | null = null): QueueItem {
   return { ...row, display_fields: JSON.parse(row.display_fields), position_in_queue: position };

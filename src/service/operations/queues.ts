@@ -1,14 +1,14 @@
-import type { CreateQueueResponse, Queue, QueueStatsResponse, ReadQueueResponse } from '../../contract/queues.ts';
+import type { Queue, ReadQueueResponse } from '../../contract/queues.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import type { Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
 import { inChunks } from '../storage/in-chunks.ts';
 import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
-import type { OperationInput } from './operation.ts';
+import type { OperationInput, TransactionOperation } from './operation.ts';
 
 /** Reads queues of a project, by default the newest first. */
-export async function queryQueues(transaction: Transaction, { body }: OperationInput<'queryQueues'>): Promise<Queue[]> {
+export const queryQueues: TransactionOperation<'queryQueues'> = async (transaction, { body }) => {
   let queues = transaction
     .selectFrom('queues')
     .selectAll()
@@ -27,7 +27,7 @@ export async function queryQueues(transaction: Transaction, { body }: OperationI
     queues = queues.orderBy(column, direction);
   }
   return (await queues.execute()).map(toQueue);
-}
+};
 
 /**
  * Reads one queue.
@@ -49,10 +49,7 @@ export async function readQueue(
 }
 
 /** Creates an empty queue; its name need not be unique. */
-export async function createQueue(
-  transaction: Transaction,
-  { body, account }: OperationInput<'createQueue'>,
-): Promise<CreateQueueResponse> {
+export const createQueue: TransactionOperation<'createQueue'> = async (transaction, { body, account }) => {
   const [id = ''] = newIds(1);
   const now = new Date().toISOString();
   await transaction
@@ -68,22 +65,17 @@ export async function createQueue(
     })
     .execute();
   return { id };
-}
+};
 
 /** Counts the items of queues, in the order of the request: skipped items count as completed, unknown queues are empty. */
-export async function queueStats(
-  transaction: Transaction,
-  { body }: OperationInput<'queueStats'>,
-): Promise<QueueStatsResponse> {
+export const queueStats: TransactionOperation<'queueStats'> = async (transaction, { body }) => {
   const counts = await inChunks(body.queue_ids, (ids) =>
     transaction
       .selectFrom('queue_items')
       .innerJoin('queues', (join) =>
-        join
-          .onRef('queues.project_id', '=', 'queue_items.project_id')
-          .onRef('queues.id', '=', 'queue_items.queue_id')
-          .on('queues.deleted_at', 'is', null),
+        join.onRef('queues.project_id', '=', 'queue_items.project_id').onRef('queues.id', '=', 'queue_items.queue_id'),
       )
+      .where('queues.deleted_at', 'is', null)
       .select(({ fn }) => [
         'queue_id',
         fn.countAll<number>().as('total'),
@@ -101,7 +93,7 @@ export async function queueStats(
     stats.set(queue_id, { queue_id, total_items: Number(total), completed_items: Number(completed) });
   }
   return { stats: [...stats.values()] };
-}
+};
 
 function toQueue(row: Tables['queues']): Queue {
   return { ...row, scorer_refs: JSON.parse(row.scorer_refs) };
