@@ -89,6 +89,5 @@ export const updateProgressRequest = z.strictObject({
 export const updateProgressResponse = z.looseObject({ item: queueItem });
 
 export type AddQueueItemsRequest = z.infer<typeof addQueueItemsRequest>;
-export type AddQueueItemsResponse = z.infer<typeof addQueueItemsResponse>;
 export type UpdateProgressRequest = z.infer<typeof updateProgressRequest>;
 export type UpdateProgressResponse = z.infer<typeof updateProgressResponse>;

@@ -56,4 +56,3 @@ export const createQueueRequest = z.strictObject({
 export const createQueueResponse = z.looseObject({ id: z.string() });
 
 export type CreateQueueRequest = z.infer<typeof createQueueRequest>;
-export type CreateQueueResponse = z.infer<typeof createQueueResponse>;

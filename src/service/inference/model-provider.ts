@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import { Agent, type Dispatcher, errors } from 'undici';
+import { Agent, type Dispatcher, errors, request as send } from 'undici';
 import type { InferenceRequest } from '../../contract/inference.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 
@@ -37,39 +37,39 @@ export class ModelProvider {
    */
   async infer(path: string, request: InferenceRequest, messages: unknown[] | undefined, response: ServerResponse) {
     const { prompt: _, template_vars: __, api_version: ___, extra_headers, timeout, ...rest } = request;
-    const body = JSON.stringify({ ...rest, ...(messages && { messages }) });
-    const headers = { ...forwardedHeaders(extra_headers), 'Content-Type': 'application/json' };
     const timeoutMs = typeof timeout === 'number' && timeout > 0 ? Math.min(timeout * 1000, 2 ** 31 - 1) : undefined;
-    await this.#forward({ method: 'POST', path, body, headers }, response, timeoutMs);
+    const deadline = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
+    const headers = { ...forwardedHeaders(extra_headers), 'Content-Type': 'application/json' };
+    const body = JSON.stringify({ ...rest, ...(messages && { messages }) });
+    await this.#forward(path, { method: 'POST', headers, body }, response, deadline);
   }
 
   /** Passes on the model provider's list of models. */
   async listModels(response: ServerResponse): Promise<void> {
-    await this.#forward({ method: 'GET', path: '/models', headers: {} }, response);
+    await this.#forward('/models', { method: 'GET', headers: {} }, response);
   }
 
   async #forward(
-    request: { method: 'GET' | 'POST'; path: string; body?: string; headers: Record<string, string> },
+    path: string,
+    request: { method: 'GET' | 'POST'; headers: Record<string, string>; body?: string },
     response: ServerResponse,
-    timeoutMs?: number,
+    deadline?: AbortSignal,
   ): Promise<void> {
     const { url, key } = this.#options;
-    const { origin, pathname } = new URL(url);
     const clientGone = new AbortController();
     response.once('close', () => clientGone.abort());
-    const timeout = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
     let received: Dispatcher.ResponseData;
     try {
-      received = await this.#agent.request({
+      received = await send(url.replace(/\/+$/, '') + path, {
         ...request,
-        origin,
-        path: pathname.replace(/\/+$/, '') + request.path,
         headers: { ...request.headers, ...(key && { Authorization: `Bearer ${key}` }) },
-        signal: AbortSignal.any([clientGone.signal, ...(timeout ? [timeout] : [])]),
+        signal: AbortSignal.any([clientGone.signal, ...(deadline ? [deadline] : [])]),
+        dispatcher: this.#agent,
       });
     } catch (error) {
       if (error instanceof errors.InvalidArgumentError) throw new Refusal(400, `extra_headers: ${error.message}`);
-      if (timeout?.aborted) throw failure(504, 'model_provider_timeout', 'The model provider did not respond in time.');
+      if (deadline?.aborted)
+        throw failure(504, 'model_provider_timeout', 'The model provider did not respond in time.');
       throw failure(502, 'model_provider_unreachable', 'The model provider cannot be reached.');
     }
     await passOn(received, response);

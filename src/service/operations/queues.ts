@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Queue, ReadQueueResponse } from '../../contract/queues.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import type { Transaction } from '../storage/database.ts';
@@ -17,11 +18,8 @@ export const queryQueues: TransactionOperation<'queryQueues'> = async (transacti
     .limit(body.limit ?? Number.MAX_SAFE_INTEGER)
     .offset(body.offset ?? 0);
   if (body.name) {
-    const { name } = body;
     // LIKE ignores case on SQLite and treats % and _ as wildcards; functions that search a string differ by engine.
-    queues = queues.where(({ eb, fn, ref, val }) =>
-      eb(ref('name'), '!=', fn<string>('replace', [ref('name'), val(name), val('')])),
-    );
+    queues = queues.where(sql<boolean>`replace(name, ${body.name}, '') <> name`);
   }
   for (const { column, direction } of totalOrder(body.sort_by, { field: 'created_at', direction: 'desc' })) {
     queues = queues.orderBy(column, direction);
