@@ -23,11 +23,13 @@ const refusedHeaders =
 
 /** Forwards requests to the model provider and passes its responses through unchanged. */
 export class ModelProvider {
-  readonly #options: ModelProviderOptions;
+  readonly #baseUrl: string;
+  readonly #key: string | undefined;
   readonly #agent = new Agent({ headersTimeout: silenceTimeoutMs, bodyTimeout: silenceTimeoutMs });
 
-  constructor(options: ModelProviderOptions) {
-    this.#options = options;
+  constructor({ url, key }: ModelProviderOptions) {
+    this.#baseUrl = new URL(url).href.replace(/\/+$/, '');
+    this.#key = key;
   }
 
   /**
@@ -55,14 +57,13 @@ export class ModelProvider {
     response: ServerResponse,
     deadline?: AbortSignal,
   ): Promise<void> {
-    const { url, key } = this.#options;
     const clientGone = new AbortController();
     response.once('close', () => clientGone.abort());
     let received: Dispatcher.ResponseData;
     try {
-      received = await send(url.replace(/\/+$/, '') + path, {
+      received = await send(this.#baseUrl + path, {
         ...request,
-        headers: { ...request.headers, ...(key && { Authorization: `Bearer ${key}` }) },
+        headers: { ...request.headers, ...(this.#key && { Authorization: `Bearer ${this.#key}` }) },
         signal: AbortSignal.any([clientGone.signal, ...(deadline ? [deadline] : [])]),
         dispatcher: this.#agent,
       });
