@@ -76,23 +76,20 @@ async function checkHealth({ database, log }: AppOptions): Promise<Response> {
 // Only `{path*}` is called path; every other parameter is one segment.
 const pathParameters = z.object({ path: inferencePath.optional() }).catchall(pathSegment);
 
-function serveEndpoint<Name extends EndpointName>(
-  name: Name,
-  { authenticator, ...services }: AppOptions,
-): Handler<AppEnvironment> {
+function serveEndpoint<Name extends EndpointName>(name: Name, options: AppOptions): Handler<AppEnvironment> {
   const endpoint: Endpoint = endpoints[name];
   return async (context) => {
     context.set('operation', name);
     const { path, ...segments } = context.req.param();
     const input = {
-      account: await authenticator.authenticate(endpoint.auth, context.req.header('Authorization')),
+      account: await options.authenticator.authenticate(endpoint.auth, context.req.header('Authorization')),
       path: validate(pathParameters, path === undefined ? segments : { path: `/${path}` }, 'path'),
       query: endpoint.query && validate(endpoint.query, context.req.query(), 'query'),
       body: endpoint.request && validate(endpoint.request, await readJson(context.env.incoming), 'body'),
       response: context.env.outgoing,
     };
-    // The schemas of the endpoint have made it so, which the compiler cannot follow.
-    const result = await handlers[name](input as unknown as OperationInput<Name>, services);
+    // The endpoint's schemas produced this input, which the compiler cannot see.
+    const result = await handlers[name](input as unknown as OperationInput<Name>, options);
     if (result === undefined) return RESPONSE_ALREADY_SENT;
     if (result instanceof Response) return result;
     if (!Array.isArray(result)) return context.json(result);
@@ -109,8 +106,7 @@ function validate(schema: z.ZodType, value: unknown, root: 'path' | 'query' | 'b
 
 function errorResponse(error: Error, context: Context<AppEnvironment>): Response {
   if (error instanceof Refusal) {
-    const { status, headers } = error;
-    return Response.json(error.body ?? { reason: error.message }, { status, headers });
+    return Response.json(error.body ?? { reason: error.message }, { status: error.status, headers: error.headers });
   }
   const log = context.get('log');
   if (error instanceof HeddleError && error.status !== undefined) {
