@@ -3,10 +3,10 @@ import { projectId as projectIdSchema } from '../../contract/identifiers.ts';
 import { objectNamePattern, objectReference } from '../../contract/references.ts';
 import { errorDetails } from '../../contract/validation-errors.ts';
 import { HeddleError } from '../../core/errors.ts';
-import { type Account, addAccount } from '../http/authentication.ts';
 import { type Database, openDatabase } from '../storage/database.ts';
 import { type ObjectVersion, putVersion } from '../storage/object-versions.ts';
 import type { ObjectKind } from '../storage/tables.ts';
+import { type Account, addAccount } from './accounts.ts';
 import { type ImportResult, type ImportTarget, importItems } from './import-items.ts';
 
 const messages = z.array(z.looseObject({ role: z.string() })).min(1);
