@@ -7,7 +7,7 @@ import { ensureSampleProject } from './admin/sample-project.ts';
 import { createApp } from './http/app.ts';
 import { type Account, Authenticator } from './http/authentication.ts';
 import { ModelProvider, type ModelProviderOptions } from './inference/model-provider.ts';
-import { openDatabase } from './storage/database.ts';
+import { openDatabase } from './storage/open-database.ts';
 
 export type { ImportResult, ImportTarget } from './admin/import-items.ts';
 export { type Listing, openServiceStore, type StorableKind, type Store } from './admin/store.ts';

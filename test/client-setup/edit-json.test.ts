@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type Edit, editConfig } from '../../src/client-setup/edit-config.ts';
+import { editConfig } from '../../src/client-setup/edit-config.ts';
+import type { Edit } from '../../src/client-setup/entry.ts';
 
 const entry = { command: '/usr/bin/node', args: ['/opt/heddle/dist/heddle.js', 'serve'] };
 const put: Edit = { format: 'json', servers: 'mcpServers', name: 'heddle', entry };
@@ -148,7 +149,7 @@ test.each([
   [
     'cut off',
     '{\n  "mcpServers": {\n',
-    'The file is not valid JSON: CloseBraceExpected in line 3. It was left as it is.',
+    'The file is not valid JSON: CloseBraceExpected in line 3. It was not changed.',
   ],
   ['a stray word', '{\n  "mcpServers": oops\n}', 'The file is not valid JSON: InvalidSymbol in line 2.'],
   ['two values', '{} {}', 'The file is not valid JSON: EndOfFileExpected in line 1.'],
@@ -157,7 +158,7 @@ test.each([
   [
     'servers twice',
     '{"mcpServers": {"a": {"command": "a"}}, "mcpServers": {"b": {"command": "b"}}}',
-    'in a form that cannot be changed without risk',
+    'cannot be changed without risk',
   ],
 ])('refused: %s', (_, before, message) => {
   expect(() => editConfig(before, put)).toThrow(message);

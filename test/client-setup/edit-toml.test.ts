@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type Edit, editConfig } from '../../src/client-setup/edit-config.ts';
+import { editConfig } from '../../src/client-setup/edit-config.ts';
+import type { Edit } from '../../src/client-setup/entry.ts';
 
 const entry = { command: 'C:\\node\\node.exe', args: ['C:\\heddle\\dist\\heddle.js', 'serve'] };
 const put: Edit = { format: 'toml', servers: 'mcp_servers', name: 'heddle', entry };
@@ -106,7 +107,7 @@ test.each([
 });
 
 test.each([
-  ['cut off', 'model = "o4\n[tui]\n', /The file is not valid TOML: .* in line 1\. It was left as it is\./],
+  ['cut off', 'model = "o4\n[tui]\n', /The file is not valid TOML: .* in line 1\. It was not changed\./],
   ['a key twice', '[tui]\na = 1\n[tui]\n', /The file is not valid TOML/],
   ['servers as one value', 'mcp_servers = { files = { command = "npx" } }\n', /cannot be changed without risk/],
 ])('refused: %s', (_, before, message) => {

@@ -49,8 +49,6 @@ export interface ImportResult {
 
 const maxReportedLines = 20;
 const progressEvery = 500;
-/** Items that are worth a look at how they are best read. */
-const muchAtOnce = 1000;
 
 /**
  * Loads lines of JSON into a queue, which is created when it is missing. A call that is in the queue already is a
@@ -85,12 +83,10 @@ export async function importItems(
       detail: faults,
     });
   }
-  const result = await database.write(async (transaction) => {
+  return database.write(async (transaction) => {
     await ensureQueue(transaction, target);
     return addItems(transaction, items, target);
   });
-  if (result.added >= muchAtOnce) await database.analyze();
-  return result;
 }
 
 function checkTarget({ projectId, queueId }: ImportTarget): void {

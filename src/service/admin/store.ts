@@ -4,8 +4,9 @@ import { objectNamePattern, objectReference } from '../../contract/references.ts
 import { errorDetails } from '../../contract/validation-errors.ts';
 import { HeddleError } from '../../core/errors.ts';
 import { type Account, addAccount } from '../http/authentication.ts';
-import { type Database, openDatabase } from '../storage/database.ts';
+import type { Database } from '../storage/database.ts';
 import { type ObjectVersion, putVersion } from '../storage/object-versions.ts';
+import { openDatabase } from '../storage/open-database.ts';
 import type { ObjectKind } from '../storage/tables.ts';
 import { type ImportResult, type ImportTarget, importItems } from './import-items.ts';
 

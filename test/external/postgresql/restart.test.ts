@@ -40,7 +40,7 @@ test('the database goes and comes back: 503 meanwhile, then the same process goe
   expect(new Set(failed.map(({ status }) => status))).toEqual(new Set([503]));
   for (const { retryAfter, body } of failed) {
     // Only who was told that nothing happened may try again by itself.
-    if (retryAfter === null) expect(body.reason).toContain('it may have been saved or not');
+    if (retryAfter === null) expect(body.reason).toContain('it may or may not have been saved');
     else
       expect([retryAfter, body]).toEqual(['1', { reason: expect.stringMatching(/^The database cannot be reached/) }]);
   }

@@ -15,7 +15,7 @@ test('two service processes, 4 × 250 creations at once under one name: dense in
   const services = await Promise.all([startServiceProcess(environment), startServiceProcess(environment)]);
   const answers = await Promise.all(
     [0, 1, 2, 3].map((client) =>
-      atOnce(5, dense(250), (index) => create(services[client % 2]!.url, basic, `${client}-${index}`)),
+      atOnce(25, dense(250), (index) => create(services[client % 2]!.url, basic, `${client}-${index}`)),
     ),
   );
   const all = answers.flat();

@@ -14,7 +14,7 @@ test('a file of a newer version is refused and left as it is', async () => {
   const before = readFileSync(data);
   await expect(startTestService({ data })).rejects.toMatchObject({
     code: 'not_configured',
-    message: expect.stringMatching(/^The data file has schema version 99; this heddle knows versions up to \d+\.$/),
+    message: expect.stringMatching(/^The data file has schema version 99; this heddle supports versions up to \d+\.$/),
   });
   expect(readFileSync(data).equals(before)).toBe(true);
 });
