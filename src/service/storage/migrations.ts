@@ -1,5 +1,4 @@
 import { type ColumnDataType, type CreateTableBuilder, type Kysely, type RawBuilder, sql } from 'kysely';
-import { sortFields } from '../../contract/queue-items.ts';
 import { HeddleError } from '../../core/errors.ts';
 
 // A migration sees the tables of its own time, so the type of the current tables does not apply.
@@ -104,8 +103,9 @@ async function createFirstTables(db: AnyTables, engine: Engine): Promise<void> {
     .execute();
   // Each index covers the order, the tie-break, the filters and the other sort keys, so that only the rows of the page
   // itself are read from the table.
-  for (const field of sortFields) {
-    const others = sortFields.filter((other) => other !== field);
+  const sortColumns = ['call_started_at', 'call_op_name', 'created_at', 'updated_at'];
+  for (const field of sortColumns) {
+    const others = sortColumns.filter((other) => other !== field);
     await db.schema
       .createIndex(`queue_items_by_${field}`)
       .on('queue_items')

@@ -14,7 +14,7 @@ test('a password in the flag is refused, and not repeated', async () => {
   for (const url of [cluster.url, `${withoutPassword}?password=${password}`]) {
     const { code, stdout, stderr } = await run(['service', 'list', '--database', url], environmentWith({}));
     expect([code, stdout]).toEqual([2, '']);
-    expect(stderr).toContain('--database must not hold a password');
+    expect(stderr).toContain('--database must not contain a password');
     expect(stderr).not.toContain(password);
   }
 });

@@ -31,7 +31,7 @@ export class PostgresFailure extends Error {
     const failure = this.#failure();
     if (!failure) return this.cause;
     const { code } = this.cause as { code?: string };
-    const message = failure.showsCode && code ? failure.message.replace(/\.$/, ` (${code}).`) : failure.message;
+    const message = `${failure.message}${code ? ` (${code})` : ''}.`;
     return new HeddleError({ ...failure, message, cause: this.cause });
   }
 
@@ -48,11 +48,10 @@ export class PostgresFailure extends Error {
   }
 }
 
+/** A row of the table of failures. The error's code is appended to the message. */
 interface Failure extends ErrorFields {
   /** SQLSTATE codes and classes. */
   states: string[];
-  /** Adds the server's or the system's code to the message. */
-  showsCode?: true;
 }
 
 const unavailable = { code: 'service_unavailable', status: 503, retryable: true } as const;
@@ -60,8 +59,7 @@ const unavailable = { code: 'service_unavailable', status: 503, retryable: true 
 const unreachable: Failure = {
   ...unavailable,
   states: ['08', '57P', '53300'],
-  showsCode: true,
-  message: 'The database cannot be reached.',
+  message: 'The database cannot be reached',
   hint: 'Check that PostgreSQL is running, and that HEDDLE_DATABASE_URL or --database has its address and the right sslmode.',
 };
 
@@ -69,8 +67,7 @@ const refused: Failure = {
   code: 'not_configured',
   status: 503,
   states: ['28', '3D000', '3F000', '42501'],
-  showsCode: true,
-  message: 'The database refuses this user, or the database or schema does not exist.',
+  message: 'The database refuses this user, or the database or schema does not exist',
   hint: 'Check HEDDLE_DATABASE_URL or --database, and the password in it, in PGPASSWORD or in ~/.pgpass. The user must be allowed to create tables.',
 };
 
@@ -79,7 +76,7 @@ const outcomeUnknown: Failure = {
   states: [],
   // An automatic retry could make the change twice.
   retryable: false,
-  message: 'The connection to the database was lost while a change was saved; it may or may not have been saved.',
+  message: 'The connection to the database was lost while a change was saved; it may or may not have been saved',
   hint: 'Check whether the change was saved before you repeat it.',
 };
 
@@ -89,40 +86,27 @@ const failures: Failure[] = [
   {
     ...unavailable,
     states: ['40', '23505', '55P03'],
-    message: 'Other changes to the same data were in the way for 10 seconds.',
+    message: 'Other changes to the same data were in the way for 10 seconds',
     hint: 'Try again. If it keeps happening, let fewer clients change the same data at once.',
   },
   {
     ...unavailable,
-    states: ['57014', '25P03'],
-    message: 'The database took too long.',
-    hint: 'Try again. If it keeps happening, find out what keeps the database busy or locked.',
-  },
-  {
-    ...unavailable,
-    states: ['53', '58'],
-    message: 'The database lacks disk space, memory or another resource.',
-    hint: 'Read the PostgreSQL log, free the resource, then try again.',
+    states: ['53', '57014', '58', '25P03'],
+    message: 'The database took too long, or lacks disk space, memory or another resource',
+    hint: 'Read the PostgreSQL log, find out what keeps the database busy, then try again.',
   },
   {
     ...unavailable,
     // A standby cannot run serializable transactions (0A000).
     states: ['25006', '0A000'],
-    message: 'The database is read-only, such as a standby, or lacks a feature that heddle needs.',
+    message: 'The database is read-only, such as a standby, or lacks a feature that heddle needs',
     hint: 'Set HEDDLE_DATABASE_URL or --database to the address of a primary of PostgreSQL 12 or later.',
   },
   {
     code: 'invalid_arguments',
     status: 400,
     states: ['22021', '22P05', '54000'],
-    message: 'Text contains a NUL character or is too long for an index, so PostgreSQL cannot store it.',
+    message: 'Text contains a NUL character or is too long for an index, so PostgreSQL cannot store it',
     hint: 'Remove NUL characters, and shorten names and identifiers to 2,000 bytes.',
-  },
-  {
-    code: 'internal',
-    status: 500,
-    states: ['XX001', 'XX002'],
-    message: 'The database is damaged.',
-    hint: 'Read the PostgreSQL log, and restore the database from a backup.',
   },
 ];
