@@ -40,11 +40,11 @@ export function editToml(text: string, { existing, ...edit }: Edit & { existing:
     const name = /^[\w-]+$/.test(edit.name) ? edit.name : JSON.stringify(edit.name);
     return `${before}${[`[${edit.servers}.${name}]`, ...members].join(eol)}${eol}`;
   }
+  // Statements keep the carriage returns of Windows.
+  const memberLines = members.map((member) => member + eol.slice(0, -1));
   return statements
     .filter(({ isHeader, table, keys }) => isHeader || table !== header.table || !(keys[0]! in edit.entry!))
-    .flatMap(({ text: line }, index, all) =>
-      all[index] === header ? [line, ...members.map((member) => member + eol.slice(0, -1))] : [line],
-    )
+    .flatMap((statement) => (statement === header ? [statement.text, ...memberLines] : [statement.text]))
     .join('\n');
 }
 
