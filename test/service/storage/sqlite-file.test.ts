@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'nod
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { connect, loadSqlite } from '../../../src/service/storage/sqlite/connection.ts';
+import { loadSqlite, openConnection } from '../../../src/service/storage/sqlite/connection.ts';
 import { basic, execute, startTestService, temporaryFile, withStore } from '../../support/embedded-service.ts';
 import { outcome, workerFile } from '../../support/worker-processes.ts';
 
@@ -42,7 +42,7 @@ describe('the data file', () => {
 
   it('gives an error after 10 s if another process keeps it locked, without blocking the event loop', async () => {
     const service = await startTestService({ data: temporaryFile('heddle.db') });
-    const blocker = connect(await loadSqlite(), service.data);
+    const blocker = openConnection(await loadSqlite(), service.data);
     blocker.exec('begin immediate');
     const waiting = service.evaluate('p/q', { name: 'waits', dataset: 'x:///d' });
     await new Promise((resolve) => setTimeout(resolve, 200));

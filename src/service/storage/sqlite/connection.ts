@@ -34,7 +34,7 @@ function withoutSqliteWarning<T>(load: () => T): T {
 }
 
 /** Opens a data file with the settings that several processes on one file need. */
-export function connect(open: OpenSqlite, file: string): DatabaseSyncInstance {
+export function openConnection(open: OpenSqlite, file: string): DatabaseSyncInstance {
   // SQLite's own wait blocks the event loop, so it stays short; retryWhileBusy waits longer.
   const connection = new open(file, { timeout: 20 });
   connection.exec('PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON');

@@ -6,7 +6,7 @@ import { HeddleError } from '../../../core/errors.ts';
 import type { Database } from '../database.ts';
 import { type Engine, migrate, readSchemaVersion, schemaVersion } from '../migrations.ts';
 import type { Tables } from '../tables.ts';
-import { connect, loadSqlite, retryWhileBusy } from './connection.ts';
+import { loadSqlite, openConnection, retryWhileBusy } from './connection.ts';
 import { nodeSqliteDialect } from './node-sqlite-dialect.ts';
 
 const engine: Engine = {
@@ -21,7 +21,7 @@ export async function openSqlite(file: string): Promise<Database> {
   const open = await loadSqlite();
   createPrivateFile(file);
   return retryWhileBusy(async () => {
-    const connection = connect(open, file);
+    const connection = openConnection(open, file);
     const db = new Kysely<Tables>({ dialect: nodeSqliteDialect(connection) });
     try {
       await upgrade(connection, db);
