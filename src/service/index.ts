@@ -8,7 +8,7 @@ import { ensureSampleProject } from './admin/sample-project.ts';
 import { createApp } from './http/app.ts';
 import { Authenticator } from './http/authenticator.ts';
 import { ModelProvider, type ModelProviderOptions } from './inference/model-provider.ts';
-import { openDatabase } from './storage/database.ts';
+import { openDatabase } from './storage/open-database.ts';
 
 export type { Account } from './admin/accounts.ts';
 export type { ImportResult, ImportTarget } from './admin/import-items.ts';
