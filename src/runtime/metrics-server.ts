@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import { listen } from '../core/http/listen.ts';
 import { Refusal } from '../core/http/refusal.ts';
-import { accessChecks } from '../mcp/http/access.ts';
+import { AccessChecks } from '../mcp/http/access.ts';
 import { sendRefusal } from '../mcp/http/responses.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 
@@ -16,7 +16,7 @@ export async function serveMetrics(
   metrics: Metrics,
   { host, port, allowedHosts }: { host: string; port: number; allowedHosts: readonly string[] },
 ): Promise<string> {
-  const access = accessChecks({ allowedHosts: [...allowedHosts, host], allowedOrigins: [] });
+  const access = new AccessChecks({ allowedHosts: [...allowedHosts, host], allowedOrigins: [] });
   const server = createServer(async (request, response) => {
     request.resume();
     try {

@@ -43,36 +43,34 @@ export interface Guard {
   metadata?: { paths: readonly string[]; document: object };
 }
 
-/** The checks of a request's Host and Origin headers; each throws a Refusal 403. */
-export interface AccessChecks {
-  /** Rejects a request for another host: a rebound DNS name. */
-  checkHost: (request: IncomingMessage) => void;
-  /** Rejects a request that a foreign web page sends. */
-  checkOrigin: (request: IncomingMessage) => void;
-}
-
 /** A host as clients write it. URL parsing would also accept user information and paths. */
 const hostPattern = /^(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?$/i;
 
-/** Creates the checks from the rules. */
-export function accessChecks({ allowedHosts, allowedOrigins }: AccessRules): AccessChecks {
-  const hosts = [...localhostAllowedHostnames(), ...allowedHosts.map(asHostname)];
-  const origins = new Set(allowedOrigins);
-  const originNames = [...localhostAllowedOrigins(), ...origins];
-  return {
-    checkHost({ headers: { host }, socket }) {
-      // An address cannot be rebound, so the one that the connection came in on is as good as a name.
-      const known = [...hosts, asHostname(socket.localAddress)];
-      if (host === undefined || !hostPattern.test(host) || !validateHostHeader(host, known).ok) {
-        throw new Refusal(403, 'Forbidden: this Host is not allowed');
-      }
-    },
+/** Checks the Host and Origin headers of requests. */
+export class AccessChecks {
+  readonly #hosts: string[];
+  readonly #origins: ReadonlySet<string>;
 
-    checkOrigin({ headers: { origin } }) {
-      if (origin === undefined || origins.has(origin) || validateOriginHeader(origin, originNames).ok) return;
-      throw new Refusal(403, 'Forbidden: this Origin is not allowed');
-    },
-  };
+  constructor({ allowedHosts, allowedOrigins }: AccessRules) {
+    this.#hosts = [...localhostAllowedHostnames(), ...allowedHosts.map(asHostname)];
+    this.#origins = new Set(allowedOrigins);
+  }
+
+  /** @throws Refusal 403 for a request to another host, which may be a rebound DNS name. */
+  checkHost({ headers: { host }, socket }: IncomingMessage): void {
+    // An address cannot be rebound, so the one that the connection came in on is as good as a name.
+    const known = [...this.#hosts, asHostname(socket.localAddress)];
+    if (host === undefined || !hostPattern.test(host) || !validateHostHeader(host, known).ok) {
+      throw new Refusal(403, 'Forbidden: this Host is not allowed');
+    }
+  }
+
+  /** @throws Refusal 403 for a request that a foreign web page sends. */
+  checkOrigin({ headers: { origin } }: IncomingMessage): void {
+    const names = [...localhostAllowedOrigins(), ...this.#origins];
+    if (origin === undefined || this.#origins.has(origin) || validateOriginHeader(origin, names).ok) return;
+    throw new Refusal(403, 'Forbidden: this Origin is not allowed');
+  }
 }
 
 /** Creates the guard that lets in clients with this one bearer token. */

@@ -1,25 +1,21 @@
+import { setTimeout } from 'node:timers/promises';
 import type { Log } from '../../core/log.ts';
 import { httpLimits } from './limits.ts';
 
-/** Returns a check that calls `isReady` once for all who ask within a short time, and that takes a bounded time. */
+/** Returns a check that calls `isReady` once for all who ask within a short time, and takes a bounded time. */
 export function cachedReadiness(isReady: (signal: AbortSignal) => Promise<boolean>, log: Log): () => Promise<boolean> {
   const { readinessCacheMs, readinessTimeoutMs } = httpLimits;
   let latest: Promise<boolean> | undefined;
-  return () => {
-    latest ??= check(isReady, readinessTimeoutMs)
-      .catch((error: Error) => {
+  const check = async (): Promise<boolean> => {
+    const signal = AbortSignal.timeout(readinessTimeoutMs);
+    const ready = await Promise.race([isReady(signal), setTimeout(readinessTimeoutMs, false, { ref: false })]).catch(
+      (error: Error) => {
         log('info', 'not ready', { error: error.message });
         return false;
-      })
-      .finally(() => setTimeout(() => (latest = undefined), readinessCacheMs).unref());
-    return latest;
+      },
+    );
+    void setTimeout(readinessCacheMs, undefined, { ref: false }).then(() => (latest = undefined));
+    return ready;
   };
-}
-
-async function check(isReady: (signal: AbortSignal) => Promise<boolean>, timeoutMs: number): Promise<boolean> {
-  const signal = AbortSignal.timeout(timeoutMs);
-  const timedOut = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
-  return Promise.race([isReady(signal), timedOut]);
+  return () => (latest ??= check());
 }

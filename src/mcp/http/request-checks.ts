@@ -6,7 +6,7 @@ import { httpLimits } from './limits.ts';
 import { jsonRpcError } from './responses.ts';
 
 /**
- * Checks the method and the headers of a request to the endpoint.
+ * Checks the method and the headers of a request to the endpoint, before its body is read.
  * @throws Refusal 405, 406 or 415.
  */
 export function checkForm({ method, headers }: IncomingMessage): void {

@@ -1,5 +1,11 @@
 import { lookup } from 'node:dns/promises';
-import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
 import { BlockList, type Socket } from 'node:net';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler } from '@modelcontextprotocol/server';
@@ -12,15 +18,13 @@ import type { Log } from '../../core/log.ts';
 import { asRequestId, newRequestId, requestIdHeader } from '../../core/request-id.ts';
 import type { ServerFactory } from '../server.ts';
 import {
-  type AccessChecks,
+  AccessChecks,
   type AccessRules,
-  accessChecks,
   type ClientIdentity,
   type Guard,
   sendPreflight,
   setCorsHeaders,
 } from './access.ts';
-import { breakSilence } from './break-silence.ts';
 import { Cancellations } from './cancellations.ts';
 import { httpLimits } from './limits.ts';
 import { cachedReadiness } from './readiness.ts';
@@ -64,8 +68,10 @@ export async function serveHttp(createServer: ServerFactory, options: HttpOption
       hint: 'Set HEDDLE_HTTP_TOKEN, --token-file or --oauth-issuer, or listen on 127.0.0.1.',
     });
   }
-  const server = new McpHttpServer(createServer, options, address);
-  return { url: await server.listen(), stop: (graceMs) => server.stop(graceMs) };
+  const isWildcard = ['0.0.0.0', '::'].includes(address);
+  const allowedHosts = isWildcard ? options.allowedHosts : [...options.allowedHosts, options.host];
+  const server = new McpHttpServer(createServer, { ...options, allowedHosts });
+  return { url: await server.listen(address), stop: (graceMs) => server.stop(graceMs) };
 }
 
 /** Returns the address of a name to listen on, and whether only this machine can reach it. */
@@ -82,7 +88,6 @@ class McpHttpServer {
   readonly #options: HttpOptions;
   readonly #handler: ReturnType<typeof createMcpHandler>;
   readonly #server: Server;
-  readonly #address: string;
   readonly #access: AccessChecks;
   readonly #isReady: () => Promise<boolean>;
   readonly #bodies = new BodyReader({
@@ -96,16 +101,16 @@ class McpHttpServer {
   #runningCalls = 0;
   #stopping = false;
 
-  constructor(createServer: ServerFactory, options: HttpOptions, address: string) {
-    const { host, allowedHosts, allowedOrigins, log } = options;
-    const isWildcard = ['0.0.0.0', '::'].includes(address);
+  constructor(createServer: ServerFactory, options: HttpOptions) {
+    const { ready, log } = options;
     this.#options = options;
-    this.#address = address;
-    this.#access = accessChecks({ allowedHosts: isWildcard ? allowedHosts : [...allowedHosts, host], allowedOrigins });
-    this.#isReady = cachedReadiness(options.ready, log);
+    this.#access = new AccessChecks(options);
+    this.#isReady = cachedReadiness(ready, log);
     this.#handler = createMcpHandler(
       ({ authInfo }) => ((authInfo?.extra?.createServer ?? createServer) as ServerFactory)(),
       {
+        // JSON would be silent until the call ends. A stream is kept open by comments.
+        responseMode: 'sse',
         keepAliveMs: httpLimits.maxSilenceMs,
         onerror: (error) => log('info', 'protocol', { error: error.message }),
       },
@@ -126,10 +131,10 @@ class McpHttpServer {
     this.#server.on('clientError', (error: Error, socket: Socket) => this.#refuseMalformed(error, socket));
   }
 
-  /** Starts to listen, and returns the URL of the endpoint. */
-  async listen(): Promise<string> {
+  /** Listens on the address, and returns the URL of the endpoint. */
+  async listen(address: string): Promise<string> {
     const { host, port, guard } = this.#options;
-    const url = `${await listen(this.#server, port, host, this.#address)}/mcp`;
+    const url = `${await listen(this.#server, port, host, address)}/mcp`;
     this.#guard = guard?.(url);
     return url;
   }
@@ -191,33 +196,30 @@ class McpHttpServer {
       // The SDK refuses what the protocol forbids.
       if (response.writableFinished && response.statusCode >= 400) this.#reportRefusal(request, response.statusCode);
     });
-    await this.#answer(client, body, response);
+    await this.#respond(client, body, response);
   }
 
   #checkLoad(): void {
     if (this.#runningCalls >= httpLimits.maxCalls) throw tooBusy();
   }
 
-  /** Lets the SDK answer. A client that goes away or cancels aborts the call. */
-  async #answer({ subject, createServer }: ClientIdentity, body: unknown, response: ServerResponse): Promise<void> {
+  /** Lets the SDK respond. A client that goes away or cancels aborts the call. */
+  async #respond({ subject, createServer }: ClientIdentity, body: unknown, response: ServerResponse): Promise<void> {
     const request = response.req;
     const cancelled = this.#cancellations.handle(body, subject, response);
     const authInfo = { token: '', clientId: subject ?? '', scopes: [], extra: { createServer } };
     response.setTimeout(httpLimits.stallTimeoutMs);
-    // Nothing behind this sees the token. The Host has been checked, and may not make a URL.
+    // Nothing behind this sees the token. The Host has been checked, but need not make a URL.
     delete request.headers.authorization;
     delete request.headers.host;
-    const handle = toNodeHandler(
-      {
-        fetch: (adapted) => {
-          const signal = AbortSignal.any([adapted.signal, cancelled]);
-          const responding = this.#handler.fetch(new Request(adapted, { signal }), { parsedBody: body, authInfo });
-          return breakSilence(responding, httpLimits.maxSilenceMs);
-        },
-      },
-      { onerror: (error) => this.#reportFailure(request, error), maxRequestBodySize: httpLimits.maxBodyBytes },
-    );
-    await handle(request, response);
+    const fetch = async (adapted: Request): Promise<Response> => {
+      const signal = AbortSignal.any([adapted.signal, cancelled]);
+      const result = await this.#handler.fetch(new Request(adapted, { signal }), { parsedBody: body, authInfo });
+      // The SDK's `keep-alive` would undo the `close` of a server that is ending.
+      result.headers.delete('connection');
+      return result;
+    };
+    await toNodeHandler({ fetch }, { maxRequestBodySize: httpLimits.maxBodyBytes })(request, response);
   }
 
   #fail(request: IncomingMessage, response: ServerResponse, error: unknown): void {
@@ -226,8 +228,8 @@ class McpHttpServer {
       sendRefusal(request, response, error);
       return;
     }
-    this.#reportFailure(request, error);
-    if (response.headersSent) response.destroy();
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.#options.log('error', 'request failed', { request_id: request.headers[requestIdHeader], error: text });
     const message = 'Internal error';
     sendRefusal(request, response, new Refusal(500, message, { body: jsonRpcError(message, -32_603) }));
   }
@@ -237,31 +239,23 @@ class McpHttpServer {
     this.#options.onRefused?.(status);
   }
 
-  #reportFailure({ headers }: IncomingMessage, error: unknown): void {
-    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    this.#options.log('error', 'request failed', { request_id: headers[requestIdHeader], error: text });
-  }
-
-  /** Refuses what is no HTTP request, or did not arrive in time. Node does the same, but neither counts it nor says why. */
+  /** Refuses bytes that are no HTTP request, and requests that arrive too slowly. Node alone would not count them. */
   #refuseMalformed({ code }: NodeJS.ErrnoException, socket: Socket): void {
     const latest = this.#responses.get(socket);
-    const isAnswering = latest?.headersSent && !latest.writableFinished;
-    if (!isAnswering && socket.writable) {
-      const { status, reason, message } = malformed[code ?? ''] ?? notHttp;
+    const isResponding = latest?.headersSent && !latest.writableFinished;
+    if (socket.writable && !isResponding) {
+      const { status, message } = malformedRequests[code ?? ''] ?? { status: 400, message: 'Bad request: not HTTP' };
       const body = JSON.stringify(jsonRpcError(message));
+      const headers = `connection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`;
+      socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${headers}\r\n\r\n${body}`);
       this.#options.onRefused?.(status);
-      socket.write(
-        `HTTP/1.1 ${status} ${reason}\r\nconnection: close\r\ncontent-type: application/json\r\n` +
-          `content-length: ${body.length}\r\n\r\n${body}`,
-      );
     }
     socket.destroySoon();
   }
 }
 
-const notHttp = { status: 400, reason: 'Bad Request', message: 'Bad request: not HTTP' };
-/** Responses to requests that Node's parser gives up on, by error code. */
-const malformed: Record<string, typeof notHttp> = {
-  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, reason: 'Request Timeout', message: 'Request timeout' },
-  HPE_HEADER_OVERFLOW: { status: 431, reason: 'Request Header Fields Too Large', message: 'The header is too large' },
+/** Statuses and messages by the code of an error of Node's HTTP parser. */
+const malformedRequests: Record<string, { status: number; message: string }> = {
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'Request timeout' },
+  HPE_HEADER_OVERFLOW: { status: 431, message: 'The header is too large' },
 };
