@@ -14,7 +14,6 @@ export { type Listing, openServiceStore, type StorableKind, type Store } from '.
 export type { Account } from './http/authentication.ts';
 export type { ModelProviderOptions } from './inference/model-provider.ts';
 export type { ObjectVersion } from './storage/object-versions.ts';
-export { loadSqlite } from './storage/sqlite/connection.ts';
 
 export interface ServiceOptions {
   /**

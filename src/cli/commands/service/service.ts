@@ -8,7 +8,7 @@ import { addSettingFlags, asPort, settingsOf } from '../../support/flags.ts';
 import { redactor } from '../../support/redactor.ts';
 import { showProgress } from '../../support/show-progress.ts';
 import { UsageError } from '../../support/usage-error.ts';
-import { readJson, readLines } from './input-file.ts';
+import { readFileLines, readJsonFile } from './read-file.ts';
 
 const dataFlags: readonly SettingName[] = ['profile', 'dataDir', 'databaseUrl'];
 
@@ -72,7 +72,7 @@ function addImport(service: Command): void {
     const { values } = settingsOf(command);
     const target = { projectId: projectOf(values), queueId: queue, onProgress: showImportProgress };
     const { added, duplicates } = await withStore(values, (store) =>
-      store.importItems(readLines(file), target).finally(() => showProgress('')),
+      store.importItems(readFileLines(file), target).finally(() => showProgress('')),
     );
     process.stdout.write(`${added} added, ${duplicates} duplicates\n`);
   });
@@ -87,7 +87,7 @@ function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): voi
   addSettingFlags(command, [...dataFlags, 'project']).action(async (name: string, file: string) => {
     const { values } = settingsOf(command);
     const projectId = projectOf(values);
-    const value = await readJson(file);
+    const value = await readJsonFile(file);
     // A file of one line is a valid JSON object and a dataset of one row.
     const rows = kind === 'dataset' && !Array.isArray(value) ? [value] : value;
     const { reference, version_index } = await withStore(values, (store) =>

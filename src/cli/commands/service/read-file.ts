@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { HeddleError } from '../../../core/errors.ts';
 
 /** Reads the lines of a UTF-8 file, or of stdin for `-`. */
-export async function* readLines(file: string): AsyncGenerator<string> {
+export async function* readFileLines(file: string): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let rest = '';
   try {
@@ -22,9 +22,9 @@ export async function* readLines(file: string): AsyncGenerator<string> {
 }
 
 /** Reads the JSON value of a file; for lines of JSON, the array of their values. */
-export async function readJson(file: string): Promise<unknown> {
+export async function readJsonFile(file: string): Promise<unknown> {
   const lines: string[] = [];
-  for await (const line of readLines(file)) lines.push(line);
+  for await (const line of readFileLines(file)) lines.push(line);
   try {
     return JSON.parse(lines.join('\n'));
   } catch (error) {
