@@ -14,8 +14,7 @@ import { addSetup } from './commands/setup/setup.ts';
 import { addStatus } from './commands/status.ts';
 import { addTools } from './commands/tools.ts';
 import { redactor } from './support/redactor.ts';
-import { reportFailure } from './support/report-failure.ts';
-import { UsageError } from './support/usage-error.ts';
+import { reportFailure, UsageError } from './support/report-failure.ts';
 
 // These files are loaded at every start: what an action needs beyond settings is imported inside of it.
 const commands = [

@@ -43,6 +43,7 @@ describe('heddle doctor', () => {
       MCP: 'ok',
     });
     expect(findings.find(({ check }) => check === 'data file')?.message).toMatch(/heddle\.db is sound$/);
+    expect(findings.find(({ check }) => check === 'MCP')?.message).toMatch(/, protocol \d{4}-\d\d-\d\d, \d+ tools$/);
     expect(code).toBe(0);
   });
 

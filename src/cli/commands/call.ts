@@ -2,8 +2,8 @@ import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { openRuntime } from '../../runtime/runtime.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
+import { UsageError } from '../support/report-failure.ts';
 import { showProgress } from '../support/show-progress.ts';
-import { UsageError } from '../support/usage-error.ts';
 
 /** Adds `heddle call TOOL [JSON]`, which makes one tool call from the shell. */
 export function addCall(program: Command): void {

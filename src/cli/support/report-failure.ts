@@ -1,7 +1,9 @@
 import { CommanderError } from 'commander';
 import { HeddleError } from '../../core/errors.ts';
 import { redactor } from './redactor.ts';
-import { UsageError } from './usage-error.ts';
+
+/** A mistake in how a command was called. It is reported in one line, with exit code 2. */
+export class UsageError extends Error {}
 
 /** Reports an error on stderr, without secrets, and returns the exit code: 2 for wrong usage or configuration, else 1. */
 export function reportFailure(error: unknown): number {

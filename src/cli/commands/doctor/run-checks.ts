@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import type { Client } from '@modelcontextprotocol/client';
 import { HeddleError } from '../../../core/errors.ts';
 import { version } from '../../../core/version.ts';
 import { fetchKeys } from '../../../mcp/oauth/issuer.ts';
@@ -110,16 +111,21 @@ async function checkIssuer({ values: { oauthIssuer } }: ResolvedSettings): Promi
   return [ok('token issuer', `${oauthIssuer} publishes its keys at ${address}, ${count} in all`)];
 }
 
+/** Connects to `heddle serve`, whose stderr appears on the terminal. */
 async function checkHandshake({ values, sources }: ResolvedSettings): Promise<Finding[]> {
   const profile = sources.profile.from === 'flag' ? ['--profile', values.profile] : [];
+  const advice = 'Run `heddle serve` in a terminal to see what it prints.';
   const startedAt = performance.now();
-  const client = await connectToServer('heddle-doctor', profile, process.env);
+  let client: Client | undefined;
   try {
+    client = await connectToServer('heddle-doctor', profile, process.env);
     const { tools } = await client.listTools();
     const durationMs = Math.round(performance.now() - startedAt);
     const session = `protocol ${client.getNegotiatedProtocolVersion()}, ${tools.length} tools`;
     return [ok('MCP', `a client connected to \`heddle serve\` over stdio in ${durationMs} ms, ${session}`)];
+  } catch (error) {
+    return [failure('MCP', (error as Error).message, advice)];
   } finally {
-    await client.close();
+    await client?.close();
   }
 }

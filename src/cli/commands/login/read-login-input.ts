@@ -4,7 +4,7 @@ import { HeddleError } from '../../../core/errors.ts';
 import type { SecretRecord } from '../../../settings/secrets/secret-store.ts';
 import { settingDefinitions } from '../../../settings/settings.ts';
 import { redactor } from '../../support/redactor.ts';
-import { UsageError } from '../../support/usage-error.ts';
+import { UsageError } from '../../support/report-failure.ts';
 
 /** The flags of `heddle login` that are not settings. */
 export interface LoginOptions {

@@ -6,8 +6,8 @@ import type { Listing, Store } from '../../../service/index.ts';
 import type { SettingName, SettingValues } from '../../../settings/settings.ts';
 import { addSettingFlags, asPort, settingsOf } from '../../support/flags.ts';
 import { redactor } from '../../support/redactor.ts';
+import { UsageError } from '../../support/report-failure.ts';
 import { showProgress } from '../../support/show-progress.ts';
-import { UsageError } from '../../support/usage-error.ts';
 import { readFileLines, readJsonFile } from './read-file.ts';
 
 const dataFlags: readonly SettingName[] = ['profile', 'dataDir', 'databaseUrl'];

@@ -10,7 +10,7 @@ import { type Edit, type Entry, editConfig, isEmptyConfig, isOwnConfig } from '.
 import { HeddleError } from '../../../core/errors.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
 import { type Setting, type SettingName, settingDefinitions } from '../../../settings/settings.ts';
-import { UsageError } from '../../support/usage-error.ts';
+import { UsageError } from '../../support/report-failure.ts';
 
 export interface SetupOptions {
   print?: true;
