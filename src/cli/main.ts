@@ -4,8 +4,8 @@ import module from 'node:module';
 import { homedir } from 'node:os';
 import envPaths from 'env-paths';
 
-// Node 22 and later keep compiled code between starts; this must be on before the rest of heddle is loaded. A home folder
-// that belongs to another user is left alone: compiled code from there would run with this process's privileges.
+// Must run before the rest of heddle is loaded; Node 20 has no such cache. Another user's home folder is not used,
+// because compiled code found there would run with the privileges of this process.
 const { enableCompileCache } = module as { enableCompileCache?: (folder: string) => void };
 const homeOwner = statSync(homedir(), { throwIfNoEntry: false })?.uid;
 if (process.getuid?.() === homeOwner || process.platform === 'win32') {
@@ -16,7 +16,8 @@ try {
   const { run } = await import('./program.ts');
   await run();
 } catch (error) {
-  // `run` reports its own failures, so only a missing or damaged file of the installation ends up here.
-  process.stderr.write(`heddle: cannot be loaded; install it again: ${(error as Error).stack}\n`);
+  // `run` reports its own failures, so only the import can fail here.
+  const reason = (error as Error).stack;
+  process.stderr.write(`heddle: a file of the installation is missing or damaged; install heddle again. ${reason}\n`);
   process.exitCode = 1;
 }

@@ -1,5 +1,7 @@
-import { Command, CommanderError } from 'commander';
+import { Command } from 'commander';
 import { version } from '../core/version.ts';
+import { keychainCommand } from '../runtime/secrets.ts';
+import { onUncaught } from '../runtime/uncaught.ts';
 import { addAccessKeychain } from './commands/access-keychain.ts';
 import { addCall } from './commands/call.ts';
 import { addDemo } from './commands/demo.ts';
@@ -8,57 +10,62 @@ import { addLogin } from './commands/login/login.ts';
 import { addLogout } from './commands/logout.ts';
 import { addServe } from './commands/serve.ts';
 import { addService } from './commands/service/service.ts';
-import { addSetup } from './commands/setup.ts';
+import { addSetup } from './commands/setup/setup.ts';
 import { addStatus } from './commands/status.ts';
 import { addTools } from './commands/tools.ts';
-import { complain, guarded } from './support/report-failures.ts';
+import { redactor } from './support/redactor.ts';
+import { reportFailure, UsageError } from './support/report-failure.ts';
 
-/** The command that the arguments name. */
-export function run(): Promise<void> {
-  return guarded(parseAndRun);
+// These files are loaded at every start: what an action needs beyond settings is imported inside of it.
+const commands = [
+  addServe,
+  addSetup,
+  addCall,
+  addTools,
+  addLogin,
+  addLogout,
+  addStatus,
+  addDoctor,
+  addService,
+  addDemo,
+  addAccessKeychain,
+];
+
+/** Runs the command that `process.argv` names. Reports failures on stderr and sets the exit code. */
+export async function run(): Promise<void> {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    // A reader such as `head` closed the pipe, which is no failure.
+    if (error.code === 'EPIPE') process.exit(0);
+    throw error;
+  });
+  redactor.protectEnvironment(process.env);
+  onUncaught((error) => process.exit(reportFailure(error)));
+  try {
+    const program = createProgram();
+    rejectUnknownCommand(program, process.argv[2]);
+    await program.parseAsync();
+  } catch (error) {
+    process.exitCode = reportFailure(error);
+  }
 }
 
-/** @throws what the command threw; wrong usage is said and sets the exit code 2. */
-async function parseAndRun(): Promise<void> {
+function createProgram(): Command {
   const program = new Command('heddle')
     .description('MCP server for annotation queues, model inference and evaluations. Without a command: heddle serve.')
     .version(version)
     .exitOverride()
     .showSuggestionAfterError()
     .configureHelp({ showGlobalOptions: false });
-  for (const add of [
-    addServe,
-    addSetup,
-    addCall,
-    addTools,
-    addLogin,
-    addLogout,
-    addStatus,
-    addDoctor,
-    addService,
-    addDemo,
-    addAccessKeychain,
-  ]) {
-    add(program);
-  }
+  for (const addTo of commands) addTo(program);
+  return program;
+}
 
-  const [first] = process.argv.slice(2);
-  // A hidden command is for heddle itself.
-  const known = program
+/** Throws for an unknown command, which commander would take for an argument of the default command. */
+function rejectUnknownCommand(program: Command, name = '--help'): void {
+  const names = program
     .createHelp()
     .visibleCommands(program)
     .map((command) => command.name());
-  const all = program.commands.map((command) => command.name());
-  try {
-    if (first !== undefined && !first.startsWith('-') && ![...all, 'help'].includes(first)) {
-      throw new CommanderError(2, 'unknown', `unknown command '${first}'; known are ${known.join(', ')}`);
-    }
-    await program.parseAsync();
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode === 0) return;
-    // Commander has said its own messages already.
-    if (!error.code.startsWith('commander.')) complain(error.message);
-    process.exitCode = 2;
-  }
+  if (name.startsWith('-') || name === keychainCommand || names.includes(name)) return;
+  throw new UsageError(`unknown command '${name}'; available commands: ${names.join(', ')}`);
 }

@@ -165,6 +165,6 @@ test('a port that is taken, and a port without --http', async () => {
   expect(await run(['serve', '--metrics-port', '0'], environment)).toMatchObject({
     code: 2,
     stdout: '',
-    stderr: expect.stringContaining('There is --metrics-port, but not --http'),
+    stderr: expect.stringContaining('--metrics-port has no effect without --http.'),
   });
 });

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { keychainCommand } from '../../runtime/secrets.ts';
 import type { KeychainRequest } from '../../settings/secrets/keychain-access.ts';
 
-/** The hidden command of a process that accesses the keychain for another one, which can end it when it hangs. */
+/** Adds the hidden command that heddle starts as a child process for keychain access, so that it can be killed if it hangs. */
 export function addAccessKeychain(program: Command): void {
   program.command(keychainCommand, { hidden: true }).action(async () => {
     const { accessKeychain } = await import('../../settings/secrets/keychain-access.ts');

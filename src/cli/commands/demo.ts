@@ -5,61 +5,41 @@ import { styleText } from 'node:util';
 import type { Client } from '@modelcontextprotocol/client';
 import type { Command } from 'commander';
 
-/** `heddle demo`: a triage from end to end, by a real MCP client on a real server with its data in a folder of its own. */
+/** Adds `heddle demo`, which triages a sample queue: a real MCP client, a real server, and data in a temporary folder. */
 export function addDemo(program: Command): void {
   program
     .command('demo')
     .description('triage a sample queue on the embedded service, step by step, through a real MCP client')
-    .action(async () => {
-      const [{ Client }, { StdioClientTransport }] = await Promise.all([
-        import('@modelcontextprotocol/client'),
-        import('@modelcontextprotocol/client/stdio'),
-      ]);
-      const folder = await mkdtemp(join(tmpdir(), 'heddle-demo-'));
-      const client = new Client({ name: 'heddle-demo', version: '1.0.0' });
-      try {
-        say(`A client starts \`heddle serve\`; its embedded service keeps its data in ${folder}`);
-        await client.connect(
-          new StdioClientTransport({
-            command: process.execPath,
-            args: [process.argv[1]!, 'serve', '--data-dir', folder],
-            env: isolated(folder),
-          }),
-        );
-        const { tools } = await client.listTools();
-        say(`The server offers ${tools.map(({ name }) => name).join(', ')}.`);
-        await triage(client);
-        const files = await readdir(folder);
-        say(`\nOn disk meanwhile: ${files.join(', ')}. The folder is removed now.`);
-      } finally {
-        await client.close();
-        await rm(folder, { recursive: true, force: true });
-      }
-      say('Next: connect your own client, see "Connect" in README.md.');
-    });
+    .action(runDemo);
 }
 
-/** The story: list, look, judge with a model, update in bulk, create an evaluation. */
-async function triage(client: Client): Promise<void> {
-  let step = 0;
-  /** Makes one tool call, shows it with its result, and gives the structured result. */
-  const show = async (says: string, tool: string, args: Record<string, unknown>, outcome = 'works') => {
-    step += 1;
-    say(`\n${step}. ${says}`);
-    process.stdout.write(`${styleText('cyan', `   ${tool} ${JSON.stringify(args)}`)}\n`);
-    const result = await client.callTool({ name: tool, arguments: args });
-    for (const block of result.content) {
-      if (block.type !== 'text') continue;
-      const text = block.text.replace(/^/gm, '   ');
-      process.stdout.write(`${result.isError ? styleText('yellow', text) : text}\n`);
+async function runDemo(): Promise<void> {
+  const { connectToServer } = await import('../support/connect-to-server.ts');
+  const folder = await mkdtemp(join(tmpdir(), 'heddle-demo-'));
+  try {
+    printHeading(`A client starts \`heddle serve\`; its embedded service keeps its data in ${folder}`);
+    const client = await connectToServer('heddle-demo', ['--data-dir', folder], isolatedEnvironment(folder));
+    try {
+      const { tools } = await client.listTools();
+      printHeading(`The server offers ${tools.map(({ name }) => name).join(', ')}.`);
+      await triageQueue(client);
+      const files = await readdir(folder);
+      printHeading(`\nThe data folder now holds ${files.join(', ')}. It is removed again.`);
+    } finally {
+      await client.close();
     }
-    if ((outcome === 'fails') !== Boolean(result.isError)) throw new Error(`${tool} should not have ended like this.`);
-    return (result.structuredContent ?? {}) as Record<string, unknown>;
-  };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+  printHeading('Next: connect your own client, see "Connect" in README.md.');
+}
 
-  await show('Which queues are there, and how much is left in them?', 'list_queues', {});
+/** Lists queues, reads items, asks a model, judges the items in one call and creates an evaluation. */
+async function triageQueue(client: Client): Promise<void> {
+  const call = stepRunner(client);
+  await call('List the queues, and how much is left to do in each.', 'list_queues', {});
 
-  const page = await show('What is waiting in one of them, newest first, and what is it about?', 'query_queue_items', {
+  const page = await call('Read the newest items of a queue that nobody has started.', 'query_queue_items', {
     queue_id: 'support-triage',
     filter: { annotation_states: ['unstarted'] },
     sort_by: [{ field: 'call_started_at', direction: 'desc' }],
@@ -69,8 +49,8 @@ async function triage(client: Client): Promise<void> {
   });
   const items = page.items as { id: string; call_values: Record<string, unknown> }[];
 
-  await show(
-    'A second opinion on the first, with the stored prompt "triage". The built-in model only echoes.',
+  await call(
+    'Ask a model for a second opinion, with the stored prompt "triage". The built-in model only echoes.',
     'run_inference',
     {
       model: 'heddle/echo',
@@ -79,7 +59,7 @@ async function triage(client: Client): Promise<void> {
     },
   );
 
-  const judged = {
+  const judgements = {
     queue_id: 'support-triage',
     items: items.map(({ id }, index) => ({
       item_id: id,
@@ -88,25 +68,48 @@ async function triage(client: Client): Promise<void> {
       expected_state: 'unstarted',
     })),
   };
-  await show('The judgements, all in one call.', 'update_queue_items', judged);
-  await show('The same once more changes nothing.', 'update_queue_items', judged);
+  await call('Record all judgements in one call.', 'update_queue_items', judgements);
+  await call('Send the same call again: it changes nothing.', 'update_queue_items', judgements);
 
-  await show('What can an evaluation be made of?', 'list_objects', { kind: 'dataset' });
-  await show('An evaluation of that dataset with two scorers.', 'create_evaluation', {
+  await call('List the datasets that an evaluation can use.', 'list_objects', { kind: 'dataset' });
+  await call('Create an evaluation of a dataset with two scorers.', 'create_evaluation', {
     name: 'Support answers',
     dataset: 'weave:///demo/support/object/tickets:latest',
     scorers: ['weave:///demo/support/object/helpfulness:latest', 'weave:///demo/support/object/tone:latest'],
   });
 
-  await show('A mistake, to see what an agent is told.', 'query_queue_items', { queue: 'support-triage' }, 'fails');
+  await call(
+    'Make a mistake, to see the error that an agent gets.',
+    'query_queue_items',
+    { queue: 'support-triage' },
+    true,
+  );
 }
 
-/** An environment in which the person's own settings are not found: the demo never talks to a real service. */
-function isolated(folder: string): Record<string, string> {
+/** Returns a function that makes a tool call, prints it with its result and returns the structured result. */
+function stepRunner(client: Client) {
+  let step = 0;
+  return async (title: string, tool: string, args: Record<string, unknown>, isErrorExpected = false) => {
+    step += 1;
+    printHeading(`\n${step}. ${title}`);
+    process.stdout.write(`${styleText('cyan', `   ${tool} ${JSON.stringify(args)}`)}\n`);
+    const result = await client.callTool({ name: tool, arguments: args });
+    for (const block of result.content) {
+      if (block.type !== 'text') continue;
+      const text = block.text.replace(/^/gm, '   ');
+      process.stdout.write(`${result.isError ? styleText('yellow', text) : text}\n`);
+    }
+    if (Boolean(result.isError) !== isErrorExpected) throw new Error(`Unexpected result of ${tool}`);
+    return (result.structuredContent ?? {}) as Record<string, unknown>;
+  };
+}
+
+/** Returns an environment without the user's settings, so that the demo never reaches a real service. */
+function isolatedEnvironment(folder: string): Record<string, string> {
   const homes = ['HOME', 'USERPROFILE', 'APPDATA', 'LOCALAPPDATA', 'XDG_CONFIG_HOME', 'XDG_DATA_HOME'];
   return { PATH: process.env.PATH ?? '', ...Object.fromEntries(homes.map((name) => [name, folder])) };
 }
 
-function say(text: string): void {
+function printHeading(text: string): void {
   process.stdout.write(`${styleText('bold', text)}\n`);
 }

@@ -5,27 +5,25 @@ import { readProfiles, storeKinds, storeOf, writeProfile } from '../../settings/
 import { addSettingFlags, settingsOf } from '../support/flags.ts';
 import { redactor } from '../support/redactor.ts';
 
-/** `heddle logout`: removes a profile and every secret of it. */
+/** Adds `heddle logout`, which removes a profile and its secrets. */
 export function addLogout(program: Command): void {
   const logout = program.command('logout').description('remove a profile and its secrets');
   addSettingFlags(logout, ['profile', 'keychainTimeoutMs']).action(async () => {
-    const { values } = settingsOf(logout, { newProfile: true });
-    const profile = readProfiles()[values.profile];
-    // An interrupted login may have left secrets where no profile points to, so both stores are looked through.
+    const { profile: name, keychainTimeoutMs } = settingsOf(logout, { newProfile: true }).values;
+    const profile = readProfiles()[name];
+    // An interrupted login may have left secrets in a store that the profile does not name, so both are cleared.
     for (const kind of storeKinds) {
       try {
-        await openSecretStore(kind, redactor, values.keychainTimeoutMs).remove(values.profile);
+        await openSecretStore(kind, redactor, keychainTimeoutMs).remove(name);
       } catch (error) {
-        if (storeOf(profile) === kind || !(error instanceof HeddleError) || error.code !== 'not_configured')
-          throw error;
+        const isAbsent = error instanceof HeddleError && error.code === 'not_configured';
+        if (storeOf(profile) === kind || !isAbsent) throw error;
       }
     }
-    // Last, so that a keychain that could not be reached can be cleared by a second attempt.
-    if (profile !== undefined) writeProfile(values.profile, undefined);
-    process.stdout.write(
-      profile === undefined
-        ? `There is no profile "${values.profile}".\n`
-        : `Profile "${values.profile}" and its secrets are removed.\n`,
-    );
+    // Last, so that logout can be repeated if the keychain failed.
+    if (profile !== undefined) writeProfile(name, undefined);
+    const outcome =
+      profile === undefined ? `There is no profile "${name}".` : `Removed profile "${name}" and its secrets.`;
+    process.stdout.write(`${outcome}\n`);
   });
 }

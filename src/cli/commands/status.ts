@@ -5,49 +5,55 @@ import { readCredentials } from '../../runtime/secrets.ts';
 import { configFile } from '../../settings/profiles.ts';
 import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
 import { type SettingName, settingDefinitions } from '../../settings/settings.ts';
-import { resultFlags, serviceFlags } from '../support/flag-lists.ts';
-import { addSettingFlags, settingsOf } from '../support/flags.ts';
+import { describeSource, snakeCase } from '../support/describe-source.ts';
+import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
 import { redactor } from '../support/redactor.ts';
 
+type SourceFields = { source: string; name?: string };
+
+/** The output of `heddle status --json`. */
 interface Status {
   version: string;
   /** Base URL, or `embedded`. */
   service: string;
   profile: string;
   config_file: string;
-  settings: Record<string, { value: unknown; source: string; name?: string }>;
-  /** Where each secret comes from; never the secret. */
-  secrets: Record<string, { source: string; name?: string }>;
+  settings: Record<string, SourceFields & { value: unknown }>;
+  /** The source of each secret, never the secret. */
+  secrets: Record<string, SourceFields>;
   unfilled_placeholders: string[];
   problem?: string;
 }
 
-/** `heddle status`: every setting and secret, and where it comes from. */
+/** Adds `heddle status`, which shows the service in use and the source of every setting and secret. */
 export function addStatus(program: Command): void {
-  const status = program
+  const command = program
     .command('status')
-    .description('show the service in use, every setting, and where each value and secret comes from')
-    .option('--json', 'print it as JSON');
-  addSettingFlags(status, [...serviceFlags, ...resultFlags]).action(async ({ json }: { json?: true }) => {
-    const found = await statusOf(settingsOf(status));
-    process.stdout.write(json ? `${JSON.stringify(found, null, 2)}\n` : render(found));
+    .description('show the service in use, every setting, and the source of each value and secret')
+    .option('--json', 'print JSON');
+  addSettingFlags(command, runtimeFlags).action(async ({ json }: { json?: true }) => {
+    const status = await readStatus(settingsOf(command));
+    process.stdout.write(json ? `${JSON.stringify(status, null, 2)}\n` : formatStatus(status));
   });
 }
 
-async function statusOf(resolved: ResolvedSettings): Promise<Status> {
-  const { values, sources, placeholders } = resolved;
-  const { sources: found, username, problem } = await readCredentials(resolved, redactor);
+async function readStatus(resolved: ResolvedSettings): Promise<Status> {
+  const { values, placeholders } = resolved;
+  const credentials = await readCredentials(resolved, redactor);
+  const sources = { ...resolved.sources, ...credentials.sources };
   const settings: Status['settings'] = {};
   const secrets: Status['secrets'] = {};
   for (const name of Object.keys(settingDefinitions) as SettingName[]) {
-    const source = name === 'password' || name === 'token' || name === 'username' ? found[name] : sources[name];
-    const from = { source: source.from, ...(source.name !== undefined && { name: source.name }) };
-    if ('secret' in settingDefinitions[name]) secrets[snakeCase(name)] = from;
-    else settings[snakeCase(name)] = { value: (name === 'username' ? username : values[name]) ?? null, ...from };
+    const { from, name: place } = sources[name];
+    const fields = { source: from, ...(place !== undefined && { name: place }) };
+    const value = name === 'username' ? credentials.username : values[name];
+    if ('secret' in settingDefinitions[name]) secrets[snakeCase(name)] = fields;
+    else settings[snakeCase(name)] = { value: value ?? null, ...fields };
   }
   if (values.baseUrl === undefined && values.project === undefined) {
     settings.project = { value: sampleProject, source: 'default' };
   }
+  const { problem } = credentials;
   return {
     version,
     service: values.baseUrl ?? 'embedded',
@@ -60,47 +66,24 @@ async function statusOf(resolved: ResolvedSettings): Promise<Status> {
   };
 }
 
-function render({ service, config_file, settings, secrets, unfilled_placeholders, problem }: Status): string {
-  const rows = [
-    ...Object.entries(settings)
-      .filter(([, { source }]) => source !== 'unset')
-      .map(([name, { value, ...source }]) => [name, String(value), describeSource(source)]),
-    ...Object.entries(secrets).map(([name, source]) => [
-      name,
-      source.source === 'unset' ? '-' : 'set',
-      describeSource(source),
-    ]),
-  ];
-  const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column]!.length)));
-  return [
-    service === 'embedded'
-      ? 'Service: embedded, on this machine, since no base URL is configured'
-      : `Service: ${service}`,
-    `Profiles: ${config_file}`,
-    ...rows.map(([name, value, source]) => `  ${name!.padEnd(widths[0]!)}  ${value!.padEnd(widths[1]!)}  ${source}`),
-    ...unfilled_placeholders.map((name) => `Note: ${name} holds an unfilled placeholder and counts as unset.`),
-    ...(problem === undefined ? [] : [`Problem: ${problem}`]),
-    '',
-  ].join('\n');
-}
-
-/** Where a value comes from, for a person. */
-function describeSource({ source, name }: { source: string; name?: string }): string {
-  switch (source) {
-    case 'flag':
-    case 'environment':
-      return name ?? source;
-    case 'profile':
-      return `profile "${name}"`;
-    case 'keychain':
-      return `keychain, profile "${name}"`;
-    case 'file':
-      return `credentials file, profile "${name}"`;
-    default:
-      return source;
+function formatStatus({ service, config_file, settings, secrets, unfilled_placeholders, problem }: Status): string {
+  const rows: string[][] = [];
+  for (const [name, { value, source, name: place }] of Object.entries(settings)) {
+    if (source !== 'unset') rows.push([name, String(value), describeSource(source, place)]);
   }
-}
-
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  for (const [name, { source, name: place }] of Object.entries(secrets)) {
+    rows.push([name, source === 'unset' ? '-' : 'set', describeSource(source, place)]);
+  }
+  const [nameWidth, valueWidth] = [0, 1].map((column) => Math.max(...rows.map((row) => row[column]!.length)));
+  const lines = [
+    `Service: ${service === 'embedded' ? 'embedded, on this machine, because no base URL is configured' : service}`,
+    `Configuration file: ${config_file}`,
+  ];
+  for (const [name, value, source] of rows) {
+    lines.push(`  ${name!.padEnd(nameWidth!)}  ${value!.padEnd(valueWidth!)}  ${source}`);
+  }
+  for (const name of unfilled_placeholders)
+    lines.push(`Note: ${name} holds an unfilled placeholder and counts as unset.`);
+  if (problem !== undefined) lines.push(`Problem: ${problem}`);
+  return `${lines.join('\n')}\n`;
 }

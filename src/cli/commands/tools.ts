@@ -1,34 +1,35 @@
 import type { Command } from 'commander';
-import { offerFlags } from '../support/flag-lists.ts';
+import { type ListedTool, selectTools } from '../../tools/support/registry.ts';
 import { addSettingFlags, settingsOf } from '../support/flags.ts';
 
-/** `heddle tools`: what the server offers. */
+/** Adds `heddle tools`, which lists the tools that the server offers. */
 export function addTools(program: Command): void {
   const command = program
     .command('tools')
-    .description('list the tools, their schemas and hints')
+    .description('list the tools with their arguments and hints')
     .option('--json', 'print everything that clients see, as JSON');
-  addSettingFlags(command, ['profile', ...offerFlags]).action(async ({ json }: { json?: true }) => {
-    const [{ listedTool }, { selectTools }] = await Promise.all([
-      import('../../mcp/server.ts'),
-      import('../../tools/support/registry.ts'),
-    ]);
+  addSettingFlags(command, ['profile', 'readOnly', 'tools']).action(async ({ json }: { json?: true }) => {
     const { readOnly, tools: only } = settingsOf(command).values;
-    const listedTools = selectTools({ readOnly, only }).map(listedTool);
+    const tools = selectTools({ readOnly, only });
     if (json) {
-      process.stdout.write(`${JSON.stringify(listedTools, null, 2)}\n`);
+      const { listedTool } = await import('../../mcp/server.ts');
+      process.stdout.write(`${JSON.stringify(tools.map(listedTool), null, 2)}\n`);
       return;
     }
-    for (const { name, title, description, inputSchema, annotations } of listedTools) {
-      const required = new Set((inputSchema.required as string[] | undefined) ?? []);
-      const names = Object.keys(inputSchema.properties ?? {}).map((key) => (required.has(key) ? `${key}*` : key));
-      const hints = Object.entries(annotations ?? {})
-        .filter(([, value]) => value === true)
-        .map(([hint]) => hint);
-      process.stdout.write(
-        `${name}: ${title}\n  ${description?.replaceAll('\n', '\n  ')}\n  Arguments: ${names.join(', ')}\n  Hints: ${hints.join(', ') || 'none'}\n\n`,
-      );
-    }
+    for (const tool of tools) process.stdout.write(formatTool(tool));
     process.stdout.write('* required. `heddle tools --json` prints the schemas.\n');
   });
+}
+
+function formatTool({ name, title, description, inputJsonSchema, hints }: ListedTool): string {
+  const { properties = {}, required = [] } = inputJsonSchema as { properties?: object; required?: string[] };
+  const argumentNames = Object.keys(properties).map((key) => (required.includes(key) ? `${key}*` : key));
+  const trueHints = Object.entries(hints).flatMap(([hint, value]) => (value ? [hint] : []));
+  const lines = [
+    `${name}: ${title}`,
+    ...description.split('\n'),
+    `Arguments: ${argumentNames.join(', ')}`,
+    `Hints: ${trueHints.join(', ') || 'none'}`,
+  ];
+  return `${lines.join('\n  ')}\n\n`;
 }

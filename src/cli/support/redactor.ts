@@ -1,4 +1,4 @@
 import { Redactor } from '../../core/redaction.ts';
 
-/** The redactor of this process: a command is one run, and crash reports need its secrets too. */
+/** The redactor of the whole process, so that crash reports are free of secrets too. */
 export const redactor = new Redactor();

@@ -53,7 +53,7 @@ describe.runIf(ready)('a real Secret Service', () => {
     expect(doctor.findings).toContainEqual({
       check: 'keychain',
       state: 'ok',
-      says: 'can be read, and this profile uses it',
+      message: 'can be read, and this profile uses it',
     });
 
     expect((await run(['logout'], session.environment)).code).toBe(0);

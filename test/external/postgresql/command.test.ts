@@ -32,7 +32,7 @@ describe('--database and HEDDLE_DATABASE_URL', () => {
     const args = ['service', 'list', '--database', withoutPassword];
     expect(await run(args, environmentWith({ PGPASSWORD: password }))).toMatchObject({
       code: 0,
-      stderr: 'nothing is stored\n',
+      stderr: 'Nothing is stored.\n',
     });
     const environment = environmentWith({});
     writeFileSync(join(environment.HOME!, '.pgpass'), `*:*:*:postgres:${password}\n`, { mode: 0o600 });
@@ -50,7 +50,7 @@ describe('--database and HEDDLE_DATABASE_URL', () => {
     const status = await run(['status'], environment);
     expect(status.stdout).toMatch(/database_url +set +.*HEDDLE_DATABASE_URL/);
     const doctor = await run(['doctor'], environment);
-    expect(doctor.stdout).toContain('PostgreSQL answers, and its tables are as they have to be');
+    expect(doctor.stdout).toContain('PostgreSQL is reachable, and its tables and indexes are in order');
     for (const { stdout, stderr } of [status, doctor]) expect(stdout + stderr).not.toContain(password);
   });
 

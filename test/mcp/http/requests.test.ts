@@ -292,7 +292,7 @@ test('wrong flags are wrong usage', async () => {
   ]) {
     expect(await run(['serve', ...flags], environment)).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining(`There is ${flags[0]}, but not --http`),
+      stderr: expect.stringContaining(`${flags[0]} has no effect without --http.`),
     });
   }
 });

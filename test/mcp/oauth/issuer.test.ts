@@ -191,12 +191,12 @@ test('doctor asks the issuer for its keys', async () => {
   expect(await examine()).toEqual({
     check: 'token issuer',
     state: 'ok',
-    says: `${server.issuer} has its keys at ${server.issuer}/keys, 1 of them`,
+    message: `${server.issuer} publishes its keys at ${server.issuer}/keys, 1 in all`,
   });
   await server.stop();
   expect(await examine()).toMatchObject({
     state: 'failure',
-    says: expect.stringContaining('cannot be asked for its keys'),
+    message: expect.stringContaining('cannot be asked for its keys'),
     advice: 'Check that the issuer runs, and can be reached from here.',
   });
 });
