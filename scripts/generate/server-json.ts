@@ -1,7 +1,7 @@
 import packageJson from '../../package.json' with { type: 'json' };
 import { type Setting, settingDefinitions } from '../../src/settings/settings.ts';
 
-/** The entry of the MCP registry. */
+/** Returns server.json, the entry in the MCP registry. */
 export function serverJson(): object {
   const { mcpName, name, version, description } = packageJson;
   return {

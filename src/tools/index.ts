@@ -7,7 +7,7 @@ import { runInferenceTool } from './run-inference.ts';
 import type { Tool } from './support/tool.ts';
 import { updateQueueItemsTool } from './update-queue-items.ts';
 
-/** Every tool, in the order in which clients see them. A harmless one comes first: some clients try the first. */
+/** Every tool, in the order in which clients see them. A read-only tool comes first, because some clients try that one. */
 export const allTools = [
   listQueuesTool,
   queryQueueItemsTool,
@@ -16,5 +16,5 @@ export const allTools = [
   listObjectsTool,
   runInferenceTool,
   createEvaluationTool,
-  // They have different inputs; each only ever gets what its own schema has let through.
+  // The inputs differ; each tool only receives what its own schema has accepted.
 ] as unknown as readonly Tool[];

@@ -1,8 +1,8 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 
 /**
- * The value at a path like `inputs.subject` or `inputs.messages[0].content` of a recorded call; undefined where there
- * is none. Only own members are followed.
+ * Returns the value of a recorded call at a path like `inputs.subject` or `inputs.messages[0].content`; undefined when
+ * there is none. Inherited members are ignored.
  */
 export function valueAt(call: RecordedCall, path: string): unknown {
   const parts = path.replace(/\[(\d+)\]/g, '.$1').split('.');
@@ -16,20 +16,20 @@ export function valueAt(call: RecordedCall, path: string): unknown {
 }
 
 /**
- * A value cut to `limit` characters of its text, saying how many are missing. What is not a string is kept as it is
- * while its JSON is short enough, and becomes cut JSON text beyond that.
+ * Cuts a value to `maxChars` characters and appends how many are missing. A value that is not a string is returned
+ * unchanged if its JSON is short enough, and as cut JSON text otherwise.
  */
-export function cutValue(value: unknown, limit: number): unknown {
+export function cutValue(value: unknown, maxChars: number): unknown {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  if (text === undefined || text.length <= limit) return value;
-  return `${text.slice(0, limit).toWellFormed()}…[+${text.length - limit} characters]`;
+  if (text === undefined || text.length <= maxChars) return value;
+  return `${text.slice(0, maxChars).toWellFormed()}…[+${text.length - maxChars} characters]`;
 }
 
-/** The values at several paths, each cut; a path that leads nowhere is left out. */
-export function valuesAt(call: RecordedCall, paths: readonly string[], limit: number): Record<string, unknown> {
+/** Returns the values at several paths, each cut to `maxChars`; paths without a value are omitted. */
+export function valuesAt(call: RecordedCall, paths: readonly string[], maxChars: number): Record<string, unknown> {
   return Object.fromEntries(
     paths
-      .map((path) => [path, cutValue(valueAt(call, path), limit)] as const)
+      .map((path) => [path, cutValue(valueAt(call, path), maxChars)] as const)
       .filter(([, value]) => value !== undefined),
   );
 }

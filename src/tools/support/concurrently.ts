@@ -1,26 +1,24 @@
 /**
- * Runs `work` for every entry, at most `bound` at a time, and gives the results in the order of the entries. The first
- * failure ends it: no further entry is begun.
+ * Calls `work` for every entry, at most `limit` at a time, and returns the results in the order of the entries. After
+ * the first failure, which is thrown, no further entry is started.
  */
 export async function concurrently<In, Out>(
   entries: readonly In[],
-  bound: number,
+  limit: number,
   work: (entry: In) => Promise<Out>,
 ): Promise<Out[]> {
   const results: Out[] = new Array(entries.length);
-  let next = 0;
+  const remaining = entries.entries();
   let failed = false;
-  const lane = async (): Promise<void> => {
-    while (next < entries.length && !failed) {
-      const index = next++;
-      try {
-        results[index] = await work(entries[index]!);
-      } catch (error) {
+  const worker = async (): Promise<void> => {
+    for (const [index, entry] of remaining) {
+      results[index] = await work(entry).catch((error: unknown) => {
         failed = true;
         throw error;
-      }
+      });
+      if (failed) return;
     }
   };
-  await Promise.all(Array.from({ length: Math.min(bound, entries.length) }, lane));
+  await Promise.all(Array.from({ length: Math.min(limit, entries.length) }, worker));
   return results;
 }

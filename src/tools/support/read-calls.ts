@@ -1,18 +1,20 @@
-import type { RecordedCall } from '../../contract/calls.ts';
-import { callColumns } from '../../contract/calls.ts';
+import { callColumns, type RecordedCall } from '../../contract/calls.ts';
 import type { QueueItem } from '../../contract/queue-items.ts';
 import { type ErrorCode, HeddleError } from '../../core/errors.ts';
 import { concurrently } from './concurrently.ts';
 import type { ToolContext } from './tool.ts';
 
-/** Calls that one request asks for: the default page is one, and calls of 300 kB still fit an answer. */
-const callsAtOnce = 100;
+type CallOrFailure = RecordedCall | HeddleError;
+type ServiceAccess = Pick<ToolContext, 'service' | 'signal'>;
 
-/** Calls that are read at once where each takes a request of its own. */
+/** Calls per batch request: covers a default page, and 100 calls of 300 kB still fit a response. */
+const callsPerBatch = 100;
+
+/** Single-call requests in flight at once. */
 const concurrentReads = 32;
 
-/** Failures that may lie in asking for many calls together: each of them is then asked for by itself. */
-const ofTheWhole = new Set<ErrorCode>([
+/** Failures that the batch request itself may have caused: its calls are then read one by one. */
+const batchFailures = new Set<ErrorCode>([
   'unsupported',
   'too_large',
   'bad_response',
@@ -21,53 +23,70 @@ const ofTheWhole = new Set<ErrorCode>([
   'validation_failed',
 ]);
 
+const missingCall = new HeddleError({
+  code: 'not_found',
+  message: 'The recorded call does not exist.',
+  hint: 'Skip it.',
+});
+
 /**
- * The recorded calls of queue items by their ids, with the members that the display fields need; in the place of a call
- * that cannot be read, why.
+ * Reads the recorded calls of queue items, with the members that the display fields need. The result maps each call id
+ * to the call, or to the error that kept it from being read.
  * @throws HeddleError only when the client has cancelled.
  */
 export async function readCalls(
   items: readonly QueueItem[],
-  project_id: string,
-  { service, signal }: Pick<ToolContext, 'service' | 'signal'>,
-): Promise<Map<string, RecordedCall | HeddleError>> {
-  const outcomes = new Map<string, RecordedCall | HeddleError>();
+  project: string,
+  access: ServiceAccess,
+): Promise<Map<string, CallOrFailure>> {
   const ids = [...new Set(items.map(({ call_id }) => call_id))];
   const columns = columnsFor(items);
-
-  const ofTheService = (error: unknown): HeddleError => {
-    if (!(error instanceof HeddleError) || signal.aborted) throw error;
-    return error;
-  };
-  const readTogether = async (call_ids: string[]): Promise<HeddleError | undefined> => {
-    const query = { project_id, filter: { call_ids }, limit: call_ids.length, ...(columns && { columns }) };
-    const found = await service.queryCalls(query, { signal }).catch(ofTheService);
-    if (found instanceof HeddleError) return found;
-    const calls = new Map(found.map((call) => [call.id, call]));
-    for (const id of call_ids) outcomes.set(id, calls.get(id) ?? gone);
-    return undefined;
-  };
-  const readAlone = async (id: string): Promise<void> => {
-    const answer = await service.readCall({ project_id, id }, { signal }).catch(ofTheService);
-    outcomes.set(id, answer instanceof HeddleError ? answer : (answer.call ?? gone));
-  };
-
-  for (let start = 0; start < ids.length; start += callsAtOnce) {
-    const some = ids.slice(start, start + callsAtOnce);
-    if (!service.unsupportedOperations.has('queryCalls')) {
-      const failure = await readTogether(some);
-      if (failure?.code === 'unsupported') service.unsupportedOperations.add('queryCalls');
-      if (failure && !ofTheWhole.has(failure.code)) for (const id of some) outcomes.set(id, failure);
-      if (!failure || !ofTheWhole.has(failure.code)) continue;
-    }
-    await concurrently(some, concurrentReads, readAlone);
+  const outcomes = new Map<string, CallOrFailure>();
+  for (let start = 0; start < ids.length; start += callsPerBatch) {
+    const batch = ids.slice(start, start + callsPerBatch);
+    const results =
+      (await readBatch(batch, columns, project, access)) ??
+      (await concurrently(batch, concurrentReads, (id) => readOne(id, project, access)));
+    for (const [index, id] of batch.entries()) outcomes.set(id, results[index]!);
   }
   return outcomes;
 }
 
-const gone = new HeddleError({ code: 'not_found', message: 'The recorded call is gone.', hint: 'Skip it.' });
+/** Reads calls with one request; undefined when each of them must be read on its own. */
+async function readBatch(
+  ids: string[],
+  columns: string[] | undefined,
+  project_id: string,
+  { service, signal }: ServiceAccess,
+): Promise<CallOrFailure[] | undefined> {
+  if (service.unsupportedOperations.has('queryCalls')) return undefined;
+  try {
+    const query = { project_id, filter: { call_ids: ids }, limit: ids.length, ...(columns && { columns }) };
+    const found = await service.queryCalls(query, { signal });
+    const calls = new Map(found.map((call) => [call.id, call]));
+    return ids.map((id) => calls.get(id) ?? missingCall);
+  } catch (error) {
+    const failure = serviceFailure(error, signal);
+    if (failure.code === 'unsupported') service.unsupportedOperations.add('queryCalls');
+    return batchFailures.has(failure.code) ? undefined : ids.map(() => failure);
+  }
+}
 
-/** What to ask of each call; undefined for all of it, where a display field is of a member that the interface does not name. */
+async function readOne(id: string, project_id: string, { service, signal }: ServiceAccess): Promise<CallOrFailure> {
+  try {
+    return (await service.readCall({ project_id, id }, { signal })).call ?? missingCall;
+  } catch (error) {
+    return serviceFailure(error, signal);
+  }
+}
+
+/** Returns a failure of the service; rethrows a cancellation or an unexpected error. */
+function serviceFailure(error: unknown, signal: AbortSignal): HeddleError {
+  if (!(error instanceof HeddleError) || signal.aborted) throw error;
+  return error;
+}
+
+/** Returns the columns that the display fields need; undefined (all columns) when one is not a known member of a call. */
 function columnsFor(items: readonly QueueItem[]): string[] | undefined {
   const paths = items.flatMap(({ display_fields }) => display_fields.map((path) => path.split('[', 1)[0]!));
   const columns = [...new Set(['id', ...paths])];

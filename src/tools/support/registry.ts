@@ -3,41 +3,39 @@ import type { JsonSchema } from './arguments.ts';
 import listed from './listed.json' with { type: 'json' };
 import type { Tool } from './tool.ts';
 
-/** A tool as clients see it, before it is first called. */
+/** A tool as clients see it. */
 export interface ListedTool extends Pick<Tool, 'name' | 'title' | 'description' | 'groups' | 'uses' | 'hints'> {
   inputJsonSchema: JsonSchema;
   outputJsonSchema: JsonSchema;
-  /** The tool itself. All tools are loaded together, when first needed. */
+  /** Loads the tool itself, together with all other tools. */
   load: () => Promise<Tool>;
 }
 
-let allTools: readonly Tool[] | undefined;
-
 /**
- * Every tool, in the order in which clients see them. What is listed is generated from the tools: a server that is only
- * asked for its list, as at every start, does without the tools, their schemas and the client of the service.
+ * Every tool, in the order in which clients see them. The generated list spares a start from loading the tools and their
+ * zod schemas.
  */
 export const tools: readonly ListedTool[] = (listed as unknown as Omit<ListedTool, 'load'>[]).map((tool) => ({
   ...tool,
   load: async () => {
-    allTools ??= (await import('../index.ts')).allTools;
+    const { allTools } = await import('../index.ts');
     return allTools.find(({ name }) => name === tool.name)!;
   },
 }));
 
 /**
- * The tools on offer: all, or those that `only` names itself or by a group, and with `readOnly` only those that change
- * nothing.
+ * Returns the tools to offer: all of them, or those that `only` names by tool or group. `readOnly` keeps the tools that
+ * change nothing.
  * @throws HeddleError `not_configured` for a name that is neither a tool nor a group.
  */
 export function selectTools({ readOnly, only }: { readOnly: boolean; only?: readonly string[] }): ListedTool[] {
-  const names = [...new Set(tools.flatMap(({ groups }) => groups)), ...tools.map(({ name }) => name)] as string[];
+  const names: string[] = [...new Set(tools.flatMap(({ groups }) => groups)), ...tools.map(({ name }) => name)];
   const unknown = only?.find((name) => !names.includes(name));
   if (unknown !== undefined) {
     throw new HeddleError({
       code: 'not_configured',
       message: `HEDDLE_TOOLS or --tools names "${unknown}", which is neither a tool nor a group.`,
-      hint: `Known are ${names.join(', ')}.`,
+      hint: `Valid names are ${names.join(', ')}.`,
     });
   }
   return tools.filter(

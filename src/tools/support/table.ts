@@ -6,22 +6,21 @@ interface Column {
 }
 
 /**
- * A compact table for a model that pays by the token: one line a row, cells parted by tabs. Columns that have the same
- * value in every row are said once above, and so is a column that is equal to another one. Every member of every row is
- * in it.
+ * Formats rows as a table that costs few tokens: one line per row, with tabs between cells. A column with the same value
+ * in every row, or equal to another column, is stated once above the table. No member of any row is lost.
+ * `columnOrder` names the columns that come first; columns that no row has are skipped.
  */
 export function compactTable(rows: readonly Row[], columnOrder: readonly string[]): string {
-  const present = new Set<string>();
-  for (const row of rows) for (const name of Object.keys(row)) present.add(name);
+  const present = new Set(rows.flatMap((row) => Object.keys(row)));
   const names = new Set([...columnOrder.filter((name) => present.has(name)), ...present]);
   const constants: string[] = [];
   const equals: string[] = [];
   const columns: Column[] = [];
   for (const name of names) {
-    const cells = cellsOf(rows, name);
+    const cells = rows.map((row) => cell(Object.hasOwn(row, name) ? row[name] : undefined));
     const twin = columns.find((column) => column.cells.every((text, row) => text === cells[row]));
-    if (rows.length > 1 && cells.every((text) => text === cells[0])) constants.push(`${cell(name)}=${cells[0]}`);
-    else if (rows.length > 1 && twin) equals.push(`${cell(name)}=${cell(twin.name)}`);
+    if (rows.length > 1 && cells.every((text) => text === cells[0])) constants.push(pair(cell(name), cells[0]!));
+    else if (rows.length > 1 && twin) equals.push(pair(cell(name), cell(twin.name)));
     else columns.push({ name, cells });
   }
   return [
@@ -32,42 +31,36 @@ export function compactTable(rows: readonly Row[], columnOrder: readonly string[
   ].join('\n');
 }
 
-function cellsOf(rows: readonly Row[], name: string): string[] {
-  let last: unknown;
-  let text = '';
-  return rows.map((row) => {
-    // Own members only: a column may be named like something that every object inherits.
-    const value = Object.hasOwn(row, name) ? row[name] : undefined;
-    if (value !== last) text = cell(value);
-    last = value;
-    return text;
-  });
+/** Joins two cells with `=`, quoting whichever could be read as more than one pair. */
+function pair(name: string, value: string): string {
+  const quoted = (text: string): string =>
+    /^["[{]/.test(text) || !/[\s="]/.test(text) ? text : escapeInvisible(JSON.stringify(text));
+  return `${quoted(name)}=${quoted(value)}`;
 }
 
 /**
- * What a reader does not see, in which text can hide or change what stands around it. A single variation selector that
- * makes an emoji of a sign hides nothing.
+ * Characters that a reader does not see, in which text can hide or alter its surroundings. The variation selector that
+ * turns a single sign into an emoji is harmless.
  */
 const invisible = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u{2800}]|(?!\u{fe0f}(?!\p{DI}))\p{DI}/gu;
 
-/** What most values are: ids, times, names. Nothing in it needs a closer look, and with a letter it is no number. */
-const ordinary = /^[\w.:/@+=-]*[A-Za-z][\w.:/@+=-]*$/;
+/** Text that reads as JSON: a string, list, object, literal or number. */
+const looksLikeJson = /^(["[{]|null$|true$|false$|-?\d+(\.\d+)?([eE][+-]?\d+)?$)/;
 
 /**
- * One value on one line. Text that could be mistaken for anything else (empty, a quotation, a number, null, text with
- * tabs, line ends, escape sequences or invisible characters) is written as a JSON string; nothing is an absent member.
+ * Formats a value as one line. A string that is empty, looks like JSON, or has spaces around it, tabs, line ends, escape
+ * sequences or invisible characters becomes a JSON string. A missing member is an empty cell.
  */
 export function cell(value: unknown): string {
   if (value === undefined) return '';
   if (typeof value !== 'string') return escapeInvisible(JSON.stringify(value));
-  if (ordinary.test(value) && !value.endsWith('.000Z') && !['null', 'true', 'false'].includes(value)) return value;
-  // The service sends milliseconds that are mostly zero; without them the instant is the same.
+  // Timestamps of the service mostly end in zero milliseconds, which cost tokens and say nothing.
   const text = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.000Z$/.test(value) ? value.replace('.000Z', 'Z') : value;
-  const plain = text !== '' && text === text.trim() && !/^(["[{]|null$|true$|false$|-?\d+(\.\d+)?$)/.test(text);
-  return plain && text.search(invisible) === -1 ? text : escapeInvisible(JSON.stringify(text));
+  const isPlain = text !== '' && text === text.trim() && !looksLikeJson.test(text) && text.search(invisible) === -1;
+  return isPlain ? text : escapeInvisible(JSON.stringify(text));
 }
 
-/** Escapes what a reader would not see: controls, bidirectional marks, tag characters, line separators, half characters. */
+/** Escapes invisible characters as `\uXXXX`: controls, bidirectional marks, tags, line separators, lone surrogates. */
 export function escapeInvisible(text: string): string {
   return text.replace(invisible, (character) =>
     [...Array(character.length).keys()]

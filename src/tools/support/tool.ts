@@ -4,25 +4,25 @@ import type { EndpointName } from '../../contract/endpoints.ts';
 import { projectId } from '../../contract/identifiers.ts';
 import { HeddleError } from '../../core/errors.ts';
 
-/** What a tool may use while it runs. */
+/** The environment in which a tool runs. */
 export interface ToolContext {
   service: ServiceClient;
-  /** Project for calls that name none. */
+  /** Project for tool calls that name none. */
   project?: string;
-  /** Most characters that the serialised result may have; a tool need not ask the service for more than fits. */
+  /** Maximum characters of the serialised result; asking the service for more than fits is pointless. */
   maxResultChars: number;
-  /** Aborted when the client cancels the call or goes away. */
+  /** Aborts when the client cancels the tool call or disconnects. */
   signal: AbortSignal;
   /**
-   * Asks the person at the client; `cannot` where the client has no way to ask. The first time it does not return: the
-   * call is put off, and the tool is run anew once the person has answered. So it comes before anything that changes.
+   * Asks the user at the client; returns `cannot` when the client has no way to ask. The first call throws: the tool
+   * call is suspended, and the tool starts over once the user has answered. Call it before anything that has effects.
    */
   ask: (question: string) => 'yes' | 'no' | 'cannot';
-  /** Tells the waiting client how far the work is: `done` only ever grows, in a unit that `message` names. */
+  /** Reports progress to the client: `done` only grows, and `message` names its unit. */
   progress: (done: number, message: string) => void;
 }
 
-/** The four behaviour hints of the protocol; all are always said. */
+/** The four behaviour hints of the protocol, all of them set. */
 export interface ToolHints {
   readOnlyHint: boolean;
   destructiveHint: boolean;
@@ -30,33 +30,33 @@ export interface ToolHints {
   openWorldHint: boolean;
 }
 
-/** Kinds of work, by which a person can choose the tools on offer. */
+/** Groups of tools that a user can offer by name. */
 export const toolGroups = ['queue', 'inference', 'evaluation'] as const;
 export type ToolGroup = (typeof toolGroups)[number];
 
-/** A tool as plain data and functions. It throws {@link HeddleError}s and has no error handling of its own. */
+/** The definition of a tool. Its functions throw {@link HeddleError}s; `callTool` turns them into results. */
 export interface Tool<Input = unknown, Output extends object = object> {
   name: string;
   title: string;
   groups: ToolGroup[];
-  /** Operations of the service that it cannot do without. */
+  /** Service operations that the tool requires. */
   uses: EndpointName[];
-  /** For the model: when to use it, what the arguments mean with an example, what comes back. */
+  /** Tells the model when to use the tool, what its arguments mean (with an example) and what it returns. */
   description: string;
   hints: ToolHints;
   input: z.ZodType<Input>;
   output: z.ZodType;
   run: (args: Input, context: ToolContext) => Promise<Output>;
-  /** The text that an agent reads, from the data alone. */
+  /** Renders the result as text for a model. */
   render: (data: Output) => string;
   /**
-   * The same result with about `share` (0–1) of its size, saying that it is partial and how to go on; undefined when
-   * it cannot be made smaller.
+   * Returns the result cut to about `share` (0–1) of its size, stating that it is partial and how to continue;
+   * undefined when it cannot be cut.
    */
   shrink: (data: Output, share: number) => Output | undefined;
 }
 
-/** Fixes the types of a tool's parts to each other. */
+/** Returns the tool unchanged; infers its input and output types. */
 export function defineTool<Input, Output extends object>(tool: Tool<Input, Output>): Tool<Input, Output> {
   return tool;
 }
@@ -68,7 +68,7 @@ type WithoutNull<T extends z.ZodType> =
       ? Inner & z.ZodType
       : T;
 
-/** A member without null. */
+/** Removes null from a schema and keeps its description. */
 function withoutNull<T extends z.ZodType>(schema: T): WithoutNull<T> {
   const { description } = schema;
   let inner: z.ZodType = schema;
@@ -78,8 +78,8 @@ function withoutNull<T extends z.ZodType>(schema: T): WithoutNull<T> {
 }
 
 /**
- * The members of an object of the interface as a tool takes them: optional means absent, so null goes out of the
- * advertised schema. A null that a client sends all the same is dropped before the check (see `parseArguments`).
+ * Removes null from the members of a request schema, because a union with null confuses some models. `parseArguments`
+ * still accepts null for an optional argument.
  */
 export function shapeWithoutNull<Shape extends Record<string, z.ZodType>>(
   shape: Shape,
@@ -89,13 +89,13 @@ export function shapeWithoutNull<Shape extends Record<string, z.ZodType>>(
   };
 }
 
-/** The argument that names the project of a call; `what` says which one that is. */
-export function projectArgument(what: string) {
-  return projectId.optional().describe(`${what}, written entity/project; the configured one when absent.`);
+/** Returns the `project_id` argument of a tool; `subject` begins its description, like `Project of the queue`. */
+export function projectArgument(subject: string) {
+  return projectId.optional().describe(`${subject}, written entity/project; defaults to the configured one.`);
 }
 
 /**
- * The project of a call: the argument, else the configured one.
+ * Returns the project of a tool call: its argument, or else the configured project.
  * @throws HeddleError `invalid_arguments` when there is neither.
  */
 export function projectOf(args: { project_id?: string }, context: Pick<ToolContext, 'project'>): string {
@@ -103,7 +103,7 @@ export function projectOf(args: { project_id?: string }, context: Pick<ToolConte
   if (project !== undefined) return project;
   throw new HeddleError({
     code: 'invalid_arguments',
-    message: 'No project: the call has no project_id and none is configured.',
+    message: 'No project: the call has no project_id, and no project is configured.',
     hint: 'Call again with project_id, written entity/project, or ask the user to set HEDDLE_PROJECT.',
     detail: [{ loc: ['arguments', 'project_id'], msg: 'Required member is missing', type: 'missing' }],
   });

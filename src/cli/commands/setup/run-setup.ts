@@ -6,6 +6,7 @@ import { confirm } from '@clack/prompts';
 import type { McpClient } from '../../../client-setup/clients.ts';
 import { readConfig, replaceConfig } from '../../../client-setup/config-file.ts';
 import { diffOf } from '../../../client-setup/diff.ts';
+import { editConfig, isEmptyConfig, isOwnConfig } from '../../../client-setup/edit-config.ts';
 import type { Edit, Entry } from '../../../client-setup/entry.ts';
 import { HeddleError } from '../../../core/errors.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
