@@ -20,10 +20,10 @@ import { environmentNames } from '../../src/settings/resolve-settings.ts';
 import { settingDefinitions } from '../../src/settings/settings.ts';
 import { command, emptyHome, run } from '../support/heddle.ts';
 import { type Block, blocksOf, inlineCode, pages, root, textOf } from '../support/markdown-blocks.ts';
+import { requireProgram } from '../support/require-program.ts';
 import { pattern, Shell, transcript } from '../support/shell.ts';
 
-const hasCurl = existsSync('/usr/bin/curl');
-if (!hasCurl) console.warn('SKIPPED: the blocks of the documentation that use curl, which is not here');
+const hasCurl = requireProgram('curl', 'curl', 'apt-get install curl');
 
 let folder: string;
 let environment: Record<string, string>;

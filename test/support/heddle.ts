@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,11 +7,6 @@ import { onTestFinished } from 'vitest';
 
 /** The built command. */
 export const command = fileURLToPath(new URL('../../dist/heddle.js', import.meta.url));
-
-/** Real review items, where the checkout has them beside it. */
-export const reviewItems = fileURLToPath(new URL('../../../shared/data/queue-items.jsonl', import.meta.url));
-export const hasReviewItems = existsSync(reviewItems);
-if (!hasReviewItems) console.warn('SKIPPED: the tests on real review items, ../shared/data is not here');
 
 /** An empty folder that goes with the test. */
 export function temporaryFolder(): string {

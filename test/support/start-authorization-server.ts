@@ -1,19 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { newNode } from './outside-programs.ts';
+import { installCommand, requireProgram } from './require-program.ts';
 
 const script = fileURLToPath(new URL('../external/packages/oidc-provider/authorization-server.mjs', import.meta.url));
-const installed = existsSync(
+const installed = requireProgram(
+  'oidc-provider',
   fileURLToPath(new URL('../external/packages/oidc-provider/node_modules/oidc-provider', import.meta.url)),
+  installCommand('oidc-provider'),
 );
-if (!installed) {
-  console.warn(
-    'SKIPPED: oidc-provider is missing; `npm ci --prefix test/external/packages/oidc-provider --ignore-scripts` installs it',
-  );
-}
-/** Whether the authorization server can run here: it needs its package, and Node 22 or newer. */
+/** True if the authorization server can run here: it needs its package, and Node 22 or newer. */
 export const hasAuthorizationServer = installed && newNode() !== undefined;
 
 /** Programs that the server knows. Their subject is their name; `reader` may only have `heddle:read`. */

@@ -7,10 +7,10 @@ import { Agent, fetch as fetchWith } from 'undici';
 import { expect, onTestFinished } from 'vitest';
 import { selfSigned } from './certificate.ts';
 import { temporaryFolder } from './heddle.ts';
+import { requireProgram } from './require-program.ts';
 
-const nginx = ['/usr/sbin/nginx', '/usr/bin/nginx', '/usr/local/bin/nginx'].find(existsSync);
-export const hasNginx = nginx !== undefined;
-if (!hasNginx) console.warn('SKIPPED: nginx is missing; `apt-get install nginx` installs it');
+const nginx = ['/usr/sbin/nginx', '/usr/bin/nginx', '/usr/local/bin/nginx'].find(existsSync) ?? 'nginx';
+export const hasNginx = requireProgram('nginx', nginx, 'apt-get install nginx');
 
 const documented = join(import.meta.dirname, '../../deploy/nginx');
 
@@ -74,7 +74,7 @@ http {
 }
 `,
   );
-  const child = spawn(nginx!, ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', join(folder, 'error.log')], {
+  const child = spawn(nginx, ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', join(folder, 'error.log')], {
     stdio: 'inherit',
   });
   const ended = once(child, 'exit');

@@ -1,7 +1,8 @@
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { call, command, emptyHome, hasReviewItems, reviewItems, run, temporaryFolder } from '../support/heddle.ts';
+import { call, command, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+import { hasReviewItems, reviewItems } from '../support/review-items.ts';
 
 const load = ['service', 'import', reviewItems, '--project', 'demo/review', '--queue', 'commits'];
 

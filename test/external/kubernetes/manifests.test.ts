@@ -1,19 +1,19 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../../support/heddle.ts';
+import { installCommand, requireProgram } from '../../support/require-program.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const folder = join(root, 'deploy/kubernetes');
 const outside = join(import.meta.dirname, '../packages/kubernetes-schemas');
-const installed = existsSync(join(outside, 'node_modules/kubernetes-models'));
-if (!installed) {
-  console.warn(
-    'SKIPPED: the schemas of Kubernetes are missing; `npm ci --prefix test/external/packages/kubernetes-schemas --ignore-scripts` installs them',
-  );
-}
+const hasSchemas = requireProgram(
+  'kubernetes-models',
+  join(outside, 'node_modules/kubernetes-models'),
+  installCommand('kubernetes-schemas'),
+);
 const load = createRequire(join(outside, 'package.json'));
 
 // biome-ignore lint/suspicious/noExplicitAny: manifests are looked into, and spoilt, at every depth
@@ -79,7 +79,7 @@ function patched(base: Manifest, patch: Manifest): Manifest {
 
 const files = readdirSync(folder);
 
-describe.skipIf(!installed)('Kubernetes', () => {
+describe.skipIf(!hasSchemas)('Kubernetes', () => {
   test('each manifest is valid, and has no member that Kubernetes does not know', () => {
     const manifests = files.flatMap(manifestsOf);
     expect(manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([

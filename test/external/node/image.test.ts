@@ -6,14 +6,11 @@ import { createInterface } from 'node:readline';
 import { expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from '../../support/heddle.ts';
 import { ask, newerRequest } from '../../support/http-process.ts';
+import { installCommand, requireProgram } from '../../support/require-program.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const node24 = join(root, 'test/external/packages/node-versions/node_modules/node-24/bin');
-if (!existsSync(node24)) {
-  console.warn(
-    'SKIPPED: Node 24 is missing; `npm ci --prefix test/external/packages/node-versions --ignore-scripts` installs it',
-  );
-}
+const hasNode24 = requireProgram('Node 24', node24, installCommand('node-versions'));
 
 /** The instructions of the recipe, in order. */
 function instructions(): { name: string; value: string }[] {
@@ -30,7 +27,7 @@ function instructions(): { name: string; value: string }[] {
  * Carries the recipe out on this machine instead of in a container: each path of the image lies in a folder, and Node 24
  * is the one of the base image.
  */
-test.skipIf(!existsSync(node24))(
+test.skipIf(!hasNode24)(
   'the steps of the recipe lead to a server that needs no right to write, and no right at all',
   async () => {
     const image = temporaryFolder();

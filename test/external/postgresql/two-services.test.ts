@@ -1,8 +1,9 @@
 import { afterAll, expect, test } from 'vitest';
 import { withStore } from '../../support/embedded-service.ts';
-import { hasReviewItems, reviewItems, run } from '../../support/heddle.ts';
+import { run } from '../../support/heddle.ts';
 import { Cluster } from '../../support/postgres-cluster.ts';
 import { atOnce, create, environmentWith, startServiceProcess } from '../../support/postgres-service.ts';
+import { hasReviewItems, reviewItems } from '../../support/review-items.ts';
 
 const cluster = await Cluster.make();
 afterAll(() => cluster.remove());

@@ -1,13 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../support/heddle.ts';
+import { requireProgram } from '../../support/require-program.ts';
 
 const folder = join(import.meta.dirname, '../../../deploy/systemd');
 const analyze = '/usr/bin/systemd-analyze';
-const there = existsSync(analyze);
-if (!there) console.warn('SKIPPED: systemd-analyze is missing; `apt-get install systemd` installs it');
+const hasSystemd = requireProgram('systemd-analyze', analyze, 'apt-get install systemd');
 
 /** What systemd says to a unit as instance 3921. heddle need not be installed: another program stands in for it. */
 function verify(name: string, text: string): { status: number | null; said: string } {
@@ -17,7 +17,7 @@ function verify(name: string, text: string): { status: number | null; said: stri
   return { status, said: stdout + stderr };
 }
 
-test.skipIf(!there).each(readdirSync(folder))('%s: systemd finds nothing wrong', (name) => {
+test.skipIf(!hasSystemd).each(readdirSync(folder))('%s: systemd finds nothing wrong', (name) => {
   const text = readFileSync(join(folder, name), 'utf8');
   expect(verify(name, text)).toEqual({ status: 0, said: '' });
   expect(verify(name, text.replace('ProtectSystem=', 'ProtectSytem=')).said).toContain("Unknown key 'ProtectSytem'");
