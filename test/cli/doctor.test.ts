@@ -1,12 +1,11 @@
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { sendGoodResponse, sendResponse, startFakeService } from '../support/fake-service.ts';
 import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
-import { startStub } from '../support/stub-service.ts';
 
 // biome-ignore lint/suspicious/noTemplateCurlyInString: hosts that fill nothing in leave exactly this
 const placeholder = '${user_config.secret}';
@@ -46,10 +45,10 @@ test('with the embedded service everything is in order', async () => {
 });
 
 test('each layer of a service, the clock and each operation has its line', async () => {
-  const stub = await startStub(right);
+  const service = await startFakeService({ credentials: right });
   const { code, states } = await examine(
     emptyHome(temporaryFolder(), {
-      HEDDLE_BASE_URL: stub.url.replace('127.0.0.1', 'localhost'),
+      HEDDLE_BASE_URL: service.url.replace('127.0.0.1', 'localhost'),
       HEDDLE_PROJECT: 'a/b',
       ...secrets,
     }),
@@ -72,15 +71,16 @@ test('each layer of a service, the clock and each operation has its line', async
 });
 
 test('a rejected secret, a wrong clock and an unfilled placeholder are told apart', async () => {
-  const stub = await startStub(right);
-  stub.intercept = (_request, response) => {
-    response.setHeader('date', new Date(Date.now() - 3_600_000).toUTCString());
-    return false;
+  const service = await startFakeService({ credentials: right });
+  const anHourAgo = new Date(Date.now() - 3_600_000).toUTCString();
+  service.respond = (request) => {
+    if (request.headers.authorization?.includes('tok-wrong-one')) service.respondNormally(request);
+    else sendGoodResponse(request, { date: anHourAgo });
   };
   const { code, findings } = await examine(
     emptyHome(temporaryFolder(), {
       ...secrets,
-      HEDDLE_BASE_URL: stub.url,
+      HEDDLE_BASE_URL: service.url,
       HEDDLE_PROJECT: 'a/b',
       HEDDLE_TOKEN: 'tok-wrong-one',
       HEDDLE_MODEL_PROVIDER_KEY: placeholder,
@@ -120,23 +120,16 @@ test('the layer that fails is the last one that is tried', async () => {
   expect(refused.states).not.toHaveProperty('HTTP');
 
   // Plain HTTP on the other end is no TLS.
-  const stub = await startStub(right);
+  const service = await startFakeService({ credentials: right });
   const plain = await examine(
-    emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: stub.url.replace('http:', 'https:'), ...secrets }),
+    emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: service.url.replace('http:', 'https:'), ...secrets }),
   );
   expect(plain.states).toMatchObject({ TCP: 'ok', TLS: 'failure' });
   expect(plain.states).not.toHaveProperty('HTTP');
 
-  const mute = createServer((socket) => socket.destroy());
-  mute.listen(0, '127.0.0.1');
-  await once(mute, 'listening');
-  onTestFinished(() => void mute.close());
-  const muted = await examine(
-    emptyHome(temporaryFolder(), {
-      HEDDLE_BASE_URL: `http://127.0.0.1:${(mute.address() as AddressInfo).port}`,
-      ...secrets,
-    }),
-  );
+  const mute = await startFakeService();
+  mute.onConnection = (socket) => socket.destroy();
+  const muted = await examine(emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: mute.url, ...secrets }));
   expect(muted.states).toMatchObject({ TCP: 'ok', HTTP: 'failure' });
 });
 
@@ -158,13 +151,9 @@ test('missing credentials and a damaged data file are failures with advice', asy
 });
 
 test('an address that has no operation at all, and a folder that cannot hold data, are failures', async () => {
-  const page = createHttpServer((_request, response) => {
-    response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>Not here</h1>');
-  });
-  page.listen(0, '127.0.0.1');
-  await once(page, 'listening');
-  onTestFinished(() => void page.close());
-  const url = `http://127.0.0.1:${(page.address() as AddressInfo).port}/api`;
+  const page = await startFakeService();
+  page.respond = (request) => sendResponse(request, 404, '<h1>Not here</h1>', { 'content-type': 'text/html' });
+  const url = `${page.url}/api`;
   const folder = temporaryFolder();
   const home = emptyHome(folder, { HEDDLE_BASE_URL: url, HEDDLE_PROJECT: 'a/b', ...secrets });
   const elsewhere = await examine(home);

@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { type FakeService, sendResponse, startFakeService } from '../support/fake-service.ts';
 import { call, command, emptyHome, type Finished, run, temporaryFolder } from '../support/heddle.ts';
-import { type Stub, startStub } from '../support/stub-service.ts';
 
 const right = { username: 'mia', password: 'correct-horse', token: 'tok-11112222' };
 
-let stub: Stub;
+let service: FakeService;
 let home: string;
 let environment: Record<string, string>;
 const configFile = (): string => join(home, 'heddle', 'config.json');
@@ -17,14 +17,14 @@ const readJson = (file: string): unknown => JSON.parse(readFileSync(file, 'utf8'
 const stored = (): string[] => (existsSync(join(home, 'heddle')) ? readdirSync(join(home, 'heddle')).sort() : []);
 
 beforeEach(async () => {
-  stub = await startStub(right);
+  service = await startFakeService({ credentials: right });
   home = temporaryFolder();
   environment = emptyHome(home);
 });
 
 function login(args: string[], stdin: string, extra: Record<string, string> = {}): Promise<Finished> {
   return run(
-    ['login', '--store', 'file', '--base-url', stub.url, '--username', 'mia', ...args],
+    ['login', '--store', 'file', '--base-url', service.url, '--username', 'mia', ...args],
     { ...environment, ...extra },
     stdin,
   );
@@ -37,19 +37,19 @@ test('login checks both secrets, stores them privately, and later processes use 
   );
   expect(stdout).toContain('password (Basic): accepted by the service\ntoken (Bearer): accepted by the service\n');
   expect(code).toBe(0);
-  expect(stub.requests).toEqual([
+  expect(service.requestLines()).toEqual([
     'POST /annotation_queues/00000000-0000-0000-0000-000000000000/items/query Basic bWlhOmNvcnJlY3QtaG9yc2U=',
     'GET /inference/v1/models Bearer tok-11112222',
   ]);
   expect(readJson(configFile())).toEqual({
-    profiles: { default: { base_url: stub.url, project: 'team/app', username: 'mia', store: 'file' } },
+    profiles: { default: { base_url: service.url, project: 'team/app', username: 'mia', store: 'file' } },
   });
   expect(statSync(credentialsFile()).mode & 0o777).toBe(0o600);
   expect(statSync(join(home, 'heddle')).mode & 0o777).toBe(0o700);
 
-  stub.requests.length = 0;
+  service.requests.length = 0;
   expect((await call('query_queue_items', { queue_id: 'q' }, environment)).code).toBe(0);
-  expect(stub.requests).toEqual(['POST /annotation_queues/q/items/query Basic bWlhOmNvcnJlY3QtaG9yc2U=']);
+  expect(service.requestLines()).toEqual(['POST /annotation_queues/q/items/query Basic bWlhOmNvcnJlY3QtaG9yc2U=']);
 });
 
 test('a wrong password stores nothing and says who rejected it', async () => {
@@ -68,10 +68,9 @@ test('a wrong token stores nothing and names its scheme', async () => {
 });
 
 test('a service that lacks an operation is said, not failed', async () => {
-  stub.intercept = (request, response) => {
-    if (request.url !== '/inference/v1/models') return false;
-    response.writeHead(404).end();
-    return true;
+  service.respond = (request) => {
+    if (request.path === '/inference/v1/models') sendResponse(request, 404);
+    else service.respondNormally(request);
   };
   const { code, stdout } = await login(['--password-stdin', '--token-stdin'], 'correct-horse\ntok-11112222\n');
   expect(code).toBe(0);
@@ -81,10 +80,7 @@ test('a service that lacks an operation is said, not failed', async () => {
 });
 
 test('a service that fails proves nothing, and nothing is stored', async () => {
-  stub.intercept = (_request, response) => {
-    response.writeHead(500).end();
-    return true;
-  };
+  service.respond = (request) => sendResponse(request, 500);
   const { code, stderr } = await login(['--password-stdin'], 'correct-horse\n');
   expect(code).toBe(1);
   expect(stderr).toContain('status 500');
@@ -92,30 +88,30 @@ test('a service that fails proves nothing, and nothing is stored', async () => {
 });
 
 test('one Weave API key is password and token, and WANDB_API_KEY counts for that profile', async () => {
-  stub.credentials = { username: 'api', password: 'weave-key-1234', token: 'weave-key-1234' };
-  const args = ['login', '--store', 'file', '--weave', '--base-url', stub.url, '--password-stdin'];
+  service.credentials = { username: 'api', password: 'weave-key-1234', token: 'weave-key-1234' };
+  const args = ['login', '--store', 'file', '--weave', '--base-url', service.url, '--password-stdin'];
   expect((await run(args, environment, 'weave-key-1234\n')).code).toBe(0);
   expect(readJson(configFile())).toEqual({
-    profiles: { default: { base_url: stub.url, username: 'api', weave: true, store: 'file' } },
+    profiles: { default: { base_url: service.url, username: 'api', weave: true, store: 'file' } },
   });
   expect(readJson(credentialsFile())).toEqual({
-    default: { [stub.url]: { username: 'api', password: 'weave-key-1234', token: 'weave-key-1234' } },
+    default: { [service.url]: { username: 'api', password: 'weave-key-1234', token: 'weave-key-1234' } },
   });
 
-  stub.requests.length = 0;
+  service.requests.length = 0;
   const withKey = { ...environment, HEDDLE_PROJECT: 'a/b', WANDB_API_KEY: 'other-key-5678' };
   expect((await call('query_queue_items', { queue_id: 'q' }, withKey)).result.code).toBe('unauthorized');
-  expect(stub.requests).toEqual(['POST /annotation_queues/q/items/query Basic YXBpOm90aGVyLWtleS01Njc4']);
+  expect(service.requestLines()).toEqual(['POST /annotation_queues/q/items/query Basic YXBpOm90aGVyLWtleS01Njc4']);
 });
 
 test('without a keychain login exits 2 and says both ways out, before anything is sent', async () => {
-  const args = ['login', '--base-url', stub.url, '--username', 'mia', '--password-stdin'];
+  const args = ['login', '--base-url', service.url, '--username', 'mia', '--password-stdin'];
   const { code, stderr } = await run(args, environment, 'correct-horse\n');
   expect(code).toBe(2);
   expect(stderr).toContain('There is no keychain on this machine');
   expect(stderr).toContain('set HEDDLE_USERNAME, HEDDLE_PASSWORD and HEDDLE_TOKEN in the environment');
   expect(stderr).toContain('`heddle login --store file`');
-  expect(stub.requests).toEqual([]);
+  expect(service.requestLines()).toEqual([]);
 });
 
 test.each([
@@ -136,12 +132,12 @@ test('profiles stand side by side; a new login replaces its own, logout removes 
   await login(['--profile', 'work', '--password-stdin'], 'correct-horse\n');
   await login(['--token-stdin'], 'tok-11112222\n');
   expect(readJson(credentialsFile())).toEqual({
-    default: { [stub.url]: { token: 'tok-11112222' } },
-    work: { [stub.url]: { username: 'mia', password: 'correct-horse' } },
+    default: { [service.url]: { token: 'tok-11112222' } },
+    work: { [service.url]: { username: 'mia', password: 'correct-horse' } },
   });
   expect((await run(['logout'], environment)).stdout).toBe('Profile "default" and its secrets are removed.\n');
   expect(readJson(configFile())).toEqual({
-    profiles: { work: { base_url: stub.url, username: 'mia', store: 'file' } },
+    profiles: { work: { base_url: service.url, username: 'mia', store: 'file' } },
   });
   expect(readFileSync(credentialsFile(), 'utf8')).not.toContain('tok-11112222');
   expect((await run(['logout', '--profile', 'work'], environment)).code).toBe(0);
@@ -151,7 +147,7 @@ test('profiles stand side by side; a new login replaces its own, logout removes 
 
 test('a login at another service removes the secrets of the one before', async () => {
   await login(['--password-stdin'], 'correct-horse\n');
-  const other = await startStub({ ...right, password: 'second-horse' });
+  const other = await startFakeService({ credentials: { ...right, password: 'second-horse' } });
   const args = ['login', '--store', 'file', '--base-url', other.url, '--username', 'mia', '--password-stdin'];
   expect((await run(args, environment, 'second-horse\n')).code).toBe(0);
   expect(readJson(credentialsFile())).toEqual({
@@ -161,19 +157,19 @@ test('a login at another service removes the secrets of the one before', async (
 
 test('stored secrets never go to another service than the one they were stored for', async () => {
   await login(['--password-stdin', '--token-stdin'], 'correct-horse\ntok-11112222\n');
-  const other = await startStub(right);
+  const other = await startFakeService({ credentials: right });
   const elsewhere = { ...environment, HEDDLE_BASE_URL: other.url, HEDDLE_PROJECT: 'a/b' };
   const { result } = await call('query_queue_items', { queue_id: 'q' }, elsewhere);
   expect(result).toMatchObject({ code: 'credentials_missing', retryable: false });
   expect(result.message).toBe(
-    `The credentials of profile "default" in the credentials file belong to ${stub.url}; they are not sent to ${other.url}.`,
+    `The credentials of profile "default" in the credentials file belong to ${service.url}; they are not sent to ${other.url}.`,
   );
-  expect(other.requests).toEqual([]);
+  expect(other.requestLines()).toEqual([]);
 });
 
 test('a stored password is not paired with the name of somebody else', async () => {
   await login(['--password-stdin'], 'correct-horse\n');
-  stub.requests.length = 0;
+  service.requests.length = 0;
   const { result } = await call(
     'query_queue_items',
     { queue_id: 'q', project_id: 'a/b' },
@@ -184,17 +180,14 @@ test('a stored password is not paired with the name of somebody else', async () 
   );
   expect(result.code).toBe('credentials_missing');
   expect(result.message).toBe('The stored password belongs to user "mia", not to "zoe".');
-  expect(stub.requests).toEqual([]);
+  expect(service.requestLines()).toEqual([]);
 });
 
 test('an interrupt while the service is asked leaves nothing behind', async () => {
   const asked = new Promise<void>((resolve) => {
-    stub.intercept = () => {
-      resolve();
-      return true;
-    };
+    service.respond = () => resolve();
   });
-  const args = ['login', '--store', 'file', '--base-url', stub.url, '--username', 'mia', '--password-stdin'];
+  const args = ['login', '--store', 'file', '--base-url', service.url, '--username', 'mia', '--password-stdin'];
   const child = spawn(process.execPath, [command, ...args], { env: environment });
   child.stdin.end('correct-horse\n');
   await asked;
@@ -208,8 +201,8 @@ test('a crash while the file is replaced leaves the old secrets or the new ones,
   let killed = 0;
   for (let round = 0; round < 8; round++) {
     const password = `horse-number-${round}`;
-    stub.credentials = { ...right, password };
-    const args = ['login', '--store', 'file', '--base-url', stub.url, '--username', 'mia', '--password-stdin'];
+    service.credentials = { ...right, password };
+    const args = ['login', '--store', 'file', '--base-url', service.url, '--username', 'mia', '--password-stdin'];
     const child = spawn(process.execPath, [command, ...args], {
       env: environment,
       stdio: ['pipe', 'ignore', 'ignore'],
@@ -222,13 +215,13 @@ test('a crash while the file is replaced leaves the old secrets or the new ones,
     if (signal === 'SIGKILL') killed++;
     watcher.close();
     const { default: records } = readJson(credentialsFile()) as { default: Record<string, { password: string }> };
-    const found = records[stub.url]!.password;
+    const found = records[service.url]!.password;
     expect(['correct-horse', ...Array.from({ length: round + 1 }, (_, n) => `horse-number-${n}`)]).toContain(found);
     expect((await run(['status', '--json'], environment)).code).toBe(0);
   }
   expect(killed).toBeGreaterThan(0);
   // What a crash left beside the file goes with the next change.
-  stub.credentials = right;
+  service.credentials = right;
   expect((await login(['--password-stdin'], 'correct-horse\n')).code).toBe(0);
   expect(stored()).toEqual(['config.json', 'credentials.json']);
 });

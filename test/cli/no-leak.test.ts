@@ -1,14 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { type FakeService, type RecordedRequest, sendResponse, startFakeService } from '../support/fake-service.ts';
 import { command, emptyHome, temporaryFolder } from '../support/heddle.ts';
-import { type Stub, startStub } from '../support/stub-service.ts';
 
-type Plant = (response: ServerResponse, said: string) => void;
+type Plant = (request: RecordedRequest, said: string) => void;
 
 const json =
   (
@@ -16,14 +15,12 @@ const json =
     body: (said: string) => unknown,
     headers: (said: string) => Record<string, string> = () => ({}),
   ): Plant =>
-  (response, said) =>
-    response
-      .writeHead(status, { 'content-type': 'application/json', ...headers(said) })
-      .end(JSON.stringify(body(said)));
+  (request, said) =>
+    sendResponse(request, status, JSON.stringify(body(said)), headers(said));
 const raw =
   (status: number, type: string, body: (said: string) => string): Plant =>
-  (response, said) =>
-    response.writeHead(status, { 'content-type': type }).end(body(said));
+  (request, said) =>
+    sendResponse(request, status, body(said), { 'content-type': type });
 const ascii = (said: string): string => encodeURIComponent(said);
 
 /** Answers of a service, or of something in its place, that writes down what it was sent. */
@@ -60,7 +57,7 @@ const plants: Plant[] = [
     (said) => `data: {"choices":[{"index":0,"delta":{"content":${JSON.stringify(said)}}}]}\n\n`,
   ),
   raw(200, 'text/event-stream', (said) => `data: {"error":{"message":${JSON.stringify(said)}}}\n\n`),
-  (response, said) => response.socket?.end(`HTTP/1.1 200 OK\r\nx-\x01: ${ascii(said)}\r\n\r\n`),
+  ({ socket }, said) => void socket.end(`HTTP/1.1 200 OK\r\nx-\x01: ${ascii(said)}\r\n\r\n`),
 ];
 
 function item(said: string): Record<string, unknown> {
@@ -80,11 +77,11 @@ function item(said: string): Record<string, unknown> {
 const crash = `data:text/javascript,process.on('SIGUSR2',()=>{throw new Error(Object.values(process.env).join(' '))})`;
 
 /** All that a command wrote which crashed while the service had its request. */
-async function crashOutput(stub: Stub, environment: Record<string, string>): Promise<string> {
+async function crashOutput(service: FakeService, environment: Record<string, string>): Promise<string> {
   const child = spawn(process.execPath, [command, 'call', 'query_queue_items', '{"queue_id":"q"}'], {
     env: environment,
   });
-  stub.intercept = () => child.kill('SIGUSR2');
+  service.respond = () => child.kill('SIGUSR2');
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
   expect(code).toBe(1);
   expect(stderr).toContain('unexpected failure: Error:');
@@ -93,17 +90,16 @@ async function crashOutput(stub: Stub, environment: Record<string, string>): Pro
 
 /** All that a server process wrote, after every plant was met by both schemes and something was thrown past everything. */
 async function everythingWritten(password: string, token: string): Promise<{ written: string; answers: number }> {
-  const stub = await startStub({ username: 'mia', password: '', token: '' });
+  const service = await startFakeService();
   const pair = Buffer.from(`mia:${password}`, 'utf8').toString('base64');
   const said = [password, token, pair, `Basic ${pair}`, `Bearer ${token}`].join(' ');
   let next = 0;
-  stub.intercept = (_request, response) => {
+  service.respond = (request) => {
     // Each plant is met by both schemes; what is tried again meets the next one.
-    plants[Math.floor(next++ / 2) % plants.length]!(response, said);
-    return true;
+    plants[Math.floor(next++ / 2) % plants.length]!(request, said);
   };
   const environment = emptyHome(temporaryFolder(), {
-    HEDDLE_BASE_URL: stub.url,
+    HEDDLE_BASE_URL: service.url,
     HEDDLE_PROJECT: 'a/b',
     HEDDLE_USERNAME: 'mia',
     HEDDLE_PASSWORD: password,
@@ -146,7 +142,7 @@ async function everythingWritten(password: string, token: string): Promise<{ wri
   await thrown;
   child.stdin.end();
   await once(child, 'close');
-  return { written: lines.join('\n') + stderr + (await crashOutput(stub, environment)), answers: lines.length };
+  return { written: lines.join('\n') + stderr + (await crashOutput(service, environment)), answers: lines.length };
 }
 
 /** Long and varied enough that its first characters are nowhere by chance. */

@@ -1,12 +1,12 @@
 import { getEventListeners } from 'node:events';
 import { expect, onTestFinished, test } from 'vitest';
 import { type RequestOptions, ServiceClient, type ServiceClientOptions } from '../../src/client/service-client.ts';
-import { answer, type FaultService, good, startFaultService } from '../support/fault-service.ts';
+import { type FakeService, sendGoodResponse, sendResponse, startFakeService } from '../support/fake-service.ts';
 
 async function start(
   options: Partial<ServiceClientOptions> = {},
-): Promise<{ service: FaultService; client: ServiceClient }> {
-  const service = await startFaultService();
+): Promise<{ service: FakeService; client: ServiceClient }> {
+  const service = await startFakeService();
   const client = new ServiceClient({
     connect: async () => ({ baseUrl: service.url, basic: { username: 'u', password: 'p' }, bearer: 't' }),
     userAgent: 'test',
@@ -26,8 +26,8 @@ test('a wait for the next attempt ends at once with the call', async () => {
   const { service, client } = await start();
   const cancel = new AbortController();
   const asked = new Promise<void>((resolve) => {
-    service.fault = (request) => {
-      answer(request, 429, '{}', { 'retry-after': 20 });
+    service.respond = (request) => {
+      sendResponse(request, 429, '{}', { 'retry-after': 20 });
       resolve();
     };
   });
@@ -48,8 +48,8 @@ test('a call that was cancelled before it began sends nothing', async () => {
 
 test('one deadline holds for all attempts together', async () => {
   const { service, client } = await start({ timeoutMs: 700 });
-  service.fault = (request) => {
-    if (service.requests.length < 2) answer(request, 503, '{}');
+  service.respond = (request) => {
+    if (service.requests.length < 2) sendResponse(request, 503, '{}');
   };
   await expect(readCall(client)).rejects.toMatchObject({
     code: 'timeout',
@@ -61,16 +61,16 @@ test('one deadline holds for all attempts together', async () => {
 
 test('a deadline that is nearer than the wait ends the call with what the service had said', async () => {
   const { service, client } = await start({ timeoutMs: 5_000 });
-  service.fault = (request) => answer(request, 429, '{}', { 'retry-after': 6 });
+  service.respond = (request) => sendResponse(request, 429, '{}', { 'retry-after': 6 });
   await expect(readCall(client)).rejects.toMatchObject({ code: 'rate_limited', retryAfterMs: 6_000 });
   expect(service.requests).toHaveLength(1);
 });
 
 test('a date in Retry-After is by the clock of the service', async () => {
   const { service, client } = await start();
-  service.fault = (request) => {
+  service.respond = (request) => {
     const headers = { date: 'Wed, 21 Oct 2015 07:28:00 GMT', 'retry-after': 'Wed, 21 Oct 2015 07:38:00 GMT' };
-    answer(request, 429, '{}', headers);
+    sendResponse(request, 429, '{}', headers);
   };
   await expect(readCall(client)).rejects.toMatchObject({ code: 'rate_limited', retryAfterMs: 600_000 });
 });
@@ -81,7 +81,8 @@ test('calls leave nothing behind: no listener, no timer, and after closing no so
   const { signal } = new AbortController();
   await readCall(client, { signal });
   const before = timers();
-  service.fault = (request) => (service.requests.length % 3 === 0 ? answer(request, 503, '{}') : good(request));
+  service.respond = (request) =>
+    service.requests.length % 3 === 0 ? sendResponse(request, 503, '{}') : sendGoodResponse(request);
   await Promise.all(Array.from({ length: 40 }, () => readCall(client, { signal }).catch(() => {})));
   expect(getEventListeners(signal, 'abort')).toHaveLength(0);
   expect(timers()).toBeLessThanOrEqual(before + 1);
@@ -96,8 +97,8 @@ test('a cancelled call closes its connection and leaves the others alone', async
   const cancel = new AbortController();
   const finish: (() => void)[] = [];
   const arrived = new Promise<void>((resolve) => {
-    service.fault = (request) => {
-      finish.push(() => good(request));
+    service.respond = (request) => {
+      finish.push(() => sendGoodResponse(request));
       if (finish.length === 2) resolve();
     };
   });
@@ -117,10 +118,10 @@ test('calls of one task share one deadline, and nothing is sent when it is over'
   const { service, client } = await start({ timeoutMs: 300 });
   const task = client.withSharedDeadline();
   await readCall(task);
-  service.fault = () => {};
+  service.respond = () => {};
   await expect(readCall(task)).rejects.toMatchObject({ code: 'timeout' });
   await expect(readCall(task)).rejects.toMatchObject({ code: 'timeout' });
   expect(service.requests).toHaveLength(2);
-  service.fault = (request) => good(request);
+  service.respond = (request) => sendGoodResponse(request);
   await readCall(client);
 });

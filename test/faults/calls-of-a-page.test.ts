@@ -1,22 +1,22 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import {
-  answer,
-  type Fault,
-  type FaultService,
-  good,
-  type SeenRequest,
-  startFaultService,
-} from '../support/fault-service.ts';
+  type FakeService,
+  type RecordedRequest,
+  type Responder,
+  sendGoodResponse,
+  sendResponse,
+  startFakeService,
+} from '../support/fake-service.ts';
 import { bodies, others, statuses } from '../support/faults.ts';
-import { goodAnswer } from '../support/good-answers.ts';
+import { goodResponse } from '../support/good-responses.ts';
 import { temporaryHome } from '../support/temporary-home.ts';
 import { startToolServer, type ToolServer } from '../support/tool-calls.ts';
 
 // A page of three items whose calls are read together; the page itself always comes. The service has no call c3.
 
 const home = temporaryHome();
-const service: FaultService = await startFaultService();
+const service: FakeService = await startFakeService();
 let server: ToolServer;
 beforeAll(async () => {
   server = await startToolServer(service.url, home, { HEDDLE_MAX_RESULT_CHARS: '1000000' });
@@ -34,18 +34,18 @@ const callOf = (id: string) => ({ id, inputs: { question: `Why ${id}?` }, output
 const lines = (calls: object[]) => calls.map((call) => `${JSON.stringify(call)}\n`).join('');
 
 /** Answers everything well but the request for the calls together. */
-function serve(fault: Fault, displayFields = ['inputs.question']): void {
+function serve(fault: Responder, displayFields = ['inputs.question']): void {
   service.requests.length = 0;
-  service.fault = (request) => {
+  service.respond = (request) => {
     const { path, body } = request;
     if (path === batch) return fault(request);
     if (path === single) {
       const { id } = JSON.parse(body);
-      return answer(request, 200, JSON.stringify({ call: id === 'c3' ? null : callOf(id) }));
+      return sendResponse(request, 200, JSON.stringify({ call: id === 'c3' ? null : callOf(id) }));
     }
-    const [item] = JSON.parse(goodAnswer(request).body).items;
+    const [item] = JSON.parse(goodResponse(request).body).items;
     const items = ids.map((id) => ({ ...item, id: `item-${id}`, call_id: id, display_fields: displayFields }));
-    answer(request, 200, JSON.stringify({ items }));
+    sendResponse(request, 200, JSON.stringify({ items }));
   };
 }
 
@@ -65,11 +65,11 @@ async function page({ client }: ToolServer = server): Promise<unknown[]> {
   return items.map(({ call_values, call_error }) => call_error?.code ?? call_values?.['inputs.question']);
 }
 
-const asked = (path: string): SeenRequest[] => service.requests.filter((request) => request.path === path);
+const asked = (path: string): RecordedRequest[] => service.requests.filter((request) => request.path === path);
 const one = ['Why c1?', 'Why c2?', 'not_found'];
 
 test('the calls of a page are one request, for what the items show of them, in any order of the answer', async () => {
-  serve((request) => answer(request, 200, lines([callOf('other'), callOf('c2'), callOf('c1')])));
+  serve((request) => sendResponse(request, 200, lines([callOf('other'), callOf('c2'), callOf('c1')])));
   expect(await page()).toEqual(one);
   expect(asked(batch).map(({ body }) => JSON.parse(body))).toEqual([
     { project_id: 'a/b', filter: { call_ids: ['c1', 'c2', 'c3'] }, limit: 3, columns: ['id', 'inputs.question'] },
@@ -86,7 +86,7 @@ test.each([
   // A member that the interface does not name: all of the call is asked for.
   [['inputs.question', 'thread.id'], undefined],
 ])('of display fields %j the columns are %j', async (displayFields, columns) => {
-  serve((request) => answer(request, 200, lines(ids.map(callOf))), displayFields);
+  serve((request) => sendResponse(request, 200, lines(ids.map(callOf))), displayFields);
   await page();
   expect(asked(batch).map(({ body }) => JSON.parse(body).columns)).toEqual([columns]);
 });
@@ -101,7 +101,8 @@ const cases = [
     .filter(([status]) => !unsupportedOperations.has(status))
     .map(([status, [code, , requests]]) => ({
       name: `status ${status}`,
-      fault: ((request) => answer(request, Number(status), status === '304' ? '' : bodies.reason![0])) as Fault,
+      fault: ((request) =>
+        sendResponse(request, Number(status), status === '304' ? '' : bodies.reason![0])) as Responder,
       code,
       requests,
     })),
@@ -123,7 +124,7 @@ test.each(cases)('the request for the calls meets: $name', async ({ name, fault,
 test('a large page asks for its calls by the hundred', async () => {
   serve((request) => {
     const { filter } = JSON.parse(request.body);
-    answer(request, 200, lines(filter.call_ids.map(callOf)));
+    sendResponse(request, 200, lines(filter.call_ids.map(callOf)));
   });
   ids = Array.from({ length: 120 }, (_, index) => `many-${index}`);
   onTestFinished(() => {
@@ -136,15 +137,15 @@ test('a large page asks for its calls by the hundred', async () => {
 
 test('one call that is nested too deeply leaves the others readable', async () => {
   serve((request) =>
-    answer(request, 200, `${lines([callOf('c1')])}{"id":"c2","inputs":${'['.repeat(5000)}${']'.repeat(5000)}}\n`),
+    sendResponse(request, 200, `${lines([callOf('c1')])}{"id":"c2","inputs":${'['.repeat(5000)}${']'.repeat(5000)}}\n`),
   );
   expect(await page()).toEqual(one);
 });
 
 test.each([
-  ['404 of the router', (request: SeenRequest) => answer(request, 404, '{"detail":"Not Found"}')],
-  ['405', (request: SeenRequest) => answer(request, 405, '{"detail":"Method Not Allowed"}')],
-  ['501', (request: SeenRequest) => answer(request, 501)],
+  ['404 of the router', (request: RecordedRequest) => sendResponse(request, 404, '{"detail":"Not Found"}')],
+  ['405', (request: RecordedRequest) => sendResponse(request, 405, '{"detail":"Method Not Allowed"}')],
+  ['501', (request: RecordedRequest) => sendResponse(request, 501)],
 ])('a service without the operation is asked for it once (%s)', async (_name, fault) => {
   const own = await startToolServer(service.url, home);
   onTestFinished(() => own.client.close());
@@ -164,7 +165,7 @@ test('a page whose calls do not come within the deadline is still a page', async
 
 test('a cancelled page ends the request for its calls', async () => {
   const cancel = new AbortController();
-  const arrived = new Promise<SeenRequest>((resolve) => serve(resolve));
+  const arrived = new Promise<RecordedRequest>((resolve) => serve(resolve));
   const outcome = server.client
     .callTool(
       { name: 'query_queue_items', arguments: { project_id: 'a/b', queue_id: 'q', include_call: true } },
@@ -177,5 +178,5 @@ test('a cancelled page ends the request for its calls', async () => {
   await closed;
   expect(await outcome).toBe('cancelled');
   expect([asked(batch).length, asked(single).length]).toEqual([1, 0]);
-  service.fault = (request) => good(request);
+  service.respond = (request) => sendGoodResponse(request);
 });

@@ -6,18 +6,18 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
   beginStream,
   chunked,
-  type FaultService,
-  good,
-  type SeenRequest,
-  startFaultService,
-} from '../support/fault-service.ts';
+  type FakeService,
+  type RecordedRequest,
+  sendGoodResponse,
+  startFakeService,
+} from '../support/fake-service.ts';
 import { command, emptyHome } from '../support/heddle.ts';
 import { tally } from '../support/tally.ts';
 import { temporaryHome } from '../support/temporary-home.ts';
 import { toolCalls } from '../support/tool-calls.ts';
 
 const home = temporaryHome();
-const service: FaultService = await startFaultService();
+const service: FakeService = await startFakeService();
 const env = emptyHome(home, {
   HEDDLE_BASE_URL: service.url,
   HEDDLE_USERNAME: 'user',
@@ -59,7 +59,7 @@ const transports = {
 const eras = { '2025-11-25 and before': 'legacy', '2026-07-28': { pin: '2026-07-28' } } as const;
 
 const sse = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'Hel' } }] })}\n\n`;
-const faults: [string, string, Record<string, unknown>, (request: SeenRequest) => void][] = [
+const faults: [string, string, Record<string, unknown>, (request: RecordedRequest) => void][] = [
   ['an answer that is awaited', 'query_queue_items', {}, () => {}],
   ['inference that is awaited', 'run_inference', {}, () => {}],
   [
@@ -79,8 +79,8 @@ describe.each(Object.entries(transports))('%s', (transportName, connect) => {
       const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } });
       await client.connect(connect());
       const cancel = new AbortController();
-      const arrived = new Promise<SeenRequest>((resolve) => {
-        service.fault = (request) => {
+      const arrived = new Promise<RecordedRequest>((resolve) => {
+        service.respond = (request) => {
           fault(request);
           resolve(request);
         };
@@ -103,7 +103,7 @@ describe.each(Object.entries(transports))('%s', (transportName, connect) => {
       expect(service.requests).toHaveLength(1);
       tally('faults', 1);
       // The connection to the client goes on.
-      service.fault = (request) => good(request);
+      service.respond = (request) => sendGoodResponse(request);
       await expect(client.callTool({ name: tool, arguments: toolCalls[tool]!('x') })).resolves.not.toHaveProperty(
         'isError',
       );
@@ -124,7 +124,7 @@ test('a request of an older revision that a notification cancels comes to its en
       body: JSON.stringify({ jsonrpc: '2.0', ...body }),
     });
   const arrived = new Promise<void>((resolve) => {
-    service.fault = () => resolve();
+    service.respond = () => resolve();
   });
   const name = 'read_call';
   const call = send({ id: 7, method: 'tools/call', params: { name, arguments: toolCalls[name]!('x') } });
@@ -144,7 +144,7 @@ test('many cancelled calls leave no connection', async () => {
   await client.connect(transports.stdio());
   let arrived = 0;
   const all = new Promise<void>((resolve) => {
-    service.fault = () => {
+    service.respond = () => {
       arrived += 1;
       if (arrived === 30) resolve();
     };

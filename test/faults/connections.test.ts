@@ -1,7 +1,13 @@
 import { createServer } from 'node:net';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { selfSigned } from '../support/certificate.ts';
-import { answer, type FaultService, good, type SeenRequest, startFaultService } from '../support/fault-service.ts';
+import {
+  type FakeService,
+  type RecordedRequest,
+  sendGoodResponse,
+  sendResponse,
+  startFakeService,
+} from '../support/fake-service.ts';
 import { tally } from '../support/tally.ts';
 import { temporaryHome } from '../support/temporary-home.ts';
 import { startToolServer, type Told, toolCalls, unrepeatable } from '../support/tool-calls.ts';
@@ -10,8 +16,8 @@ const home = temporaryHome();
 const tools = Object.keys(toolCalls);
 afterAll(() => tally('faults', 9 * tools.length));
 
-async function faultService(certificate?: typeof selfSigned): Promise<FaultService> {
-  const service = await startFaultService(certificate);
+async function faultService(certificate?: typeof selfSigned): Promise<FakeService> {
+  const service = await startFakeService(certificate ? { certificate } : {});
   onTestFinished(() => service.stop());
   return service;
 }
@@ -91,8 +97,8 @@ test('a redirect to another host: it never hears of it', async () => {
   };
   const server = await toolServer(service.url);
   for (const status of [301, 302, 303, 307, 308]) {
-    service.fault = (request) =>
-      answer(request, status, '', { location: `http://localhost:${other.port}${request.path}` });
+    service.respond = (request) =>
+      sendResponse(request, status, '', { location: `http://localhost:${other.port}${request.path}` });
     for (const [, told] of await tellAll(server)) {
       expect(told).toMatchObject({ code: 'bad_response', retryable: false, status });
     }
@@ -116,9 +122,9 @@ test('closed just when the next request comes: a safe one is sent again, another
   const service = await faultService();
   const server = await toolServer(service.url);
   const used = new WeakSet<object>();
-  service.fault = (request: SeenRequest) => {
+  service.respond = (request: RecordedRequest) => {
     if (used.has(request.socket)) request.socket.resetAndDestroy();
-    else good(request);
+    else sendGoodResponse(request);
     used.add(request.socket);
   };
   for (const tool of tools) {
@@ -138,9 +144,9 @@ test('however many calls there are at once, connections are bounded', async () =
   const service = await faultService();
   const server = await toolServer(service.url);
   let most = 0;
-  service.fault = (request) => {
+  service.respond = (request) => {
     most = Math.max(most, service.sockets.size);
-    setImmediate(() => good(request));
+    setImmediate(() => sendGoodResponse(request));
   };
   const results = await Promise.all(
     Array.from({ length: 300 }, () => server.call('read_call', toolCalls.read_call!('x'))),

@@ -4,14 +4,14 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { expect, onTestFinished, test } from 'vitest';
-import { beginStream, chunked, good, startFaultService } from '../support/fault-service.ts';
+import { beginStream, chunked, sendGoodResponse, startFakeService } from '../support/fake-service.ts';
 import { command, emptyHome, temporaryFolder } from '../support/heddle.ts';
 import { LineClient } from '../support/line-client.ts';
 import { tally } from '../support/tally.ts';
 
 /** A server process on a service that may do anything, and how both are talked to. */
 async function start(extra: Record<string, string> = {}) {
-  const service = await startFaultService();
+  const service = await startFakeService();
   onTestFinished(() => service.stop());
   const server = new LineClient(temporaryFolder(), {
     HEDDLE_BASE_URL: service.url,
@@ -29,8 +29,8 @@ async function start(extra: Record<string, string> = {}) {
     );
   /** Resolves with the next request that reaches the service; it is not answered. */
   const nextRequest = () =>
-    new Promise<Parameters<typeof good>[0]>((resolve) => {
-      service.fault = resolve;
+    new Promise<Parameters<typeof sendGoodResponse>[0]>((resolve) => {
+      service.respond = resolve;
     });
   return { service, server, call, nextRequest };
 }
@@ -43,7 +43,7 @@ test('at the end of its input it answers what is under way, and ends', async () 
   call('last', ...readCall);
   const request = await arrived;
   const ended = server.end();
-  good(request);
+  sendGoodResponse(request);
   expect(await server.answerTo('last')).toHaveProperty('result');
   expect(await ended).toBe(0);
 });
@@ -69,8 +69,8 @@ test('a last line without a line end is a line', async () => {
 
 test.each(['SIGTERM', 'SIGINT'] as const)('%s ends it at once, with a stream under way', async (signal) => {
   const { server, call, service } = await start();
-  const streaming = new Promise<Parameters<typeof good>[0]>((resolve) => {
-    service.fault = (request) => {
+  const streaming = new Promise<Parameters<typeof sendGoodResponse>[0]>((resolve) => {
+    service.respond = (request) => {
       beginStream(request);
       request.socket.write(chunked(': working\n\n'), () => resolve(request));
     };
@@ -172,7 +172,7 @@ test('an error past every boundary is one line without secrets, and the server g
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(`process.on('SIGUSR2', () => { ${throwing} })`)}`,
     HOME: folder,
   });
-  service.fault = (request) => good(request);
+  service.respond = (request) => sendGoodResponse(request);
   const logged = new Promise<void>((resolve) => {
     server.child.stderr!.on('data', () => {
       if (server.stderr.trim().split('\n').length >= 3) resolve();

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { beginStream, chunked, startFaultService } from '../support/fault-service.ts';
+import { beginStream, chunked, startFakeService } from '../support/fake-service.ts';
 import { temporaryFolder } from '../support/heddle.ts';
 import { startToolServer } from '../support/tool-calls.ts';
 
@@ -8,7 +8,7 @@ const chunk = (delta: object, finish_reason: string | null = null) =>
 const request = { model: 'm', stream: true };
 
 async function start(extra: Record<string, string> = {}) {
-  const service = await startFaultService();
+  const service = await startFakeService();
   onTestFinished(() => service.stop());
   const server = await startToolServer(service.url, temporaryFolder(), extra);
   onTestFinished(() => server.client.close());
@@ -18,7 +18,7 @@ async function start(extra: Record<string, string> = {}) {
 test('progress grows, counts what is no text too, and does not come with every piece', async () => {
   const { service, server } = await start();
   const pieces = 60;
-  service.fault = async (asked) => {
+  service.respond = async (asked) => {
     beginStream(asked);
     for (let piece = 0; piece < pieces; piece += 1) {
       const call = { index: 0, id: 'c', function: { name: 'f', arguments: '1' } };
@@ -44,7 +44,7 @@ test('progress grows, counts what is no text too, and does not come with every p
 
 test('the text so far is in the error of a stream that breaks, and keeps to the size of a result', async () => {
   const { service, server } = await start({ HEDDLE_MAX_RESULT_CHARS: '4000' });
-  service.fault = (asked) => {
+  service.respond = (asked) => {
     beginStream(asked);
     asked.socket.write(chunk({ content: 'x'.repeat(100_000) }));
     asked.socket.end();
@@ -57,7 +57,7 @@ test('the text so far is in the error of a stream that breaks, and keeps to the 
 
 test('the deadline ends a stream with the text so far', async () => {
   const { service, server } = await start({ HEDDLE_TIMEOUT_MS: '500', HEDDLE_INFERENCE_TIMEOUT_MS: '500' });
-  service.fault = (asked) => {
+  service.respond = (asked) => {
     beginStream(asked);
     asked.socket.write(chunk({ content: 'Hel' }));
   };

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answer, type Fault, type FaultService, startFaultService } from '../support/fault-service.ts';
+import { type FakeService, type Responder, sendResponse, startFakeService } from '../support/fake-service.ts';
 import { bodies, type Expected, endless, others, routerBodies, statuses } from '../support/faults.ts';
 import { tally } from '../support/tally.ts';
 import { temporaryHome } from '../support/temporary-home.ts';
@@ -12,7 +12,7 @@ const home = temporaryHome();
 
 interface Case {
   name: string;
-  fault: Fault;
+  fault: Responder;
   expected: (tool: string) => Expected;
 }
 
@@ -20,8 +20,8 @@ const cases: Case[] = [
   ...Object.entries(statuses).flatMap(([status, expected]) =>
     Object.entries(bodies).map(([shape, [body, contentType = 'application/json']]) => ({
       name: `${status} with ${shape}`,
-      fault: (request: Parameters<Fault>[0]) =>
-        answer(request, Number(status), status === '304' ? '' : body, {
+      fault: (request: Parameters<Responder>[0]) =>
+        sendResponse(request, Number(status), status === '304' ? '' : body, {
           'content-type': contentType,
           location: 'http://localhost:1/elsewhere',
         }),
@@ -42,7 +42,7 @@ const endlessCases = Object.entries(endless).map(([name, fault]) => ({
   expected: (): Expected => ['timeout', true, 1, 1],
 }));
 
-let service: FaultService;
+let service: FakeService;
 let server: ToolServer;
 let hasty: ToolServer;
 const told = new Map<string, Told>();
@@ -65,11 +65,11 @@ async function runAll(list: Case[], first: number, { call }: ToolServer): Promis
 }
 
 beforeAll(async () => {
-  service = await startFaultService();
+  service = await startFakeService();
   const all = [...cases, ...endlessCases];
-  service.fault = (request) => {
+  service.respond = (request) => {
     const index = /case-(\d+)-/.exec(`${request.path}${request.body}`)?.[1];
-    if (index === undefined) answer(request, 200, '{}');
+    if (index === undefined) sendResponse(request, 200, '{}');
     else all[Number(index)]!.fault(request);
   };
   [server, hasty] = await Promise.all([
@@ -130,7 +130,7 @@ test('credentials and text of the service stay where they belong', () => {
 });
 
 test('afterwards every tool works, and nothing has piled up', async () => {
-  service.fault = others['nothing wrong']!.fault;
+  service.respond = others['nothing wrong']!.fault;
   for (const { call, pid, stderr } of [server, hasty]) {
     for (const tool of tools) {
       const { code } = await call(tool, toolCalls[tool]!('well'));

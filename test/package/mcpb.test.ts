@@ -1,14 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { unzipSync } from 'fflate';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { startFakeService } from '../support/fake-service.ts';
 import { emptyHome, temporaryFolder } from '../support/heddle.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -116,16 +115,9 @@ test('what validate does not check: the entry file is there, every placeholder d
 
 describe("the manifest's own command", () => {
   test('with a base URL sends the credentials of the form to it', async () => {
-    const seen: (string | undefined)[] = [];
-    const service = createServer((request, response) => {
-      seen.push(`${request.method} ${request.url} ${request.headers.authorization}`);
-      response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ items: [] }));
-    });
-    await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => void service.close());
-
+    const service = await startFakeService();
     const client = await connect({
-      base_url: `http://127.0.0.1:${(service.address() as AddressInfo).port}`,
+      base_url: service.url,
       project: 'team/support',
       username: 'ada',
       password: 'opensesame',
@@ -137,7 +129,7 @@ describe("the manifest's own command", () => {
     const result = await client.callTool({ name: 'query_queue_items', arguments: { queue_id: 'q1' } });
     expect(result.isError).toBeFalsy();
     const basic = `Basic ${Buffer.from('ada:opensesame').toString('base64')}`;
-    expect(seen).toEqual([`POST /annotation_queues/q1/items/query ${basic}`]);
+    expect(service.requestLines()).toEqual([`POST /annotation_queues/q1/items/query ${basic}`]);
   });
 
   test.each([

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { answer, chunked, type Fault, good } from './fault-service.ts';
-import { goodAnswer } from './good-answers.ts';
+import { chunked, type Responder, sendGoodResponse, sendResponse } from './fake-service.ts';
+import { goodResponse } from './good-responses.ts';
 
 /** What a caller is told of a fault: code and retryable; requests for what may be repeated, and for what may not. */
 export type Expected = [code: string, retryable: boolean | undefined, repeatable: number, unrepeatable: number];
@@ -54,64 +54,64 @@ export const routerBodies = new Set(['html', 'empty']);
 
 const later = (seconds: number) => new Date(Date.now() + seconds * 1000).toUTCString();
 const tooMany = '{"detail":"slow down"}';
-const compressed = (encoding: string, compress: (body: string) => Buffer): Fault => {
+const compressed = (encoding: string, compress: (body: string) => Buffer): Responder => {
   return (request) =>
-    answer(request, 200, compress(goodAnswer(request).body), {
-      'content-type': goodAnswer(request).contentType,
+    sendResponse(request, 200, compress(goodResponse(request).body), {
+      'content-type': goodResponse(request).contentType,
       'content-encoding': encoding,
     });
 };
 const bomb = gzipSync(Buffer.alloc(200 * 1024 * 1024, ' '));
 
 /** What else goes wrong, with what is told of it; `ok` is a call that succeeds. Lists of lines may differ. */
-export const others: Record<string, { fault: Fault; expected: Expected; lines?: Expected }> = {
-  'nothing wrong': { fault: (request) => good(request), expected: ['ok', undefined, 1, 1] },
+export const others: Record<string, { fault: Responder; expected: Expected; lines?: Expected }> = {
+  'nothing wrong': { fault: (request) => sendGoodResponse(request), expected: ['ok', undefined, 1, 1] },
   '429, Retry-After 0': {
-    fault: (request) => answer(request, 429, tooMany, { 'retry-after': 0 }),
+    fault: (request) => sendResponse(request, 429, tooMany, { 'retry-after': 0 }),
     expected: ['rate_limited', true, 3, 3],
   },
   '429, Retry-After in seconds': {
-    fault: (request) => answer(request, 429, tooMany, { 'retry-after': 1 }),
+    fault: (request) => sendResponse(request, 429, tooMany, { 'retry-after': 1 }),
     expected: ['rate_limited', true, 3, 3],
   },
   '429, Retry-After as a date': {
-    fault: (request) => answer(request, 429, tooMany, { 'retry-after': later(0) }),
+    fault: (request) => sendResponse(request, 429, tooMany, { 'retry-after': later(0) }),
     expected: ['rate_limited', true, 3, 3],
   },
   '429, Retry-After beyond the deadline': {
-    fault: (request) => answer(request, 429, tooMany, { 'retry-after': 120 }),
+    fault: (request) => sendResponse(request, 429, tooMany, { 'retry-after': 120 }),
     expected: ['rate_limited', true, 1, 1],
   },
   '429, Retry-After as a date beyond the deadline': {
-    fault: (request) => answer(request, 429, tooMany, { 'retry-after': later(3600) }),
+    fault: (request) => sendResponse(request, 429, tooMany, { 'retry-after': later(3600) }),
     expected: ['rate_limited', true, 1, 1],
   },
   '429, Retry-After that says nothing': {
-    fault: (request) => answer(request, 429, tooMany, { 'retry-after': 'soon' }),
+    fault: (request) => sendResponse(request, 429, tooMany, { 'retry-after': 'soon' }),
     expected: ['rate_limited', true, 3, 3],
   },
   '503, Retry-After 0': {
-    fault: (request) => answer(request, 503, '{"reason":"overloaded"}', { 'retry-after': 0 }),
+    fault: (request) => sendResponse(request, 503, '{"reason":"overloaded"}', { 'retry-after': 0 }),
     expected: ['service_unavailable', true, 3, 3],
   },
   '403 for a missing header': {
-    fault: (request) => answer(request, 403, '{"detail":"Not authenticated"}'),
+    fault: (request) => sendResponse(request, 403, '{"detail":"Not authenticated"}'),
     expected: ['unauthorized', false, 1, 1],
   },
   'HTML with 200': {
-    fault: (request) => answer(request, 200, '<html>Sign in</html>', { 'content-type': 'text/html' }),
+    fault: (request) => sendResponse(request, 200, '<html>Sign in</html>', { 'content-type': 'text/html' }),
     expected: ['bad_response', false, 1, 1],
   },
   'another shape with 200': {
-    fault: (request) => answer(request, 200, '[1,2]'),
+    fault: (request) => sendResponse(request, 200, '[1,2]'),
     expected: ['bad_response', false, 1, 1],
   },
   'cut JSON with 200': {
-    fault: (request) => answer(request, 200, goodAnswer(request).body.slice(0, 30)),
+    fault: (request) => sendResponse(request, 200, goodResponse(request).body.slice(0, 30)),
     expected: ['bad_response', false, 1, 1],
   },
   'nothing with 200': {
-    fault: (request) => answer(request, 200),
+    fault: (request) => sendResponse(request, 200),
     expected: ['bad_response', false, 1, 1],
     lines: ['ok', undefined, 1, 1],
   },
@@ -121,22 +121,22 @@ export const others: Record<string, { fault: Fault; expected: Expected; lines?: 
     lines: ['ok', undefined, 1, 1],
   },
   'nesting that overflows stacks': {
-    fault: (request) => answer(request, 200, `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}\n`),
+    fault: (request) => sendResponse(request, 200, `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}\n`),
     expected: ['bad_response', false, 1, 1],
   },
   'content-length too long': {
     fault: (request) => {
-      good(request, { 'content-length': 100_000 });
+      sendGoodResponse(request, { 'content-length': 100_000 });
       request.socket.end();
     },
     expected: ['network', true, 3, 1],
   },
   'content-length too short': {
-    fault: (request) => good(request, { 'content-length': 20 }),
+    fault: (request) => sendGoodResponse(request, { 'content-length': 20 }),
     expected: ['bad_response', false, 1, 1],
   },
   'content-length that is none': {
-    fault: (request) => good(request, { 'content-length': 'many' }),
+    fault: (request) => sendGoodResponse(request, { 'content-length': 'many' }),
     expected: ['bad_response', false, 1, 1],
   },
   'reset after the request was read': {
@@ -152,7 +152,7 @@ export const others: Record<string, { fault: Fault; expected: Expected; lines?: 
   },
   'reset in the body': {
     fault: (request) => {
-      good(request, { 'content-length': 100_000 });
+      sendGoodResponse(request, { 'content-length': 100_000 });
       setImmediate(() => request.socket.resetAndDestroy());
     },
     expected: ['network', true, 3, 1],
@@ -176,13 +176,13 @@ export const others: Record<string, { fault: Fault; expected: Expected; lines?: 
   'early hints first': {
     fault: (request) => {
       request.socket.write('HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n');
-      good(request);
+      sendGoodResponse(request);
     },
     expected: ['ok', undefined, 1, 1],
   },
   'byte by byte': {
     fault: (request) => {
-      const { contentType, body } = goodAnswer(request);
+      const { contentType, body } = goodResponse(request);
       const { socket } = request;
       socket.setNoDelay(true);
       socket.write(`HTTP/1.1 200 OK\r\ncontent-type: ${contentType}\r\ntransfer-encoding: chunked\r\n\r\n`);
@@ -204,33 +204,33 @@ export const others: Record<string, { fault: Fault; expected: Expected; lines?: 
   },
   'gzip of much': { fault: compressed('gzip', () => bomb), expected: ['too_large', false, 1, 1] },
   '50 MB': {
-    fault: (request) => answer(request, 200, Buffer.alloc(50 * 1024 * 1024, ' ')),
+    fault: (request) => sendResponse(request, 200, Buffer.alloc(50 * 1024 * 1024, ' ')),
     expected: ['too_large', false, 1, 1],
   },
   'an error of 50 MB': {
-    fault: (request) => answer(request, 500, Buffer.alloc(50 * 1024 * 1024, 'x')),
+    fault: (request) => sendResponse(request, 500, Buffer.alloc(50 * 1024 * 1024, 'x')),
     expected: ['service_unavailable', true, 3, 1],
   },
   'an error that is cut off': {
     fault: (request) => {
-      answer(request, 409, '{"reason":"so', { 'content-length': 5000 });
+      sendResponse(request, 409, '{"reason":"so', { 'content-length': 5000 });
       request.socket.end();
     },
     expected: ['conflict', false, 1, 1],
   },
   'an error whose body stands still': {
-    fault: (request) => answer(request, 404, '{"reason":"so', { 'content-length': 5000 }),
+    fault: (request) => sendResponse(request, 404, '{"reason":"so', { 'content-length': 5000 }),
     expected: ['not_found', false, 1, 1],
   },
 };
 
 /** What has no end; told when the deadline is over. */
-export const endless: Record<string, Fault> = {
+export const endless: Record<string, Responder> = {
   'no answer at all': () => {},
   'a header that stands still': ({ socket }) => socket.write('HTTP/1.1 200 OK\r\ncontent-'),
-  'a body that stands still': (request) => answer(request, 200, '{"items":[', { 'content-length': 5000 }),
+  'a body that stands still': (request) => sendResponse(request, 200, '{"items":[', { 'content-length': 5000 }),
   'a body that trickles': (request) => {
-    answer(request, 200, '{"items":[', { 'content-length': 5000 });
+    sendResponse(request, 200, '{"items":[', { 'content-length': 5000 });
     const timer = setInterval(() => request.socket.write(' '), 50);
     request.socket.once('close', () => clearInterval(timer));
   },

@@ -1,10 +1,9 @@
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { expect, onTestFinished, test } from 'vitest';
+import { sendResponse, startFakeService } from '../support/fake-service.ts';
 import { command, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { startTestService } from '../support/service-process.ts';
 
@@ -301,20 +300,9 @@ test('read-only offers what changes nothing; a list of tools or groups offers th
 });
 
 test('a service without an operation is told apart from a missing object, with the tools that remain', async () => {
-  const service = createServer((_request, response) => {
-    response.writeHead(404, { 'content-type': 'application/json' }).end('{"detail":"Not Found"}');
-  });
-  await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void service.close());
-  const { call } = await connect(
-    emptyHome(temporaryFolder(), {
-      HEDDLE_BASE_URL: `http://127.0.0.1:${(service.address() as AddressInfo).port}`,
-      HEDDLE_PROJECT: 'a/b',
-      HEDDLE_USERNAME: 'u',
-      HEDDLE_PASSWORD: 'p',
-      HEDDLE_TOKEN: 't',
-    }),
-  );
+  const service = await startFakeService();
+  service.respond = (request) => sendResponse(request, 404, { detail: 'Not Found' });
+  const { call } = await connect(emptyHome(temporaryFolder(), service.environment));
   const { error } = await call('list_queues', {});
   expect(error).toMatchObject({ code: 'unsupported', status: 404 });
   expect(error.hint).toContain('query_queue_items, read_call, update_queue_items, list_objects, run_inference');

@@ -1,12 +1,18 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { ServiceClient, type ServiceClientOptions } from '../../../src/client/service-client.ts';
-import { beginStream, chunked, type FaultService, good, startFaultService } from '../../support/fault-service.ts';
+import {
+  beginStream,
+  chunked,
+  type FakeService,
+  sendGoodResponse,
+  startFakeService,
+} from '../../support/fake-service.ts';
 import { tally } from '../../support/tally.ts';
 
 async function start(
   options: Partial<ServiceClientOptions> = {},
-): Promise<{ service: FaultService; client: ServiceClient }> {
-  const service = await startFaultService();
+): Promise<{ service: FakeService; client: ServiceClient }> {
+  const service = await startFakeService();
   const client = new ServiceClient({
     connect: async () => ({ baseUrl: service.url, bearer: 'token-of-user' }),
     userAgent: 'test',
@@ -32,7 +38,7 @@ async function streamed(
   options: Partial<ServiceClientOptions> = {},
 ) {
   const { service, client } = await start(options);
-  service.fault = (request) => {
+  service.respond = (request) => {
     beginStream(request);
     const { socket } = request;
     for (const text of pieces) socket.write(chunked(text));
@@ -143,7 +149,7 @@ test.each([
 test('a stream that stands still is ended, and its connection closed', async () => {
   const { service, client } = await start({ idleTimeoutMs: 100 });
   let closed: Promise<unknown> | undefined;
-  service.fault = (request) => {
+  service.respond = (request) => {
     closed = new Promise((resolve) => request.socket.once('close', resolve));
     beginStream(request);
     request.socket.write(chunked(piece('Hel')));
@@ -158,7 +164,7 @@ test('a stream that stands still is ended, and its connection closed', async () 
 
 test('comments keep a stream alive, and waiting for its first byte is no standing still', async () => {
   const { service, client } = await start({ idleTimeoutMs: 150 });
-  service.fault = async (request) => {
+  service.respond = async (request) => {
     beginStream(request);
     await new Promise((resolve) => setTimeout(resolve, 300));
     for (let beat = 0; beat < 6; beat += 1) {
@@ -173,7 +179,7 @@ test('comments keep a stream alive, and waiting for its first byte is no standin
 test('the deadline and a cancellation give the text so far, and close the connection', async () => {
   const { service, client } = await start({ inferenceTimeoutMs: 300 });
   const cancel = new AbortController();
-  service.fault = (request) => {
+  service.respond = (request) => {
     beginStream(request);
     request.socket.write(chunked(piece('Hel')));
   };
@@ -189,9 +195,9 @@ test('the deadline and a cancellation give the text so far, and close the connec
 
 test('a streamed request that is answered in one piece, and one in one piece that is streamed', async () => {
   const { service, client } = await start();
-  service.fault = (request) => good(request);
+  service.respond = (request) => sendGoodResponse(request);
   expect(await infer(client)).toMatchObject({ choices: [{ message: { content: 'Hello' } }] });
-  service.fault = (request) => {
+  service.respond = (request) => {
     beginStream(request);
     request.socket.write(chunked(piece('Hello', 'stop') + done));
   };

@@ -4,43 +4,43 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { type FakeService, startFakeService } from '../../support/fake-service.ts';
 import { call, command, emptyHome, type Finished, run, temporaryFolder } from '../../support/heddle.ts';
-import { type KeyringSession, ready, startSession } from '../../support/keychain-session.ts';
-import { type Stub, startStub } from '../../support/stub-service.ts';
+import { hasSecretService, type KeyringSession, startSession } from '../../support/keychain-session.ts';
 
 const right = { username: 'mia', password: 'correct-horse', token: 'tok-11112222' };
 
-describe.runIf(ready)('a real Secret Service', () => {
-  let stub: Stub;
+describe.skipIf(!hasSecretService)('a real Secret Service', () => {
+  let service: FakeService;
   let session: KeyringSession;
   beforeEach(async () => {
-    [stub, session] = await Promise.all([startStub(right), startSession()]);
+    [service, session] = await Promise.all([startFakeService({ credentials: right }), startSession()]);
   });
 
   const login = (stdin: string, ...args: string[]): Promise<Finished> =>
     run(
-      ['login', '--base-url', stub.url, '--username', 'mia', '--password-stdin', '--token-stdin', ...args],
+      ['login', '--base-url', service.url, '--username', 'mia', '--password-stdin', '--token-stdin', ...args],
       session.environment,
       stdin,
     );
   const query = (extra: Record<string, string> = {}) =>
     call('query_queue_items', { queue_id: 'q', project_id: 'a/b' }, { ...session.environment, ...extra });
   const lookup = (profile: string): string | undefined =>
-    session.secretTool('lookup', 'service', `heddle/${profile}`, 'username', stub.url);
+    session.secretTool('lookup', 'service', `heddle/${profile}`, 'username', service.url);
 
   test('login puts secrets in, a later process finds them, secret-tool sees them, logout removes them', async () => {
     const { code, stdout } = await login('correct-horse\ntok-11112222\n');
     expect(code).toBe(0);
-    expect(stdout).toContain(`Stored in the keychain, profile "default", for ${stub.url}.`);
+    expect(stdout).toContain(`Stored in the keychain, profile "default", for ${service.url}.`);
     expect(lookup('default')).toBe('{"username":"mia","password":"correct-horse","token":"tok-11112222"}');
     expect(JSON.parse(readFileSync(join(session.home, 'heddle', 'config.json'), 'utf8'))).toEqual({
-      profiles: { default: { base_url: stub.url, username: 'mia', store: 'keychain' } },
+      profiles: { default: { base_url: service.url, username: 'mia', store: 'keychain' } },
     });
     expect(readdirSync(join(session.home, 'heddle'))).toEqual(['config.json']);
 
     expect((await query()).code).toBe(0);
     expect((await call('run_inference', { model: 'm' }, session.environment)).result.code).toBe('validation_failed');
-    expect(stub.requests.slice(2)).toEqual([
+    expect(service.requestLines().slice(2)).toEqual([
       'POST /annotation_queues/q/items/query Basic bWlhOmNvcnJlY3QtaG9yc2U=',
       'POST /inference/v1/chat/completions Bearer tok-11112222',
     ]);
@@ -64,7 +64,7 @@ describe.runIf(ready)('a real Secret Service', () => {
   test('profiles are kept apart, and a new login replaces its own', async () => {
     await login('correct-horse\ntok-11112222\n');
     await login('correct-horse\ntok-11112222\n', '--profile', 'work');
-    stub.credentials = { ...right, password: 'second-horse' };
+    service.credentials = { ...right, password: 'second-horse' };
     expect((await login('second-horse\ntok-11112222\n', '--profile', 'work')).code).toBe(0);
     expect(lookup('default')).toBe('{"username":"mia","password":"correct-horse","token":"tok-11112222"}');
     expect(lookup('work')).toBe('{"username":"mia","password":"second-horse","token":"tok-11112222"}');
@@ -76,9 +76,9 @@ describe.runIf(ready)('a real Secret Service', () => {
   });
 
   test('secrets of 4 kB and beyond ASCII come back as they were', async () => {
-    stub.credentials = { username: 'mía 🧵', password: 'påß-🔑-"\\ '.repeat(320), token: 'T0ken~'.repeat(700) };
+    service.credentials = { username: 'mía 🧵', password: 'påß-🔑-"\\ '.repeat(320), token: 'T0ken~'.repeat(700) };
     const { code, stderr } = await login(
-      `${stub.credentials.password}\n${stub.credentials.token}\n`,
+      `${service.credentials.password}\n${service.credentials.token}\n`,
       '--username',
       'mía 🧵',
     );
@@ -99,10 +99,10 @@ describe.runIf(ready)('a real Secret Service', () => {
     const logs = text(child.stderr);
     child.stdout.resume();
     const seen: string[] = [];
-    stub.intercept = () => {
+    service.respond = (request) => {
       // While login is checking, with everything read and nothing stored yet.
       seen.push(...argumentLists(), ...filesBelow(session.home));
-      return false;
+      service.respondNormally(request);
     };
     expect((await login('correct-horse\ntok-11112222\n')).code).toBe(0);
     expect((await query()).code).toBe(0);
@@ -157,7 +157,7 @@ describe.runIf(ready)('a real Secret Service', () => {
     expect(result.code).toBe('not_configured');
     expect(result.message).toContain('There is no keychain on this machine');
     const home = temporaryFolder();
-    const args = ['login', '--base-url', stub.url, '--token-stdin'];
+    const args = ['login', '--base-url', service.url, '--token-stdin'];
     expect((await run(args, emptyHome(home), 'tok-11112222\n')).code).toBe(2);
     expect(existsSync(join(home, 'heddle'))).toBe(false);
   });

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { expect, onTestFinished, test } from 'vitest';
 import { selfSigned } from '../../support/certificate.ts';
+import { beginStream, chunked, type RecordedRequest, startFakeService } from '../../support/fake-service.ts';
 import { ask, type HttpProcess, newerRequest, startHttp } from '../../support/http-process.ts';
 import { hasNginx, startBalancer, trustingFetch } from '../../support/start-nginx.ts';
-import { startStub } from '../../support/stub-service.ts';
 
 const credentials = { username: 'api', password: 'password-of-api', token: 'token-of-api' };
 
@@ -40,7 +40,7 @@ async function send(
 }
 
 test.skipIf(!hasNginx)('only the endpoint and its metadata are seen from outside, and only by its name', async () => {
-  const { url: service } = await startStub(credentials);
+  const { url: service } = await startFakeService({ credentials });
   const named = ['--public-url', 'https://heddle.example.com/mcp'];
   const [one, two] = await Promise.all([1, 2].map(() => startHttp(named, configured(service))));
   const { origin } = await startBalancer([one!.url, two!.url]);
@@ -58,24 +58,26 @@ test.skipIf(!hasNginx)('only the endpoint and its metadata are seen from outside
 });
 
 test.skipIf(!hasNginx)('events pass while the call runs', async () => {
-  const stub = await startStub(credentials);
-  let arrived: (response: ServerResponse) => void;
-  const held = new Promise<ServerResponse>((resolve) => (arrived = resolve));
-  stub.intercept = ({ url }, response) => {
-    if (url?.endsWith('/chat/completions')) arrived(response);
-    return url?.endsWith('/chat/completions') ?? false;
-  };
-  const [one, two] = await Promise.all([1, 2].map(() => startHttp([], configured(stub.url))));
+  const service = await startFakeService({ credentials });
+  const held = new Promise<RecordedRequest>((resolve) => {
+    service.respond = (request) => {
+      if (request.path.endsWith('/chat/completions')) resolve(request);
+      else service.respondNormally(request);
+    };
+  });
+  const [one, two] = await Promise.all([1, 2].map(() => startHttp([], configured(service.url))));
   const { origin } = await startBalancer([one!.url, two!.url]);
   const inference = { name: 'run_inference', arguments: { model: 'm', messages: [], stream: true } };
   const answer = send(origin, '/mcp', newerRequest('tools/call', { ...inference, _meta: { progressToken: 'p' } }));
-  const service = await held;
-  const chunk = (choice: object) => `data: ${JSON.stringify({ choices: [{ index: 0, ...choice }] })}\n\n`;
-  service.writeHead(200, { 'content-type': 'text/event-stream' }).write(chunk({ delta: { content: 'Hello' } }));
+  const inferenceRequest = await held;
+  const event = (choice: object) => `data: ${JSON.stringify({ choices: [{ index: 0, ...choice }] })}\n\n`;
+  beginStream(inferenceRequest);
+  inferenceRequest.socket.write(chunked(event({ delta: { content: 'Hello' } })));
   const stream = (await answer).setEncoding('utf8');
   const [first] = (await once(stream, 'data')) as [string];
   expect(first).toContain('5 characters received');
-  service.end(`${chunk({ delta: {}, finish_reason: 'stop' })}data: [DONE]\n\n`);
+  inferenceRequest.socket.write(chunked(`${event({ delta: {}, finish_reason: 'stop' })}data: [DONE]\n\n`));
+  inferenceRequest.socket.write(chunked(''));
   let rest = '';
   for await (const text of stream) rest += text;
   expect(rest).toContain('"text":"Hello"');
@@ -91,7 +93,7 @@ async function restart({ url, child, exit }: HttpProcess, environment: Record<st
 }
 
 test.skipIf(!hasNginx)('one after the other is restarted under way', async () => {
-  const { url: service } = await startStub(credentials);
+  const { url: service } = await startFakeService({ credentials });
   const environment = configured(service);
   const nodes = await Promise.all([1, 2].map(() => startHttp([], environment)));
   const { origin, servedBy } = await startBalancer([nodes[0]!.url, nodes[1]!.url]);

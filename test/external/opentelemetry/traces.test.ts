@@ -1,21 +1,24 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { sampleToolCall, startFakeService } from '../../support/fake-service.ts';
 import { command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
 import { ask, newerRequest, olderRequest, startHttp } from '../../support/http-process.ts';
 import { LineClient } from '../../support/line-client.ts';
 import { blocksOf, root } from '../../support/markdown-blocks.ts';
-import { listeningService, someCall } from '../../support/recording-service.ts';
+import { installCommand, requireProgram } from '../../support/require-program.ts';
 import { startReceiver } from '../../support/trace-receiver.ts';
 
 const outside = join(import.meta.dirname, '../packages/opentelemetry');
-const ready = existsSync(join(outside, 'node_modules'));
-if (!ready)
-  console.warn('SKIPPED: the traces suite; run npm ci --prefix test/external/packages/opentelemetry --ignore-scripts');
+const hasSdk = requireProgram(
+  'The OpenTelemetry SDK',
+  join(outside, 'node_modules/@opentelemetry/sdk-trace-node'),
+  installCommand('opentelemetry'),
+);
 
 const [documented, typed] = ['js traces', 'sh traces'].map(
   (kind) => blocksOf('docs/observability.md').find(({ info }) => info === kind)!.text,
@@ -26,7 +29,7 @@ const incoming = { traceparent: `00-${traceId}-00f067aa0ba902b7-01`, tracestate:
 
 /** A service, a receiver of spans, and the environment of a heddle between them with this set-up of the SDK. */
 async function prepare(setUp = documented) {
-  const [service, receiver] = await Promise.all([listeningService(), startReceiver()]);
+  const [service, receiver] = await Promise.all([startFakeService(), startReceiver()]);
   // Beside the packages, where Node looks for them.
   const folder = mkdtempSync(join(outside, 'node_modules', '.test-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -48,12 +51,12 @@ async function end({ child, exit }: Awaited<ReturnType<typeof startHttp>>): Prom
   expect(await exit).toBe(0);
 }
 
-describe.runIf(ready)('traces', () => {
+describe.skipIf(!hasSdk)('traces', () => {
   test('a call over HTTP: a span below that of the client, one for each request, whose context the service gets', async () => {
     const { service, receiver, environment } = await prepare();
-    service.statuses.push(503, 200);
+    service.nextStatuses.push(503, 200);
     const server = await startHttp([], environment);
-    await ask(server.url, newerRequest('tools/call', { ...someCall, _meta: incoming }));
+    await ask(server.url, newerRequest('tools/call', { ...sampleToolCall, _meta: incoming }));
     await end(server);
 
     const [first, second, call] = receiver.spans;
@@ -103,7 +106,7 @@ describe.runIf(ready)('traces', () => {
       links: [],
     });
     expect(
-      service.seen.map(({ headers: { traceparent, tracestate, baggage } }) => [traceparent, tracestate, baggage]),
+      service.requests.map(({ headers: { traceparent, tracestate, baggage } }) => [traceparent, tracestate, baggage]),
     ).toEqual([first, second].map((span) => [`00-${traceId}-${span!.spanId}-01`, 'congo=1', 'user=alice']));
     expect([...receiver.services]).toEqual(['heddle']);
     const line = JSON.parse(server.output.stderr.split('\n').find((each) => each.includes('call ended'))!);
@@ -112,11 +115,11 @@ describe.runIf(ready)('traces', () => {
 
   test('over stdio; failures by their codes; nothing of the contents', async () => {
     const { service, receiver, environment } = await prepare();
-    service.statuses.push(404);
+    service.nextStatuses.push(404);
     const server = new LineClient(temporaryFolder(), environment);
     await server.initialize();
     const { traceparent } = incoming;
-    await server.ask({ id: 'a', method: 'tools/call', params: { ...someCall, _meta: { traceparent } } });
+    await server.ask({ id: 'a', method: 'tools/call', params: { ...sampleToolCall, _meta: { traceparent } } });
     await server.ask({ id: 'b', method: 'tools/call', params: { name: 'read_call', arguments: { secret: 'secret' } } });
     expect(await server.end()).toBe(0);
 
@@ -162,9 +165,12 @@ describe.runIf(ready)('traces', () => {
       traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01`,
       'mcp-protocol-version': '2025-06-18',
     };
-    const bad = olderRequest('tools/call', { ...someCall, _meta: { traceparent: incoming.traceparent.toUpperCase() } });
+    const bad = olderRequest('tools/call', {
+      ...sampleToolCall,
+      _meta: { traceparent: incoming.traceparent.toUpperCase() },
+    });
     await ask(server.url, bad);
-    const none = olderRequest('tools/call', someCall);
+    const none = olderRequest('tools/call', sampleToolCall);
     await ask(server.url, { headers: { ...none.headers, ...proxy }, body: none.body });
     await end(server);
     const calls = receiver.spans.filter(({ kind }) => kind === 'server');
@@ -180,7 +186,7 @@ import { UndiciInstrumentation } from '@opentelemetry/instrumentation-undici';
 registerInstrumentations({ instrumentations: [new UndiciInstrumentation()] });`,
     );
     const server = await startHttp(['--metrics-port', '0'], environment);
-    await ask(server.url, newerRequest('tools/call', { ...someCall, _meta: incoming }));
+    await ask(server.url, newerRequest('tools/call', { ...sampleToolCall, _meta: incoming }));
     const metrics = /^metrics on (http:\S+)$/m.exec(server.output.stderr)![1]!;
     const { body } = await ask(metrics, { method: 'GET' });
     expect(body).toContain('heddle_service_requests_total{operation="queryQueueItems",status="200"} 1');
@@ -189,7 +195,7 @@ registerInstrumentations({ instrumentations: [new UndiciInstrumentation()] });`,
       'POST /annotation_queues/{queue_id}/items/query',
       'tools/call query_queue_items',
     ]);
-    expect(service.seen[0]!.headers.traceparent).toBe(`00-${traceId}-${receiver.spans[0]!.spanId}-01`);
+    expect(service.requests[0]!.headers.traceparent).toBe(`00-${traceId}-${receiver.spans[0]!.spanId}-01`);
   });
 
   test('the instrumentation does tell what heddle sends outside of calls, so it was there', async () => {
@@ -221,7 +227,7 @@ registerInstrumentations({ instrumentations: [new UndiciInstrumentation()] });`,
     for await (const line of createInterface(shell.stderr)) {
       const url = /^listening on (\S+)$/.exec(line)?.[1];
       if (url === undefined) continue;
-      await ask(url, newerRequest('tools/call', someCall));
+      await ask(url, newerRequest('tools/call', sampleToolCall));
       shell.kill('SIGTERM');
     }
     expect(await exit).toEqual([0, null]);
@@ -240,7 +246,7 @@ const server = createServer({ baseUrl: ${JSON.stringify(service.url)}, project: 
 await server.connect(far);
 const client = new Client({ name: 'example', version: '1.0.0' });
 await client.connect(near);
-await client.callTool(${JSON.stringify(someCall)});
+await client.callTool(${JSON.stringify(sampleToolCall)});
 await client.close();
 await server.close();
 // The SDK is the program's own, and so is letting its spans out.
@@ -260,7 +266,7 @@ await globalThis[Symbol.for('opentelemetry.js.api.1')].trace.getDelegate().force
   test('a receiver that does not answer holds up the end for a few seconds only', async () => {
     const { environment } = await prepare();
     const server = await startHttp([], { ...environment, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' });
-    await ask(server.url, newerRequest('tools/call', someCall));
+    await ask(server.url, newerRequest('tools/call', sampleToolCall));
     await end(server);
   });
 });
