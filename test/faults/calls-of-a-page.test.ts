@@ -8,10 +8,10 @@ import {
   sendResponse,
   startFakeService,
 } from '../support/fake-service.ts';
-import { bodies, others, statuses } from '../support/faults.ts';
+import { bodies, others, statuses } from '../support/service-faults.ts';
 import { goodResponse } from '../support/good-responses.ts';
 import { temporaryHome } from '../support/temporary-home.ts';
-import { startToolServer, type ToolServer } from '../support/tool-calls.ts';
+import { startToolServer, type ToolServer } from '../support/tool-server.ts';
 
 // A page of three items whose calls are read together; the page itself always comes. The service has no call c3.
 

@@ -14,7 +14,7 @@ import {
 import { command, emptyHome } from '../support/heddle.ts';
 import { tally } from '../support/tally.ts';
 import { temporaryHome } from '../support/temporary-home.ts';
-import { toolCalls } from '../support/tool-calls.ts';
+import { toolCalls } from '../support/tool-server.ts';
 
 const home = temporaryHome();
 const service: FakeService = await startFakeService();

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { selfSigned } from '../support/certificate.ts';
+import { selfSigned } from '../support/self-signed.ts';
 import {
   type FakeService,
   type RecordedRequest,
@@ -10,7 +10,7 @@ import {
 } from '../support/fake-service.ts';
 import { tally } from '../support/tally.ts';
 import { temporaryHome } from '../support/temporary-home.ts';
-import { startToolServer, type Told, toolCalls, unrepeatable } from '../support/tool-calls.ts';
+import { startToolServer, type Told, toolCalls, unrepeatable } from '../support/tool-server.ts';
 
 const home = temporaryHome();
 const tools = Object.keys(toolCalls);

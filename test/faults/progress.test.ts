@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { beginStream, chunked, startFakeService } from '../support/fake-service.ts';
 import { temporaryFolder } from '../support/heddle.ts';
-import { startToolServer } from '../support/tool-calls.ts';
+import { startToolServer } from '../support/tool-server.ts';
 
 const chunk = (delta: object, finish_reason: string | null = null) =>
   chunked(`data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason }] })}\n\n`);

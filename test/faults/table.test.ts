@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type FakeService, type Responder, sendResponse, startFakeService } from '../support/fake-service.ts';
-import { bodies, type Expected, endless, others, routerBodies, statuses } from '../support/faults.ts';
+import { bodies, type Expected, endless, others, routerBodies, statuses } from '../support/service-faults.ts';
 import { tally } from '../support/tally.ts';
 import { temporaryHome } from '../support/temporary-home.ts';
-import { startToolServer, type Told, type ToolServer, toolCalls, unrepeatable } from '../support/tool-calls.ts';
+import { startToolServer, type Told, type ToolServer, toolCalls, unrepeatable } from '../support/tool-server.ts';
 
 const listsOfLines = new Set(['list_queues', 'list_objects']);
 const tools = Object.keys(toolCalls);

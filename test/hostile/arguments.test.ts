@@ -6,7 +6,7 @@ import { callTool, type ResultOptions } from '../../src/mcp/call-tool.ts';
 import { tools } from '../../src/tools/support/registry.ts';
 import { startFakeService } from '../support/fake-service.ts';
 import { tally } from '../support/tally.ts';
-import { toolCalls } from '../support/tool-calls.ts';
+import { toolCalls } from '../support/tool-server.ts';
 
 const service = await startFakeService();
 const client = new ServiceClient({

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { sendResponse, startFakeService } from '../support/fake-service.ts';
 import { temporaryFolder } from '../support/heddle.ts';
-import { startToolServer } from '../support/tool-calls.ts';
+import { startToolServer } from '../support/tool-server.ts';
 
 const time = '2025-04-07T14:39:02.000Z';
 const plain = {

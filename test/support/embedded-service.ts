@@ -6,7 +6,7 @@ import pg from 'pg';
 import { afterAll } from 'vitest';
 import { openServiceStore, type RunningService, type ServiceOptions, startService } from '../../src/service/index.ts';
 import { connect, loadSqlite } from '../../src/service/storage/sqlite/connection.ts';
-import { account, basic, bearer } from './account.ts';
+import { account, basic, bearer } from './test-account.ts';
 
 export { account, basic, bearer };
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import { startService } from '../../src/service/index.ts';
 import { connect, loadSqlite } from '../../src/service/storage/sqlite/connection.ts';
-import { account, basic } from './account.ts';
+import { account, basic } from './test-account.ts';
 import { tally } from './tally.ts';
 
 type Fact = { what: string; [member: string]: unknown };

@@ -1,7 +1,7 @@
 // One of the processes that are killed: `kill-worker.ts FILE NAME`. Writes a mixed workload to the embedded service
 // and tells each write on stdout only after the service has acknowledged it.
 import { startService } from '../../src/service/index.ts';
-import { account, basic } from './account.ts';
+import { account, basic } from './test-account.ts';
 
 const [dataFile = '', name = ''] = process.argv.slice(2);
 const service = await startService({ data: dataFile, account });

@@ -5,7 +5,7 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { Agent, fetch as fetchWith } from 'undici';
 import { expect, onTestFinished } from 'vitest';
-import { selfSigned } from './certificate.ts';
+import { selfSigned } from './self-signed.ts';
 import { temporaryFolder } from './heddle.ts';
 import { requireProgram } from './require-program.ts';
 

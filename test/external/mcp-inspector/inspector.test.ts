@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { exampleFor } from '../../support/every-tool.ts';
+import { exampleFor } from '../../support/call-every-tool.ts';
 import { command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
 import { startHttp } from '../../support/http-process.ts';
 import { outsideTool, type Ran, runTool } from '../../support/outside-programs.ts';

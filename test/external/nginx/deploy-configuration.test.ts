@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { expect, onTestFinished, test } from 'vitest';
-import { selfSigned } from '../../support/certificate.ts';
+import { selfSigned } from '../../support/self-signed.ts';
 import { beginStream, chunked, type RecordedRequest, startFakeService } from '../../support/fake-service.ts';
 import { ask, type HttpProcess, newerRequest, startHttp } from '../../support/http-process.ts';
 import { hasNginx, startBalancer, trustingFetch } from '../../support/start-nginx.ts';

@@ -2,7 +2,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { expect, onTestFinished, test } from 'vitest';
-import { type AnyClient, exampleFor } from '../../support/every-tool.ts';
+import { type AnyClient, exampleFor } from '../../support/call-every-tool.ts';
 import { temporaryFolder } from '../../support/heddle.ts';
 import { startHttp } from '../../support/http-process.ts';
 import { hasNginx, startBalancer, trustingFetch } from '../../support/start-nginx.ts';

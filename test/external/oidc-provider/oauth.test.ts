@@ -4,11 +4,11 @@ import type { OAuthClientProvider as OlderProvider } from '@modelcontextprotocol
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { expect, onTestFinished, test } from 'vitest';
-import { type AnyClient, callEveryTool, exampleFor } from '../../support/every-tool.ts';
+import { type AnyClient, callEveryTool, exampleFor } from '../../support/call-every-tool.ts';
 import { ask, jsonHeaders, olderRequest, startHttp } from '../../support/http-process.ts';
-import { Person } from '../../support/oauth-person.ts';
+import { OAuthUser } from '../../support/oauth-user.ts';
 import { type Account, setUpProfiles, startServiceFor } from '../../support/oauth-profiles.ts';
-import { proxyTo } from '../../support/postgres-proxy.ts';
+import { proxyTo } from '../../support/tcp-proxy.ts';
 import { hasAuthorizationServer, startAuthorizationServer } from '../../support/start-authorization-server.ts';
 
 const eras = [
@@ -31,7 +31,7 @@ async function connected(url: string, token: string, mode: Era): Promise<Client>
 }
 
 /** A client whose person has signed in. */
-async function signedIn(url: string, person: Person, mode: Era) {
+async function signedIn(url: string, person: OAuthUser, mode: Era) {
   const transport = () => new StreamableHTTPClientTransport(new URL(url), { authProvider: person });
   const first = transport();
   await expect(newClient(mode).connect(first)).rejects.toThrow(/Unauthorized/);
@@ -47,7 +47,7 @@ test.skipIf(!hasAuthorizationServer).each(eras)(
   async (_, mode) => {
     const { issuer } = await startAuthorizationServer();
     const { url } = await startHttp(['--oauth-issuer', issuer]);
-    const mia = new Person('mia', { client_id: 'desktop', issuer });
+    const mia = new OAuthUser('mia', { client_id: 'desktop', issuer });
     const { client, transport } = await signedIn(url, mia, mode);
     expect((await client.callTool({ name: 'list_queues', arguments: {} })).isError).toBeFalsy();
     expect(mia.tokens()?.scope).toBe('heddle:read');
@@ -70,7 +70,7 @@ test.skipIf(!hasAuthorizationServer).each(eras)(
 test.skipIf(!hasAuthorizationServer)('a client that nobody knows registers itself', async () => {
   const { issuer } = await startAuthorizationServer();
   const { url } = await startHttp(['--oauth-issuer', issuer]);
-  const mia = new Person('mia');
+  const mia = new OAuthUser('mia');
   const { client } = await signedIn(url, mia, 'legacy');
   expect((await client.listTools()).tools).toHaveLength(7);
   expect(mia.clientInformation()?.client_id).toMatch(/^[\w-]{43}$/);
@@ -93,7 +93,7 @@ test.skipIf(!hasAuthorizationServer)('a program comes in by client credentials',
 test.skipIf(!hasAuthorizationServer)('a client of the SDK before, version 1, finds its way, too', async () => {
   const { issuer } = await startAuthorizationServer();
   const { url } = await startHttp(['--oauth-issuer', issuer]);
-  const mia = new Person('mia');
+  const mia = new OAuthUser('mia');
   const transport = () => new OlderTransport(new URL(url), { authProvider: mia as OlderProvider });
   const first = transport();
   await expect(new OlderClient({ name: 'test', version: '1.0.0' }).connect(first)).rejects.toThrow(/Unauthorized/);
@@ -177,7 +177,7 @@ test.skipIf(!hasAuthorizationServer)('two subjects see two services, and their t
     ['--oauth-issuer', server.issuer, '--subjects', subjectsFile, '--log-level', 'debug', '--metrics-port', '0'],
     environment,
   );
-  const mia = new Person('mia', { client_id: 'desktop', issuer: server.issuer });
+  const mia = new OAuthUser('mia', { client_id: 'desktop', issuer: server.issuer });
   const { client: clientA, transport } = await signedIn(url, mia, 'legacy');
   const ofA = [mia.tokens()!.access_token];
   const ofB = await server.machineToken('machine-b', url);

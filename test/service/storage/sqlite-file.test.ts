@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { connect, loadSqlite } from '../../../src/service/storage/sqlite/connection.ts';
 import { execute, startTestService, temporaryFile, withStore } from '../../support/embedded-service.ts';
-import { outcome, workerFile } from '../../support/worker-processes.ts';
+import { outcome, workerFile } from '../../support/storage-worker-process.ts';
 
 test('a file of a newer version is refused and left as it is', async () => {
   const data = temporaryFile('heddle.db');

@@ -1,4 +1,4 @@
-import type { Structured } from './careful-client.ts';
+import type { Structured } from './retrying-client.ts';
 import { itemsEach, type Subject } from './machines.ts';
 
 /** One call to make, and how its answer is told from every other call's and every other subject's. */

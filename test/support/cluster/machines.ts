@@ -8,7 +8,7 @@ import { Cluster } from '../postgres-cluster.ts';
 import { environmentWith, type ServiceProcess, startServiceProcess } from '../postgres-service.ts';
 import { type Machine, startAuthorizationServer } from '../start-authorization-server.ts';
 import { freePort, startBalancer, startServiceBalancer, trustingFetch } from '../start-nginx.ts';
-import { type Model, startModel } from './model.ts';
+import { type Model, startModel } from './model-provider.ts';
 
 /** Items of the queue of each subject. */
 export const itemsEach = 500;

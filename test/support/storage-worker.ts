@@ -1,6 +1,6 @@
 // A process of its own for the tests of several processes: `worker.ts create|open|import FILE ARGUMENTS…`.
 import { openServiceStore, startService } from '../../src/service/index.ts';
-import { account, basic } from './account.ts';
+import { account, basic } from './test-account.ts';
 
 const [task, data = '', first = '', count = ''] = process.argv.slice(2);
 if (task === 'open') {

@@ -23,7 +23,7 @@ export const examples: Record<string, Record<string, unknown>> = {
 /** Arguments for a listed tool. @throws Error for a tool that has none here: add it. */
 export function exampleFor(name: string): Record<string, unknown> {
   const example = examples[name];
-  if (!example) throw new Error(`test/support/every-tool.ts has no example for ${name}`);
+  if (!example) throw new Error(`test/support/call-every-tool.ts has no example for ${name}`);
   return example;
 }
 

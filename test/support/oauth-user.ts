@@ -10,7 +10,7 @@ import type {
 const redirectUrl = 'http://127.0.0.1/callback';
 
 /** What the SDK's client needs of its user: a place for what it learns, and a browser that the user signs in with. */
-export class Person implements OAuthClientProvider {
+export class OAuthUser implements OAuthClientProvider {
   readonly redirectUrl = redirectUrl;
   readonly clientMetadata: OAuthClientMetadata = {
     client_name: 'test',
