@@ -1,10 +1,8 @@
-import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { sendGoodResponse, sendResponse, startFakeService } from '../support/fake-service.ts';
+import { freePort } from '../support/free-port.ts';
 import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 
 // biome-ignore lint/suspicious/noTemplateCurlyInString: hosts that fill nothing in leave exactly this
@@ -107,14 +105,8 @@ test('the layer that fails is the last one that is tried', async () => {
   expect(unresolved.states).toMatchObject({ DNS: 'failure', MCP: 'ok' });
   expect(unresolved.states).not.toHaveProperty('TCP');
 
-  const closed = createServer();
-  closed.listen(0, '127.0.0.1');
-  await once(closed, 'listening');
-  const { port } = closed.address() as AddressInfo;
-  closed.close();
-  await once(closed, 'close');
   const refused = await examine(
-    emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: `http://127.0.0.1:${port}`, ...secrets }),
+    emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: `http://127.0.0.1:${await freePort()}`, ...secrets }),
   );
   expect(refused.states).toMatchObject({ TCP: 'failure' });
   expect(refused.states).not.toHaveProperty('HTTP');

@@ -10,14 +10,13 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parse as parseToml } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { environmentNames } from '../../src/settings/resolve-settings.ts';
 import { settingDefinitions } from '../../src/settings/settings.ts';
+import { freePort } from '../support/free-port.ts';
 import { command, emptyHome, run } from '../support/heddle.ts';
 import { type Block, blocksOf, inlineCode, pages, root, textOf } from '../support/markdown-blocks.ts';
 import { requireProgram } from '../support/require-program.ts';
@@ -54,15 +53,6 @@ function homeOf(page: string): { home: string; env: Record<string, string> } {
   const home = join(folder, page.replaceAll(/\W/g, '-'));
   mkdirSync(home, { recursive: true });
   return { home, env: emptyHome(home, { PATH: environment.PATH! }) };
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 const kinds: [RegExp, string][] = [

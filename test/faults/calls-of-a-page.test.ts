@@ -8,14 +8,14 @@ import {
   sendResponse,
   startFakeService,
 } from '../support/fake-service.ts';
-import { bodies, others, statuses } from '../support/service-faults.ts';
 import { goodResponse } from '../support/good-responses.ts';
-import { temporaryHome } from '../support/temporary-home.ts';
+import { temporaryFolder } from '../support/heddle.ts';
+import { bodies, others, statuses } from '../support/service-faults.ts';
 import { startToolServer, type ToolServer } from '../support/tool-server.ts';
 
 // A page of three items whose calls are read together; the page itself always comes. The service has no call c3.
 
-const home = temporaryHome();
+const home = temporaryFolder();
 const service: FakeService = await startFakeService();
 let server: ToolServer;
 beforeAll(async () => {

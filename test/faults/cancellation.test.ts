@@ -11,12 +11,11 @@ import {
   sendGoodResponse,
   startFakeService,
 } from '../support/fake-service.ts';
-import { command, emptyHome } from '../support/heddle.ts';
+import { command, emptyHome, temporaryFolder } from '../support/heddle.ts';
 import { tally } from '../support/tally.ts';
-import { temporaryHome } from '../support/temporary-home.ts';
 import { toolCalls } from '../support/tool-server.ts';
 
-const home = temporaryHome();
+const home = temporaryFolder();
 const service: FakeService = await startFakeService();
 const env = emptyHome(home, {
   HEDDLE_BASE_URL: service.url,

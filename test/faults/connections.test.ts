@@ -1,6 +1,4 @@
-import { createServer } from 'node:net';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { selfSigned } from '../support/self-signed.ts';
 import {
   type FakeService,
   type RecordedRequest,
@@ -8,11 +6,13 @@ import {
   sendResponse,
   startFakeService,
 } from '../support/fake-service.ts';
+import { freePort } from '../support/free-port.ts';
+import { temporaryFolder } from '../support/heddle.ts';
+import { selfSigned } from '../support/self-signed.ts';
 import { tally } from '../support/tally.ts';
-import { temporaryHome } from '../support/temporary-home.ts';
-import { startToolServer, type Told, toolCalls, unrepeatable } from '../support/tool-server.ts';
+import { startToolServer, type ToolOutcome, toolCalls, unrepeatable } from '../support/tool-server.ts';
 
-const home = temporaryHome();
+const home = temporaryFolder();
 const tools = Object.keys(toolCalls);
 afterAll(() => tally('faults', 9 * tools.length));
 
@@ -29,16 +29,14 @@ async function toolServer(url: string, extra: Record<string, string> = {}) {
 }
 
 /** What each tool tells, all called at once. */
-async function tellAll({ call }: Awaited<ReturnType<typeof startToolServer>>): Promise<[string, Told][]> {
-  return Promise.all(tools.map(async (tool) => [tool, await call(tool, toolCalls[tool]!('x'))] as [string, Told]));
+async function tellAll({ call }: Awaited<ReturnType<typeof startToolServer>>): Promise<[string, ToolOutcome][]> {
+  return Promise.all(
+    tools.map(async (tool) => [tool, await call(tool, toolCalls[tool]!('x'))] as [string, ToolOutcome]),
+  );
 }
 
 test('nobody listens: sent again, whatever the call, since nothing can have been done', async () => {
-  const taken = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => taken.once('listening', resolve));
-  const { port } = taken.address() as { port: number };
-  await new Promise((resolve) => taken.close(resolve));
-  const server = await toolServer(`http://127.0.0.1:${port}`, { HEDDLE_LOG_LEVEL: 'info' });
+  const server = await toolServer(`http://127.0.0.1:${await freePort()}`, { HEDDLE_LOG_LEVEL: 'info' });
   for (const [, told] of await tellAll(server)) {
     expect(told).toMatchObject({ code: 'network', retryable: true, hint: expect.stringContaining('then try again') });
   }

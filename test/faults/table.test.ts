@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type FakeService, type Responder, sendResponse, startFakeService } from '../support/fake-service.ts';
+import { temporaryFolder } from '../support/heddle.ts';
 import { bodies, type Expected, endless, others, routerBodies, statuses } from '../support/service-faults.ts';
 import { tally } from '../support/tally.ts';
-import { temporaryHome } from '../support/temporary-home.ts';
-import { startToolServer, type Told, type ToolServer, toolCalls, unrepeatable } from '../support/tool-server.ts';
+import { startToolServer, type ToolOutcome, type ToolServer, toolCalls, unrepeatable } from '../support/tool-server.ts';
 
 const listsOfLines = new Set(['list_queues', 'list_objects']);
 const tools = Object.keys(toolCalls);
-const home = temporaryHome();
+const home = temporaryFolder();
 
 interface Case {
   name: string;
@@ -45,7 +45,7 @@ const endlessCases = Object.entries(endless).map(([name, fault]) => ({
 let service: FakeService;
 let server: ToolServer;
 let hasty: ToolServer;
-const told = new Map<string, Told>();
+const told = new Map<string, ToolOutcome>();
 
 /** Every case is told apart by the project it names, so that they can run side by side. */
 const keyOf = (index: number): string => `case-${index}-`;

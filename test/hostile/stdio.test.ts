@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sendGoodResponse, sendResponse, startFakeService } from '../support/fake-service.ts';
+import { temporaryFolder } from '../support/heddle.ts';
 import { LineClient } from '../support/line-client.ts';
 import { tally } from '../support/tally.ts';
-import { temporaryHome } from '../support/temporary-home.ts';
 
 const service = await startFakeService();
-const home = temporaryHome();
+const home = temporaryFolder();
 const settings = {
   HEDDLE_BASE_URL: service.url,
   HEDDLE_PROJECT: 'a/b',

@@ -13,25 +13,25 @@ const installed = requireProgram(
 /** True if the authorization server can run here: it needs its package, and Node 22 or newer. */
 export const hasAuthorizationServer = installed && newNode() !== undefined;
 
-/** Programs that the server knows. Their subject is their name; `reader` may only have `heddle:read`. */
+/** Clients that the server knows. The subject of their tokens is their name; `reader` may only have `heddle:read`. */
 export type Machine = 'reader' | 'writer' | 'machine-a' | 'machine-b';
 
 /** A running authorization server. */
 export interface AuthorizationServer {
-  /** For `--oauth-issuer`. */
+  /** URL for `--oauth-issuer`. */
   issuer: string;
-  /** An access token for a program, by client credentials. `resource` is the public URL of heddle. */
+  /** Returns an access token by client credentials. `resource` is the public URL of heddle. */
   machineToken: (machine: Machine, resource: string, scope?: string) => Promise<string>;
-  /** Signs with a new key from now on; the old ones stay published. */
+  /** Signs with a new key from now on, and still publishes the old ones. */
   rotate: () => Promise<void>;
   /** Refuses every connection until `resume`. */
   pause: () => Promise<void>;
   resume: () => Promise<void>;
-  /** A token with exactly these claims, signed with the server's key. */
+  /** Signs a token with exactly these claims. */
   sign: (claims: object) => Promise<string>;
 }
 
-/** Starts the authorization server on a free port; it ends with the test. */
+/** Starts the authorization server on a free port. It ends with the test. */
 export async function startAuthorizationServer(): Promise<AuthorizationServer> {
   const child = spawn(newNode()!, [script], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   onTestFinished(() => void child.kill('SIGKILL'));

@@ -1,13 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Agent, fetch as fetchWith } from 'undici';
 import { expect, onTestFinished } from 'vitest';
-import { selfSigned } from './self-signed.ts';
+import { freePort } from './free-port.ts';
 import { temporaryFolder } from './heddle.ts';
 import { requireProgram } from './require-program.ts';
+import { selfSigned } from './self-signed.ts';
 
 const nginx = ['/usr/sbin/nginx', '/usr/bin/nginx', '/usr/local/bin/nginx'].find(existsSync) ?? 'nginx';
 export const hasNginx = requireProgram('nginx', nginx, 'apt-get install nginx');
@@ -102,15 +103,6 @@ function accepts({ port }: URL): Promise<boolean> {
     socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
     socket.once('connect', () => socket.destroy());
   });
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** A fetch for clients of the balancer, that trusts its certificate. */

@@ -5,7 +5,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { expect, onTestFinished, test } from 'vitest';
 import { sendResponse, startFakeService } from '../support/fake-service.ts';
 import { command, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
-import { startTestService } from '../support/service-process.ts';
+import { startServiceProcess } from '../support/service-process.ts';
 
 /** A queue of `count` recorded calls, numbered; the last has no recorded call fields at all. */
 async function queueOf(count: number): Promise<Record<string, string>> {
@@ -108,7 +108,7 @@ test('two people who judge alike are two, and each may repeat', async () => {
     const password = /^password: *(\S+)$/m.exec(stdout)![1]!;
     return { HEDDLE_USERNAME: name, HEDDLE_PASSWORD: password };
   });
-  const url = await startTestService(environment);
+  const { url } = await startServiceProcess(environment);
   const feedbackOf = async (account: Record<string, string>): Promise<string> => {
     const { call } = await connect({
       ...environment,

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
-import { connect, isRefusal, kinds } from '../../support/cluster/retrying-client.ts';
 import { type Done, jobOf } from '../../support/cluster/jobs.ts';
 import { type Machines, startMachines } from '../../support/cluster/machines.ts';
+import { connect, isRefusal, kinds } from '../../support/cluster/retrying-client.ts';
 import { expectAskedOnce, expectStored, itemsOf } from '../../support/cluster/stored-results.ts';
 import { hasAuthorizationServer } from '../../support/start-authorization-server.ts';
 import { hasNginx } from '../../support/start-nginx.ts';

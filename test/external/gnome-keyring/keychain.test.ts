@@ -125,7 +125,7 @@ describe.skipIf(!hasSecretService)('a real Secret Service', () => {
     expect(result.hint).toContain('Unlock it and try again.');
     const doctor = JSON.parse((await run(['doctor', '--json'], session.environment)).stdout);
     expect(doctor.findings).toContainEqual(expect.objectContaining({ check: 'keychain', state: 'failure' }));
-    expect(session.said()).not.toContain('SystemPrompter');
+    expect(session.output()).not.toContain('SystemPrompter');
     // What the environment has is used all the same.
     expect((await query({ HEDDLE_PASSWORD: 'correct-horse', HEDDLE_USERNAME: 'mia' })).code).toBe(0);
   });

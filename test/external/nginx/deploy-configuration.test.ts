@@ -3,9 +3,9 @@ import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { expect, onTestFinished, test } from 'vitest';
-import { selfSigned } from '../../support/self-signed.ts';
 import { beginStream, chunked, type RecordedRequest, startFakeService } from '../../support/fake-service.ts';
 import { ask, type HttpProcess, newerRequest, startHttp } from '../../support/http-process.ts';
+import { selfSigned } from '../../support/self-signed.ts';
 import { hasNginx, startBalancer, trustingFetch } from '../../support/start-nginx.ts';
 
 const credentials = { username: 'api', password: 'password-of-api', token: 'token-of-api' };

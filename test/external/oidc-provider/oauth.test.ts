@@ -7,9 +7,10 @@ import { expect, onTestFinished, test } from 'vitest';
 import { type AnyClient, callEveryTool, exampleFor } from '../../support/call-every-tool.ts';
 import { ask, jsonHeaders, olderRequest, startHttp } from '../../support/http-process.ts';
 import { OAuthUser } from '../../support/oauth-user.ts';
-import { type Account, setUpProfiles, startServiceFor } from '../../support/oauth-profiles.ts';
-import { proxyTo } from '../../support/tcp-proxy.ts';
+import { type Account, setUpProfiles } from '../../support/profiles.ts';
+import { startServiceWithAccount } from '../../support/service-process.ts';
 import { hasAuthorizationServer, startAuthorizationServer } from '../../support/start-authorization-server.ts';
+import { proxyTo } from '../../support/tcp-proxy.ts';
 
 const eras = [
   ['2026-07-28', { pin: '2026-07-28' }],
@@ -160,7 +161,7 @@ test.skipIf(!hasAuthorizationServer)('a rotation and an outage of the server nee
 
 /** A service, all that was sent to it, and its account by way of this ear. */
 async function overheard(name: string): Promise<{ account: Account; heard: () => string }> {
-  const account = await startServiceFor(name, `team/${name}`);
+  const account = await startServiceWithAccount(name, `team/${name}`);
   let heard = '';
   const address = await proxyTo(account.baseUrl, (sent) => {
     heard += sent;

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { run } from '../../support/heddle.ts';
+import { emptyHome, run, temporaryFolder } from '../../support/heddle.ts';
 import { Cluster } from '../../support/postgres-cluster.ts';
-import { environmentWith, startServiceProcess } from '../../support/postgres-service.ts';
+import { startServiceProcess } from '../../support/service-process.ts';
 
 const cluster = await Cluster.make();
 afterAll(() => cluster.remove());
@@ -12,7 +12,7 @@ const withoutPassword = `postgres://postgres@${host}/postgres`;
 
 test('a password in the flag is refused, and not repeated', async () => {
   for (const url of [cluster.url, `${withoutPassword}?password=${password}`]) {
-    const { code, stdout, stderr } = await run(['service', 'list', '--database', url], environmentWith({}));
+    const { code, stdout, stderr } = await run(['service', 'list', '--database', url], emptyHome(temporaryFolder()));
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toContain('--database must not hold a password');
     expect(stderr).not.toContain(password);
@@ -21,7 +21,7 @@ test('a password in the flag is refused, and not repeated', async () => {
 
 test('what is no address of PostgreSQL is refused, without its secrets', async () => {
   for (const url of [`mysql://a:${password}@b/c`, password, 'postgres://', `postgres://a:${password}%zz@b/c`]) {
-    const { code, stderr } = await run(['service', 'list'], environmentWith({ HEDDLE_DATABASE_URL: url }));
+    const { code, stderr } = await run(['service', 'list'], emptyHome(temporaryFolder(), { HEDDLE_DATABASE_URL: url }));
     expect(code, url).toBeGreaterThan(0);
     expect(stderr).not.toContain(password);
   }
@@ -29,15 +29,15 @@ test('what is no address of PostgreSQL is refused, without its secrets', async (
 
 test('the password may come from PGPASSWORD or ~/.pgpass instead', async () => {
   const args = ['service', 'list', '--database', withoutPassword];
-  expect(await run(args, environmentWith({ PGPASSWORD: password }))).toMatchObject({
+  expect(await run(args, emptyHome(temporaryFolder(), { PGPASSWORD: password }))).toMatchObject({
     code: 0,
     stderr: 'nothing is stored\n',
   });
-  const environment = environmentWith({});
+  const environment = emptyHome(temporaryFolder());
   writeFileSync(join(environment.HOME!, '.pgpass'), `*:*:*:postgres:${password}\n`, { mode: 0o600 });
   expect(await run(args, environment)).toMatchObject({ code: 0 });
   const started = performance.now();
-  const { code, stderr } = await run(args, environmentWith({}));
+  const { code, stderr } = await run(args, emptyHome(temporaryFolder()));
   // The server would wait a minute for the password.
   expect(performance.now() - started).toBeLessThan(20_000);
   expect([code, stderr]).toEqual([expect.any(Number), expect.stringContaining('PGPASSWORD')]);
@@ -45,7 +45,7 @@ test('the password may come from PGPASSWORD or ~/.pgpass instead', async () => {
 });
 
 test('status and doctor show where the address is from, and not the address', async () => {
-  const environment = environmentWith({ HEDDLE_DATABASE_URL: cluster.url });
+  const environment = emptyHome(temporaryFolder(), { HEDDLE_DATABASE_URL: cluster.url });
   const status = await run(['status'], environment);
   expect(status.stdout).toMatch(/database_url +set +.*HEDDLE_DATABASE_URL/);
   const doctor = await run(['doctor'], environment);
@@ -54,7 +54,7 @@ test('status and doctor show where the address is from, and not the address', as
 });
 
 test('service start with the flag; its log at level debug does not hold the password', async () => {
-  const { url, said } = await startServiceProcess({ PGPASSWORD: password }, [
+  const { url, stderr: serviceStderr } = await startServiceProcess({ PGPASSWORD: password }, [
     '--database',
     withoutPassword,
     '--log-level',
@@ -65,6 +65,6 @@ test('service start with the flag; its log at level debug does not hold the pass
   expect((await fetch(`${url}/health`)).status).toBe(503);
   cluster.start();
   expect((await fetch(`${url}/health`)).status).toBe(200);
-  expect(said()).toContain('health check failed');
-  expect(said()).not.toContain(password);
+  expect(serviceStderr()).toContain('health check failed');
+  expect(serviceStderr()).not.toContain(password);
 });

@@ -1,7 +1,8 @@
 import { afterAll, expect, test } from 'vitest';
+import { type Created, create } from '../../support/concurrent-requests.ts';
 import { withStore } from '../../support/embedded-service.ts';
 import { Cluster } from '../../support/postgres-cluster.ts';
-import { type Created, create, startServiceProcess } from '../../support/postgres-service.ts';
+import { startServiceProcess } from '../../support/service-process.ts';
 
 const cluster = await Cluster.make();
 afterAll(() => cluster.remove());
@@ -9,7 +10,7 @@ const ada = await withStore(cluster.url, (store) => store.addUser('ada'));
 const basic = `Basic ${btoa(`ada:${ada.password}`)}`;
 
 test('the database goes and comes back: 503 meanwhile, then the same process goes on; nothing acknowledged is lost', async () => {
-  const { url, child, said } = await startServiceProcess({ HEDDLE_DATABASE_URL: cluster.url });
+  const { url, child, stderr } = await startServiceProcess({ HEDDLE_DATABASE_URL: cluster.url });
   const answers: Created[] = [];
   let running = true;
   const clients = [0, 1, 2, 3].map(async (client) => {
@@ -45,7 +46,7 @@ test('the database goes and comes back: 503 meanwhile, then the same process goe
       expect([retryAfter, body]).toEqual(['1', { reason: expect.stringMatching(/^The database cannot be reached/) }]);
   }
   expect((await fetch(`${url}/health`)).status).toBe(200);
-  expect([child.exitCode, said().includes(new URL(cluster.url).password)]).toEqual([null, false]);
+  expect([child.exitCode, stderr().includes(new URL(cluster.url).password)]).toEqual([null, false]);
   const [listing] = await withStore(cluster.url, (store) => store.list('p/q'));
   const kept = new Map(listing!.objects[0]!.versions.map(({ version_index, digest }) => [digest, version_index]));
   expect([...kept.values()]).toEqual([...kept.values()].map((_, index) => index));

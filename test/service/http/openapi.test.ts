@@ -2,7 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect, test } from 'vitest';
 import { endpoints } from '../../../src/contract/endpoints.ts';
 import { type OpenApiDocument, openApiDocument } from '../../../src/service/http/openapi.ts';
-import { startTestService } from '../../support/service-process.ts';
+import { startServiceProcess } from '../../support/service-process.ts';
 
 test('the document is valid OpenAPI 3.1', async () => {
   const validator = new Validator();
@@ -11,7 +11,7 @@ test('the document is valid OpenAPI 3.1', async () => {
 });
 
 test('the service serves the document without an account, and it lists every endpoint of the contract', async () => {
-  const url = await startTestService();
+  const { url } = await startServiceProcess();
   const answer = await fetch(`${url}/openapi.json`);
   expect(answer.headers.get('content-type')).toContain('application/json');
   const document = (await answer.json()) as OpenApiDocument;
@@ -23,7 +23,7 @@ test('the service serves the document without an account, and it lists every end
 });
 
 test('every operation of the document is there, and wants an account', async () => {
-  const url = await startTestService();
+  const { url } = await startServiceProcess();
   for (const [path, methods] of Object.entries(openApiDocument().paths)) {
     for (const method of Object.keys(methods)) {
       const filled = path.replaceAll(/\{\w+\}/g, 'x');

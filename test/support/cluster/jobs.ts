@@ -1,5 +1,5 @@
-import type { Structured } from './retrying-client.ts';
 import { itemsEach, type Subject } from './machines.ts';
+import type { Structured } from './retrying-client.ts';
 
 /** One call to make, and how its answer is told from every other call's and every other subject's. */
 export interface Job {

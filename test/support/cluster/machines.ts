@@ -2,12 +2,14 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { onTestFinished } from 'vitest';
 import { withStore } from '../embedded-service.ts';
+import { freePort } from '../free-port.ts';
+import { emptyHome, temporaryFolder } from '../heddle.ts';
 import { type HttpProcess, startHttp } from '../http-process.ts';
-import { type Account, addAccount, setUpProfiles } from '../oauth-profiles.ts';
 import { Cluster } from '../postgres-cluster.ts';
-import { environmentWith, type ServiceProcess, startServiceProcess } from '../postgres-service.ts';
+import { type Account, setUpProfiles } from '../profiles.ts';
+import { addAccount, type ServiceProcess, startServiceProcess } from '../service-process.ts';
 import { type Machine, startAuthorizationServer } from '../start-authorization-server.ts';
-import { freePort, startBalancer, startServiceBalancer, trustingFetch } from '../start-nginx.ts';
+import { startBalancer, startServiceBalancer, trustingFetch } from '../start-nginx.ts';
 import { type Model, startModel } from './model-provider.ts';
 
 /** Items of the queue of each subject. */
@@ -74,7 +76,11 @@ export async function startMachines(): Promise<Machines> {
       project,
       readsOnly: name === 'reader',
       token: await authorization.machineToken(name, url.href),
-      credentials: { ...(await addAccount(account, environmentWith(stored))), baseUrl: serviceUrl, project },
+      credentials: {
+        ...(await addAccount(account, emptyHome(temporaryFolder(), stored))),
+        baseUrl: serviceUrl,
+        project,
+      },
     });
   }
   const { environment, subjectsFile } = await setUpProfiles(

@@ -1,7 +1,6 @@
 import { expect } from 'vitest';
 import { execute } from '../embedded-service.ts';
-import { run } from '../heddle.ts';
-import { environmentWith } from '../postgres-service.ts';
+import { emptyHome, run, temporaryFolder } from '../heddle.ts';
 import type { Done } from './jobs.ts';
 import type { Machines, Subject } from './machines.ts';
 
@@ -32,7 +31,7 @@ export async function expectStored(subject: Subject, all: Done[], machines: Mach
   // Each definition is one version, and each version has the number that its creation was answered with.
   const { stdout } = await run(
     ['service', 'list', '--json', '--project', project],
-    environmentWith({ HEDDLE_DATABASE_URL: machines.databaseUrl }),
+    emptyHome(temporaryFolder(), { HEDDLE_DATABASE_URL: machines.databaseUrl }),
   );
   const [{ objects }] = JSON.parse(stdout) as [{ objects: { kind: string; object_id: string; versions: Version[] }[] }];
   const versions = objects
