@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 
 /** Path of storage-worker.ts. */
-export const workerFile = fileURLToPath(new URL('evaluation-worker.ts', import.meta.url));
+export const workerFile = fileURLToPath(new URL('storage-worker.ts', import.meta.url));
 
 /** Starts storage-worker.ts with these arguments. */
 export function worker(...args: string[]): ChildProcess {
