@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once, setMaxListeners } from 'node:events';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vitest';
 import {
   beginStream,
   chunked,
@@ -31,10 +31,10 @@ beforeAll(async () => {
     env,
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  let said = '';
+  let stderr = '';
   for await (const bytes of http.stderr!) {
-    said += bytes;
-    const url = /listening on (\S+)/.exec(said)?.[1];
+    stderr += bytes;
+    const url = /listening on (\S+)/.exec(stderr)?.[1];
     if (url) {
       address = new URL(url);
       break;
@@ -42,10 +42,7 @@ beforeAll(async () => {
   }
 });
 
-afterAll(async () => {
-  http.kill('SIGKILL');
-  await service.stop();
-});
+afterAll(() => void http.kill('SIGKILL'));
 
 beforeEach(() => {
   service.requests.length = 0;
@@ -58,11 +55,11 @@ const transports = {
 const eras = { '2025-11-25 and before': 'legacy', '2026-07-28': { pin: '2026-07-28' } } as const;
 
 const sse = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'Hel' } }] })}\n\n`;
-const faults: [string, string, Record<string, unknown>, (request: RecordedRequest) => void][] = [
-  ['an answer that is awaited', 'query_queue_items', {}, () => {}],
-  ['inference that is awaited', 'run_inference', {}, () => {}],
+const situations: [string, string, Record<string, unknown>, (request: RecordedRequest) => void][] = [
+  ['while it waits for a response', 'query_queue_items', {}, () => {}],
+  ['while it waits for inference', 'run_inference', {}, () => {}],
   [
-    'a stream',
+    'in the middle of a streamed reply',
     'run_inference',
     { stream: true },
     (request) => {
@@ -72,15 +69,15 @@ const faults: [string, string, Record<string, unknown>, (request: RecordedReques
   ],
 ];
 
-describe.each(Object.entries(transports))('%s', (transportName, connect) => {
-  describe.each(Object.entries(eras))('%s', (era, mode) => {
-    test.each(faults)('%s ends at the service when the client cancels', async (name, tool, extra, fault) => {
+describe.each(Object.entries(transports))('a tool call over %s', (_transport, connect) => {
+  describe.each(Object.entries(eras))('of revision %s', (_revision, mode) => {
+    it.each(situations)('ends the request to the service when the client cancels %s', async (_, tool, extra, respond) => {
       const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } });
       await client.connect(connect());
       const cancel = new AbortController();
       const arrived = new Promise<RecordedRequest>((resolve) => {
         service.respond = (request) => {
-          fault(request);
+          respond(request);
           resolve(request);
         };
       });
@@ -92,16 +89,12 @@ describe.each(Object.entries(transports))('%s', (transportName, connect) => {
         .catch(() => 'cancelled');
       const { socket } = await arrived;
       const closed = once(socket, 'close');
-      const started = performance.now();
-      cancel.abort('not wanted any more');
+      cancel.abort('no longer wanted');
       await closed;
-      console.log(
-        `${transportName}, ${era}, ${name}: at the service after ${(performance.now() - started).toFixed(1)} ms`,
-      );
       expect(await outcome).toBe('cancelled');
       expect(service.requests).toHaveLength(1);
       tally('faults', 1);
-      // The connection to the client goes on.
+      // The client's connection still works.
       service.respond = (request) => sendGoodResponse(request);
       await expect(client.callTool({ name: tool, arguments: toolCalls[tool]!('x') })).resolves.not.toHaveProperty(
         'isError',
@@ -111,14 +104,14 @@ describe.each(Object.entries(transports))('%s', (transportName, connect) => {
   });
 });
 
-test('a request of an older revision that a notification cancels comes to its end without an answer', async () => {
+test('a notification that cancels a request of an older revision ends its event stream without a response', async () => {
   const send = (body: object): Promise<Response> =>
     fetch(address, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
         accept: 'application/json, text/event-stream',
-        'mcp-session-id': 'one of many',
+        'mcp-session-id': 'one-of-many',
       },
       body: JSON.stringify({ jsonrpc: '2.0', ...body }),
     });
@@ -130,15 +123,15 @@ test('a request of an older revision that a notification cancels comes to its en
   await arrived;
   const cancelled = await send({ method: 'notifications/cancelled', params: { requestId: 7 } });
   expect(cancelled.status).toBe(202);
-  const answer = await call;
-  expect([answer.status, answer.headers.get('content-type'), await answer.text()]).toEqual([
+  const response = await call;
+  expect([response.status, response.headers.get('content-type'), await response.text()]).toEqual([
     200,
     'text/event-stream',
     '',
   ]);
 });
 
-test('many cancelled calls leave no connection', async () => {
+test('cancelling 30 calls at once leaves no connection to the service open', async () => {
   const client = new Client({ name: 'test', version: '1.0.0' });
   await client.connect(transports.stdio());
   let arrived = 0;
@@ -160,7 +153,7 @@ test('many cancelled calls leave no connection', async () => {
   cancel.abort();
   expect(new Set(await Promise.all(calls))).toEqual(new Set(['cancelled']));
   await Promise.all(closed);
-  // What undici opens anew in their place ends by itself.
+  // undici opens new connections in their place, which close by themselves.
   while (service.sockets.size > 0) await once([...service.sockets][0]!, 'close');
   await client.close();
 });

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { sampleToolCall, startFakeService } from '../../support/fake-service.ts';
 import { command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
 import { ask, newerRequest, olderRequest, startHttp } from '../../support/http-process.ts';
@@ -27,10 +27,10 @@ const [documented, typed] = ['js traces', 'sh traces'].map(
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 const incoming = { traceparent: `00-${traceId}-00f067aa0ba902b7-01`, tracestate: 'congo=1', baggage: 'user=alice' };
 
-/** A service, a receiver of spans, and the environment of a heddle between them with this set-up of the SDK. */
+/** Starts a service and a receiver of spans, and writes a module that sets up the SDK for heddle. */
 async function prepare(setUp = documented) {
   const [service, receiver] = await Promise.all([startFakeService(), startReceiver()]);
-  // Beside the packages, where Node looks for them.
+  // Node resolves the packages from this folder.
   const folder = mkdtempSync(join(outside, 'node_modules', '.test-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, 'otel.mjs');
@@ -45,14 +45,14 @@ async function prepare(setUp = documented) {
   return { service, receiver, environment, folder };
 }
 
-/** Ends a server, which sends out what it has. */
+/** Ends a server, which then flushes its spans. */
 async function end({ child, exit }: Awaited<ReturnType<typeof startHttp>>): Promise<void> {
   child.kill('SIGTERM');
   expect(await exit).toBe(0);
 }
 
 describe.skipIf(!hasSdk)('traces', () => {
-  test('a call over HTTP: a span below that of the client, one for each request, whose context the service gets', async () => {
+  it('record a tool call over HTTP below the span of the client, and each request to the service below the call', async () => {
     const { service, receiver, environment } = await prepare();
     service.nextStatuses.push(503, 200);
     const server = await startHttp([], environment);
@@ -113,7 +113,7 @@ describe.skipIf(!hasSdk)('traces', () => {
     expect([line.trace_id, line.span_id]).toEqual([traceId, call!.spanId]);
   });
 
-  test('over stdio; failures by their codes; nothing of the contents', async () => {
+  it('record failed calls over stdio with their error codes, and no arguments or responses', async () => {
     const { service, receiver, environment } = await prepare();
     service.nextStatuses.push(404);
     const server = new LineClient(temporaryFolder(), environment);
@@ -142,7 +142,7 @@ describe.skipIf(!hasSdk)('traces', () => {
     expect(receiver.text()).not.toMatch(/secret|words of the service|of-user|team/);
   });
 
-  test('what is not answered has the code of the failure', async () => {
+  it('record the error code of requests that get no response', async () => {
     const { receiver, environment } = await prepare();
     const server = await startHttp([], { ...environment, HEDDLE_BASE_URL: 'http://127.0.0.1:9/prefix/' });
     await ask(
@@ -158,7 +158,7 @@ describe.skipIf(!hasSdk)('traces', () => {
     ]);
   });
 
-  test('what is no trace is not taken for one, and the request of a proxy counts where the call has none', async () => {
+  it('ignore an invalid traceparent of a call, and use the HTTP header when the call has none', async () => {
     const { receiver, environment } = await prepare();
     const server = await startHttp([], environment);
     const proxy = {
@@ -178,7 +178,7 @@ describe.skipIf(!hasSdk)('traces', () => {
     expect(calls.map(({ attributes }) => attributes['mcp.protocol.version'])).toEqual([undefined, '2025-06-18']);
   });
 
-  test('with metrics too, and an instrumentation of undici tells nothing twice', async () => {
+  it('record requests once when metrics and the instrumentation of undici are on, too', async () => {
     const { service, receiver, environment } = await prepare(
       `${documented}
 import { registerInstrumentations } from '@opentelemetry/instrumentation';
@@ -198,7 +198,7 @@ registerInstrumentations({ instrumentations: [new UndiciInstrumentation()] });`,
     expect(service.requests[0]!.headers.traceparent).toBe(`00-${traceId}-${receiver.spans[0]!.spanId}-01`);
   });
 
-  test('the instrumentation does tell what heddle sends outside of calls, so it was there', async () => {
+  it('leave requests outside of tool calls to the instrumentation of undici', async () => {
     const { receiver, environment } = await prepare(
       `${documented}
 import { registerInstrumentations } from '@opentelemetry/instrumentation';
@@ -211,7 +211,7 @@ registerInstrumentations({ instrumentations: [new UndiciInstrumentation()] });`,
     expect(receiver.spans.map(({ name, kind }) => [name, kind])).toEqual([['GET', 'client']]);
   });
 
-  test('the command of the documentation', async () => {
+  it('come from the command in docs/observability.md', async () => {
     const { receiver, environment, folder } = await prepare();
     const { NODE_OPTIONS: _, ...own } = environment;
     writeFileSync(join(folder, 'heddle'), `#!/bin/bash\nexec "${process.execPath}" "${command}" "$@"\n`, {
@@ -234,7 +234,7 @@ registerInstrumentations({ instrumentations: [new UndiciInstrumentation()] });`,
     expect(receiver.spans.map(({ kind }) => kind)).toEqual(['client', 'server']);
   });
 
-  test('a program that uses heddle as a library gets the same spans', async () => {
+  it('are the same for a program that uses heddle as a library', async () => {
     const { service, receiver, environment, folder } = await prepare();
     const from = (file: string): string => JSON.stringify(join(root, file));
     writeFileSync(
@@ -249,7 +249,7 @@ await client.connect(near);
 await client.callTool(${JSON.stringify(sampleToolCall)});
 await client.close();
 await server.close();
-// The SDK is the program's own, and so is letting its spans out.
+// The program has set up the SDK, so it flushes the spans itself.
 await globalThis[Symbol.for('opentelemetry.js.api.1')].trace.getDelegate().forceFlush();
 `,
     );
@@ -263,10 +263,19 @@ await globalThis[Symbol.for('opentelemetry.js.api.1')].trace.getDelegate().force
     ]);
   });
 
-  test('a receiver that does not answer holds up the end for a few seconds only', async () => {
+  it('exit while the receiver of spans has not responded, though the SDK would wait an hour for it', async () => {
     const { environment } = await prepare();
-    const server = await startHttp([], { ...environment, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' });
+    const silentReceiver = await startFakeService();
+    silentReceiver.respond = () => {};
+    const anHourMs = '3600000';
+    const server = await startHttp([], {
+      ...environment,
+      OTEL_EXPORTER_OTLP_ENDPOINT: silentReceiver.url,
+      OTEL_EXPORTER_OTLP_TIMEOUT: anHourMs,
+      OTEL_BSP_EXPORT_TIMEOUT: anHourMs,
+    });
     await ask(server.url, newerRequest('tools/call', sampleToolCall));
     await end(server);
+    expect(silentReceiver.requests.map(({ path }) => path)).toEqual(['/v1/traces']);
   });
 });
