@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once, setMaxListeners } from 'node:events';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   beginStream,
   chunked,
@@ -71,89 +71,94 @@ const situations: [string, string, Record<string, unknown>, (request: RecordedRe
 
 describe.each(Object.entries(transports))('a tool call over %s', (_transport, connect) => {
   describe.each(Object.entries(eras))('of revision %s', (_revision, mode) => {
-    it.each(situations)('ends the request to the service when the client cancels %s', async (_, tool, extra, respond) => {
-      const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } });
-      await client.connect(connect());
-      const cancel = new AbortController();
-      const arrived = new Promise<RecordedRequest>((resolve) => {
-        service.respond = (request) => {
-          respond(request);
-          resolve(request);
-        };
-      });
-      const outcome = client
-        .callTool(
-          { name: tool, arguments: { ...toolCalls[tool]!('x'), ...extra } },
-          { signal: cancel.signal, onprogress: () => {} },
-        )
-        .catch(() => 'cancelled');
-      const { socket } = await arrived;
-      const closed = once(socket, 'close');
-      cancel.abort('no longer wanted');
-      await closed;
-      expect(await outcome).toBe('cancelled');
-      expect(service.requests).toHaveLength(1);
-      tally('faults', 1);
-      // The client's connection still works.
-      service.respond = (request) => sendGoodResponse(request);
-      await expect(client.callTool({ name: tool, arguments: toolCalls[tool]!('x') })).resolves.not.toHaveProperty(
-        'isError',
-      );
-      await client.close();
-    });
-  });
-});
-
-test('a notification that cancels a request of an older revision ends its event stream without a response', async () => {
-  const send = (body: object): Promise<Response> =>
-    fetch(address, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-        'mcp-session-id': 'one-of-many',
+    it.each(situations)(
+      'ends the request to the service when the client cancels %s',
+      async (_, tool, extra, respond) => {
+        const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } });
+        await client.connect(connect());
+        const cancel = new AbortController();
+        const arrived = new Promise<RecordedRequest>((resolve) => {
+          service.respond = (request) => {
+            respond(request);
+            resolve(request);
+          };
+        });
+        const outcome = client
+          .callTool(
+            { name: tool, arguments: { ...toolCalls[tool]!('x'), ...extra } },
+            { signal: cancel.signal, onprogress: () => {} },
+          )
+          .catch(() => 'cancelled');
+        const { socket } = await arrived;
+        const closed = once(socket, 'close');
+        cancel.abort('no longer wanted');
+        await closed;
+        expect(await outcome).toBe('cancelled');
+        expect(service.requests).toHaveLength(1);
+        tally('faults', 1);
+        // The client's connection still works.
+        service.respond = (request) => sendGoodResponse(request);
+        await expect(client.callTool({ name: tool, arguments: toolCalls[tool]!('x') })).resolves.not.toHaveProperty(
+          'isError',
+        );
+        await client.close();
       },
-      body: JSON.stringify({ jsonrpc: '2.0', ...body }),
-    });
-  const arrived = new Promise<void>((resolve) => {
-    service.respond = () => resolve();
+    );
   });
-  const name = 'read_call';
-  const call = send({ id: 7, method: 'tools/call', params: { name, arguments: toolCalls[name]!('x') } });
-  await arrived;
-  const cancelled = await send({ method: 'notifications/cancelled', params: { requestId: 7 } });
-  expect(cancelled.status).toBe(202);
-  const response = await call;
-  expect([response.status, response.headers.get('content-type'), await response.text()]).toEqual([
-    200,
-    'text/event-stream',
-    '',
-  ]);
 });
 
-test('cancelling 30 calls at once leaves no connection to the service open', async () => {
-  const client = new Client({ name: 'test', version: '1.0.0' });
-  await client.connect(transports.stdio());
-  let arrived = 0;
-  const all = new Promise<void>((resolve) => {
-    service.respond = () => {
-      arrived += 1;
-      if (arrived === 30) resolve();
-    };
+describe('cancellation', () => {
+  it('a notification that cancels a request of an older revision ends its event stream without a response', async () => {
+    const send = (body: object): Promise<Response> =>
+      fetch(address, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          'mcp-session-id': 'one-of-many',
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', ...body }),
+      });
+    const arrived = new Promise<void>((resolve) => {
+      service.respond = () => resolve();
+    });
+    const name = 'read_call';
+    const call = send({ id: 7, method: 'tools/call', params: { name, arguments: toolCalls[name]!('x') } });
+    await arrived;
+    const cancelled = await send({ method: 'notifications/cancelled', params: { requestId: 7 } });
+    expect(cancelled.status).toBe(202);
+    const response = await call;
+    expect([response.status, response.headers.get('content-type'), await response.text()]).toEqual([
+      200,
+      'text/event-stream',
+      '',
+    ]);
   });
-  const cancel = new AbortController();
-  setMaxListeners(0, cancel.signal);
-  const calls = Array.from({ length: 30 }, () =>
-    client
-      .callTool({ name: 'read_call', arguments: toolCalls.read_call!('x') }, { signal: cancel.signal })
-      .catch(() => 'cancelled'),
-  );
-  await all;
-  const closed = [...service.sockets].map((socket) => once(socket, 'close'));
-  cancel.abort();
-  expect(new Set(await Promise.all(calls))).toEqual(new Set(['cancelled']));
-  await Promise.all(closed);
-  // undici opens new connections in their place, which close by themselves.
-  while (service.sockets.size > 0) await once([...service.sockets][0]!, 'close');
-  await client.close();
+
+  it('cancelling 30 calls at once leaves no connection to the service open', async () => {
+    const client = new Client({ name: 'test', version: '1.0.0' });
+    await client.connect(transports.stdio());
+    let arrived = 0;
+    const all = new Promise<void>((resolve) => {
+      service.respond = () => {
+        arrived += 1;
+        if (arrived === 30) resolve();
+      };
+    });
+    const cancel = new AbortController();
+    setMaxListeners(0, cancel.signal);
+    const calls = Array.from({ length: 30 }, () =>
+      client
+        .callTool({ name: 'read_call', arguments: toolCalls.read_call!('x') }, { signal: cancel.signal })
+        .catch(() => 'cancelled'),
+    );
+    await all;
+    const closed = [...service.sockets].map((socket) => once(socket, 'close'));
+    cancel.abort();
+    expect(new Set(await Promise.all(calls))).toEqual(new Set(['cancelled']));
+    await Promise.all(closed);
+    // undici opens new connections in their place, which close by themselves.
+    while (service.sockets.size > 0) await once([...service.sockets][0]!, 'close');
+    await client.close();
+  });
 });

@@ -3,10 +3,10 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { chunked, type Responder, sendGoodResponse, sendResponse } from './fake-service.ts';
 import { goodResponse } from './good-responses.ts';
 
-/** What a caller is told of a fault: code and retryable; requests for what may be repeated, and for what may not. */
+/** The expected error code and `retryable`, and how many requests repeatable and unrepeatable tools send. */
 export type Expected = [code: string, retryable: boolean | undefined, repeatable: number, unrepeatable: number];
 
-/** Every status with what is told of it, whatever body it has. */
+/** The outcome of each status, whatever its body. */
 export const statuses: Record<number, Expected> = {
   301: ['bad_response', false, 1, 1],
   302: ['bad_response', false, 1, 1],
@@ -35,7 +35,7 @@ export const statuses: Record<number, Expected> = {
   507: ['service_unavailable', true, 1, 1],
 };
 
-/** Every form of an error body (service-facts), and what is left of them when they are cut. */
+/** Every form of an error body that services and proxies send. */
 export const bodies: Record<string, [body: string, contentType?: string]> = {
   details: ['{"detail":[{"loc":["body",0,"x"],"msg":"wrong","type":"t"}]}'],
   'detail text': ['{"detail":"some text"}'],
@@ -49,7 +49,7 @@ export const bodies: Record<string, [body: string, contentType?: string]> = {
   empty: [''],
 };
 
-/** Without text of the service, a 404 is the router's: the operation is not there. */
+/** Bodies without a message; with a 404, the operation is missing. */
 export const routerBodies = new Set(['html', 'empty']);
 
 const later = (seconds: number) => new Date(Date.now() + seconds * 1000).toUTCString();
@@ -63,9 +63,9 @@ const compressed = (encoding: string, compress: (body: string) => Buffer): Respo
 };
 const bomb = gzipSync(Buffer.alloc(200 * 1024 * 1024, ' '));
 
-/** What else goes wrong, with what is told of it; `ok` is a call that succeeds. Lists of lines may differ. */
+/** Other faults and their outcomes; `ok` is success. `lines` is the outcome of endpoints that respond with lines. */
 export const others: Record<string, { fault: Responder; expected: Expected; lines?: Expected }> = {
-  'nothing wrong': { fault: (request) => sendGoodResponse(request), expected: ['ok', undefined, 1, 1] },
+  'no fault': { fault: (request) => sendGoodResponse(request), expected: ['ok', undefined, 1, 1] },
   '429, Retry-After 0': {
     fault: (request) => sendResponse(request, 429, tooMany, { 'retry-after': 0 }),
     expected: ['rate_limited', true, 3, 3],
@@ -86,7 +86,7 @@ export const others: Record<string, { fault: Responder; expected: Expected; line
     fault: (request) => sendResponse(request, 429, tooMany, { 'retry-after': later(3600) }),
     expected: ['rate_limited', true, 1, 1],
   },
-  '429, Retry-After that says nothing': {
+  '429, Retry-After that is not a time': {
     fault: (request) => sendResponse(request, 429, tooMany, { 'retry-after': 'soon' }),
     expected: ['rate_limited', true, 3, 3],
   },
@@ -102,7 +102,7 @@ export const others: Record<string, { fault: Responder; expected: Expected; line
     fault: (request) => sendResponse(request, 200, '<html>Sign in</html>', { 'content-type': 'text/html' }),
     expected: ['bad_response', false, 1, 1],
   },
-  'another shape with 200': {
+  'JSON of another shape with 200': {
     fault: (request) => sendResponse(request, 200, '[1,2]'),
     expected: ['bad_response', false, 1, 1],
   },
@@ -110,12 +110,12 @@ export const others: Record<string, { fault: Responder; expected: Expected; line
     fault: (request) => sendResponse(request, 200, goodResponse(request).body.slice(0, 30)),
     expected: ['bad_response', false, 1, 1],
   },
-  'nothing with 200': {
+  'an empty body with 200': {
     fault: (request) => sendResponse(request, 200),
     expected: ['bad_response', false, 1, 1],
     lines: ['ok', undefined, 1, 1],
   },
-  'nothing with 204': {
+  'an empty body with 204': {
     fault: ({ socket }) => socket.write('HTTP/1.1 204 X\r\n\r\n'),
     expected: ['bad_response', false, 1, 1],
     lines: ['ok', undefined, 1, 1],
@@ -135,7 +135,7 @@ export const others: Record<string, { fault: Responder; expected: Expected; line
     fault: (request) => sendGoodResponse(request, { 'content-length': 20 }),
     expected: ['bad_response', false, 1, 1],
   },
-  'content-length that is none': {
+  'content-length that is not a number': {
     fault: (request) => sendGoodResponse(request, { 'content-length': 'many' }),
     expected: ['bad_response', false, 1, 1],
   },
@@ -164,7 +164,10 @@ export const others: Record<string, { fault: Responder; expected: Expected; line
     },
     expected: ['network', true, 3, 1],
   },
-  'no HTTP': { fault: ({ socket }) => socket.end('SSH-2.0-OpenSSH_9\r\n'), expected: ['bad_response', false, 1, 1] },
+  'another protocol than HTTP': {
+    fault: ({ socket }) => socket.end('SSH-2.0-OpenSSH_9\r\n'),
+    expected: ['bad_response', false, 1, 1],
+  },
   'a header without end': {
     fault: ({ socket }) => socket.write(`HTTP/1.1 200 OK\r\nx: ${'x'.repeat(100_000)}`),
     expected: ['bad_response', false, 1, 1],
@@ -198,11 +201,11 @@ export const others: Record<string, { fault: Responder; expected: Expected; line
     fault: compressed('gzip', (body) => gzipSync(body).subarray(0, -12)),
     expected: ['bad_response', false, 1, 1],
   },
-  'gzip that is none': {
+  'gzip that is not gzip': {
     fault: compressed('gzip', (body) => createHash('sha512').update(body).digest()),
     expected: ['bad_response', false, 1, 1],
   },
-  'gzip of much': { fault: compressed('gzip', () => bomb), expected: ['too_large', false, 1, 1] },
+  'gzip of 200 MB': { fault: compressed('gzip', () => bomb), expected: ['too_large', false, 1, 1] },
   '50 MB': {
     fault: (request) => sendResponse(request, 200, Buffer.alloc(50 * 1024 * 1024, ' ')),
     expected: ['too_large', false, 1, 1],
@@ -224,9 +227,9 @@ export const others: Record<string, { fault: Responder; expected: Expected; line
   },
 };
 
-/** What has no end; told when the deadline is over. */
+/** Faults that only the deadline ends. */
 export const endless: Record<string, Responder> = {
-  'no answer at all': () => {},
+  'no response at all': () => {},
   'a header that stands still': ({ socket }) => socket.write('HTTP/1.1 200 OK\r\ncontent-'),
   'a body that stands still': (request) => sendResponse(request, 200, '{"items":[', { 'content-length': 5000 }),
   'a body that trickles': (request) => {

@@ -3,14 +3,14 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type FakeService, startFakeService } from '../../support/fake-service.ts';
 import { call, command, emptyHome, type Finished, run, temporaryFolder } from '../../support/heddle.ts';
 import { hasSecretService, type KeyringSession, startSession } from '../../support/keychain-session.ts';
 
 const right = { username: 'mia', password: 'correct-horse', token: 'tok-11112222' };
 
-describe.skipIf(!hasSecretService)('a real Secret Service', () => {
+describe.skipIf(!hasSecretService)('the keychain in a real Secret Service', () => {
   let service: FakeService;
   let session: KeyringSession;
   beforeEach(async () => {
@@ -28,7 +28,7 @@ describe.skipIf(!hasSecretService)('a real Secret Service', () => {
   const lookup = (profile: string): string | undefined =>
     session.secretTool('lookup', 'service', `heddle/${profile}`, 'username', service.url);
 
-  test('login puts secrets in, a later process finds them, secret-tool sees them, logout removes them', async () => {
+  it('keeps the secrets of a login for later processes until the logout', async () => {
     const { code, stdout } = await login('correct-horse\ntok-11112222\n');
     expect(code).toBe(0);
     expect(stdout).toContain(`Stored in the keychain, profile "default", for ${service.url}.`);
@@ -61,7 +61,7 @@ describe.skipIf(!hasSecretService)('a real Secret Service', () => {
     expect(session.secretTool('search', '--all', 'service', 'heddle/default')).toBeUndefined();
   });
 
-  test('profiles are kept apart, and a new login replaces its own', async () => {
+  it('keeps profiles apart, and replaces the secrets of a profile at its next login', async () => {
     await login('correct-horse\ntok-11112222\n');
     await login('correct-horse\ntok-11112222\n', '--profile', 'work');
     service.credentials = { ...right, password: 'second-horse' };
@@ -75,7 +75,7 @@ describe.skipIf(!hasSecretService)('a real Secret Service', () => {
     expect(lookup('default')).toContain('correct-horse');
   });
 
-  test('secrets of 4 kB and beyond ASCII come back as they were', async () => {
+  it('returns secrets of 4 kB and non-ASCII secrets unchanged', async () => {
     service.credentials = { username: 'mía 🧵', password: 'påß-🔑-"\\ '.repeat(320), token: 'T0ken~'.repeat(700) };
     const { code, stderr } = await login(
       `${service.credentials.password}\n${service.credentials.token}\n`,
@@ -87,20 +87,20 @@ describe.skipIf(!hasSecretService)('a real Secret Service', () => {
     expect((await query()).code).toBe(0);
   });
 
-  test('--store file after the keychain leaves nothing in the keychain', async () => {
+  it('is empty after a login with --store file', async () => {
     await login('correct-horse\ntok-11112222\n');
     expect((await login('correct-horse\ntok-11112222\n', '--store', 'file')).code).toBe(0);
     expect(lookup('default')).toBeUndefined();
     expect((await query()).code).toBe(0);
   });
 
-  test('no file, log or argument list holds a secret during a run', async () => {
+  it('keeps secrets out of files, logs and argument lists', async () => {
     const child = spawn(process.execPath, [command, 'serve', '--log-level', 'debug'], { env: session.environment });
     const logs = text(child.stderr);
     child.stdout.resume();
     const seen: string[] = [];
     service.respond = (request) => {
-      // While login is checking, with everything read and nothing stored yet.
+      // The login has read the secrets and not stored them yet.
       seen.push(...argumentLists(), ...filesBelow(session.home));
       service.respondNormally(request);
     };
@@ -115,7 +115,7 @@ describe.skipIf(!hasSecretService)('a real Secret Service', () => {
     expect(seen.filter((written) => forms.some((form) => written.includes(form)))).toEqual([]);
   });
 
-  test('a locked keychain is an error that says so, and nobody is asked', async () => {
+  it('reports that it is locked, and opens no prompt', async () => {
     await login('correct-horse\ntok-11112222\n');
     session.lock();
     const { code, result } = await query();
@@ -126,11 +126,11 @@ describe.skipIf(!hasSecretService)('a real Secret Service', () => {
     const doctor = JSON.parse((await run(['doctor', '--json'], session.environment)).stdout);
     expect(doctor.findings).toContainEqual(expect.objectContaining({ check: 'keychain', state: 'failure' }));
     expect(session.output()).not.toContain('SystemPrompter');
-    // What the environment has is used all the same.
+    // Credentials in the environment still work.
     expect((await query({ HEDDLE_PASSWORD: 'correct-horse', HEDDLE_USERNAME: 'mia' })).code).toBe(0);
   });
 
-  test('a login that may not unlock the keychain stores nothing', async () => {
+  it('stores nothing when it is locked', async () => {
     session.lock();
     const { code, stderr } = await login('correct-horse\ntok-11112222\n');
     expect(code).toBe(1);
@@ -139,7 +139,7 @@ describe.skipIf(!hasSecretService)('a real Secret Service', () => {
     expect(existsSync(join(session.home, 'heddle'))).toBe(false);
   });
 
-  test('a keychain that hangs is an error after the deadline, and every process exits', async () => {
+  it('reports that it hangs after the deadline, and the process exits', async () => {
     await login('correct-horse\ntok-11112222\n');
     session.freeze();
     const { code, result } = await query();
@@ -150,7 +150,7 @@ describe.skipIf(!hasSecretService)('a real Secret Service', () => {
     expect(again.stderr).toContain('The keychain hangs: it did not answer within 1000 ms.');
   });
 
-  test('without a message bus there is no keychain, and no other store takes its place', async () => {
+  it('does not exist without a message bus, and no other store replaces it', async () => {
     await login('correct-horse\ntok-11112222\n');
     const { DBUS_SESSION_BUS_ADDRESS: _, ...environment } = session.environment;
     const { result } = await call('query_queue_items', { queue_id: 'q', project_id: 'a/b' }, environment);
@@ -163,7 +163,7 @@ describe.skipIf(!hasSecretService)('a real Secret Service', () => {
   });
 });
 
-/** The arguments of every process of this machine that may be looked at. */
+/** Returns the arguments of every process that this user may inspect. */
 function argumentLists(): string[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -171,7 +171,7 @@ function argumentLists(): string[] {
       try {
         return [readFileSync(`/proc/${id}/cmdline`, 'latin1')];
       } catch {
-        // It has ended meanwhile.
+        // The process has ended.
         return [];
       }
     });

@@ -2,25 +2,25 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { startFakeService } from '../../support/fake-service.ts';
 import { command } from '../../support/heddle.ts';
 import { hasSecretService, startSession } from '../../support/keychain-session.ts';
 
-/** What a person does: waits for the text to appear, then types. */
+/** A step of a user, who waits for a text and then types. */
 type Step = [appears: string, types: string];
 
 const enter = '\r';
 const controlC = '\x03';
 
-/** Runs the command in a pseudo-terminal; returns everything that was on the screen. */
+/** Runs heddle in a pseudo-terminal, and returns its exit code and everything on the screen. */
 async function converse(
   args: string[],
   environment: Record<string, string>,
   steps: Step[],
 ): Promise<{ code: unknown; screen: string }> {
   const words = [process.execPath, command, ...args].map((word) => `'${word}'`).join(' ');
-  // A new pseudo-terminal has no width, and everything would be wrapped at every character.
+  // A new pseudo-terminal has no width, so it would wrap after every character.
   const line = `stty columns 120 rows 30; exec ${words}`;
   const child = spawn('script', ['--quiet', '--return', '--command', line, '/dev/null'], {
     env: { ...environment, TERM: 'xterm', SHELL: '/bin/sh' },
@@ -42,8 +42,8 @@ async function converse(
   return { code, screen };
 }
 
-describe.skipIf(!hasSecretService)('login at a terminal', () => {
-  test('asks for what is missing, hides what is typed, and stores it', async () => {
+describe.skipIf(!hasSecretService)('heddle login at a terminal', () => {
+  it('asks for missing values, hides typed secrets and stores them', async () => {
     const [service, session] = await Promise.all([
       startFakeService({ credentials: { username: 'mia', password: 'correct-horse', token: 'tok-11112222' } }),
       startSession(),
@@ -63,7 +63,7 @@ describe.skipIf(!hasSecretService)('login at a terminal', () => {
     );
   });
 
-  test('--weave asks for an API key only', async () => {
+  it('asks only for an API key with --weave', async () => {
     const [service, session] = await Promise.all([
       startFakeService({ credentials: { username: 'api', password: 'weave-key-1234', token: 'weave-key-1234' } }),
       startSession(),
@@ -79,7 +79,7 @@ describe.skipIf(!hasSecretService)('login at a terminal', () => {
     ]);
   });
 
-  test('Ctrl-C at a prompt stores nothing', async () => {
+  it('stores nothing after Ctrl-C at a prompt', async () => {
     const [service, session] = await Promise.all([
       startFakeService({ credentials: { username: 'mia', password: 'correct-horse', token: 'tok-11112222' } }),
       startSession(),

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { unzipSync } from 'fflate';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { temporaryFolder } from '../../support/heddle.ts';
 import { installCommand, requireProgram } from '../../support/require-program.ts';
 
@@ -15,7 +15,7 @@ const otherNodes = ['22', '24']
   .filter(({ version, path }) => requireProgram(`Node ${version}`, path, installCommand('node-versions')))
   .map(({ path }) => path);
 
-/** How this machine reaches the registry; everything else of its settings stays out. */
+/** Returns the settings with which this machine reaches the npm registry, and no others. */
 function network(): Record<string, string> {
   const names = [
     'NODE_EXTRA_CA_CERTS',
@@ -34,7 +34,7 @@ function network(): Record<string, string> {
   return Object.fromEntries([...kept, ...settings]);
 }
 
-/** Files below a folder, by their paths in it. */
+/** Returns the paths of all files in a folder. */
 function filesOf(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((path) => statSync(join(folder, path)).isFile())
@@ -46,8 +46,8 @@ describe.each(
     execFileSync(node, ['--version'], { encoding: 'utf8' }).trim(),
     node,
   ]),
-)('Node %s', (version, node) => {
-  /** A machine with this Node, npm, an empty home and nothing else; and what a person types there. */
+)('heddle on Node %s', (version, node) => {
+  /** Creates an empty home with only this Node and npm, and a function that runs what a user types there. */
   function machine() {
     const folder = temporaryFolder();
     const bin = join(folder, 'bin');
@@ -81,7 +81,7 @@ describe.each(
     return { folder, home, type, typed: () => count };
   }
 
-  test('from the tarball to three jobs, and back to nothing', async () => {
+  it('installs from a tarball, does the three jobs, and uninstalls without leftovers', async () => {
     const { folder, home, type, typed } = machine();
     const [{ filename }] = JSON.parse(
       execFileSync('npm', ['pack', root, '--json', '--ignore-scripts'], {
@@ -143,14 +143,14 @@ describe.each(
     );
   });
 
-  test('the demo', () => {
+  it('runs the demo', () => {
     const { folder, type } = machine();
     execFileSync('npm', ['pack', root, '--ignore-scripts'], { cwd: folder, stdio: 'pipe' });
     type(`npm install --global --ignore-scripts --no-audit --no-fund ${folder}/*.tgz`);
     expect(type('heddle demo')).toContain('Stored as version 0 of support_answers');
   });
 
-  test('the bundle for Claude Desktop, on the embedded default', async () => {
+  it('runs from the bundle for Claude Desktop', async () => {
     const folder = temporaryFolder();
     const file = execFileSync(process.execPath, [join(root, 'scripts/bundle.mjs'), folder], {
       encoding: 'utf8',
