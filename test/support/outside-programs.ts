@@ -20,7 +20,7 @@ export interface Ran {
   stderr: string;
 }
 
-/** Runs a program to its end, whatever its exit code. */
+/** Runs a program until it exits, and returns its exit code and output. */
 export function runTool(program: string, args: string[], env: Record<string, string>, cwd: string): Promise<Ran> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] });

@@ -32,7 +32,7 @@ describe.skipIf(!hasNginx || !hasAuthorizationServer)('two servers and two servi
     expectNone(
       done,
       ({ result, expected }) =>
-        result !== undefined && !expected(result).every(([came, wanted]) => isDeepStrictEqual(came, wanted)),
+        result !== undefined && !expected(result).every(([actual, wanted]) => isDeepStrictEqual(actual, wanted)),
     );
     for (const subject of machines.subjects) await expectStored(subject, done, machines);
     expectAskedOnce(done, machines);
