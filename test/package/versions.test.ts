@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { settingDefinitions } from '../../src/settings/settings.ts';
 
 const read = (file: string): string => readFileSync(join(import.meta.dirname, '../..', file), 'utf8');
 const packageJson = JSON.parse(read('package.json'));
@@ -32,12 +33,18 @@ describe('package metadata', () => {
     expect(entry.packageArguments).toEqual([{ type: 'positional', value: 'serve' }]);
   });
 
-  it('declares the environment variables in server.json, and which are secrets', () => {
+  it('declares every setting in server.json, and which are secrets', () => {
     const variables: { name: string; isSecret: boolean; format: string; description: string; default?: unknown }[] =
       serverJson.packages[0].environmentVariables;
-    expect(variables.filter(({ isSecret }) => isSecret).map(({ name }) => name)).toEqual(
-      expect.arrayContaining(['HEDDLE_PASSWORD', 'HEDDLE_TOKEN', 'HEDDLE_HTTP_TOKEN', 'HEDDLE_MODEL_PROVIDER_KEY']),
-    );
+    const settings = Object.values(settingDefinitions) as { environment: string }[];
+    expect(variables.map(({ name }) => name)).toEqual(settings.map(({ environment }) => environment));
+    expect(variables.filter(({ isSecret }) => isSecret).map(({ name }) => name)).toEqual([
+      'HEDDLE_PASSWORD',
+      'HEDDLE_TOKEN',
+      'HEDDLE_HTTP_TOKEN',
+      'HEDDLE_DATABASE_URL',
+      'HEDDLE_MODEL_PROVIDER_KEY',
+    ]);
     for (const { name, isSecret, format, description, default: fallback } of variables) {
       expect(name).toMatch(/^HEDDLE_[A-Z_]+$/);
       expect(description).not.toBe('');
@@ -45,10 +52,5 @@ describe('package metadata', () => {
       expect(['string', 'undefined']).toContain(typeof fallback);
       expect(isSecret && fallback !== undefined).toBe(false);
     }
-    const declared = variables.map(({ name }) => name);
-    for (const name of ['HEDDLE_BASE_URL', 'HEDDLE_PROJECT', 'HEDDLE_USERNAME', 'HEDDLE_READ_ONLY']) {
-      expect(declared).toContain(name);
-    }
-    expect(new Set(declared).size).toBe(declared.length);
   });
 });
