@@ -43,9 +43,9 @@ async function signedIn(url: string, person: OAuthUser, mode: Era) {
   return { client, transport: second };
 }
 
-describe.skipIf(!hasAuthorizationServer)('OAuth with a real authorization server', () => {
+describe.skipIf(!hasAuthorizationServer)('heddle serve --http --oauth-issuer', () => {
   it.each(eras)(
-    "the SDK client's own flow: a person signs in, and again when a tool needs a wider scope, revision %s",
+    'lets a user sign in with a client of the SDK, and again when a tool needs a wider scope (%s)',
     async (_, mode) => {
       const { issuer } = await startAuthorizationServer();
       const { url } = await startHttp(['--oauth-issuer', issuer]);
