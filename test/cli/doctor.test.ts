@@ -1,12 +1,9 @@
-import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { createServer as createHttpServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { sendGoodResponse, sendResponse, startFakeService } from '../support/fake-service.ts';
+import { freePort } from '../support/free-port.ts';
 import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
-import { startStub } from '../support/stub-service.ts';
 
 // biome-ignore lint/suspicious/noTemplateCurlyInString: a host leaves exactly this for a field that is not filled in
 const placeholder = '${user_config.secret}';
@@ -48,10 +45,10 @@ describe('heddle doctor', () => {
   });
 
   it('reports each network layer, the clock and each operation of a remote service', async () => {
-    const stub = await startStub(right);
+    const service = await startFakeService({ credentials: right });
     const { code, states } = await examine(
       emptyHome(temporaryFolder(), {
-        HEDDLE_BASE_URL: stub.url.replace('127.0.0.1', 'localhost'),
+        HEDDLE_BASE_URL: service.url.replace('127.0.0.1', 'localhost'),
         HEDDLE_PROJECT: 'a/b',
         ...secrets,
       }),
@@ -74,15 +71,16 @@ describe('heddle doctor', () => {
   });
 
   it('distinguishes a rejected secret, a wrong clock and an unfilled placeholder', async () => {
-    const stub = await startStub(right);
-    stub.intercept = (_request, response) => {
-      response.setHeader('date', new Date(Date.now() - 3_600_000).toUTCString());
-      return false;
+    const service = await startFakeService({ credentials: right });
+    const anHourAgo = new Date(Date.now() - 3_600_000).toUTCString();
+    service.respond = (request) => {
+      if (request.headers.authorization?.includes('tok-wrong-one')) service.respondNormally(request);
+      else sendGoodResponse(request, { date: anHourAgo });
     };
     const { code, findings } = await examine(
       emptyHome(temporaryFolder(), {
         ...secrets,
-        HEDDLE_BASE_URL: stub.url,
+        HEDDLE_BASE_URL: service.url,
         HEDDLE_PROJECT: 'a/b',
         HEDDLE_TOKEN: 'tok-wrong-one',
         HEDDLE_MODEL_PROVIDER_KEY: placeholder,
@@ -109,33 +107,25 @@ describe('heddle doctor', () => {
     expect(unresolved.states).toMatchObject({ DNS: 'failure', MCP: 'ok' });
     expect(unresolved.states).not.toHaveProperty('TCP');
 
-    const closed = createServer();
-    closed.listen(0, '127.0.0.1');
-    await once(closed, 'listening');
-    const { port } = closed.address() as AddressInfo;
-    closed.close();
-    await once(closed, 'close');
     const refused = await examine(
-      emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: `http://127.0.0.1:${port}`, ...secrets }),
+      emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: `http://127.0.0.1:${await freePort()}`, ...secrets }),
     );
     expect(refused.states).toMatchObject({ TCP: 'failure' });
     expect(refused.states).not.toHaveProperty('HTTP');
 
     // A server of plain HTTP cannot answer a TLS handshake.
-    const stub = await startStub(right);
+    const service = await startFakeService({ credentials: right });
     const plain = await examine(
-      emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: stub.url.replace('http:', 'https:'), ...secrets }),
+      emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: service.url.replace('http:', 'https:'), ...secrets }),
     );
     expect(plain.states).toMatchObject({ TCP: 'ok', TLS: 'failure' });
     expect(plain.states).not.toHaveProperty('HTTP');
 
-    const mute = createServer((socket) => socket.destroy());
-    mute.listen(0, '127.0.0.1');
-    await once(mute, 'listening');
-    onTestFinished(() => void mute.close());
+    const mute = await startFakeService();
+    mute.onConnection = (socket) => socket.destroy();
     const muted = await examine(
       emptyHome(temporaryFolder(), {
-        HEDDLE_BASE_URL: `http://127.0.0.1:${(mute.address() as AddressInfo).port}`,
+        HEDDLE_BASE_URL: mute.url,
         ...secrets,
       }),
     );
@@ -160,13 +150,9 @@ describe('heddle doctor', () => {
   });
 
   it('fails for an address without any operation, and for a data folder that cannot be created', async () => {
-    const page = createHttpServer((_request, response) => {
-      response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>Not here</h1>');
-    });
-    page.listen(0, '127.0.0.1');
-    await once(page, 'listening');
-    onTestFinished(() => void page.close());
-    const url = `http://127.0.0.1:${(page.address() as AddressInfo).port}/api`;
+    const page = await startFakeService();
+    page.respond = (request) => sendResponse(request, 404, '<h1>Not here</h1>', { 'content-type': 'text/html' });
+    const url = `${page.url}/api`;
     const folder = temporaryFolder();
     const home = emptyHome(folder, { HEDDLE_BASE_URL: url, HEDDLE_PROJECT: 'a/b', ...secrets });
     const elsewhere = await examine(home);

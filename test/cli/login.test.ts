@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { type FakeService, sendResponse, startFakeService } from '../support/fake-service.ts';
 import { call, command, emptyHome, type Finished, run, temporaryFolder } from '../support/heddle.ts';
-import { type Stub, startStub } from '../support/stub-service.ts';
 
 const right = { username: 'mia', password: 'correct-horse', token: 'tok-11112222' };
 
-let stub: Stub;
+let service: FakeService;
 let home: string;
 let environment: Record<string, string>;
 const configFile = (): string => join(home, 'heddle', 'config.json');
@@ -17,14 +17,14 @@ const readJson = (file: string): unknown => JSON.parse(readFileSync(file, 'utf8'
 const stored = (): string[] => (existsSync(join(home, 'heddle')) ? readdirSync(join(home, 'heddle')).sort() : []);
 
 beforeEach(async () => {
-  stub = await startStub(right);
+  service = await startFakeService({ credentials: right });
   home = temporaryFolder();
   environment = emptyHome(home);
 });
 
 function login(args: string[], stdin: string, extra: Record<string, string> = {}): Promise<Finished> {
   return run(
-    ['login', '--store', 'file', '--base-url', stub.url, '--username', 'mia', ...args],
+    ['login', '--store', 'file', '--base-url', service.url, '--username', 'mia', ...args],
     { ...environment, ...extra },
     stdin,
   );
@@ -38,19 +38,19 @@ describe('heddle login', () => {
     );
     expect(stdout).toContain('password (Basic): accepted by the service\ntoken (Bearer): accepted by the service\n');
     expect(code).toBe(0);
-    expect(stub.requests).toEqual([
+    expect(service.requestLines()).toEqual([
       'POST /annotation_queues/00000000-0000-0000-0000-000000000000/items/query Basic bWlhOmNvcnJlY3QtaG9yc2U=',
       'GET /inference/v1/models Bearer tok-11112222',
     ]);
     expect(readJson(configFile())).toEqual({
-      profiles: { default: { base_url: stub.url, project: 'team/app', username: 'mia', store: 'file' } },
+      profiles: { default: { base_url: service.url, project: 'team/app', username: 'mia', store: 'file' } },
     });
     expect(statSync(credentialsFile()).mode & 0o777).toBe(0o600);
     expect(statSync(join(home, 'heddle')).mode & 0o777).toBe(0o700);
 
-    stub.requests.length = 0;
+    service.requests.length = 0;
     expect((await call('query_queue_items', { queue_id: 'q' }, environment)).code).toBe(0);
-    expect(stub.requests).toEqual(['POST /annotation_queues/q/items/query Basic bWlhOmNvcnJlY3QtaG9yc2U=']);
+    expect(service.requestLines()).toEqual(['POST /annotation_queues/q/items/query Basic bWlhOmNvcnJlY3QtaG9yc2U=']);
   });
 
   it('stores nothing if the service rejects the password', async () => {
@@ -69,10 +69,9 @@ describe('heddle login', () => {
   });
 
   it('succeeds with a notice if the service lacks an operation', async () => {
-    stub.intercept = (request, response) => {
-      if (request.url !== '/inference/v1/models') return false;
-      response.writeHead(404).end();
-      return true;
+    service.respond = (request) => {
+      if (request.path === '/inference/v1/models') sendResponse(request, 404);
+      else service.respondNormally(request);
     };
     const { code, stdout } = await login(['--password-stdin', '--token-stdin'], 'correct-horse\ntok-11112222\n');
     expect(code).toBe(0);
@@ -82,10 +81,7 @@ describe('heddle login', () => {
   });
 
   it('stores nothing if the service fails', async () => {
-    stub.intercept = (_request, response) => {
-      response.writeHead(500).end();
-      return true;
-    };
+    service.respond = (request) => sendResponse(request, 500);
     const { code, stderr } = await login(['--password-stdin'], 'correct-horse\n');
     expect(code).toBe(1);
     expect(stderr).toContain('status 500');
@@ -93,30 +89,30 @@ describe('heddle login', () => {
   });
 
   it('uses one Weave API key as password and token, and lets WANDB_API_KEY override it', async () => {
-    stub.credentials = { username: 'api', password: 'weave-key-1234', token: 'weave-key-1234' };
-    const args = ['login', '--store', 'file', '--weave', '--base-url', stub.url, '--password-stdin'];
+    service.credentials = { username: 'api', password: 'weave-key-1234', token: 'weave-key-1234' };
+    const args = ['login', '--store', 'file', '--weave', '--base-url', service.url, '--password-stdin'];
     expect((await run(args, environment, 'weave-key-1234\n')).code).toBe(0);
     expect(readJson(configFile())).toEqual({
-      profiles: { default: { base_url: stub.url, username: 'api', weave: true, store: 'file' } },
+      profiles: { default: { base_url: service.url, username: 'api', weave: true, store: 'file' } },
     });
     expect(readJson(credentialsFile())).toEqual({
-      default: { [stub.url]: { username: 'api', password: 'weave-key-1234', token: 'weave-key-1234' } },
+      default: { [service.url]: { username: 'api', password: 'weave-key-1234', token: 'weave-key-1234' } },
     });
 
-    stub.requests.length = 0;
+    service.requests.length = 0;
     const withKey = { ...environment, HEDDLE_PROJECT: 'a/b', WANDB_API_KEY: 'other-key-5678' };
     expect((await call('query_queue_items', { queue_id: 'q' }, withKey)).result.code).toBe('unauthorized');
-    expect(stub.requests).toEqual(['POST /annotation_queues/q/items/query Basic YXBpOm90aGVyLWtleS01Njc4']);
+    expect(service.requestLines()).toEqual(['POST /annotation_queues/q/items/query Basic YXBpOm90aGVyLWtleS01Njc4']);
   });
 
   it('exits with 2 before sending anything if there is no keychain, and names both alternatives', async () => {
-    const args = ['login', '--base-url', stub.url, '--username', 'mia', '--password-stdin'];
+    const args = ['login', '--base-url', service.url, '--username', 'mia', '--password-stdin'];
     const { code, stderr } = await run(args, environment, 'correct-horse\n');
     expect(code).toBe(2);
     expect(stderr).toContain('There is no keychain on this machine');
     expect(stderr).toContain('set HEDDLE_USERNAME, HEDDLE_PASSWORD and HEDDLE_TOKEN in the environment');
     expect(stderr).toContain('`heddle login --store file`');
-    expect(stub.requests).toEqual([]);
+    expect(service.requestLines()).toEqual([]);
   });
 
   it.each([
@@ -137,12 +133,12 @@ describe('heddle login', () => {
     await login(['--profile', 'work', '--password-stdin'], 'correct-horse\n');
     await login(['--token-stdin'], 'tok-11112222\n');
     expect(readJson(credentialsFile())).toEqual({
-      default: { [stub.url]: { token: 'tok-11112222' } },
-      work: { [stub.url]: { username: 'mia', password: 'correct-horse' } },
+      default: { [service.url]: { token: 'tok-11112222' } },
+      work: { [service.url]: { username: 'mia', password: 'correct-horse' } },
     });
     expect((await run(['logout'], environment)).stdout).toBe('Removed profile "default" and its secrets.\n');
     expect(readJson(configFile())).toEqual({
-      profiles: { work: { base_url: stub.url, username: 'mia', store: 'file' } },
+      profiles: { work: { base_url: service.url, username: 'mia', store: 'file' } },
     });
     expect(readFileSync(credentialsFile(), 'utf8')).not.toContain('tok-11112222');
     expect((await run(['logout', '--profile', 'work'], environment)).code).toBe(0);
@@ -152,7 +148,7 @@ describe('heddle login', () => {
 
   it('removes the secrets of the previous service when the profile logs in to another one', async () => {
     await login(['--password-stdin'], 'correct-horse\n');
-    const other = await startStub({ ...right, password: 'second-horse' });
+    const other = await startFakeService({ credentials: { ...right, password: 'second-horse' } });
     const args = ['login', '--store', 'file', '--base-url', other.url, '--username', 'mia', '--password-stdin'];
     expect((await run(args, environment, 'second-horse\n')).code).toBe(0);
     expect(readJson(credentialsFile())).toEqual({
@@ -162,19 +158,19 @@ describe('heddle login', () => {
 
   it('sends stored secrets only to the service they were stored for', async () => {
     await login(['--password-stdin', '--token-stdin'], 'correct-horse\ntok-11112222\n');
-    const other = await startStub(right);
+    const other = await startFakeService({ credentials: right });
     const elsewhere = { ...environment, HEDDLE_BASE_URL: other.url, HEDDLE_PROJECT: 'a/b' };
     const { result } = await call('query_queue_items', { queue_id: 'q' }, elsewhere);
     expect(result).toMatchObject({ code: 'credentials_missing', retryable: false });
     expect(result.message).toBe(
-      `The credentials of profile "default" in the credentials file belong to ${stub.url}; they are not sent to ${other.url}.`,
+      `The credentials of profile "default" in the credentials file belong to ${service.url}; they are not sent to ${other.url}.`,
     );
-    expect(other.requests).toEqual([]);
+    expect(other.requestLines()).toEqual([]);
   });
 
   it('does not combine a stored password with another user name', async () => {
     await login(['--password-stdin'], 'correct-horse\n');
-    stub.requests.length = 0;
+    service.requests.length = 0;
     const { result } = await call(
       'query_queue_items',
       { queue_id: 'q', project_id: 'a/b' },
@@ -185,17 +181,14 @@ describe('heddle login', () => {
     );
     expect(result.code).toBe('credentials_missing');
     expect(result.message).toBe('The stored password belongs to user "mia", not to "zoe".');
-    expect(stub.requests).toEqual([]);
+    expect(service.requestLines()).toEqual([]);
   });
 
   it('stores nothing if it is interrupted while it checks the credentials', async () => {
     const requested = new Promise<void>((resolve) => {
-      stub.intercept = () => {
-        resolve();
-        return true;
-      };
+      service.respond = () => resolve();
     });
-    const args = ['login', '--store', 'file', '--base-url', stub.url, '--username', 'mia', '--password-stdin'];
+    const args = ['login', '--store', 'file', '--base-url', service.url, '--username', 'mia', '--password-stdin'];
     const child = spawn(process.execPath, [command, ...args], { env: environment });
     child.stdin.end('correct-horse\n');
     await requested;
@@ -209,8 +202,8 @@ describe('heddle login', () => {
     let killed = 0;
     for (let round = 0; round < 8; round++) {
       const password = `horse-number-${round}`;
-      stub.credentials = { ...right, password };
-      const args = ['login', '--store', 'file', '--base-url', stub.url, '--username', 'mia', '--password-stdin'];
+      service.credentials = { ...right, password };
+      const args = ['login', '--store', 'file', '--base-url', service.url, '--username', 'mia', '--password-stdin'];
       const child = spawn(process.execPath, [command, ...args], {
         env: environment,
         stdio: ['pipe', 'ignore', 'ignore'],
@@ -223,13 +216,13 @@ describe('heddle login', () => {
       if (signal === 'SIGKILL') killed++;
       watcher.close();
       const { default: records } = readJson(credentialsFile()) as { default: Record<string, { password: string }> };
-      const found = records[stub.url]!.password;
+      const found = records[service.url]!.password;
       expect(['correct-horse', ...Array.from({ length: round + 1 }, (_, n) => `horse-number-${n}`)]).toContain(found);
       expect((await run(['status', '--json'], environment)).code).toBe(0);
     }
     expect(killed).toBeGreaterThan(0);
     // The next login removes temporary files that a crash left behind.
-    stub.credentials = right;
+    service.credentials = right;
     expect((await login(['--password-stdin'], 'correct-horse\n')).code).toBe(0);
     expect(stored()).toEqual(['config.json', 'credentials.json']);
   });

@@ -1,15 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { type FakeService, type RecordedRequest, sendResponse, startFakeService } from '../support/fake-service.ts';
 import { command, emptyHome, temporaryFolder } from '../support/heddle.ts';
-import { type Stub, startStub } from '../support/stub-service.ts';
 
 /** Sends a response that contains the secrets. */
-type LeakyResponse = (response: ServerResponse, secrets: string) => void;
+type LeakyResponse = (request: RecordedRequest, secrets: string) => void;
 
 const json =
   (
@@ -17,14 +16,12 @@ const json =
     body: (secrets: string) => unknown,
     headers: (secrets: string) => Record<string, string> = () => ({}),
   ): LeakyResponse =>
-  (response, secrets) =>
-    response
-      .writeHead(status, { 'content-type': 'application/json', ...headers(secrets) })
-      .end(JSON.stringify(body(secrets)));
+  (request, secrets) =>
+    sendResponse(request, status, JSON.stringify(body(secrets)), headers(secrets));
 const raw =
   (status: number, type: string, body: (secrets: string) => string): LeakyResponse =>
-  (response, secrets) =>
-    response.writeHead(status, { 'content-type': type }).end(body(secrets));
+  (request, secrets) =>
+    sendResponse(request, status, body(secrets), { 'content-type': type });
 const ascii = (secrets: string): string => encodeURIComponent(secrets);
 
 /** Responses of a service that repeats the credentials it was sent. */
@@ -63,7 +60,7 @@ const leakyResponses: LeakyResponse[] = [
     (secrets) => `data: {"choices":[{"index":0,"delta":{"content":${JSON.stringify(secrets)}}}]}\n\n`,
   ),
   raw(200, 'text/event-stream', (secrets) => `data: {"error":{"message":${JSON.stringify(secrets)}}}\n\n`),
-  (response, secrets) => response.socket?.end(`HTTP/1.1 200 OK\r\nx-\x01: ${ascii(secrets)}\r\n\r\n`),
+  ({ socket }, secrets) => void socket.end(`HTTP/1.1 200 OK\r\nx-\x01: ${ascii(secrets)}\r\n\r\n`),
 ];
 
 function item(secrets: string): Record<string, unknown> {
@@ -90,11 +87,11 @@ function item(secrets: string): Record<string, unknown> {
 const crash = `data:text/javascript,process.on('SIGUSR2',()=>{throw new Error(Object.values(process.env).join(' '))})`;
 
 /** Runs a command that crashes while the service has its request, and returns its output. */
-async function crashOutput(stub: Stub, environment: Record<string, string>): Promise<string> {
+async function crashOutput(service: FakeService, environment: Record<string, string>): Promise<string> {
   const child = spawn(process.execPath, [command, 'call', 'query_queue_items', '{"queue_id":"q"}'], {
     env: environment,
   });
-  stub.intercept = () => child.kill('SIGUSR2');
+  service.respond = () => child.kill('SIGUSR2');
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
   expect(code).toBe(1);
   expect(stderr).toContain('unexpected failure: Error:');
@@ -103,17 +100,16 @@ async function crashOutput(stub: Stub, environment: Record<string, string>): Pro
 
 /** Returns the output of a server that received every response with both schemes and an uncaught error, and of a crash. */
 async function collectOutput(password: string, token: string): Promise<{ written: string; responseCount: number }> {
-  const stub = await startStub({ username: 'mia', password: '', token: '' });
+  const service = await startFakeService();
   const pair = Buffer.from(`mia:${password}`, 'utf8').toString('base64');
   const secrets = [password, token, pair, `Basic ${pair}`, `Bearer ${token}`].join(' ');
   let next = 0;
-  stub.intercept = (_request, response) => {
+  service.respond = (request) => {
     // Each response is sent twice, for the two schemes; a retry gets the next one.
-    leakyResponses[Math.floor(next++ / 2) % leakyResponses.length]!(response, secrets);
-    return true;
+    leakyResponses[Math.floor(next++ / 2) % leakyResponses.length]!(request, secrets);
   };
   const environment = emptyHome(temporaryFolder(), {
-    HEDDLE_BASE_URL: stub.url,
+    HEDDLE_BASE_URL: service.url,
     HEDDLE_PROJECT: 'a/b',
     HEDDLE_USERNAME: 'mia',
     HEDDLE_PASSWORD: password,
@@ -156,7 +152,10 @@ async function collectOutput(password: string, token: string): Promise<{ written
   await reported;
   child.stdin.end();
   await once(child, 'close');
-  return { written: lines.join('\n') + stderr + (await crashOutput(stub, environment)), responseCount: lines.length };
+  return {
+    written: lines.join('\n') + stderr + (await crashOutput(service, environment)),
+    responseCount: lines.length,
+  };
 }
 
 /** Selects texts whose beginning cannot occur in the output by chance. */

@@ -1,12 +1,12 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type RequestOptions, ServiceClient, type ServiceClientOptions } from '../../src/client/service-client.ts';
-import { answer, type FaultService, good, startFaultService } from '../support/fault-service.ts';
+import { type FakeService, sendGoodResponse, sendResponse, startFakeService } from '../support/fake-service.ts';
 
 async function start(
   options: Partial<ServiceClientOptions> = {},
-): Promise<{ service: FaultService; client: ServiceClient }> {
-  const service = await startFaultService();
+): Promise<{ service: FakeService; client: ServiceClient }> {
+  const service = await startFakeService();
   const client = new ServiceClient({
     connect: async () => ({ baseUrl: service.url, basic: { username: 'u', password: 'p' }, bearer: 't' }),
     userAgent: 'test',
@@ -27,8 +27,8 @@ describe('RequestSender', () => {
     const { service, client } = await start();
     const cancel = new AbortController();
     const asked = new Promise<void>((resolve) => {
-      service.fault = (request) => {
-        answer(request, 429, '{}', { 'retry-after': 20 });
+      service.respond = (request) => {
+        sendResponse(request, 429, '{}', { 'retry-after': 20 });
         resolve();
       };
     });
@@ -49,8 +49,8 @@ describe('RequestSender', () => {
 
   it('applies one deadline to all attempts together', async () => {
     const { service, client } = await start({ timeoutMs: 700 });
-    service.fault = (request) => {
-      if (service.requests.length < 2) answer(request, 503, '{}');
+    service.respond = (request) => {
+      if (service.requests.length < 2) sendResponse(request, 503, '{}');
     };
     await expect(readCall(client)).rejects.toMatchObject({
       code: 'timeout',
@@ -62,7 +62,7 @@ describe('RequestSender', () => {
 
   it('names the setting that raises the missed deadline', async () => {
     const { service, client } = await start({ timeoutMs: 100, inferenceTimeoutMs: 100 });
-    service.fault = () => {};
+    service.respond = () => {};
     const dataset = 'weave:///a/b/object/rows:latest';
     await expect(client.createEvaluation('a/b', { name: 'e', dataset })).rejects.toMatchObject({
       code: 'timeout',
@@ -76,16 +76,16 @@ describe('RequestSender', () => {
 
   it('reports the failure of the service if Retry-After exceeds the deadline', async () => {
     const { service, client } = await start({ timeoutMs: 5_000 });
-    service.fault = (request) => answer(request, 429, '{}', { 'retry-after': 6 });
+    service.respond = (request) => sendResponse(request, 429, '{}', { 'retry-after': 6 });
     await expect(readCall(client)).rejects.toMatchObject({ code: 'rate_limited', retryAfterMs: 6_000 });
     expect(service.requests).toHaveLength(1);
   });
 
   it('reads a date in Retry-After by the clock of the service', async () => {
     const { service, client } = await start();
-    service.fault = (request) => {
+    service.respond = (request) => {
       const headers = { date: 'Wed, 21 Oct 2015 07:28:00 GMT', 'retry-after': 'Wed, 21 Oct 2015 07:38:00 GMT' };
-      answer(request, 429, '{}', headers);
+      sendResponse(request, 429, '{}', headers);
     };
     await expect(readCall(client)).rejects.toMatchObject({ code: 'rate_limited', retryAfterMs: 600_000 });
   });
@@ -96,7 +96,8 @@ describe('RequestSender', () => {
     const { signal } = new AbortController();
     await readCall(client, { signal });
     const before = timers();
-    service.fault = (request) => (service.requests.length % 3 === 0 ? answer(request, 503, '{}') : good(request));
+    service.respond = (request) =>
+      service.requests.length % 3 === 0 ? sendResponse(request, 503, '{}') : sendGoodResponse(request);
     await Promise.all(Array.from({ length: 40 }, () => readCall(client, { signal }).catch(() => {})));
     expect(getEventListeners(signal, 'abort')).toHaveLength(0);
     expect(timers()).toBeLessThanOrEqual(before + 1);
@@ -111,8 +112,8 @@ describe('RequestSender', () => {
     const cancel = new AbortController();
     const finish: (() => void)[] = [];
     const arrived = new Promise<void>((resolve) => {
-      service.fault = (request) => {
-        finish.push(() => good(request));
+      service.respond = (request) => {
+        finish.push(() => sendGoodResponse(request));
         if (finish.length === 2) resolve();
       };
     });
@@ -132,11 +133,11 @@ describe('RequestSender', () => {
     const { service, client } = await start({ timeoutMs: 300 });
     const task = client.withSharedDeadline();
     await readCall(task);
-    service.fault = () => {};
+    service.respond = () => {};
     await expect(readCall(task)).rejects.toMatchObject({ code: 'timeout' });
     await expect(readCall(task)).rejects.toMatchObject({ code: 'timeout' });
     expect(service.requests).toHaveLength(2);
-    service.fault = (request) => good(request);
+    service.respond = (request) => sendGoodResponse(request);
     await readCall(client);
   });
 });

@@ -4,11 +4,11 @@ import { ServiceClient } from '../../src/client/service-client.ts';
 import { Redactor } from '../../src/core/redaction.ts';
 import { callTool, type ResultOptions } from '../../src/mcp/call-tool.ts';
 import { tools } from '../../src/tools/support/registry.ts';
-import { startFaultService } from '../support/fault-service.ts';
+import { startFakeService } from '../support/fake-service.ts';
 import { tally } from '../support/tally.ts';
-import { toolCalls } from '../support/tool-calls.ts';
+import { toolCalls } from '../support/tool-server.ts';
 
-const service = await startFaultService();
+const service = await startFakeService();
 const client = new ServiceClient({
   connect: async () => ({ baseUrl: service.url, basic: { username: 'u', password: 'p' }, bearer: 't' }),
   userAgent: 'test',

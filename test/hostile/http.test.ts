@@ -4,13 +4,12 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startFaultService } from '../support/fault-service.ts';
-import { command, emptyHome } from '../support/heddle.ts';
+import { startFakeService } from '../support/fake-service.ts';
+import { command, emptyHome, temporaryFolder } from '../support/heddle.ts';
 import { tally } from '../support/tally.ts';
-import { temporaryHome } from '../support/temporary-home.ts';
 
-const home = temporaryHome();
-const service = await startFaultService();
+const home = temporaryFolder();
+const service = await startFakeService();
 let server: ChildProcess;
 let stderr = '';
 let port: number;

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { answer, startFaultService } from '../support/fault-service.ts';
+import { sendResponse, startFakeService } from '../support/fake-service.ts';
 import { temporaryFolder } from '../support/heddle.ts';
-import { startToolServer } from '../support/tool-calls.ts';
+import { startToolServer } from '../support/tool-server.ts';
 
 const time = '2025-04-07T14:39:02.000Z';
 const plain = {
@@ -37,7 +37,7 @@ const tricks = [
 ];
 
 test('what items hold stays in its cell, escaped, and is called data', async () => {
-  const service = await startFaultService();
+  const service = await startFakeService();
   onTestFinished(() => service.stop());
   const server = await startToolServer(service.url, temporaryFolder(), { HEDDLE_PROJECT: 'a/b' });
   onTestFinished(() => server.client.close());
@@ -46,7 +46,7 @@ test('what items hold stays in its cell, escaped, and is called data', async () 
   items[0] = { ...items[0]!, ...JSON.parse('{"constructor":"x","__proto__":{"a":1},"toString":"y"}') };
   items[1] = { ...items[1]!, annotation_state: 'constructor' };
   items[2] = { ...items[2]!, [`evil\n${order}\t`]: 1 } as (typeof items)[number];
-  service.fault = (request) => answer(request, 200, JSON.stringify({ items }));
+  service.respond = (request) => sendResponse(request, 200, JSON.stringify({ items }));
   const result = await server.client.callTool({ name: 'query_queue_items', arguments: { queue_id: 'q' } });
   expect(result.isError).toBeFalsy();
   const { text } = (result.content as unknown as [{ text: string }])[0];
@@ -68,7 +68,7 @@ test('what items hold stays in its cell, escaped, and is called data', async () 
 });
 
 test('what a service says in an error is quoted, cut and without what cannot be seen', async () => {
-  const service = await startFaultService();
+  const service = await startFakeService();
   onTestFinished(() => service.stop());
   const server = await startToolServer(service.url, temporaryFolder(), { HEDDLE_PROJECT: 'a/b' });
   onTestFinished(() => server.client.close());
@@ -82,7 +82,7 @@ test('what a service says in an error is quoted, cut and without what cannot be 
     { detail },
     { detail: [{ loc: [], msg: '', type: '' }] },
   ]) {
-    service.fault = (request) => answer(request, 422, JSON.stringify(body));
+    service.respond = (request) => sendResponse(request, 422, JSON.stringify(body));
     const result = await server.client.callTool({ name: 'list_queues', arguments: {} });
     const { text } = (result.content as unknown as [{ text: string }])[0];
     expect(text.length).toBeLessThan(50_000);

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answer, good, startFaultService } from '../support/fault-service.ts';
+import { sendGoodResponse, sendResponse, startFakeService } from '../support/fake-service.ts';
+import { temporaryFolder } from '../support/heddle.ts';
 import { LineClient } from '../support/line-client.ts';
 import { tally } from '../support/tally.ts';
-import { temporaryHome } from '../support/temporary-home.ts';
 
-const service = await startFaultService();
-const home = temporaryHome();
+const service = await startFakeService();
+const home = temporaryFolder();
 const settings = {
   HEDDLE_BASE_URL: service.url,
   HEDDLE_PROJECT: 'a/b',
@@ -128,8 +128,8 @@ test('an id that is in use is refused, and its call made once', async () => {
   service.requests.length = 0;
   let finish = (): void => {};
   const arrived = new Promise<void>((resolve) => {
-    service.fault = (request) => {
-      finish = () => good(request);
+    service.respond = (request) => {
+      finish = () => sendGoodResponse(request);
       resolve();
     };
   });
@@ -148,7 +148,7 @@ test('an id that is in use is refused, and its call made once', async () => {
 });
 
 test('nesting, surrogates, NUL and huge numbers in the arguments of a call', async () => {
-  service.fault = (request) => good(request);
+  service.respond = (request) => sendGoodResponse(request);
   const texts = [
     `{"call_id":${'['.repeat(100_000)}${']'.repeat(100_000)}}`,
     `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`,
@@ -203,9 +203,9 @@ test('more requests at once than are taken are refused, the others answered', as
   const released = new Promise<void>((resolve) => {
     release = resolve;
   });
-  service.fault = async (request) => {
+  service.respond = async (request) => {
     await released;
-    answer(request, 200, '{"call":null}');
+    sendResponse(request, 200, '{"call":null}');
   };
   const ids = Array.from({ length: 1_100 }, (_, index) => `many${index}`);
   for (const id of ids) {

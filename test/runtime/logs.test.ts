@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { sampleToolCall, startFakeService } from '../support/fake-service.ts';
 import { temporaryFolder } from '../support/heddle.ts';
 import { ask, newerRequest, olderRequest, startHttp } from '../support/http-process.ts';
 import { LineClient } from '../support/line-client.ts';
-import { listeningService, someCall } from '../support/recording-service.ts';
 
 const made = /^[\da-z]{10,20}-\d+$/;
 
@@ -17,13 +17,13 @@ function linesOf(stderr: string): any[] {
 const debugging = { HEDDLE_LOG_LEVEL: 'debug', HEDDLE_LOG_FORMAT: 'json' };
 
 test('over HTTP every line of a call has the id that the answer and the service get', async () => {
-  const service = await listeningService();
-  service.statuses.push(503);
+  const service = await startFakeService();
+  service.nextStatuses.push(503);
   const { url, output } = await startHttp([], { ...service.environment, ...debugging });
-  const answer = await ask(url, newerRequest('tools/call', someCall));
+  const answer = await ask(url, newerRequest('tools/call', sampleToolCall));
   const id = answer.headers['x-request-id'];
   expect(id).toMatch(made);
-  expect(service.seen.map(({ headers }) => headers['x-request-id'])).toEqual([id, id]);
+  expect(service.requests.map(({ headers }) => headers['x-request-id'])).toEqual([id, id]);
   await expect.poll(() => output.stderr).toContain('call ended');
   const lines = linesOf(output.stderr).filter(({ request_id }) => request_id === id);
   const rest = { time: expect.any(String), request_id: id };
@@ -69,9 +69,9 @@ test('over HTTP every line of a call has the id that the answer and the service 
 });
 
 test('an id from the proxy is taken over if it may stand in a log, and replaced otherwise', async () => {
-  const service = await listeningService();
+  const service = await startFakeService();
   const { url } = await startHttp([], service.environment);
-  const { headers, body } = olderRequest('tools/call', someCall);
+  const { headers, body } = olderRequest('tools/call', sampleToolCall);
   for (const [given, taken] of [
     ['7f1c/proxy:1', '7f1c/proxy:1'],
     ['x'.repeat(128), 'x'.repeat(128)],
@@ -79,10 +79,12 @@ test('an id from the proxy is taken over if it may stand in a log, and replaced 
     ['two words', made],
     ['"quoted"', made],
   ] as const) {
-    service.seen.length = 0;
+    service.requests.length = 0;
     const answer = await ask(url, { headers: { ...headers, 'x-request-id': given }, body });
     expect(answer.headers['x-request-id']).toMatch(taken);
-    expect(service.seen.map((request) => request.headers['x-request-id'])).toEqual([answer.headers['x-request-id']]);
+    expect(service.requests.map((request) => request.headers['x-request-id'])).toEqual([
+      answer.headers['x-request-id'],
+    ]);
   }
 });
 
@@ -100,11 +102,11 @@ test('what is refused has an id too, which a page of an allowed origin can read'
 });
 
 test('over stdio every call has an id of its own, on its lines and at the service', async () => {
-  const service = await listeningService();
+  const service = await startFakeService();
   const server = new LineClient(temporaryFolder(), { ...service.environment, ...debugging });
   await server.initialize();
-  service.statuses.push(200, 404);
-  for (const id of [1, 2]) await server.ask({ id, method: 'tools/call', params: someCall });
+  service.nextStatuses.push(200, 404);
+  for (const id of [1, 2]) await server.ask({ id, method: 'tools/call', params: sampleToolCall });
   expect(await server.end()).toBe(0);
   const ends = linesOf(server.stderr).filter(({ message }) => message === 'call ended');
   expect(ends.map(({ code, status }) => [code, status])).toEqual([
@@ -112,7 +114,7 @@ test('over stdio every call has an id of its own, on its lines and at the servic
     ['not_found', 404],
   ]);
   const ids = ends.map(({ request_id }) => request_id);
-  expect(service.seen.map(({ headers }) => headers['x-request-id'])).toEqual(ids);
+  expect(service.requests.map(({ headers }) => headers['x-request-id'])).toEqual(ids);
   expect(new Set(ids).size).toBe(2);
   for (const id of ids) expect(id).toMatch(made);
 });
@@ -155,10 +157,10 @@ test('resources and completions are calls too', async () => {
 });
 
 test('by default a line is for a person, also where a text has more of them', async () => {
-  const service = await listeningService();
-  service.statuses.push(404);
+  const service = await startFakeService();
+  service.nextStatuses.push(404);
   const { url, output } = await startHttp([], { ...service.environment, HEDDLE_LOG_LEVEL: 'info' });
-  const { headers, body } = newerRequest('tools/call', someCall);
+  const { headers, body } = newerRequest('tools/call', sampleToolCall);
   await ask(url, { headers: { ...headers, 'x-request-id': 'abc' }, body });
   await expect
     .poll(() => output.stderr)
@@ -168,8 +170,8 @@ test('by default a line is for a person, also where a text has more of them', as
 });
 
 test('no argument, word of the service or secret is in the log', async () => {
-  const service = await listeningService();
-  service.statuses.push(422, 500, 500, 500);
+  const service = await startFakeService();
+  service.nextStatuses.push(422, 500, 500, 500);
   const { url, output } = await startHttp([], { ...service.environment, HEDDLE_LOG_LEVEL: 'debug' });
   for (const args of [
     { queue_id: 'secret-queue' },

@@ -1,13 +1,12 @@
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { type FakeService, type RecordedRequest, sendResponse, startFakeService } from '../support/fake-service.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { ask, jsonHeaders, messagesOf, startHttp } from '../support/http-process.ts';
 import { askAs, type Issuer, startIssuer } from '../support/issuer.ts';
 import { type Setup, setUpProfiles } from '../support/profiles.ts';
-import { type Stub, startStub } from '../support/stub-service.ts';
 
 const secretsOf = {
   ada: { username: 'ada', password: 'password-of-ada', token: 'token-of-ada' },
@@ -16,20 +15,18 @@ const secretsOf = {
 type Name = keyof typeof secretsOf;
 
 /** A service that says whose it is in every answer. */
-async function serviceOf(name: Name): Promise<Stub> {
-  const stub = await startStub(secretsOf[name]);
-  stub.intercept = ({ url, headers }, response) => {
-    const { username, password, token } = stub.credentials;
-    const known = [`Bearer ${token}`, `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`];
-    if (!url?.endsWith('/query') && url !== '/inference/v1/models') return false;
-    if (!known.includes(headers.authorization ?? '')) return false;
-    const body = url.includes('models')
-      ? { object: 'list', data: [{ id: `model-of-${name}` }] }
-      : { items: [], of: name };
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-    return true;
+async function serviceOf(name: Name): Promise<FakeService> {
+  const service = await startFakeService({ credentials: secretsOf[name] });
+  const { username, password, token } = secretsOf[name];
+  const accepted = [`Bearer ${token}`, `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`];
+  service.respond = (request) => {
+    if (!accepted.includes(request.headers.authorization ?? '')) service.respondNormally(request);
+    else if (request.path === '/inference/v1/models') {
+      sendResponse(request, 200, { object: 'list', data: [{ id: `model-of-${name}` }] });
+    } else if (request.path.endsWith('/query')) sendResponse(request, 200, { items: [], of: name });
+    else service.respondNormally(request);
   };
-  return stub;
+  return service;
 }
 
 /** Two services, a profile for each, and a subject for each profile. */
@@ -78,15 +75,15 @@ test('each subject has the service, the project and the credentials of its profi
     expect(said).not.toContain(other.url);
     expect(said).not.toContain(otherName);
   }
-  for (const [stub, name] of [
+  for (const [service, name] of [
     [ada, 'ada'],
     [bob, 'bob'],
   ] as const) {
     const { username, password, token } = secretsOf[name];
     const basic = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
-    const authorizations = new Set(stub.requests.map((line) => line.split(' ').slice(2).join(' ')));
+    const authorizations = new Set(service.requests.map(({ headers }) => headers.authorization));
     expect(authorizations).toEqual(new Set([basic, `Bearer ${token}`]));
-    expect(stub.requests.join('\n')).not.toContain('eyJ');
+    expect(service.requestLines().join('\n')).not.toContain('eyJ');
   }
   for (const secret of [...tokens.map((token) => token.split('.')[1]!), 'password-of', 'token-of']) {
     expect(output.stderr).not.toContain(secret);
@@ -238,10 +235,9 @@ test('an issuer is a guard beyond loopback, and its public URL is a Host that is
 
 test('a call can be cancelled by its own subject only', async () => {
   const { server, ada, setup } = await setUp();
-  let held: ServerResponse | undefined;
-  ada.intercept = (_, response) => {
-    held = response;
-    return true;
+  let held: RecordedRequest | undefined;
+  ada.respond = (request) => {
+    held = request;
   };
   const { url } = await start(server, setup);
   const send = async (sub: string, body: object) =>
@@ -255,11 +251,11 @@ test('a call can be cancelled by its own subject only', async () => {
     });
   const call = send('subject-a', { id: 7, method: 'tools/call', params: query });
   await expect.poll(() => held).toBeDefined();
-  const closed = once(held!, 'close');
+  const closed = once(held!.socket, 'close');
   const cancel = { method: 'notifications/cancelled', params: { requestId: 7 } };
   expect((await send('subject-b', cancel)).status).toBe(202);
   expect((await send('subject-b', { id: 8, method: 'ping' })).status).toBe(200);
-  expect(held!.destroyed).toBe(false);
+  expect(held!.socket.destroyed).toBe(false);
   expect((await send('subject-a', cancel)).status).toBe(202);
   await closed;
   expect(await call).toMatchObject({ status: 200, body: '' });

@@ -11,8 +11,8 @@ import {
 } from '@modelcontextprotocol/server';
 
 /*
- * The tools, prompts and resources that the conformance suite calls by name. They are laid over the project's own
- * server by a decorator; whatever they do not know goes to the handlers of the project.
+ * The tools, prompts and resources that the conformance suite calls by name. A decorator adds them to heddle's server,
+ * whose handlers get every other request.
  */
 
 const image = {
@@ -31,10 +31,10 @@ const embedded = (uri: string, mimeType: string, text: string) => ({
 });
 const says = (text: string) => ({ content: [{ type: 'text', text }] });
 
-/** State of a call in several rounds comes back from the client, so it is sealed. */
+/** Seals the state of calls with several rounds, since the client returns it. */
 const sealed = createRequestStateCodec<Record<string, unknown>>({ key: crypto.getRandomValues(new Uint8Array(32)) });
 
-/** Options that go beside the decorator: what the fixtures offer must be declared. */
+/** Server options that declare the capabilities of the fixtures. */
 export const fixtureOptions: ServerOptions = {
   capabilities: { logging: {}, resources: { subscribe: true, listChanged: false } },
   requestState: { verify: sealed.verify },
@@ -240,23 +240,23 @@ const resources: Record<string, { mimeType: string; text?: string; blob?: string
 
 /** Lays the fixtures over a server of the project. */
 export function withFixtures(server: Server): Server {
-  /** Replaces a handler by one that gets the project's own result, or the call to it. */
+  /** Replaces a handler by one that can call heddle's handler. */
   const over = (
     method: string,
-    handle: (params: Record<string, unknown>, context: ServerContext, own: () => Promise<object>) => unknown,
+    handle: (params: Record<string, unknown>, context: ServerContext, callHeddle: () => Promise<object>) => unknown,
   ): void => {
     type Handler = (request: unknown, context: ServerContext) => Promise<object>;
     const handlers = server as unknown as { _getRequestHandler: (name: string) => Handler | undefined };
-    const own = handlers._getRequestHandler(method);
+    const callHeddle = handlers._getRequestHandler(method);
     server.setRequestHandler(
       method as never,
       ((request: { params?: Record<string, unknown> }, context: ServerContext) =>
-        handle(request.params ?? {}, context, () => own?.(request, context) ?? Promise.resolve({}))) as never,
+        handle(request.params ?? {}, context, () => callHeddle?.(request, context) ?? Promise.resolve({}))) as never,
     );
   };
   const inFront = (method: string, member: string, added: object[]): void =>
-    over(method, async (_, __, own) => {
-      const listed = (await own()) as Record<string, object[]>;
+    over(method, async (_, __, callHeddle) => {
+      const listed = (await callHeddle()) as Record<string, object[]>;
       return { ...listed, [member]: [...added, ...(listed[member] ?? [])] };
     });
 
@@ -265,9 +265,9 @@ export function withFixtures(server: Server): Server {
     'tools',
     Object.keys(tools).map((name) => ({ name, description: `Fixture ${name}`, inputSchema: { type: 'object' } })),
   );
-  over('tools/call', (params, context, own) => {
+  over('tools/call', (params, context, callHeddle) => {
     const tool = tools[params.name as string];
-    return tool ? tool(context, (params.arguments ?? {}) as Record<string, unknown>) : own();
+    return tool ? tool(context, (params.arguments ?? {}) as Record<string, unknown>) : callHeddle();
   });
   inFront(
     'prompts/list',
@@ -278,9 +278,9 @@ export function withFixtures(server: Server): Server {
       arguments: prompt.arguments?.map((argument) => ({ name: argument, description: argument, required: true })),
     })),
   );
-  over('prompts/get', (params, context, own) => {
+  over('prompts/get', (params, context, callHeddle) => {
     const prompt = prompts[params.name as string];
-    return prompt ? prompt.get(context, (params.arguments ?? {}) as Record<string, unknown>) : own();
+    return prompt ? prompt.get(context, (params.arguments ?? {}) as Record<string, unknown>) : callHeddle();
   });
   inFront(
     'resources/list',
@@ -290,11 +290,11 @@ export function withFixtures(server: Server): Server {
   inFront('resources/templates/list', 'resourceTemplates', [
     { uriTemplate: 'test://template/{id}/data', name: 'template', mimeType: 'application/json' },
   ]);
-  over('resources/read', ({ uri }, _, own) => {
+  over('resources/read', ({ uri }, _, callHeddle) => {
     const id = /^test:\/\/template\/([^/]+)\/data$/.exec(uri as string)?.[1];
     const text = JSON.stringify({ id, templateTest: true, data: `Data for ID: ${id}` });
     const resource = id === undefined ? resources[uri as string] : { mimeType: 'application/json', text };
-    return resource ? { contents: [{ uri, ...resource }] } : own();
+    return resource ? { contents: [{ uri, ...resource }] } : callHeddle();
   });
   over('resources/subscribe', () => ({}));
   over('resources/unsubscribe', () => ({}));

@@ -1,36 +1,35 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
-import { afterAll } from 'vitest';
 import { openServiceStore, type RunningService, type ServiceOptions, startService } from '../../src/service/index.ts';
 import { loadSqlite, openConnection } from '../../src/service/storage/sqlite/connection.ts';
-import { account, basic, bearer } from './account.ts';
+import { temporaryFolder } from './heddle.ts';
+import { onEnd } from './on-end.ts';
+import { account, basic, bearer } from './test-account.ts';
 
 export { account, basic, bearer };
 
 const server = process.env.HEDDLE_TEST_DATABASE_URL;
 
-/** Whether the tests keep their data in a PostgreSQL server, which HEDDLE_TEST_DATABASE_URL names, instead of files. */
+/** True if the tests keep their data in the PostgreSQL server that HEDDLE_TEST_DATABASE_URL names, instead of in files. */
 export const onPostgres = server !== undefined;
 
-/** An empty storage, a database or a file of its own, that goes away after the test file. */
+/** Creates an empty storage, a database or a data file, and removes it at the end of the test. */
 export async function temporaryData(): Promise<string> {
   if (server === undefined) return temporaryFile('data/heddle.db');
   const name = `heddle_${randomUUID().replaceAll('-', '')}`;
   await execute(server, `create database ${name}`);
-  // What a test left running must not keep it.
-  afterAll(() => execute(server, `drop database ${name} with (force)`));
+  // `force` ends connections that a test left open.
+  onEnd(() => execute(server, `drop database ${name} with (force)`));
   return Object.assign(new URL(server), { pathname: name }).href;
 }
 
-/** The setting that makes the command use a storage. */
+/** Returns the setting that makes heddle use a storage. */
 export function storedIn(data: string): Record<string, string> {
   return onPostgres ? { HEDDLE_DATABASE_URL: data } : { HEDDLE_DATA_DIR: dirname(data) };
 }
 
-/** Rows of a statement in a storage, past the service. */
+/** Runs a statement directly in a storage and returns its rows. */
 export async function execute(data: string, sql: string): Promise<Record<string, unknown>[]> {
   if (!data.startsWith('postgres')) {
     const connection = openConnection(await loadSqlite(), data);
@@ -49,17 +48,15 @@ export async function execute(data: string, sql: string): Promise<Record<string,
   }
 }
 
-/** A path in a folder of its own that goes away after the test file. */
+/** Returns the path of a file in a new temporary folder. */
 export function temporaryFile(name: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'heddle-service-'));
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
-  return join(folder, name);
+  return join(temporaryFolder(), name);
 }
 
 export interface Answer {
   status: number;
   headers: Headers;
-  // biome-ignore lint/suspicious/noExplicitAny: what came back is looked at, not trusted
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into responses of every shape
   body: any;
 }
 
@@ -95,7 +92,7 @@ export class TestService {
     return this.send('POST', `/v2/${project}/evaluations`, basic, body);
   }
 
-  /** Messages that the echo model says it received. */
+  /** Returns the messages that the echo model received. */
   async echoed(request: Record<string, unknown>): Promise<unknown> {
     const { status, body } = await this.infer({ model: 'heddle/echo', ...request });
     if (status !== 200) throw new Error(JSON.stringify(body));
@@ -104,14 +101,15 @@ export class TestService {
   }
 }
 
-/** A service on a storage of its own that ends after the test file. */
+/** Starts the embedded service in this process, on an empty storage. It stops at the end of the test. */
 export async function startTestService(options: Partial<ServiceOptions> = {}): Promise<TestService> {
   const data = options.data ?? (await temporaryData());
   const running = await startService({ data, account, ...options });
-  afterAll(() => running.close());
+  onEnd(() => running.close());
   return new TestService(running, data);
 }
 
+/** Opens a store for the duration of `use`. */
 export async function withStore<T>(
   data: string,
   use: (store: Awaited<ReturnType<typeof openServiceStore>>) => Promise<T>,

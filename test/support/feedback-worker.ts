@@ -1,6 +1,6 @@
-// A process of its own: creates feedback shared-0 … and writes what it was answered, `feedback-worker.ts FILE COUNT`.
+// Creates the feedback shared-0, shared-1 …, and prints the responses: `feedback-worker.ts DATA COUNT`.
 import { startService } from '../../src/service/index.ts';
-import { account, basic } from './account.ts';
+import { account, basic } from './test-account.ts';
 
 const [data = '', count = ''] = process.argv.slice(2);
 const service = await startService({ data, account });

@@ -8,13 +8,13 @@ import { command, emptyHome, temporaryFolder } from './heddle.ts';
 export interface HttpProcess {
   url: string;
   child: ChildProcess;
-  /** What it has written so far. */
+  /** Output so far. */
   output: { stdout: string; stderr: string };
-  /** Resolves with the exit code. */
+  /** Resolves to the exit code. */
   exit: Promise<number | null>;
 }
 
-/** Starts the built command on a free port, with an empty home; it ends with the test. */
+/** Starts `heddle serve --http` on a free port, with an empty home. It ends with the test. */
 export async function startHttp(args: string[] = [], extra: Record<string, string> = {}): Promise<HttpProcess> {
   const child = spawn(process.execPath, [command, 'serve', '--http', '--port', '0', ...args], {
     env: emptyHome(temporaryFolder(), extra),
@@ -45,10 +45,10 @@ export interface Answer {
   body: string;
 }
 
-/** What every MCP client sends. */
+/** Headers that every MCP client sends. */
 export const jsonHeaders = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
-/** One plain HTTP request. `url` may be the endpoint or another path of the same server. */
+/** Sends one HTTP request on a new connection and returns the response. */
 export function ask(
   url: string | URL,
   { method = 'POST', headers = jsonHeaders, body }: { method?: string; headers?: object; body?: unknown } = {},
@@ -64,18 +64,12 @@ export function ask(
   });
 }
 
-/** Returns the JSON-RPC messages of a body that is an event stream. */
-// biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects to be there.
-export function messagesOf(stream: string): any[] {
-  return [...stream.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json!));
-}
-
-/** A request of the revisions before 2026-07-28. */
+/** Returns a request of the protocol revisions before 2026-07-28. */
 export function olderRequest(method: string, params: object = {}): { headers: object; body: object } {
   return { headers: jsonHeaders, body: { jsonrpc: '2.0', id: 1, method, params } };
 }
 
-/** A request of 2026-07-28: it says everything about itself. */
+/** Returns a request of protocol revision 2026-07-28, with its headers and metadata. */
 export function newerRequest(method: string, params: { name?: string; _meta?: object } = {}) {
   const _meta = {
     ...params._meta,
@@ -92,4 +86,10 @@ export function newerRequest(method: string, params: { name?: string; _meta?: ob
     },
     body: { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } },
   };
+}
+
+/** Parses the messages of a stream of server-sent events. */
+// biome-ignore lint/suspicious/noExplicitAny: tests look into messages of every shape
+export function messagesOf(stream: string): any[] {
+  return [...stream.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json!));
 }

@@ -1,40 +1,34 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { onTestFinished } from 'vitest';
-import { emptyHome } from './heddle.ts';
+import { emptyHome, temporaryFolder } from './heddle.ts';
+import { requireProgram } from './require-program.ts';
 
-/** Programs that the suite needs; on Debian in dbus, libglib2.0-bin, gnome-keyring, libsecret-tools and bsdutils. */
-const tools = ['dbus-run-session', 'dbus-send', 'gdbus', 'gnome-keyring-daemon', 'secret-tool', 'script'];
-const missing = tools.filter((tool) => spawnSync('sh', ['-c', `command -v ${tool}`]).status !== 0);
+const programs = ['dbus-run-session', 'dbus-send', 'gdbus', 'gnome-keyring-daemon', 'secret-tool', 'script'];
+const packages = 'dbus libglib2.0-bin gnome-keyring libsecret-tools bsdutils';
 
-/** Whether the suite can run here. In CI it must. */
-export const ready = missing.length === 0;
-if (!ready) {
-  const says = `SKIPPED: the keychain suite needs ${missing.join(', ')}`;
-  if (process.env.CI) throw new Error(says);
-  console.warn(says);
-}
+/** True if a Secret Service can run here. */
+export const hasSecretService = programs
+  .map((program) => requireProgram(program, program, `apt-get install ${packages}`))
+  .every(Boolean);
 
 export interface KeyringSession {
   home: string;
-  /** Of a process in the session. */
+  /** Environment for processes in the session. */
   environment: Record<string, string>;
-  /** What the message bus and the keyring have said; a prompt that was asked for is in it. */
-  said: () => string;
+  /** Returns the output of the message bus and the keyring, which mentions prompts. */
+  output: () => string;
   lock: () => void;
-  /** Makes the keyring stop answering, as it does while a prompt waits for somebody. */
+  /** Makes the keyring hang, as it does while a prompt is open. */
   freeze: () => void;
-  /** Runs secret-tool; undefined where it finds nothing. */
+  /** Runs secret-tool, and returns its output or undefined if it finds nothing. */
   secretTool: (...args: string[]) => string | undefined;
 }
 
-/** A message bus and an unlocked Secret Service of their own, in an empty home; they end with the test. */
+/** Starts a message bus and an unlocked Secret Service in an empty home. They end with the test. */
 export async function startSession(): Promise<KeyringSession> {
-  const home = mkdtempSync(join(tmpdir(), 'heddle-test-'));
+  const home = temporaryFolder();
   const session = spawn(
     'dbus-run-session',
     [
@@ -52,12 +46,10 @@ export async function startSession(): Promise<KeyringSession> {
     const closed = once(session, 'close');
     session.stdin.end();
     await closed;
-    // What the bus has started ends a little after it, and still writes.
-    rmSync(home, { recursive: true, force: true, maxRetries: 10 });
   });
-  let said = '';
+  let output = '';
   session.stderr.on('data', (bytes: Buffer) => {
-    said += bytes;
+    output += bytes;
   });
   const [address] = (await once(createInterface(session.stdout), 'line')) as [string];
   const environment = emptyHome(home, { DBUS_SESSION_BUS_ADDRESS: address });
@@ -77,7 +69,7 @@ export async function startSession(): Promise<KeyringSession> {
   return {
     home,
     environment,
-    said: () => said,
+    output: () => output,
     lock: () => {
       const login = 'array:objpath:/org/freedesktop/secrets/collection/login';
       send(service, '/org/freedesktop/secrets', 'org.freedesktop.Secret.Service.Lock', login);

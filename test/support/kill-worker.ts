@@ -1,7 +1,7 @@
-// One of the processes that are killed: `kill-worker.ts FILE NAME`. Writes a mixed workload to the embedded service
-// and tells each write on stdout only after the service has acknowledged it.
-import { startService } from '../../src/service/index.ts';
-import { account, basic } from './account.ts';
+// Writes a mixed workload to the embedded service, and prints each write after the service has acknowledged it.
+// Usage: `kill-worker.ts DATA_FILE NAME`. kill-rounds.ts kills it at a random moment.
+import { openServiceStore, startService } from '../../src/service/index.ts';
+import { account, basic } from './test-account.ts';
 
 const [dataFile = '', name = ''] = process.argv.slice(2);
 const service = await startService({ data: dataFile, account });
@@ -12,12 +12,12 @@ async function post(path: string, body: unknown): Promise<Record<string, unknown
     headers: { authorization: basic, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
-  const answer = (await response.json()) as Record<string, unknown>;
-  if (response.status !== 200) throw new Error(`${path}: ${response.status} ${JSON.stringify(answer)}`);
-  return answer;
+  const responseBody = (await response.json()) as Record<string, unknown>;
+  if (response.status !== 200) throw new Error(`${path}: ${response.status} ${JSON.stringify(responseBody)}`);
+  return responseBody;
 }
 
-const tell = (fact: Record<string, unknown>): void => void process.stdout.write(`${JSON.stringify(fact)}\n`);
+const print = (write: Record<string, unknown>): void => void process.stdout.write(`${JSON.stringify(write)}\n`);
 const item = (index: number) => ({
   call_id: `${name}-${index}`,
   call_op_name: 'op',
@@ -25,16 +25,15 @@ const item = (index: number) => ({
   call_started_at: '2026-01-01T00:00:00Z',
 });
 
-const { openServiceStore } = await import('../../src/service/index.ts');
 const store = await openServiceStore(dataFile);
-tell({ what: 'ready' });
+print({ what: 'ready' });
 for (let index = 0; ; index += 1) {
   const description = `${name}-${index}`;
   const created = await post('/v2/p/q/evaluations', { name: 'shared', dataset: 'x:///d', description });
-  tell({ what: 'version', version_index: created.version_index, digest: created.digest });
+  print({ what: 'version', version_index: created.version_index, digest: created.digest });
 
   await store.importItems([JSON.stringify(item(index))], { projectId: 'p/q', queueId: 'work' });
-  tell({ what: 'item', call_id: `${name}-${index}` });
+  print({ what: 'item', call_id: `${name}-${index}` });
 
   const { items } = (await post('/annotation_queues/work/items/query', {
     project_id: 'p/q',
@@ -42,7 +41,7 @@ for (let index = 0; ; index += 1) {
   })) as { items: { id: string }[] };
   const id = items[0]!.id;
   await post(`/annotation_queues/work/items/${id}/progress`, { project_id: 'p/q', annotation_state: 'completed' });
-  tell({ what: 'progress', id });
+  print({ what: 'progress', id });
 
   const feedback = `00000000-0000-8000-a000-${Buffer.from(description.padEnd(6, '_').slice(-6)).toString('hex')}`;
   await post('/feedback/create', {
@@ -52,5 +51,5 @@ for (let index = 0; ; index += 1) {
     payload: { value: index },
     id: feedback,
   });
-  tell({ what: 'feedback', id: feedback });
+  print({ what: 'feedback', id: feedback });
 }

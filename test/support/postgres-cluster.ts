@@ -1,14 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+
+import { freePort } from './free-port.ts';
 
 const password = 'the-password-of-the-tests';
 const debian = '/usr/lib/postgresql';
 
-/** A PostgreSQL server of the tests' own, in a temporary folder, on a loopback port that it keeps when it is restarted. */
+/** A PostgreSQL server in a temporary folder, on a loopback port that it keeps across restarts. */
 export class Cluster {
   readonly url: string;
   readonly #folder: string;
@@ -18,7 +18,7 @@ export class Cluster {
     this.url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`;
   }
 
-  /** Makes a server and starts it. */
+  /** Creates a server and starts it. */
   static async make(): Promise<Cluster> {
     const folder = mkdtempSync(join(tmpdir(), 'heddle-postgres-'));
     const port = await freePort();
@@ -32,7 +32,7 @@ export class Cluster {
     return cluster;
   }
 
-  /** Ends the server as a crash does: connections break, nothing is finished. */
+  /** Stops the server as a crash would: connections break, and nothing is finished. */
   kill(): void {
     run('pg_ctl', 'stop', '--wait', '--mode=immediate', ...this.#at);
   }
@@ -52,7 +52,7 @@ export class Cluster {
   }
 }
 
-/** The order of a language, so that what relies on the database's default order fails. */
+/** Sorts text by language, so that queries that rely on the byte order fail. */
 const initOptions = [
   '--auth=scram-sha-256',
   '--encoding=UTF8',
@@ -60,7 +60,7 @@ const initOptions = [
   '--icu-locale=en',
   '--no-sync',
 ];
-/** A crash of the machine is not among the tests, so nothing has to reach the disk itself. */
+/** No test crashes the machine, so nothing has to reach the disk. */
 const quick = '-c listen_addresses=127.0.0.1 -c fsync=off -c full_page_writes=off -c max_connections=200';
 
 const isRoot = process.getuid?.() === 0;
@@ -72,24 +72,15 @@ function idOf(which: '-u' | '-g'): number {
 function run(program: string, ...args: string[]): void {
   const file = join(binaries(), program);
   const command = isRoot ? ['runuser', '-u', 'postgres', '--', file, ...args] : [file, ...args];
-  // The server keeps what it inherits open, so it inherits nothing.
+  // The server would keep inherited pipes open.
   execFileSync(command[0]!, command.slice(1), { cwd: tmpdir(), stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
-/** The folder with initdb and pg_ctl, which Debian keeps out of PATH. */
+/** Returns the folder with initdb and pg_ctl, which Debian keeps out of PATH. */
 function binaries(): string {
   const packaged = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
   const folders = [...(process.env.PATH ?? '').split(delimiter), ...packaged.map((name) => join(debian, name, 'bin'))];
   const found = folders.find((folder) => existsSync(join(folder, 'initdb')));
-  if (found === undefined) throw new Error('There is no PostgreSQL server here: apt-get install postgresql');
+  if (found === undefined) throw new Error('PostgreSQL is missing; install it with: apt-get install postgresql');
   return found;
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 }

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 
-/** One shell that lives as long as a page: what one block sets up, the next can use. */
+/** A shell that keeps its state between commands. */
 export class Shell {
   readonly #child: ChildProcess;
   #output = '';
@@ -12,20 +12,20 @@ export class Shell {
       cwd: folder,
       env: environment,
       stdio: ['pipe', 'pipe', 'pipe'],
-      // Its own group, so that what it left running ends with it.
+      // A process group, so that background commands end with the shell.
       detached: true,
     });
     this.#child.stdout!.setEncoding('utf8').on('data', (text: string) => {
       this.#output += text;
       this.#changed();
     });
-    // One pipe for both keeps them in order.
+    // One pipe keeps stdout and stderr in order.
     this.#child.stdin!.write('exec 2>&1\n');
-    // A command that ends the shell is told by the output that never comes.
+    // If a command ended the shell, `run` times out.
     this.#child.stdin!.on('error', () => {});
   }
 
-  /** Runs a command to its end; what it and those in the background write is the output. */
+  /** Runs a command and returns its exit code, and its output together with that of background commands. */
   async run(command: string, timeoutMs = 20_000): Promise<{ code: number; output: string }> {
     const mark = `end-${randomUUID()}`;
     this.#child.stdin!.write(`${command}\necho "${mark} $?"\n`);
@@ -38,7 +38,7 @@ export class Shell {
         this.#output = this.#output.slice(found.index + found[0].length);
         return { code: Number(found[1]), output };
       }
-      if (Date.now() > deadline) throw new Error(`no end of: ${command}\n${this.#output}`);
+      if (Date.now() > deadline) throw new Error(`timed out: ${command}\n${this.#output}`);
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, 200);
         this.#changed = () => {
@@ -53,12 +53,12 @@ export class Shell {
     try {
       process.kill(-this.#child.pid!, 'SIGTERM');
     } catch {
-      // It has ended already.
+      // The shell has already ended.
     }
   }
 }
 
-/** The commands of a transcript with the output that stands below each. `> ` continues a command. */
+/** Splits a transcript into commands and their output. `> ` continues a command. */
 export function transcript(text: string): { command: string; output: string }[] {
   const steps: { command: string; output: string }[] = [];
   for (const line of text.split('\n').slice(0, -1)) {
@@ -71,7 +71,7 @@ export function transcript(text: string): { command: string; output: string }[] 
   return steps;
 }
 
-/** Matches output: `…` stands for any text, everything else for itself. */
+/** Returns a pattern for output in which `…` stands for any text. */
 export function pattern(expected: string): RegExp {
   const parts = expected
     .trim()

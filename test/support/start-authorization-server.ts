@@ -1,40 +1,37 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { newNode } from './outside-programs.ts';
+import { installCommand, requireProgram } from './require-program.ts';
 
 const script = fileURLToPath(new URL('../external/packages/oidc-provider/authorization-server.mjs', import.meta.url));
-const installed = existsSync(
+const installed = requireProgram(
+  'oidc-provider',
   fileURLToPath(new URL('../external/packages/oidc-provider/node_modules/oidc-provider', import.meta.url)),
+  installCommand('oidc-provider'),
 );
-if (!installed) {
-  console.warn(
-    'SKIPPED: oidc-provider is missing; `npm ci --prefix test/external/packages/oidc-provider --ignore-scripts` installs it',
-  );
-}
-/** Whether the authorization server can run here: it needs its package, and Node 22 or newer. */
+/** True if the authorization server can run here: it needs its package, and Node 22 or newer. */
 export const hasAuthorizationServer = installed && newNode() !== undefined;
 
-/** Programs that the server knows. Their subject is their name; `reader` may only have `heddle:read`. */
+/** Clients that the server knows. The subject of their tokens is their name; `reader` may only have `heddle:read`. */
 export type Machine = 'reader' | 'writer' | 'machine-a' | 'machine-b';
 
 /** A running authorization server. */
 export interface AuthorizationServer {
-  /** For `--oauth-issuer`. */
+  /** URL for `--oauth-issuer`. */
   issuer: string;
-  /** An access token for a program, by client credentials. `resource` is the public URL of heddle. */
+  /** Returns an access token by client credentials. `resource` is the public URL of heddle. */
   machineToken: (machine: Machine, resource: string, scope?: string) => Promise<string>;
-  /** Signs with a new key from now on; the old ones stay published. */
+  /** Signs with a new key from now on, and still publishes the old ones. */
   rotate: () => Promise<void>;
   /** Refuses every connection until `resume`. */
   pause: () => Promise<void>;
   resume: () => Promise<void>;
-  /** A token with exactly these claims, signed with the server's key. */
+  /** Signs a token with exactly these claims. */
   sign: (claims: object) => Promise<string>;
 }
 
-/** Starts the authorization server on a free port; it ends with the test. */
+/** Starts the authorization server on a free port. It ends with the test. */
 export async function startAuthorizationServer(): Promise<AuthorizationServer> {
   const child = spawn(newNode()!, [script], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   onTestFinished(() => void child.kill('SIGKILL'));

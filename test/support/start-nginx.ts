@@ -1,27 +1,28 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Agent, fetch as fetchWith } from 'undici';
 import { expect, onTestFinished } from 'vitest';
-import { selfSigned } from './certificate.ts';
+import { freePort } from './free-port.ts';
 import { temporaryFolder } from './heddle.ts';
+import { requireProgram } from './require-program.ts';
+import { selfSigned } from './self-signed.ts';
 
-const nginx = ['/usr/sbin/nginx', '/usr/bin/nginx', '/usr/local/bin/nginx'].find(existsSync);
-export const hasNginx = nginx !== undefined;
-if (!hasNginx) console.warn('SKIPPED: nginx is missing; `apt-get install nginx` installs it');
+const nginx = ['/usr/sbin/nginx', '/usr/bin/nginx', '/usr/local/bin/nginx'].find(existsSync) ?? 'nginx';
+export const hasNginx = requireProgram('nginx', nginx, 'apt-get install nginx');
 
 const documented = join(import.meta.dirname, '../../deploy/nginx');
 
 export interface Nginx {
   /** Origin of what it serves. */
   origin: string;
-  /** Server that answered, `host:port`, of each request that ended well so far. */
+  /** Returns the server, as `host:port`, of each request with status 200 so far. */
   servedBy: () => string[];
 }
 
-/** deploy/nginx/heddle.conf in front of two servers of MCP, which are given by their URLs. Only TLS is spoken. */
+/** Starts nginx with deploy/nginx/heddle.conf in front of two MCP servers. It speaks TLS only. */
 export async function startBalancer(servers: [string, string], port?: number): Promise<Nginx> {
   const at = port ?? (await freePort());
   return start('heddle.conf', `https://localhost:${at}`, (folder) => {
@@ -37,7 +38,7 @@ export async function startBalancer(servers: [string, string], port?: number): P
   });
 }
 
-/** deploy/nginx/heddle-service.conf in front of two services. */
+/** Starts nginx with deploy/nginx/heddle-service.conf in front of two services. */
 export async function startServiceBalancer(servers: [string, string]): Promise<Nginx> {
   const port = await freePort();
   return start('heddle-service.conf', `http://127.0.0.1:${port}`, () => [
@@ -47,7 +48,7 @@ export async function startServiceBalancer(servers: [string, string]): Promise<N
   ]);
 }
 
-/** Runs a documented configuration, in which only places are others: each is there exactly once. */
+/** Starts nginx with a documented configuration, in which it replaces addresses and paths that occur exactly once. */
 async function start(file: string, origin: string, places: (folder: string) => [string, string][]): Promise<Nginx> {
   const folder = temporaryFolder();
   mkdirSync(join(folder, 'temp'));
@@ -74,7 +75,7 @@ http {
 }
 `,
   );
-  const child = spawn(nginx!, ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', join(folder, 'error.log')], {
+  const child = spawn(nginx, ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', join(folder, 'error.log')], {
     stdio: 'inherit',
   });
   const ended = once(child, 'exit');
@@ -85,7 +86,7 @@ http {
   await expect.poll(() => accepts(new URL(origin)), { timeout: 10_000 }).toBe(true);
   return {
     origin,
-    // A request that met the dead server first is logged with both, the one that answered last.
+    // A line names both servers when the first one failed; the last one responded.
     servedBy: () =>
       readFileSync(join(folder, 'access.log'), 'utf8')
         .trim()
@@ -95,7 +96,7 @@ http {
   };
 }
 
-/** Whether somebody takes connections there. */
+/** Tells whether a server accepts connections on the port of a URL. */
 function accepts({ port }: URL): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(Number(port), '127.0.0.1');
@@ -104,16 +105,7 @@ function accepts({ port }: URL): Promise<boolean> {
   });
 }
 
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
-/** A fetch for clients of the balancer, that trusts its certificate. */
+/** Returns a fetch that trusts the certificate of the balancer. */
 export function trustingFetch(): typeof fetch {
   const dispatcher = new Agent({ connect: { ca: selfSigned.cert } });
   onTestFinished(() => dispatcher.destroy());

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 
 const names = ['faults', 'property runs', 'kill rounds', 'lost', 'doubled', 'crashed', 'hung'] as const;
 
-/** Counts for the line that a run ends with, over all test files. */
+/** Adds to a count in the closing line of a test run, which covers all test files. */
 export function tally(name: (typeof names)[number], count: number): void {
   if (process.env.HEDDLE_TALLY) appendFileSync(process.env.HEDDLE_TALLY, `${JSON.stringify({ name, count })}\n`);
 }
 
-/** As a global set-up: says at the end of a run what was tried, and what came of it. */
+/** Prints the closing line of a test run. Runs as a global setup. */
 export default function setup(): () => void {
   const folder = mkdtempSync(join(tmpdir(), 'heddle-tally-'));
   const file = join(folder, 'tally');
@@ -22,7 +22,7 @@ export default function setup(): () => void {
       sums.set(name, (sums.get(name) ?? 0) + count);
     }
     rmSync(folder, { recursive: true });
-    const told = [...sums].map(([name, count]) => `${name} ${count}`).join(', ');
-    if ([...sums.values()].some((count) => count > 0)) console.log(`hardening: ${told}`);
+    const counts = [...sums].map(([name, count]) => `${name} ${count}`).join(', ');
+    if ([...sums.values()].some((count) => count > 0)) console.log(`hardening: ${counts}`);
   };
 }

@@ -14,20 +14,20 @@ export interface ReceivedSpan {
   links: string[];
 }
 
-/** A receiver of OTLP over HTTP with JSON. */
+/** A receiver of OTLP over HTTP in JSON. */
 export interface Receiver {
   url: string;
-  /** In the order of their ends. */
+  /** In the order in which they ended. */
   spans: ReceivedSpan[];
-  /** Everything that came, as it came. */
+  /** Returns the bodies of all requests. */
   text: () => string;
-  /** Names of the services that spans are from. */
+  /** Names of the services that sent spans. */
   services: Set<string>;
 }
 
 const kinds: Record<number, ReceivedSpan['kind']> = { 1: 'internal', 2: 'server', 3: 'client' };
 
-/** Starts it; it ends with the test. */
+/** Starts a receiver that stops with the test. */
 export async function startReceiver(): Promise<Receiver> {
   const spans: ReceivedSpan[] = [];
   const services = new Set<string>();

@@ -1,14 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import parsePrometheusTextFormat from 'parse-prometheus-text-format';
 import { expect, test } from 'vitest';
+import { sampleToolCall, startFakeService } from '../support/fake-service.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { ask, type HttpProcess, newerRequest, olderRequest, startHttp } from '../support/http-process.ts';
 import { root } from '../support/markdown-blocks.ts';
-import { listeningService, someCall } from '../support/recording-service.ts';
 
 /** A heddle with metrics, and the way to read them. */
 async function start(extra: Record<string, string> = {}, args: string[] = []) {
@@ -35,10 +33,10 @@ function reader({ output }: HttpProcess) {
 }
 
 test('calls, requests, retries and refusals are counted by names and codes', async () => {
-  const service = await listeningService();
+  const service = await startFakeService();
   const { url, values, read } = await start(service.environment);
   const call = (name: string, args: object = {}) => ask(url, olderRequest('tools/call', { name, arguments: args }));
-  service.statuses.push(503, 200, 404);
+  service.nextStatuses.push(503, 200, 404);
   await call('query_queue_items', { queue_id: 'q' });
   await call('query_queue_items', { queue_id: 'q' });
   await call('query_queue_items', { unknown: 1 });
@@ -80,14 +78,12 @@ test('what the SDK refuses and what is no HTTP count as refused', async () => {
 });
 
 test('a call that waits for the service is in flight, and cancelled it is counted as that', async () => {
-  let arrived = (): void => {};
-  const arrival = new Promise<void>((resolve) => (arrived = resolve));
-  const silent = createServer(() => arrived()).listen(0, '127.0.0.1');
-  await new Promise((resolve) => silent.once('listening', resolve));
-  const { environment } = await listeningService();
-  const base = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
-  const { url, values } = await start({ ...environment, HEDDLE_BASE_URL: base });
-  const { headers, body } = newerRequest('tools/call', someCall);
+  const service = await startFakeService();
+  const arrival = new Promise<void>((resolve) => {
+    service.respond = () => resolve();
+  });
+  const { url, values } = await start(service.environment);
+  const { headers, body } = newerRequest('tools/call', sampleToolCall);
   const leave = new AbortController();
   const left = fetch(url, {
     method: 'POST',
@@ -102,14 +98,12 @@ test('a call that waits for the service is in flight, and cancelled it is counte
   await expect.poll(() => values('heddle_tool_calls_in_flight')).toEqual([]);
   expect(await values('heddle_tool_calls_total')).toEqual(['query_queue_items cancelled 1']);
   expect(await values('heddle_service_requests_total')).toEqual(['queryQueueItems cancelled 1']);
-  silent.closeAllConnections();
-  silent.close();
 });
 
 test('a service that is not there is counted by code', async () => {
-  const { environment } = await listeningService();
+  const { environment } = await startFakeService();
   const { url, values } = await start({ ...environment, HEDDLE_BASE_URL: 'http://127.0.0.1:9' });
-  await ask(url, newerRequest('tools/call', someCall));
+  await ask(url, newerRequest('tools/call', sampleToolCall));
   expect(await values('heddle_tool_calls_total')).toEqual(['query_queue_items network 1']);
   expect(await values('heddle_service_requests_total')).toEqual(['queryQueueItems network 3']);
   expect(await values('heddle_service_retries_total')).toEqual(['queryQueueItems 2']);

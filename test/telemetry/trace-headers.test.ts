@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { sampleToolCall, startFakeService } from '../support/fake-service.ts';
 import { temporaryFolder } from '../support/heddle.ts';
 import { ask, newerRequest, olderRequest, startHttp } from '../support/http-process.ts';
 import { LineClient } from '../support/line-client.ts';
-import { listeningService, someCall } from '../support/recording-service.ts';
 
 const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
@@ -38,12 +38,12 @@ const cases: [what: string, meta: object, sent: { traceparent?: string; tracesta
 ];
 
 test.each(['stdio', 'http'])('a trace in _meta goes on as headers, as far as it is one: %s', async (transport) => {
-  const service = await listeningService();
+  const service = await startFakeService();
   const call = transport === 'http' ? await overHttp(service.environment) : await overStdio(service.environment);
   for (const [what, _meta, sent] of cases) {
-    service.seen.length = 0;
-    await call({ ...someCall, _meta });
-    const { traceparent, tracestate, baggage } = service.seen[0]!.headers;
+    service.requests.length = 0;
+    await call({ ...sampleToolCall, _meta });
+    const { traceparent, tracestate, baggage } = service.requests[0]!.headers;
     expect([what, { traceparent, tracestate, baggage }]).toEqual([what, sent]);
   }
 });
@@ -61,29 +61,29 @@ async function overStdio(environment: Record<string, string>) {
 }
 
 test('what a proxy says of its request counts where the client says nothing of its call', async () => {
-  const service = await listeningService();
+  const service = await startFakeService();
   const { url } = await startHttp([], service.environment);
   const proxy = { traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01`, tracestate: 'proxy=1' };
   for (const [_meta, sent] of [
     [{ traceparent }, { traceparent }],
     [{}, proxy],
   ] as const) {
-    const { headers, body } = olderRequest('tools/call', { ...someCall, _meta });
+    const { headers, body } = olderRequest('tools/call', { ...sampleToolCall, _meta });
     await ask(url, { headers: { ...headers, ...proxy }, body });
-    const { traceparent, tracestate } = service.seen.pop()!.headers;
+    const { traceparent, tracestate } = service.requests.pop()!.headers;
     expect({ traceparent, tracestate }).toEqual(sent);
   }
 });
 
 test('lines of the log name the trace', async () => {
-  const service = await listeningService();
+  const service = await startFakeService();
   const { url, output } = await startHttp([], { ...service.environment, HEDDLE_LOG_LEVEL: 'info' });
-  await ask(url, newerRequest('tools/call', { ...someCall, _meta: { traceparent } }));
+  await ask(url, newerRequest('tools/call', { ...sampleToolCall, _meta: { traceparent } }));
   await expect.poll(() => output.stderr).toMatch(/ call ended .*trace_id=4bf92f3577b34da6a3ce929d0e0e4736 .*code=ok/);
 });
 
 test('an API that is too old for traces is said, and the trace goes on as it came', async () => {
-  const service = await listeningService();
+  const service = await startFakeService();
   const old = `globalThis[Symbol.for('opentelemetry.js.api.1')] = { version: '1.8.0', trace: {} }`;
   const { url, output } = await startHttp([], {
     ...service.environment,
@@ -92,6 +92,6 @@ test('an API that is too old for traces is said, and the trace goes on as it cam
   expect(output.stderr).toContain(
     ' warn no traces: @opentelemetry/api of the SDK must be 1.9 or later version=1.8.0\n',
   );
-  await ask(url, newerRequest('tools/call', { ...someCall, _meta: { traceparent } }));
-  expect(service.seen[0]!.headers.traceparent).toBe(traceparent);
+  await ask(url, newerRequest('tools/call', { ...sampleToolCall, _meta: { traceparent } }));
+  expect(service.requests[0]!.headers.traceparent).toBe(traceparent);
 });

@@ -1,7 +1,8 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { describe, expect, it } from 'vitest';
-import { call, emptyHome, hasReviewItems, reviewItems, run, temporaryFolder } from '../support/heddle.ts';
+import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { importNumberedQueue } from '../support/numbered-queue.ts';
+import { hasReviewItems, reviewItems } from '../support/review-items.ts';
 import { connectStdioClient } from '../support/stdio-client.ts';
 
 describe('query_queue_items', () => {

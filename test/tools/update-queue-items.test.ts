@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { run } from '../support/heddle.ts';
 import { importNumberedQueue } from '../support/numbered-queue.ts';
-import { startTestService } from '../support/service-process.ts';
+import { startServiceProcess } from '../support/service-process.ts';
 import { connectStdioClient, type StdioClientOptions } from '../support/stdio-client.ts';
 
 interface Item {
@@ -51,7 +51,7 @@ describe('update_queue_items', () => {
       const password = /^password: *(\S+)$/m.exec(stdout)![1]!;
       return { HEDDLE_USERNAME: name, HEDDLE_PASSWORD: password };
     });
-    const url = await startTestService(environment);
+    const { url } = await startServiceProcess(environment);
     const feedbackOf = async (account: Record<string, string>): Promise<string> => {
       const { call } = await connectStdioClient({
         ...environment,

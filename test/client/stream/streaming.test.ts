@@ -1,12 +1,18 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ServiceClient, type ServiceClientOptions } from '../../../src/client/service-client.ts';
-import { beginStream, chunked, type FaultService, good, startFaultService } from '../../support/fault-service.ts';
+import {
+  beginStream,
+  chunked,
+  type FakeService,
+  sendGoodResponse,
+  startFakeService,
+} from '../../support/fake-service.ts';
 import { tally } from '../../support/tally.ts';
 
 async function start(
   options: Partial<ServiceClientOptions> = {},
-): Promise<{ service: FaultService; client: ServiceClient }> {
-  const service = await startFaultService();
+): Promise<{ service: FakeService; client: ServiceClient }> {
+  const service = await startFakeService();
   const client = new ServiceClient({
     connect: async () => ({ baseUrl: service.url, bearer: 'token-of-user' }),
     userAgent: 'test',
@@ -32,7 +38,7 @@ async function streamed(
   options: Partial<ServiceClientOptions> = {},
 ) {
   const { service, client } = await start(options);
-  service.fault = (request) => {
+  service.respond = (request) => {
     beginStream(request);
     const { socket } = request;
     for (const text of pieces) socket.write(chunked(text));
@@ -144,7 +150,7 @@ describe('ServiceClient.runInference with a streamed reply', () => {
   it('ends a stream that stalls, and closes its connection', async () => {
     const { service, client } = await start({ idleTimeoutMs: 100 });
     let closed: Promise<unknown> | undefined;
-    service.fault = (request) => {
+    service.respond = (request) => {
       closed = new Promise((resolve) => request.socket.once('close', resolve));
       beginStream(request);
       request.socket.write(chunked(piece('Hel')));
@@ -159,7 +165,7 @@ describe('ServiceClient.runInference with a streamed reply', () => {
 
   it('treats comments as activity, and does not count the wait for the first byte', async () => {
     const { service, client } = await start({ idleTimeoutMs: 150 });
-    service.fault = async (request) => {
+    service.respond = async (request) => {
       beginStream(request);
       await new Promise((resolve) => setTimeout(resolve, 300));
       for (let beat = 0; beat < 6; beat += 1) {
@@ -174,7 +180,7 @@ describe('ServiceClient.runInference with a streamed reply', () => {
   it('returns the text so far at the deadline and on cancellation, and closes the connection', async () => {
     const { service, client } = await start({ inferenceTimeoutMs: 300 });
     const cancel = new AbortController();
-    service.fault = (request) => {
+    service.respond = (request) => {
       beginStream(request);
       request.socket.write(chunked(piece('Hel')));
     };
@@ -190,9 +196,9 @@ describe('ServiceClient.runInference with a streamed reply', () => {
 
   it('accepts a plain response to a streaming request, and a streamed one to a plain request', async () => {
     const { service, client } = await start();
-    service.fault = (request) => good(request);
+    service.respond = (request) => sendGoodResponse(request);
     expect(await infer(client)).toMatchObject({ choices: [{ message: { content: 'Hello' } }] });
-    service.fault = (request) => {
+    service.respond = (request) => {
       beginStream(request);
       request.socket.write(chunked(piece('Hello', 'stop') + done));
     };

@@ -1,30 +1,28 @@
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import { expect, test } from 'vitest';
-import { connect, isRefusal, kinds } from '../../support/cluster/careful-client.ts';
+import { describe, expect, it } from 'vitest';
 import { type Done, jobOf } from '../../support/cluster/jobs.ts';
 import { type Machines, startMachines } from '../../support/cluster/machines.ts';
-import { expectAskedOnce, expectStored, itemsOf } from '../../support/cluster/stored.ts';
+import { connect, isRefusal, kinds } from '../../support/cluster/retrying-client.ts';
+import { expectAskedOnce, expectStored, itemsOf } from '../../support/cluster/stored-results.ts';
 import { hasAuthorizationServer } from '../../support/start-authorization-server.ts';
 import { hasNginx } from '../../support/start-nginx.ts';
 
 const calls = 10_000;
-/** Clients of each kind and subject; each has one call under way at a time. */
+/** Clients of each kind and subject. Each makes one call at a time. */
 const clientsEach = 2;
-/** Kills, of each server and each service in turn. The killed process is started again. */
+/** Number of kills, of each server and service in turn. A killed process is restarted. */
 const kills = 8;
 
-test.skipIf(!hasNginx || !hasAuthorizationServer)(
-  '10 000 calls, servers and services killed: no write lost or doubled, no answer to the wrong subject',
-  { timeout: 600_000 },
-  async () => {
+describe.skipIf(!hasNginx || !hasAuthorizationServer)('two servers and two services on one database', () => {
+  it('lose, double and mix up nothing in 10,000 calls while processes are killed', { timeout: 600_000 }, async () => {
     const machines = await startMachines();
     const { done, clients } = await callAll(machines);
 
     expect(done).toHaveLength(calls);
     const refused = done.filter((call) => call.refused);
     expectNone(refused, ({ result, failures }) => result !== undefined || !isRefusal(failures.at(-1)!));
-    // Nothing fails but what was under way in a process that was killed, and of that only what may not be repeated.
+    // Only calls in a killed process may fail, and in the end only those that must not be repeated.
     const disturbed = done.filter((call) => !call.refused && call.failures.length > 0);
     expectNone(disturbed, ({ aroundKill }) => !aroundKill);
     const failed = disturbed.filter(({ result }) => result === undefined);
@@ -34,7 +32,7 @@ test.skipIf(!hasNginx || !hasAuthorizationServer)(
     expectNone(
       done,
       ({ result, expected }) =>
-        result !== undefined && !expected(result).every(([came, wanted]) => isDeepStrictEqual(came, wanted)),
+        result !== undefined && !expected(result).every(([actual, wanted]) => isDeepStrictEqual(actual, wanted)),
     );
     for (const subject of machines.subjects) await expectStored(subject, done, machines);
     expectAskedOnce(done, machines);
@@ -46,17 +44,17 @@ test.skipIf(!hasNginx || !hasAuthorizationServer)(
         `${failed.length} inferences failed, ${refused.length} refused by scope; 0 lost, 0 doubled, 0 to the wrong subject; ` +
         `at most ${memoryMb(machines.servers)} MB in a server, ${memoryMb(machines.services)} MB in a service`,
     );
-  },
-);
+  });
+});
 
-/** No call is like this; the first few that are get shown. */
+/** Asserts that no call matches, and shows the first few that do. */
 function expectNone(among: Done[], isLikeThis: (call: Done) => boolean): void {
   const found = among.filter(isLikeThis);
   const shown = found.slice(0, 5).map((call) => JSON.stringify(call).slice(0, 2_000));
   expect({ count: found.length, shown }).toEqual({ count: 0, shown: [] });
 }
 
-/** Makes the calls, and kills servers and services meanwhile. */
+/** Makes the calls while it kills and restarts servers and services. */
 async function callAll(machines: Machines): Promise<{ done: Done[]; clients: number }> {
   const done: Done[] = [];
   const underWay = new Set<Done>();
@@ -97,7 +95,7 @@ async function callAll(machines: Machines): Promise<{ done: Done[]; clients: num
   return { done, clients: clients.length };
 }
 
-/** The most memory that one of the processes has had. */
+/** Returns the highest memory use of the processes. */
 function memoryMb({ running }: Machines['servers'] | Machines['services']): number {
   const kilobytes = running.map(({ child }) =>
     Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]),

@@ -3,44 +3,44 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type FakeService, startFakeService } from '../../support/fake-service.ts';
 import { call, command, emptyHome, type Finished, run, temporaryFolder } from '../../support/heddle.ts';
-import { type KeyringSession, ready, startSession } from '../../support/keychain-session.ts';
-import { type Stub, startStub } from '../../support/stub-service.ts';
+import { hasSecretService, type KeyringSession, startSession } from '../../support/keychain-session.ts';
 
 const right = { username: 'mia', password: 'correct-horse', token: 'tok-11112222' };
 
-describe.runIf(ready)('a real Secret Service', () => {
-  let stub: Stub;
+describe.skipIf(!hasSecretService)('the keychain in a real Secret Service', () => {
+  let service: FakeService;
   let session: KeyringSession;
   beforeEach(async () => {
-    [stub, session] = await Promise.all([startStub(right), startSession()]);
+    [service, session] = await Promise.all([startFakeService({ credentials: right }), startSession()]);
   });
 
   const login = (stdin: string, ...args: string[]): Promise<Finished> =>
     run(
-      ['login', '--base-url', stub.url, '--username', 'mia', '--password-stdin', '--token-stdin', ...args],
+      ['login', '--base-url', service.url, '--username', 'mia', '--password-stdin', '--token-stdin', ...args],
       session.environment,
       stdin,
     );
   const query = (extra: Record<string, string> = {}) =>
     call('query_queue_items', { queue_id: 'q', project_id: 'a/b' }, { ...session.environment, ...extra });
   const lookup = (profile: string): string | undefined =>
-    session.secretTool('lookup', 'service', `heddle/${profile}`, 'username', stub.url);
+    session.secretTool('lookup', 'service', `heddle/${profile}`, 'username', service.url);
 
-  test('login puts secrets in, a later process finds them, secret-tool sees them, logout removes them', async () => {
+  it('keeps the secrets of a login for later processes until the logout', async () => {
     const { code, stdout } = await login('correct-horse\ntok-11112222\n');
     expect(code).toBe(0);
-    expect(stdout).toContain(`Stored in the keychain, profile "default", for ${stub.url}.`);
+    expect(stdout).toContain(`Stored in the keychain, profile "default", for ${service.url}.`);
     expect(lookup('default')).toBe('{"username":"mia","password":"correct-horse","token":"tok-11112222"}');
     expect(JSON.parse(readFileSync(join(session.home, 'heddle', 'config.json'), 'utf8'))).toEqual({
-      profiles: { default: { base_url: stub.url, username: 'mia', store: 'keychain' } },
+      profiles: { default: { base_url: service.url, username: 'mia', store: 'keychain' } },
     });
     expect(readdirSync(join(session.home, 'heddle'))).toEqual(['config.json']);
 
     expect((await query()).code).toBe(0);
-    expect((await call('run_inference', { model: 'm' }, session.environment)).result.code).toBe('validation_failed');
-    expect(stub.requests.slice(2)).toEqual([
+    expect((await call('run_inference', { model: 'm' }, session.environment)).code).toBe(0);
+    expect(service.requestLines().slice(2)).toEqual([
       'POST /annotation_queues/q/items/query Basic bWlhOmNvcnJlY3QtaG9yc2U=',
       'POST /inference/v1/chat/completions Bearer tok-11112222',
     ]);
@@ -61,10 +61,10 @@ describe.runIf(ready)('a real Secret Service', () => {
     expect(session.secretTool('search', '--all', 'service', 'heddle/default')).toBeUndefined();
   });
 
-  test('profiles are kept apart, and a new login replaces its own', async () => {
+  it('keeps profiles apart, and replaces the secrets of a profile at its next login', async () => {
     await login('correct-horse\ntok-11112222\n');
     await login('correct-horse\ntok-11112222\n', '--profile', 'work');
-    stub.credentials = { ...right, password: 'second-horse' };
+    service.credentials = { ...right, password: 'second-horse' };
     expect((await login('second-horse\ntok-11112222\n', '--profile', 'work')).code).toBe(0);
     expect(lookup('default')).toBe('{"username":"mia","password":"correct-horse","token":"tok-11112222"}');
     expect(lookup('work')).toBe('{"username":"mia","password":"second-horse","token":"tok-11112222"}');
@@ -75,10 +75,10 @@ describe.runIf(ready)('a real Secret Service', () => {
     expect(lookup('default')).toContain('correct-horse');
   });
 
-  test('secrets of 4 kB and beyond ASCII come back as they were', async () => {
-    stub.credentials = { username: 'mía 🧵', password: 'påß-🔑-"\\ '.repeat(320), token: 'T0ken~'.repeat(700) };
+  it('returns secrets of 4 kB and non-ASCII secrets unchanged', async () => {
+    service.credentials = { username: 'mía 🧵', password: 'påß-🔑-"\\ '.repeat(320), token: 'T0ken~'.repeat(700) };
     const { code, stderr } = await login(
-      `${stub.credentials.password}\n${stub.credentials.token}\n`,
+      `${service.credentials.password}\n${service.credentials.token}\n`,
       '--username',
       'mía 🧵',
     );
@@ -87,22 +87,22 @@ describe.runIf(ready)('a real Secret Service', () => {
     expect((await query()).code).toBe(0);
   });
 
-  test('--store file after the keychain leaves nothing in the keychain', async () => {
+  it('is empty after a login with --store file', async () => {
     await login('correct-horse\ntok-11112222\n');
     expect((await login('correct-horse\ntok-11112222\n', '--store', 'file')).code).toBe(0);
     expect(lookup('default')).toBeUndefined();
     expect((await query()).code).toBe(0);
   });
 
-  test('no file, log or argument list holds a secret during a run', async () => {
+  it('keeps secrets out of files, logs and argument lists', async () => {
     const child = spawn(process.execPath, [command, 'serve', '--log-level', 'debug'], { env: session.environment });
     const logs = text(child.stderr);
     child.stdout.resume();
     const seen: string[] = [];
-    stub.intercept = () => {
-      // While login is checking, with everything read and nothing stored yet.
+    service.respond = (request) => {
+      // The login has read the secrets and not stored them yet.
       seen.push(...argumentLists(), ...filesBelow(session.home));
-      return false;
+      service.respondNormally(request);
     };
     expect((await login('correct-horse\ntok-11112222\n')).code).toBe(0);
     expect((await query()).code).toBe(0);
@@ -115,7 +115,7 @@ describe.runIf(ready)('a real Secret Service', () => {
     expect(seen.filter((written) => forms.some((form) => written.includes(form)))).toEqual([]);
   });
 
-  test('a locked keychain is an error that says so, and nobody is asked', async () => {
+  it('reports that it is locked, and opens no prompt', async () => {
     await login('correct-horse\ntok-11112222\n');
     session.lock();
     const { code, result } = await query();
@@ -125,12 +125,12 @@ describe.runIf(ready)('a real Secret Service', () => {
     expect(result.hint).toContain('Unlock it, or allow access');
     const doctor = JSON.parse((await run(['doctor', '--json'], session.environment)).stdout);
     expect(doctor.findings).toContainEqual(expect.objectContaining({ check: 'keychain', state: 'failure' }));
-    expect(session.said()).not.toContain('SystemPrompter');
-    // What the environment has is used all the same.
+    expect(session.output()).not.toContain('SystemPrompter');
+    // Credentials in the environment still work.
     expect((await query({ HEDDLE_PASSWORD: 'correct-horse', HEDDLE_USERNAME: 'mia' })).code).toBe(0);
   });
 
-  test('a login that may not unlock the keychain stores nothing', async () => {
+  it('stores nothing when it is locked', async () => {
     session.lock();
     const { code, stderr } = await login('correct-horse\ntok-11112222\n');
     expect(code).toBe(1);
@@ -139,7 +139,7 @@ describe.runIf(ready)('a real Secret Service', () => {
     expect(existsSync(join(session.home, 'heddle'))).toBe(false);
   });
 
-  test('a keychain that hangs is an error after the deadline, and every process exits', async () => {
+  it('reports that it hangs after the deadline, and the process exits', async () => {
     await login('correct-horse\ntok-11112222\n');
     session.freeze();
     const { code, result } = await query();
@@ -150,20 +150,20 @@ describe.runIf(ready)('a real Secret Service', () => {
     expect(again.stderr).toContain('The keychain hangs: it did not respond within 1000 ms.');
   });
 
-  test('without a message bus there is no keychain, and no other store takes its place', async () => {
+  it('does not exist without a message bus, and no other store replaces it', async () => {
     await login('correct-horse\ntok-11112222\n');
     const { DBUS_SESSION_BUS_ADDRESS: _, ...environment } = session.environment;
     const { result } = await call('query_queue_items', { queue_id: 'q', project_id: 'a/b' }, environment);
     expect(result.code).toBe('not_configured');
     expect(result.message).toContain('There is no keychain on this machine');
     const home = temporaryFolder();
-    const args = ['login', '--base-url', stub.url, '--token-stdin'];
+    const args = ['login', '--base-url', service.url, '--token-stdin'];
     expect((await run(args, emptyHome(home), 'tok-11112222\n')).code).toBe(2);
     expect(existsSync(join(home, 'heddle'))).toBe(false);
   });
 });
 
-/** The arguments of every process of this machine that may be looked at. */
+/** Returns the arguments of every process that this user may inspect. */
 function argumentLists(): string[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -171,7 +171,7 @@ function argumentLists(): string[] {
       try {
         return [readFileSync(`/proc/${id}/cmdline`, 'latin1')];
       } catch {
-        // It has ended meanwhile.
+        // The process has ended.
         return [];
       }
     });

@@ -2,25 +2,25 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { startFakeService } from '../../support/fake-service.ts';
 import { command } from '../../support/heddle.ts';
-import { ready, startSession } from '../../support/keychain-session.ts';
-import { startStub } from '../../support/stub-service.ts';
+import { hasSecretService, startSession } from '../../support/keychain-session.ts';
 
-/** What a person does: waits for the text to appear, then types. */
+/** A step of a user, who waits for a text and then types. */
 type Step = [appears: string, types: string];
 
 const enter = '\r';
 const controlC = '\x03';
 
-/** Runs the command in a pseudo-terminal; returns everything that was on the screen. */
+/** Runs heddle in a pseudo-terminal, and returns its exit code and everything on the screen. */
 async function converse(
   args: string[],
   environment: Record<string, string>,
   steps: Step[],
 ): Promise<{ code: unknown; screen: string }> {
   const words = [process.execPath, command, ...args].map((word) => `'${word}'`).join(' ');
-  // A new pseudo-terminal has no width, and everything would be wrapped at every character.
+  // A new pseudo-terminal has no width, so it would wrap after every character.
   const line = `stty columns 120 rows 30; exec ${words}`;
   const child = spawn('script', ['--quiet', '--return', '--command', line, '/dev/null'], {
     env: { ...environment, TERM: 'xterm', SHELL: '/bin/sh' },
@@ -42,53 +42,53 @@ async function converse(
   return { code, screen };
 }
 
-describe.runIf(ready)('login at a terminal', () => {
-  test('asks for what is missing, hides what is typed, and stores it', async () => {
-    const [stub, session] = await Promise.all([
-      startStub({ username: 'mia', password: 'correct-horse', token: 'tok-11112222' }),
+describe.skipIf(!hasSecretService)('heddle login at a terminal', () => {
+  it('asks for missing values, hides typed secrets and stores them', async () => {
+    const [service, session] = await Promise.all([
+      startFakeService({ credentials: { username: 'mia', password: 'correct-horse', token: 'tok-11112222' } }),
       startSession(),
     ]);
     const { code, screen } = await converse(['login'], session.environment, [
-      ['Base URL of the service', `${stub.url}/${enter}`],
+      ['Base URL of the service', `${service.url}/${enter}`],
       ['User name', `mia${enter}`],
       ['Password of mia', `correct-horse${enter}`],
       ['Bearer token', `tok-11112222${enter}`],
     ]);
-    expect(screen).toContain(`Stored in the keychain, profile "default", for ${stub.url}.`);
+    expect(screen).toContain(`Stored in the keychain, profile "default", for ${service.url}.`);
     expect(code).toBe(0);
     expect(screen).not.toContain('correct');
     expect(screen).not.toContain('tok-1');
-    expect(session.secretTool('lookup', 'service', 'heddle/default', 'username', stub.url)).toBe(
+    expect(session.secretTool('lookup', 'service', 'heddle/default', 'username', service.url)).toBe(
       '{"username":"mia","password":"correct-horse","token":"tok-11112222"}',
     );
   });
 
-  test('--weave asks for an API key only', async () => {
-    const [stub, session] = await Promise.all([
-      startStub({ username: 'api', password: 'weave-key-1234', token: 'weave-key-1234' }),
+  it('asks only for an API key with --weave', async () => {
+    const [service, session] = await Promise.all([
+      startFakeService({ credentials: { username: 'api', password: 'weave-key-1234', token: 'weave-key-1234' } }),
       startSession(),
     ]);
-    const { code, screen } = await converse(['login', '--weave', '--base-url', stub.url], session.environment, [
+    const { code, screen } = await converse(['login', '--weave', '--base-url', service.url], session.environment, [
       ['API key for', `weave-key-1234${enter}`],
     ]);
     expect(code).toBe(0);
     expect(screen).not.toContain('weave-key');
-    expect(stub.requests).toEqual([
+    expect(service.requestLines()).toEqual([
       'POST /annotation_queues/00000000-0000-0000-0000-000000000000/items/query Basic YXBpOndlYXZlLWtleS0xMjM0',
       'GET /inference/v1/models Bearer weave-key-1234',
     ]);
   });
 
-  test('Ctrl-C at a prompt stores nothing', async () => {
-    const [stub, session] = await Promise.all([
-      startStub({ username: 'mia', password: 'correct-horse', token: 'tok-11112222' }),
+  it('stores nothing after Ctrl-C at a prompt', async () => {
+    const [service, session] = await Promise.all([
+      startFakeService({ credentials: { username: 'mia', password: 'correct-horse', token: 'tok-11112222' } }),
       startSession(),
     ]);
-    const args = ['login', '--base-url', stub.url, '--username', 'mia'];
+    const args = ['login', '--base-url', service.url, '--username', 'mia'];
     const { code, screen } = await converse(args, session.environment, [['Password of mia', `correct${controlC}`]]);
     expect(code).toBe(1);
     expect(screen).toContain('Cancelled: nothing was stored.');
-    expect(stub.requests).toEqual([]);
+    expect(service.requestLines()).toEqual([]);
     expect(existsSync(join(session.home, 'heddle'))).toBe(false);
   });
 });

@@ -1,22 +1,22 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../support/heddle.ts';
+import { installCommand, requireProgram } from '../../support/require-program.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const folder = join(root, 'deploy/kubernetes');
 const outside = join(import.meta.dirname, '../packages/kubernetes-schemas');
-const installed = existsSync(join(outside, 'node_modules/kubernetes-models'));
-if (!installed) {
-  console.warn(
-    'SKIPPED: the schemas of Kubernetes are missing; `npm ci --prefix test/external/packages/kubernetes-schemas --ignore-scripts` installs them',
-  );
-}
+const hasSchemas = requireProgram(
+  'kubernetes-models',
+  join(outside, 'node_modules/kubernetes-models'),
+  installCommand('kubernetes-schemas'),
+);
 const load = createRequire(join(outside, 'package.json'));
 
-// biome-ignore lint/suspicious/noExplicitAny: manifests are looked into, and spoilt, at every depth
+// biome-ignore lint/suspicious/noExplicitAny: tests read and break manifests at every depth
 type Manifest = any;
 
 function manifestsOf(file: string): Manifest[] {
@@ -27,7 +27,7 @@ function manifestsOf(file: string): Manifest[] {
   });
 }
 
-/** What the schemas of Kubernetes say to a manifest. They let unknown members pass. */
+/** Returns the message of the Kubernetes schemas about a manifest. They accept unknown members. */
 function faultsOf(manifest: Manifest): string {
   const { apiVersion, kind } = manifest;
   const Model = load(`kubernetes-models/${apiVersion}`)[kind];
@@ -39,7 +39,7 @@ function faultsOf(manifest: Manifest): string {
   }
 }
 
-/** What the compiler says to the manifests as literals of the types that belong to the schemas: here unknown members show. */
+/** Compiles manifests as literals of the Kubernetes types, and returns the errors, which include unknown members. */
 function misspellingsIn(manifests: Manifest[]): string {
   const at = temporaryFolder();
   symlinkSync(join(outside, 'node_modules'), join(at, 'node_modules'));
@@ -58,12 +58,12 @@ function misspellingsIn(manifests: Manifest[]): string {
   }
 }
 
-/** What Kubernetes makes of a manifest and a patch: lists of named things go together by name, null takes away. */
+/** Applies a strategic merge patch: lists merge by name, and null removes a member. */
 function patched(base: Manifest, patch: Manifest): Manifest {
   if (Array.isArray(patch) && patch.every(({ name }) => name)) {
     const before: Manifest[] = base ?? [];
-    const gone = patch.filter(({ $patch }) => $patch === 'delete').map(({ name }) => name);
-    const added = patch.filter(({ name }) => !gone.includes(name));
+    const deleted = patch.filter(({ $patch }) => $patch === 'delete').map(({ name }) => name);
+    const added = patch.filter(({ name }) => !deleted.includes(name));
     const kept = before.filter(({ name }) => !patch.some((each) => each.name === name));
     return [...kept, ...added.map((each) => patched(before.find(({ name }) => name === each.name) ?? {}, each))];
   }
@@ -79,8 +79,8 @@ function patched(base: Manifest, patch: Manifest): Manifest {
 
 const files = readdirSync(folder);
 
-describe.skipIf(!installed)('Kubernetes', () => {
-  test('each manifest is valid, and has no member that Kubernetes does not know', () => {
+describe.skipIf(!hasSchemas)('the manifests for Kubernetes', () => {
+  it('are valid and have only known members', () => {
     const manifests = files.flatMap(manifestsOf);
     expect(manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([
       'Deployment heddle-service',
@@ -96,7 +96,7 @@ describe.skipIf(!installed)('Kubernetes', () => {
     expect(misspellingsIn(manifests)).toBe('');
   });
 
-  test('a wrong value and a wrong name would be found', () => {
+  it('would fail with a wrong value or an unknown member', () => {
     const [deployment] = manifestsOf('heddle.yaml');
     const [container] = deployment.spec.template.spec.containers;
     container.ports[0].containerPort = 'http';
@@ -106,7 +106,7 @@ describe.skipIf(!installed)('Kubernetes', () => {
     expect(misspellingsIn([deployment])).toContain('\'"readOnlyRootFileSystem"\' does not exist');
   });
 
-  test('with the patch for subjects it is valid too, and has nothing of the one account left', () => {
+  it('are valid with the patch for subjects, which removes the single account', () => {
     const [deployment] = manifestsOf('heddle.yaml');
     const [patch] = manifestsOf('../kubernetes-subjects.yaml');
     const together = patched(deployment, patch);
@@ -125,7 +125,7 @@ describe.skipIf(!installed)('Kubernetes', () => {
     expect(new Set(mounted)).toEqual(new Set(volumes.map(({ name }: { name: string }) => name)));
   });
 
-  test.each(['heddle.yaml', 'heddle-service.yaml'])('%s: what belongs together fits', (file) => {
+  it.each(['heddle.yaml', 'heddle-service.yaml'])('have matching labels, ports and limits in %s', (file) => {
     const [deployment, service, ...others] = manifestsOf(file);
     const { template, selector } = deployment.spec;
     const [container] = template.spec.containers;
@@ -137,12 +137,12 @@ describe.skipIf(!installed)('Kubernetes', () => {
     expect(budget.spec.minAvailable).toBeLessThan(deployment.spec.replicas);
     const ports = container.ports.map(({ name }: { name: string }) => name);
     for (const { targetPort } of service.spec.ports) expect(ports).toContain(targetPort);
-    // The calls' 10 s come after the pause in which the last requests arrive.
+    // Running calls get 10 s after the pause in which the last requests arrive.
     const pause = container.lifecycle.preStop.sleep.seconds;
     expect(template.spec.terminationGracePeriodSeconds).toBeGreaterThan(pause + 10);
     expect(template.spec.securityContext).toMatchObject({ runAsNonRoot: true });
     expect(container.securityContext).toMatchObject({ readOnlyRootFilesystem: true, allowPrivilegeEscalation: false });
-    // No secret stands in a file of the repository.
+    // The repository contains no secret.
     const secret = container.env.filter(({ name }: { name: string }) => /PASSWORD|TOKEN|KEY|DATABASE/.test(name));
     expect(secret.map(({ value }: { value?: string }) => value).filter(Boolean)).toEqual([]);
   });

@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest';
-import { exampleFor } from '../../support/every-tool.ts';
+import { describe, expect, it } from 'vitest';
+import { exampleFor } from '../../support/call-every-tool.ts';
 import { command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
 import { startHttp } from '../../support/http-process.ts';
 import { outsideTool, type Ran, runTool } from '../../support/outside-programs.ts';
@@ -8,7 +8,7 @@ const inspector = outsideTool('@modelcontextprotocol/inspector/clients/launcher/
 
 type Inspect = (...args: string[]) => Promise<Ran>;
 
-/** The Inspector's command line on one server. It writes into its home, so it gets one of its own. */
+/** Returns a function that runs the Inspector for one server, in an empty home. */
 function inspecting(target: string[], ...options: string[]): Inspect {
   const folder = temporaryFolder();
   return (...args) =>
@@ -23,32 +23,34 @@ function inspecting(target: string[], ...options: string[]): Inspect {
 const overStdio = async (): Promise<string[]> => [process.execPath, command, 'serve'];
 const overHttp = async (): Promise<string[]> => [(await startHttp()).url, '--transport', 'http'];
 
-test.skipIf(!inspector).each([
-  ['stdio, older era', overStdio, 'legacy'],
-  ['stdio, negotiated', overStdio, 'auto'],
-  ['stdio, 2026-07-28', overStdio, 'modern'],
-  ['HTTP, older era', overHttp, 'legacy'],
-  ['HTTP, negotiated', overHttp, 'auto'],
-  ['HTTP, 2026-07-28', overHttp, 'modern'],
-] as const)('the Inspector finds no schema error and calls every tool over %s', async (_, target, era) => {
-  const inspect = inspecting(await target(), '--protocol-era', era);
-  const list = await inspect('--method', 'tools/list', '--strict');
-  expect(list.code, list.stderr).toBe(0);
-  expect(list.stderr).not.toMatch(/^Error: tool/m);
-  const { tools } = JSON.parse(list.stdout).result as { tools: { name: string }[] };
-  expect(tools.map(({ name }) => name)).toEqual(
-    expect.arrayContaining(['query_queue_items', 'run_inference', 'create_evaluation']),
-  );
-  for (const { name } of tools) {
-    const args = JSON.stringify(exampleFor(name));
-    const called = await inspect('--method', 'tools/call', '--tool-name', name, '--tool-args-json', args);
-    expect(called.code, `${name}: ${called.stderr}`).toBe(0);
-    expect(JSON.parse(called.stdout).result.isError ?? false, name).toBe(false);
-  }
-});
+describe.skipIf(!inspector)('the MCP Inspector', () => {
+  it.each([
+    ['stdio, older era', overStdio, 'legacy'],
+    ['stdio, negotiated', overStdio, 'auto'],
+    ['stdio, 2026-07-28', overStdio, 'modern'],
+    ['HTTP, older era', overHttp, 'legacy'],
+    ['HTTP, negotiated', overHttp, 'auto'],
+    ['HTTP, 2026-07-28', overHttp, 'modern'],
+  ] as const)('finds no schema error and calls every tool over %s', async (_, target, era) => {
+    const inspect = inspecting(await target(), '--protocol-era', era);
+    const list = await inspect('--method', 'tools/list', '--strict');
+    expect(list.code, list.stderr).toBe(0);
+    expect(list.stderr).not.toMatch(/^Error: tool/m);
+    const { tools } = JSON.parse(list.stdout).result as { tools: { name: string }[] };
+    expect(tools.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['query_queue_items', 'run_inference', 'create_evaluation']),
+    );
+    for (const { name } of tools) {
+      const args = JSON.stringify(exampleFor(name));
+      const called = await inspect('--method', 'tools/call', '--tool-name', name, '--tool-args-json', args);
+      expect(called.code, `${name}: ${called.stderr}`).toBe(0);
+      expect(JSON.parse(called.stdout).result.isError ?? false, name).toBe(false);
+    }
+  });
 
-test.skipIf(!inspector)('the Inspector reports a tool error as such', async () => {
-  const inspect = inspecting(await overStdio());
-  const { code } = await inspect('--method', 'tools/call', '--tool-name', 'run_inference', '--tool-args-json', '{}');
-  expect(code).toBe(5);
+  it('reports the error of a tool', async () => {
+    const inspect = inspecting(await overStdio());
+    const { code } = await inspect('--method', 'tools/call', '--tool-name', 'run_inference', '--tool-args-json', '{}');
+    expect(code).toBe(5);
+  });
 });

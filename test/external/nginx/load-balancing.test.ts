@@ -1,8 +1,8 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { expect, onTestFinished, test } from 'vitest';
-import { type AnyClient, exampleFor } from '../../support/every-tool.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type AnyClient, exampleFor } from '../../support/call-every-tool.ts';
 import { temporaryFolder } from '../../support/heddle.ts';
 import { startHttp } from '../../support/http-process.ts';
 import { hasNginx, startBalancer, trustingFetch } from '../../support/start-nginx.ts';
@@ -23,15 +23,15 @@ async function older(url: URL, fetch: Fetch): Promise<AnyClient> {
 
 interface Tally {
   calls: number;
-  /** Calls that failed and were made again, with success. */
+  /** Calls that failed and succeeded when repeated. */
   repeated: string[];
-  /** Calls that failed and may not be made again. */
+  /** Calls that failed and must not be repeated. */
   notRepeatable: string[];
-  /** Calls that the client may repeat and that failed all the same. */
+  /** Repeatable calls that failed every time. */
   lost: string[];
 }
 
-/** One call as a careful client makes it: what the tool's hints allow is tried again. */
+/** Calls a tool, and again after a failure if the tool's hints allow that. */
 async function call(client: AnyClient, tool: Tool, tally: Tally): Promise<void> {
   const { name, annotations } = tool;
   const repeatable = annotations.readOnlyHint || annotations.idempotentHint;
@@ -57,9 +57,8 @@ interface Tool {
   annotations: { readOnlyHint: boolean; idempotentHint: boolean };
 }
 
-test.skipIf(!hasNginx)(
-  'two processes behind nginx serve both kinds of client; after kill -9 of one no repeatable call is lost',
-  async () => {
+describe.skipIf(!hasNginx)('two servers behind nginx', () => {
+  it('serve every kind of client, and lose no repeatable call when one is killed', async () => {
     const data = temporaryFolder();
     const [doomed, survivor] = await Promise.all([startHttp(['--data-dir', data]), startHttp(['--data-dir', data])]);
     const { origin, servedBy } = await startBalancer([doomed.url, survivor.url]);
@@ -106,12 +105,12 @@ test.skipIf(!hasNginx)(
     await rounds(2);
 
     expect(tally.lost).toEqual([]);
-    // At most what was under way in the killed process: one call for each client.
+    // At most one call of each client was in the killed process.
     expect(tally.notRepeatable.length + tally.repeated.length).toBeLessThanOrEqual(clients.length);
-    // A line is written when its answer ends, so the order of the lines around the kill says nothing.
+    // nginx logs a request when its response ends, so lines around the kill have no useful order.
     expect(servedBy().slice(servedDuring)).not.toContain(host(doomed));
     console.log(
       `nginx: ${tally.calls} calls, ${tally.repeated.length} repeated after the kill, ${tally.notRepeatable.length} not repeatable, 0 lost`,
     );
-  },
-);
+  });
+});

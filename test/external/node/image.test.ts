@@ -3,19 +3,16 @@ import { once } from 'node:events';
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { temporaryFolder } from '../../support/heddle.ts';
 import { ask, newerRequest } from '../../support/http-process.ts';
+import { installCommand, requireProgram } from '../../support/require-program.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const node24 = join(root, 'test/external/packages/node-versions/node_modules/node-24/bin');
-if (!existsSync(node24)) {
-  console.warn(
-    'SKIPPED: Node 24 is missing; `npm ci --prefix test/external/packages/node-versions --ignore-scripts` installs it',
-  );
-}
+const hasNode24 = requireProgram('Node 24', node24, installCommand('node-versions'));
 
-/** The instructions of the recipe, in order. */
+/** Returns the instructions of deploy/Containerfile in order. */
 function instructions(): { name: string; value: string }[] {
   return readFileSync(join(root, 'deploy/Containerfile'), 'utf8')
     .split('\n')
@@ -26,13 +23,12 @@ function instructions(): { name: string; value: string }[] {
     });
 }
 
-/**
- * Carries the recipe out on this machine instead of in a container: each path of the image lies in a folder, and Node 24
- * is the one of the base image.
- */
-test.skipIf(!existsSync(node24))(
-  'the steps of the recipe lead to a server that needs no right to write, and no right at all',
-  async () => {
+describe.skipIf(!hasNode24)('deploy/Containerfile', () => {
+  /**
+   * Runs the instructions on this machine instead of in a container: the image is a folder, and Node 24
+   * stands in for the base image.
+   */
+  it('leads to a server that runs without privileges and without write access', async () => {
     const image = temporaryFolder();
     const inside = (text: string): string => text.replaceAll(/(^|[ :=])(\/(?:src|package|opt)\b)/g, `$1${image}$2`);
     mkdirSync(join(image, 'home'));
@@ -57,7 +53,7 @@ test.skipIf(!existsSync(node24))(
           stdio: 'pipe',
         });
       } else if (name === 'COPY' && value === '. .') {
-        // What the context holds: the files of the repository.
+        // The build context is the files of the repository.
         const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
           cwd: root,
           encoding: 'utf8',
@@ -70,16 +66,16 @@ test.skipIf(!existsSync(node24))(
       else if (name === 'USER') expect(value).toBe('10001:10001');
       else if (name === 'EXPOSE') expect(value).toBe('3920');
       else if (name === 'ENTRYPOINT' || name === 'CMD') command = [...command, ...JSON.parse(value)];
-      else throw new Error(`${name} has no meaning here`);
+      else throw new Error(`this test does not know ${name}`);
     }
     expect(command).toEqual(['heddle', 'serve', '--http', '--host', '0.0.0.0']);
-    // Nothing but the package: what it needs is in its bundle.
+    // The package has no dependencies.
     expect(execFileSync('ls', [join(image, 'opt/heddle/lib/node_modules')], { encoding: 'utf8' })).toBe('heddle\n');
 
     for (const each of [image, join(image, 'opt')]) chmodSync(each, 0o555);
     const child = spawn(join(image, 'opt/heddle/bin/heddle'), [...command.slice(1), '--port', '0'], {
       cwd: '/',
-      // As in the image: no home, and another user where this one may choose.
+      // As in the image: no home, and another user if this one is root.
       env: {
         PATH: `${node24}:/usr/bin:/bin`,
         HOME: '/nonexistent',
@@ -103,5 +99,5 @@ test.skipIf(!existsSync(node24))(
     expect((await ask(url, { headers, body })).status).toBe(401);
     child.kill('SIGTERM');
     expect(await exit).toEqual([0, null]);
-  },
-);
+  });
+});

@@ -1,21 +1,24 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { sampleToolCall, startFakeService } from '../../support/fake-service.ts';
 import { command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
 import { ask, newerRequest, olderRequest, startHttp } from '../../support/http-process.ts';
 import { LineClient } from '../../support/line-client.ts';
 import { blocksOf, root } from '../../support/markdown-blocks.ts';
-import { listeningService, someCall } from '../../support/recording-service.ts';
+import { installCommand, requireProgram } from '../../support/require-program.ts';
 import { startReceiver } from '../../support/trace-receiver.ts';
 
 const outside = join(import.meta.dirname, '../packages/opentelemetry');
-const ready = existsSync(join(outside, 'node_modules'));
-if (!ready)
-  console.warn('SKIPPED: the traces suite; run npm ci --prefix test/external/packages/opentelemetry --ignore-scripts');
+const hasSdk = requireProgram(
+  'The OpenTelemetry SDK',
+  join(outside, 'node_modules/@opentelemetry/sdk-trace-node'),
+  installCommand('opentelemetry'),
+);
 
 const [documented, typed] = ['js traces', 'sh traces'].map(
   (kind) => blocksOf('docs/observability.md').find(({ info }) => info === kind)!.text,
@@ -24,10 +27,10 @@ const [documented, typed] = ['js traces', 'sh traces'].map(
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 const incoming = { traceparent: `00-${traceId}-00f067aa0ba902b7-01`, tracestate: 'congo=1', baggage: 'user=alice' };
 
-/** A service, a receiver of spans, and the environment of a heddle between them with this set-up of the SDK. */
+/** Starts a service and a receiver of spans, and writes a module that sets up the SDK for heddle. */
 async function prepare(setUp = documented) {
-  const [service, receiver] = await Promise.all([listeningService(), startReceiver()]);
-  // Beside the packages, where Node looks for them.
+  const [service, receiver] = await Promise.all([startFakeService(), startReceiver()]);
+  // Node resolves the packages from this folder.
   const folder = mkdtempSync(join(outside, 'node_modules', '.test-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, 'otel.mjs');
@@ -42,18 +45,18 @@ async function prepare(setUp = documented) {
   return { service, receiver, environment, folder };
 }
 
-/** Ends a server, which sends out what it has. */
+/** Ends a server, which then flushes its spans. */
 async function end({ child, exit }: Awaited<ReturnType<typeof startHttp>>): Promise<void> {
   child.kill('SIGTERM');
   expect(await exit).toBe(0);
 }
 
-describe.runIf(ready)('traces', () => {
-  test('a call over HTTP: a span below that of the client, one for each request, whose context the service gets', async () => {
+describe.skipIf(!hasSdk)('traces', () => {
+  it('record a tool call over HTTP below the span of the client, and each request to the service below the call', async () => {
     const { service, receiver, environment } = await prepare();
-    service.statuses.push(503, 200);
+    service.nextStatuses.push(503, 200);
     const server = await startHttp([], environment);
-    await ask(server.url, newerRequest('tools/call', { ...someCall, _meta: incoming }));
+    await ask(server.url, newerRequest('tools/call', { ...sampleToolCall, _meta: incoming }));
     await end(server);
 
     const [first, second, call] = receiver.spans;
@@ -103,20 +106,20 @@ describe.runIf(ready)('traces', () => {
       links: [],
     });
     expect(
-      service.seen.map(({ headers: { traceparent, tracestate, baggage } }) => [traceparent, tracestate, baggage]),
+      service.requests.map(({ headers: { traceparent, tracestate, baggage } }) => [traceparent, tracestate, baggage]),
     ).toEqual([first, second].map((span) => [`00-${traceId}-${span!.spanId}-01`, 'congo=1', 'user=alice']));
     expect([...receiver.services]).toEqual(['heddle']);
     const line = JSON.parse(server.output.stderr.split('\n').find((each) => each.includes('call ended'))!);
     expect([line.trace_id, line.span_id]).toEqual([traceId, call!.spanId]);
   });
 
-  test('over stdio; failures by their codes; nothing of the contents', async () => {
+  it('record failed calls over stdio with their error codes, and no arguments or responses', async () => {
     const { service, receiver, environment } = await prepare();
-    service.statuses.push(404);
+    service.nextStatuses.push(404);
     const server = new LineClient(temporaryFolder(), environment);
     await server.initialize();
     const { traceparent } = incoming;
-    await server.ask({ id: 'a', method: 'tools/call', params: { ...someCall, _meta: { traceparent } } });
+    await server.ask({ id: 'a', method: 'tools/call', params: { ...sampleToolCall, _meta: { traceparent } } });
     await server.ask({ id: 'b', method: 'tools/call', params: { name: 'read_call', arguments: { secret: 'secret' } } });
     expect(await server.end()).toBe(0);
 
@@ -139,7 +142,7 @@ describe.runIf(ready)('traces', () => {
     expect(receiver.text()).not.toMatch(/secret|words of the service|of-user|team/);
   });
 
-  test('what is not answered has the code of the failure', async () => {
+  it('record the error code of requests that get no response', async () => {
     const { receiver, environment } = await prepare();
     const server = await startHttp([], { ...environment, HEDDLE_BASE_URL: 'http://127.0.0.1:9/prefix/' });
     await ask(
@@ -155,16 +158,19 @@ describe.runIf(ready)('traces', () => {
     ]);
   });
 
-  test('what is no trace is not taken for one, and the request of a proxy counts where the call has none', async () => {
+  it('ignore an invalid traceparent of a call, and use the HTTP header when the call has none', async () => {
     const { receiver, environment } = await prepare();
     const server = await startHttp([], environment);
     const proxy = {
       traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01`,
       'mcp-protocol-version': '2025-06-18',
     };
-    const bad = olderRequest('tools/call', { ...someCall, _meta: { traceparent: incoming.traceparent.toUpperCase() } });
+    const bad = olderRequest('tools/call', {
+      ...sampleToolCall,
+      _meta: { traceparent: incoming.traceparent.toUpperCase() },
+    });
     await ask(server.url, bad);
-    const none = olderRequest('tools/call', someCall);
+    const none = olderRequest('tools/call', sampleToolCall);
     await ask(server.url, { headers: { ...none.headers, ...proxy }, body: none.body });
     await end(server);
     const calls = receiver.spans.filter(({ kind }) => kind === 'server');
@@ -172,7 +178,7 @@ describe.runIf(ready)('traces', () => {
     expect(calls.map(({ attributes }) => attributes['mcp.protocol.version'])).toEqual([undefined, '2025-06-18']);
   });
 
-  test('with metrics too, and an instrumentation of undici tells nothing twice', async () => {
+  it('record requests once when metrics and the instrumentation of undici are on, too', async () => {
     const { service, receiver, environment } = await prepare(
       `${documented}
 import { registerInstrumentations } from '@opentelemetry/instrumentation';
@@ -180,7 +186,7 @@ import { UndiciInstrumentation } from '@opentelemetry/instrumentation-undici';
 registerInstrumentations({ instrumentations: [new UndiciInstrumentation()] });`,
     );
     const server = await startHttp(['--metrics-port', '0'], environment);
-    await ask(server.url, newerRequest('tools/call', { ...someCall, _meta: incoming }));
+    await ask(server.url, newerRequest('tools/call', { ...sampleToolCall, _meta: incoming }));
     const metrics = /^metrics on (http:\S+)$/m.exec(server.output.stderr)![1]!;
     const { body } = await ask(metrics, { method: 'GET' });
     expect(body).toContain('heddle_service_requests_total{operation="queryQueueItems",status="200"} 1');
@@ -189,10 +195,10 @@ registerInstrumentations({ instrumentations: [new UndiciInstrumentation()] });`,
       'POST /annotation_queues/{queue_id}/items/query',
       'tools/call query_queue_items',
     ]);
-    expect(service.seen[0]!.headers.traceparent).toBe(`00-${traceId}-${receiver.spans[0]!.spanId}-01`);
+    expect(service.requests[0]!.headers.traceparent).toBe(`00-${traceId}-${receiver.spans[0]!.spanId}-01`);
   });
 
-  test('the instrumentation does tell what heddle sends outside of calls, so it was there', async () => {
+  it('leave requests outside of tool calls to the instrumentation of undici', async () => {
     const { receiver, environment } = await prepare(
       `${documented}
 import { registerInstrumentations } from '@opentelemetry/instrumentation';
@@ -205,7 +211,7 @@ registerInstrumentations({ instrumentations: [new UndiciInstrumentation()] });`,
     expect(receiver.spans.map(({ name, kind }) => [name, kind])).toEqual([['GET', 'client']]);
   });
 
-  test('the command of the documentation', async () => {
+  it('come from the command in docs/observability.md', async () => {
     const { receiver, environment, folder } = await prepare();
     const { NODE_OPTIONS: _, ...own } = environment;
     writeFileSync(join(folder, 'heddle'), `#!/bin/bash\nexec "${process.execPath}" "${command}" "$@"\n`, {
@@ -221,14 +227,14 @@ registerInstrumentations({ instrumentations: [new UndiciInstrumentation()] });`,
     for await (const line of createInterface(shell.stderr)) {
       const url = /^listening on (\S+)$/.exec(line)?.[1];
       if (url === undefined) continue;
-      await ask(url, newerRequest('tools/call', someCall));
+      await ask(url, newerRequest('tools/call', sampleToolCall));
       shell.kill('SIGTERM');
     }
     expect(await exit).toEqual([0, null]);
     expect(receiver.spans.map(({ kind }) => kind)).toEqual(['client', 'server']);
   });
 
-  test('a program that uses heddle as a library gets the same spans', async () => {
+  it('are the same for a program that uses heddle as a library', async () => {
     const { service, receiver, environment, folder } = await prepare();
     const from = (file: string): string => JSON.stringify(join(root, file));
     writeFileSync(
@@ -240,10 +246,10 @@ const server = createServer({ baseUrl: ${JSON.stringify(service.url)}, project: 
 await server.connect(far);
 const client = new Client({ name: 'example', version: '1.0.0' });
 await client.connect(near);
-await client.callTool(${JSON.stringify(someCall)});
+await client.callTool(${JSON.stringify(sampleToolCall)});
 await client.close();
 await server.close();
-// The SDK is the program's own, and so is letting its spans out.
+// The program has set up the SDK, so it flushes the spans itself.
 await globalThis[Symbol.for('opentelemetry.js.api.1')].trace.getDelegate().forceFlush();
 `,
     );
@@ -257,10 +263,19 @@ await globalThis[Symbol.for('opentelemetry.js.api.1')].trace.getDelegate().force
     ]);
   });
 
-  test('a receiver that does not answer holds up the end for a few seconds only', async () => {
+  it('exit while the receiver of spans has not responded, though the SDK would wait an hour for it', async () => {
     const { environment } = await prepare();
-    const server = await startHttp([], { ...environment, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' });
-    await ask(server.url, newerRequest('tools/call', someCall));
+    const silentReceiver = await startFakeService();
+    silentReceiver.respond = () => {};
+    const anHourMs = '3600000';
+    const server = await startHttp([], {
+      ...environment,
+      OTEL_EXPORTER_OTLP_ENDPOINT: silentReceiver.url,
+      OTEL_EXPORTER_OTLP_TIMEOUT: anHourMs,
+      OTEL_BSP_EXPORT_TIMEOUT: anHourMs,
+    });
+    await ask(server.url, newerRequest('tools/call', sampleToolCall));
     await end(server);
+    expect(silentReceiver.requests.map(({ path }) => path)).toEqual(['/v1/traces']);
   });
 });

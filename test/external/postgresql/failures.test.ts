@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startService } from '../../../src/service/index.ts';
 import { account, execute, TestService, withStore } from '../../support/embedded-service.ts';
 import { Cluster } from '../../support/postgres-cluster.ts';
-import { proxyTo } from '../../support/postgres-proxy.ts';
+import { proxyTo } from '../../support/tcp-proxy.ts';
 
 const cluster = await Cluster.make();
 afterAll(() => cluster.remove());

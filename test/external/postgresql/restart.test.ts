@@ -1,7 +1,8 @@
 import { afterAll, describe, expect, it } from 'vitest';
+import { type Created, create } from '../../support/concurrent-requests.ts';
 import { withStore } from '../../support/embedded-service.ts';
 import { Cluster } from '../../support/postgres-cluster.ts';
-import { type Created, create, startServiceProcess } from '../../support/postgres-service.ts';
+import { startServiceProcess } from '../../support/service-process.ts';
 
 const cluster = await Cluster.make();
 afterAll(() => cluster.remove());
@@ -10,7 +11,7 @@ const basic = `Basic ${btoa(`ada:${ada.password}`)}`;
 
 describe('a restart of PostgreSQL', () => {
   it('causes 503 responses until it is over, and loses no acknowledged write', async () => {
-    const { url, child, said } = await startServiceProcess({ HEDDLE_DATABASE_URL: cluster.url });
+    const { url, child, stderr: serviceStderr } = await startServiceProcess({ HEDDLE_DATABASE_URL: cluster.url });
     const answers: Created[] = [];
     let running = true;
     const clients = [0, 1, 2, 3].map(async (client) => {
@@ -46,7 +47,7 @@ describe('a restart of PostgreSQL', () => {
         expect([retryAfter, body]).toEqual(['1', { reason: expect.stringMatching(/^The database cannot be reached/) }]);
     }
     expect((await fetch(`${url}/health`)).status).toBe(200);
-    expect([child.exitCode, said().includes(new URL(cluster.url).password)]).toEqual([null, false]);
+    expect([child.exitCode, serviceStderr().includes(new URL(cluster.url).password)]).toEqual([null, false]);
     const [listing] = await withStore(cluster.url, (store) => store.list('p/q'));
     const kept = new Map(listing!.objects[0]!.versions.map(({ version_index, digest }) => [digest, version_index]));
     expect([...kept.values()]).toEqual([...kept.values()].map((_, index) => index));

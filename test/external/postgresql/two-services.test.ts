@@ -1,8 +1,10 @@
 import { afterAll, describe, expect, it } from 'vitest';
+import { atOnce, create } from '../../support/concurrent-requests.ts';
 import { withStore } from '../../support/embedded-service.ts';
-import { hasReviewItems, reviewItems, run } from '../../support/heddle.ts';
+import { emptyHome, run, temporaryFolder } from '../../support/heddle.ts';
 import { Cluster } from '../../support/postgres-cluster.ts';
-import { atOnce, create, environmentWith, startServiceProcess } from '../../support/postgres-service.ts';
+import { hasReviewItems, reviewItems } from '../../support/review-items.ts';
+import { startServiceProcess } from '../../support/service-process.ts';
 
 const cluster = await Cluster.make();
 afterAll(() => cluster.remove());
@@ -40,19 +42,22 @@ describe('two service processes on one database', () => {
     async () => {
       const args = ['service', 'import', reviewItems, '--project', 'demo/review', '--queue', 'commits'];
       const started = performance.now();
-      const outcomes = await Promise.all([1, 2].map(() => run(args, environmentWith(environment))));
+      const outcomes = await Promise.all([1, 2].map(() => run(args, emptyHome(temporaryFolder(), environment))));
       expect(performance.now() - started).toBeLessThan(20_000);
       expect(outcomes.map(({ stdout }) => stdout).sort()).toEqual([
         '0 added, 2142 duplicates\n',
         '2142 added, 0 duplicates\n',
       ]);
-      const { stdout } = await run(['service', 'list', '--project', 'demo/review'], environmentWith(environment));
+      const { stdout } = await run(
+        ['service', 'list', '--project', 'demo/review'],
+        emptyHome(temporaryFolder(), environment),
+      );
       expect(stdout).toContain('queue commits: 2142 items');
     },
   );
 
   it('share the sample project with the service that tools start', async () => {
-    const at = environmentWith(environment);
+    const at = emptyHome(temporaryFolder(), environment);
     const { stdout, code } = await run(['call', 'list_queues', '{}'], at);
     expect([code, stdout]).toEqual([0, expect.stringContaining('support-triage')]);
     expect((await run(['service', 'list', '--project', 'demo/support'], at)).stdout).toContain('12 items');

@@ -7,7 +7,7 @@ export default defineConfig({
     root: fileURLToPath(new URL('../../..', import.meta.url)),
     include: ['test/service/**/*.test.ts', 'test/external/postgresql/**/*.test.ts'],
     exclude: [...configDefaults.exclude, 'test/service/storage/sqlite-*.test.ts'],
-    globalSetup: ['test/support/build-once.ts', 'test/support/start-postgres.ts'],
+    globalSetup: ['test/support/build-once.ts', 'test/support/postgres-setup.ts'],
     maxWorkers: 2,
     testTimeout: 120_000,
     hookTimeout: 120_000,

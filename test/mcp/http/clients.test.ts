@@ -2,7 +2,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { expect, onTestFinished, test } from 'vitest';
-import { type AnyClient, callEveryTool } from '../../support/every-tool.ts';
+import { type AnyClient, callEveryTool } from '../../support/call-every-tool.ts';
 import { ask, messagesOf, newerRequest, olderRequest, startHttp } from '../../support/http-process.ts';
 
 const headers = { authorization: 'Bearer correct-horse-battery' };

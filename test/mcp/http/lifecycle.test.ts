@@ -1,27 +1,37 @@
 import { once } from 'node:events';
-import { Agent, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { Agent, type IncomingMessage, request } from 'node:http';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { expect, onTestFinished, test } from 'vitest';
+import { beginStream, chunked, type FakeService, sendResponse, startFakeService } from '../../support/fake-service.ts';
 import { ask, type HttpProcess, newerRequest, olderRequest, startHttp } from '../../support/http-process.ts';
-import { type Stub, startStub } from '../../support/stub-service.ts';
 
 const credentials = { username: 'api', password: 'password-of-api', token: 'token-of-api' };
 
 /** A server on a service that holds every inference request until the test answers it. */
-async function startHeld(): Promise<HttpProcess & { stub: Stub; held: () => Promise<Held> }> {
-  const stub = await startStub(credentials);
+async function startHeld(): Promise<HttpProcess & { service: FakeService; held: () => Promise<Held> }> {
+  const service = await startFakeService({ credentials });
   const waiting: Held[] = [];
   let arrived = (): void => {};
-  stub.intercept = (incoming, response) => {
-    if (!incoming.url?.endsWith('/chat/completions')) return false;
-    waiting.push({ incoming, response, aborted: once(response, 'close') });
+  service.respond = (incoming) => {
+    if (!incoming.path.endsWith('/chat/completions')) return service.respondNormally(incoming);
+    const send = (text: string): void => void incoming.socket.write(chunked(text));
+    waiting.push({
+      begin: (text) => {
+        beginStream(incoming);
+        send(text);
+      },
+      end: (text) => {
+        send(text);
+        send('');
+      },
+      aborted: once(incoming.socket, 'close'),
+    });
     arrived();
-    return true;
   };
   const server = await startHttp([], {
-    HEDDLE_BASE_URL: stub.url,
+    HEDDLE_BASE_URL: service.url,
     HEDDLE_USERNAME: credentials.username,
     HEDDLE_PASSWORD: credentials.password,
     HEDDLE_TOKEN: credentials.token,
@@ -31,12 +41,14 @@ async function startHeld(): Promise<HttpProcess & { stub: Stub; held: () => Prom
     if (waiting.length === 0) await new Promise<void>((resolve) => (arrived = resolve));
     return waiting.shift()!;
   };
-  return { ...server, stub, held };
+  return { ...server, service, held };
 }
 
 interface Held {
-  incoming: IncomingMessage;
-  response: ServerResponse;
+  /** Begins the streamed response with a first chunk. */
+  begin: (text: string) => void;
+  /** Sends the last chunk of the response. */
+  end: (text: string) => void;
   /** Resolves when the connection of the request is gone. */
   aborted: Promise<unknown>;
 }
@@ -58,15 +70,14 @@ test.each(modes)('a client that goes away cancels the request at the service: %s
   sent.on('error', () => {});
   const answered = once(sent, 'response').catch(() => undefined);
   sent.end(JSON.stringify(body));
-  const { response, aborted } = await held();
+  const { begin, aborted } = await held();
   if (JSON.stringify(body).includes('progressToken')) {
-    response.writeHead(200, { 'content-type': 'text/event-stream' }).write(chunk('Hello'));
+    begin(chunk('Hello'));
     const [stream] = (await answered) as [IncomingMessage];
     await once(stream, 'data');
   }
   sent.destroy();
   await aborted;
-  expect(response.writableFinished).toBe(false);
   expect((await ask(new URL('/healthz', url), { method: 'GET' })).status).toBe(200);
 });
 
@@ -107,14 +118,14 @@ test.each([
   });
   const cancel = new AbortController();
   const cancelled = expect(client.call(cancel.signal)).rejects.toThrow();
-  const { aborted, response } = await held();
+  const { aborted } = await held();
   // Another client has a call of the same id under way.
   const other = bystander.call(new AbortController().signal);
-  const { response: otherResponse } = await held();
+  const otherRequest = await held();
   cancel.abort();
   await Promise.all([cancelled, aborted]);
-  expect(response.writableFinished).toBe(false);
-  otherResponse.writeHead(200, { 'content-type': 'text/event-stream' }).end(chunk('Hello') + lastChunk);
+  otherRequest.begin(chunk('Hello'));
+  otherRequest.end(lastChunk);
   expect(await other).toMatchObject({ structuredContent: { text: 'Hello' } });
 });
 
@@ -125,8 +136,8 @@ test.each([
   const { url, held } = await startHeld();
   const sent = request(url, { method: 'POST', headers: { ...headers } });
   sent.end(JSON.stringify(body));
-  const { response } = await held();
-  response.writeHead(200, { 'content-type': 'text/event-stream' }).write(chunk('Hello'));
+  const { begin, end } = await held();
+  begin(chunk('Hello'));
   const [stream] = (await once(sent, 'response')) as [IncomingMessage];
   expect(stream.headers['content-type']).toBe('text/event-stream');
   const [first] = (await once(stream.setEncoding('utf8'), 'data')) as [string];
@@ -134,7 +145,7 @@ test.each([
     method: 'notifications/progress',
     params: { progressToken: 'p', progress: 5, message: '5 characters received' },
   });
-  response.end(lastChunk);
+  end(lastChunk);
   let rest = '';
   for await (const text of stream) rest += text;
   expect(JSON.parse(/^data: (.*)$/m.exec(rest)![1]!)).toMatchObject({
@@ -154,10 +165,11 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   async (signal) => {
     const { url, child, exit, held, output } = await startHeld();
     const running = ask(url, newerRequest('tools/call', { ...inference, ...progressToken }));
-    const { response } = await held();
+    const { begin, end } = await held();
     child.kill(signal);
     await refusing(url);
-    response.writeHead(200, { 'content-type': 'text/event-stream' }).end(chunk('Hello') + lastChunk);
+    begin(chunk('Hello'));
+    end(lastChunk);
     expect(await running).toMatchObject({ status: 200, body: expect.stringContaining('"text":"Hello"') });
     expect(await exit).toBe(0);
     expect(output.stdout).toBe('');
@@ -196,18 +208,15 @@ test('a second signal ends at once, and the request at the service with it', asy
 });
 
 test('readiness follows the service, health does not', async () => {
-  const { url, stub } = await startHeld();
+  const { url, service } = await startHeld();
   const get = async (path: string): Promise<number> => (await ask(new URL(path, url), { method: 'GET' })).status;
   // Like the embedded service while its database is down: it answers, and says that it is not well.
-  stub.intercept = (request, response) => {
-    response.writeHead(request.url === '/health' ? 503 : 404).end();
-    return true;
-  };
+  service.respond = (request) => sendResponse(request, request.path === '/health' ? 503 : 404);
   expect([await get('/healthz'), await get('/readyz')]).toEqual([200, 503]);
-  const before = stub.requests.length;
+  const before = service.requests.length;
   // Asked again within a second: the service is not.
   expect(await get('/readyz')).toBe(503);
-  expect(stub.requests.length - before).toBeLessThanOrEqual(1);
-  stub.intercept = () => false;
+  expect(service.requests.length - before).toBeLessThanOrEqual(1);
+  service.respond = service.respondNormally;
   await expect.poll(() => get('/readyz'), { timeout: 10_000, interval: 100 }).toBe(200);
 });

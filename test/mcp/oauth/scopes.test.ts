@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { examples } from '../../support/every-tool.ts';
+import { examples } from '../../support/call-every-tool.ts';
 import { ask, jsonHeaders, newerRequest, startHttp } from '../../support/http-process.ts';
 import { askAs, startIssuer } from '../../support/issuer.ts';
 

@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { sendResponse, startFakeService } from '../../support/fake-service.ts';
 import { command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
 
 const lines = [
@@ -47,16 +46,14 @@ test('stdout holds protocol lines only, also with debug logs', async () => {
 });
 
 test('stdout holds protocol lines only when the service fails', async () => {
-  const service = createServer((request, response) => {
-    if (request.url?.startsWith('/inference')) request.socket.destroy();
-    else response.writeHead(500, { 'content-type': 'text/html' }).end('<h1>broken</h1>');
-  });
-  service.listen(0, '127.0.0.1');
-  await once(service, 'listening');
-  onTestFinished(() => void service.close());
+  const service = await startFakeService();
+  service.respond = (request) => {
+    if (request.path.startsWith('/inference')) request.socket.destroy();
+    else sendResponse(request, 500, '<h1>broken</h1>', { 'content-type': 'text/html' });
+  };
   const { stdout, code } = await talk({
     HEDDLE_LOG_LEVEL: 'debug',
-    HEDDLE_BASE_URL: `http://127.0.0.1:${(service.address() as AddressInfo).port}`,
+    HEDDLE_BASE_URL: service.url,
     HEDDLE_PROJECT: 'a/b',
     HEDDLE_USERNAME: 'u',
     HEDDLE_PASSWORD: 'p-secret-1',

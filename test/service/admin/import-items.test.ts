@@ -4,7 +4,8 @@ import { createInterface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
 import { normalizeTimestamp } from '../../../src/service/storage/timestamps.ts';
 import { startTestService, storedIn, temporaryData, withStore } from '../../support/embedded-service.ts';
-import { command, hasReviewItems, reviewItems } from '../../support/heddle.ts';
+import { command } from '../../support/heddle.ts';
+import { hasReviewItems, reviewItems } from '../../support/review-items.ts';
 
 const good = {
   call_id: 'c1',

@@ -2,7 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, it } from 'vitest';
 import { endpoints } from '../../../src/contract/endpoints.ts';
 import { openApiDocument } from '../../../src/service/http/openapi.ts';
-import { startTestService } from '../../support/service-process.ts';
+import { startServiceProcess } from '../../support/service-process.ts';
 
 describe('openApiDocument', () => {
   it('is valid OpenAPI 3.1', async () => {
@@ -12,7 +12,7 @@ describe('openApiDocument', () => {
   });
 
   it('lists every endpoint of the contract, and the service serves it without an account', async () => {
-    const url = await startTestService();
+    const { url } = await startServiceProcess();
     const response = await fetch(`${url}/openapi.json`);
     expect(response.headers.get('content-type')).toContain('application/json');
     const document = (await response.json()) as ReturnType<typeof openApiDocument>;
@@ -24,7 +24,7 @@ describe('openApiDocument', () => {
   });
 
   it('describes operations that exist in the service and require an account', async () => {
-    const url = await startTestService();
+    const { url } = await startServiceProcess();
     for (const [path, methods] of Object.entries(openApiDocument().paths)) {
       for (const method of Object.keys(methods)) {
         const filledPath = path.replaceAll(/\{\w+\}/g, 'x');

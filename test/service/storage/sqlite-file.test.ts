@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { loadSqlite, openConnection } from '../../../src/service/storage/sqlite/connection.ts';
 import { basic, execute, startTestService, temporaryFile, withStore } from '../../support/embedded-service.ts';
-import { outcome, workerFile } from '../../support/worker-processes.ts';
+import { outcome, workerFile } from '../../support/storage-worker-process.ts';
 
 describe('the data file', () => {
   it('is rejected and not changed if a newer version wrote it', async () => {

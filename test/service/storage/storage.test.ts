@@ -8,7 +8,7 @@ import {
   temporaryData,
   withStore,
 } from '../../support/embedded-service.ts';
-import { outcome, worker } from '../../support/worker-processes.ts';
+import { outcome, worker } from '../../support/storage-worker-process.ts';
 
 const four = [0, 1, 2, 3];
 

@@ -1,33 +1,33 @@
-import type { Structured } from './careful-client.ts';
 import { itemsEach, type Subject } from './machines.ts';
+import type { Structured } from './retrying-client.ts';
 
-/** One call to make, and how its answer is told from every other call's and every other subject's. */
+/** A call to make, and the values by which its result differs from all other calls. */
 export interface Job {
   tool: string;
   args: Record<string, unknown>;
-  /** What only the right answer has: pairs of what came and what had to come. */
-  expected: (result: Structured) => [came: unknown, wanted: unknown][];
-  /** For writes: unlike any other call's. */
+  /** Returns pairs of an actual and an expected value. */
+  expected: (result: Structured) => [actual: unknown, expected: unknown][];
+  /** For writes: a text that no other call has. */
   mark?: string;
-  /** The subject may not do this. */
+  /** The subject lacks the scope for this call. */
   refused?: true;
 }
 
-/** A call that has its outcome. */
+/** A finished call. */
 export interface Done extends Job {
   subject: string;
-  /** Absent where the call failed in the end. */
+  /** Absent if every attempt failed. */
   result?: Structured;
-  /** What its attempts failed with. */
+  /** Messages of the failed attempts. */
   failures: string[];
-  /** It was under way between a kill and the end of the killed process. */
+  /** It was running while a process was killed. */
   aroundKill: boolean;
 }
 
-/** Items of a subject that nobody has judged; each is taken for one call. */
+/** Unjudged items of a subject; each is used for one call. */
 export type Items = { id: string }[];
 
-/** Calls in the order in which a subject makes them, from 0. Half of them change something, if the subject may. */
+/** The kinds of calls of a subject, in order. Half of them write, if the subject may. */
 const cycle = [
   'query',
   'infer',
@@ -41,7 +41,7 @@ const cycle = [
   'objects',
 ] as const;
 
-/** The next call of a subject. `sequence` is its number among all calls of the subject. */
+/** Returns the next call of a subject. `sequence` is its number among the subject's calls, from 0. */
 export function jobOf({ name, project, readsOnly }: Subject, sequence: number, items: Items): Job {
   const mark = `${name} ${sequence}`;
   const number = (sequence * 7) % itemsEach;

@@ -2,45 +2,47 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { onTestFinished } from 'vitest';
 import { withStore } from '../embedded-service.ts';
+import { freePort } from '../free-port.ts';
+import { emptyHome, temporaryFolder } from '../heddle.ts';
 import { type HttpProcess, startHttp } from '../http-process.ts';
-import { type Account, addAccount, setUpProfiles } from '../oauth-profiles.ts';
 import { Cluster } from '../postgres-cluster.ts';
-import { environmentWith, type ServiceProcess, startServiceProcess } from '../postgres-service.ts';
+import { type Account, setUpProfiles } from '../profiles.ts';
+import { addAccount, type ServiceProcess, startServiceProcess } from '../service-process.ts';
 import { type Machine, startAuthorizationServer } from '../start-authorization-server.ts';
-import { freePort, startBalancer, startServiceBalancer, trustingFetch } from '../start-nginx.ts';
-import { type Model, startModel } from './model.ts';
+import { startBalancer, startServiceBalancer, trustingFetch } from '../start-nginx.ts';
+import { type Model, startModel } from './model-provider.ts';
 
 /** Items of the queue of each subject. */
 export const itemsEach = 500;
 
-/** Somebody with a token of their own, an account of the service, and a project. */
+/** A subject with an access token, an account of the service and a project. */
 export interface Subject {
   name: Machine;
   account: string;
   project: string;
-  /** May call only what changes nothing. */
+  /** May only call tools that change nothing. */
   readsOnly: boolean;
   token: string;
   credentials: Account;
 }
 
-/** Two processes of a kind. */
+/** Two processes of the same kind. */
 export interface Pair<Process> {
   running: [Process, Process];
-  /** Ends one of them without warning; resolves when it is gone. */
+  /** Kills one of them, and waits until it has exited. */
   kill: (which: 0 | 1) => Promise<void>;
-  /** Starts it again where it was; resolves when it listens. */
+  /** Restarts it on its port, and waits until it listens. */
   restart: (which: 0 | 1) => Promise<void>;
 }
 
-/** Everything that runs. It ends with the test. */
+/** All running parts. They end with the test. */
 export interface Machines {
   databaseUrl: string;
   services: Pair<ServiceProcess>;
   servers: Pair<HttpProcess>;
-  /** The endpoint, behind its balancer. */
+  /** URL of the MCP endpoint, at its balancer. */
   url: URL;
-  /** Base URL of the service, behind its own. */
+  /** Base URL of the service, at its balancer. */
   serviceUrl: string;
   fetch: typeof fetch;
   subjects: Subject[];
@@ -49,7 +51,7 @@ export interface Machines {
 
 const names: Machine[] = ['machine-a', 'machine-b', 'writer', 'reader'];
 
-/** Two servers and two services, each behind nginx, on one PostgreSQL, with tokens of an authorization server. */
+/** Starts two servers and two services, each pair behind nginx, on one database, with an authorization server. */
 export async function startMachines(): Promise<Machines> {
   const database = await Cluster.make();
   onTestFinished(() => database.remove());
@@ -74,7 +76,11 @@ export async function startMachines(): Promise<Machines> {
       project,
       readsOnly: name === 'reader',
       token: await authorization.machineToken(name, url.href),
-      credentials: { ...(await addAccount(account, environmentWith(stored))), baseUrl: serviceUrl, project },
+      credentials: {
+        ...(await addAccount(account, emptyHome(temporaryFolder(), stored))),
+        baseUrl: serviceUrl,
+        project,
+      },
     });
   }
   const { environment, subjectsFile } = await setUpProfiles(
@@ -82,7 +88,7 @@ export async function startMachines(): Promise<Machines> {
     Object.fromEntries(subjects.map(({ name }) => [name, `of-${name}`])),
   );
   const flags = ['--oauth-issuer', authorization.issuer, '--public-url', url.href, '--subjects', subjectsFile];
-  const servers = await startPair((own) => startHttp([...flags, '--port', own], environment));
+  const servers = await startPair((serverPort) => startHttp([...flags, '--port', serverPort], environment));
   await startBalancer(urlsOf(servers), port);
   return { databaseUrl: database.url, services, servers, url, serviceUrl, fetch: trustingFetch(), subjects, model };
 }
@@ -109,7 +115,7 @@ function urlsOf({ running: [one, other] }: Pair<{ url: string }>): [string, stri
   return [one.url, other.url];
 }
 
-/** Every project has the same queue, calls and names; only what they say is their subject's. */
+/** Fills a project. All projects have the same names and ids; only the contents name the subject. */
 async function fill(databaseUrl: string, subject: string, project: string): Promise<void> {
   const lines = Array.from({ length: itemsEach }, (_, index) =>
     JSON.stringify({

@@ -52,8 +52,8 @@ async function changeFile(path: string, edit: Edit, { yes }: SetupOptions): Prom
     printLine('Nothing was written.');
     return false;
   }
-  const copies = !(isRemoved && isOwnConfig(before, edit));
-  const copy = replaceConfig(file, isRemoved ? undefined : after, { copies });
+  const keepsCopy = !(isRemoved && isOwnConfig(before, edit));
+  const copy = replaceConfig(file, isRemoved ? undefined : after, { keepsCopy });
   printLine(copy === undefined ? 'Done.' : `Done. The previous version was saved as ${copy}`);
   return true;
 }

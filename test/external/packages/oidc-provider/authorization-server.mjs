@@ -1,12 +1,11 @@
-// A real authorization server for the tests: users log in with any name and any password, programs by client credentials.
-// Runs in a process of its own, under a Node that the library supports; the parent steers it by messages, see
-// start-authorization-server.ts.
+// A real authorization server: users sign in with any name and password, programs with client credentials. It runs in
+// another process, under a Node that the library supports; test/support/start-authorization-server.ts sends it messages.
 import { createServer } from 'node:http';
 import { exportJWK, generateKeyPair, importJWK, SignJWT } from 'jose';
 import { Provider } from 'oidc-provider';
 
 const scopes = 'heddle:read heddle:write';
-/** Newest first: the first signs, all are published. */
+/** Newest first. The first one signs; all are published. */
 let keys = [];
 let answer;
 
@@ -15,12 +14,12 @@ await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
 const { port } = server.address();
 const issuer = `http://127.0.0.1:${port}`;
 
-/** The server with these keys. What it has stored (clients, sessions, grants) lives on beside it. */
+/** Serves with the current keys. Clients, sessions and grants stay. */
 function serve() {
   const provider = new Provider(issuer, {
     jwks: { keys },
     clients: [
-      // A program of each name and scope: its subject is its name.
+      // The subject of a program is its name.
       ...['reader', 'writer', 'machine-a', 'machine-b'].map((name) => ({
         client_id: name,
         client_secret: `${name}-secret`,
@@ -69,13 +68,13 @@ async function rotate() {
 
 const orders = {
   rotate,
-  /** Whoever asks now is refused the connection. */
+  /** Refuses all connections. */
   async pause() {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   },
   resume: () => new Promise((resolve) => server.listen(port, '127.0.0.1', resolve)),
-  /** A token with these claims, signed as the server signs. */
+  /** Signs a token with these claims like the server. */
   async sign(claims) {
     const [{ kid }] = keys;
     return new SignJWT(claims)

@@ -2,7 +2,7 @@ import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { command, emptyHome } from './heddle.ts';
 
-/** One call of each tool; `project` marks what reaches the service, so that calls can run at the same time. */
+/** Arguments for each tool. `project` marks the requests of a call, so calls can run at the same time. */
 export const toolCalls: Record<string, (project: string) => Record<string, unknown>> = {
   list_queues: (project) => ({ project_id: `a/${project}` }),
   query_queue_items: (project) => ({ project_id: `a/${project}`, queue_id: 'q' }),
@@ -17,11 +17,11 @@ export const toolCalls: Record<string, (project: string) => Record<string, unkno
   create_evaluation: (project) => ({ project_id: `a/${project}`, name: 'E', dataset: 'weave:///a/b/object/d:latest' }),
 };
 
-/** What must not be done twice. */
+/** Tools whose requests must not be repeated. */
 export const unrepeatable = new Set(['run_inference', 'create_evaluation']);
 
-/** What a tool told of a call. */
-export interface Told {
+/** The outcome of a tool call. */
+export interface ToolOutcome {
   code: string;
   retryable?: boolean;
   retry_after_ms?: number;
@@ -35,11 +35,11 @@ export interface ToolServer {
   client: Client;
   pid: number;
   stderr: () => string;
-  /** Calls a tool; `code` is `ok` when it succeeded. Also finds the error of an item that was refused by itself. */
-  call: (tool: string, args: Record<string, unknown>) => Promise<Told>;
+  /** Calls a tool; `code` is `ok` on success. The error of a refused item counts as the outcome. */
+  call: (tool: string, args: Record<string, unknown>) => Promise<ToolOutcome>;
 }
 
-/** Starts `heddle serve` on a service, with a client connected to it. */
+/** Starts `heddle serve` for a service and connects a client to it. */
 export async function startToolServer(
   baseUrl: string,
   home: string,
@@ -68,13 +68,13 @@ export async function startToolServer(
     client,
     pid: transport.pid!,
     stderr: () => stderr,
-    call: async (tool, args) => told(await client.callTool({ name: tool, arguments: args }, { timeout: 90_000 })),
+    call: async (tool, args) => outcomeOf(await client.callTool({ name: tool, arguments: args }, { timeout: 90_000 })),
   };
 }
 
-function told({ isError, content, structuredContent }: Awaited<ReturnType<Client['callTool']>>): Told {
+function outcomeOf({ isError, content, structuredContent }: Awaited<ReturnType<Client['callTool']>>): ToolOutcome {
   const [block] = content;
   if (isError && block?.type === 'text') return JSON.parse(block.text.split('\n').at(-1)!);
-  const [item] = (structuredContent as { items?: { error?: Told }[] }).items ?? [];
+  const [item] = (structuredContent as { items?: { error?: ToolOutcome }[] }).items ?? [];
   return item?.error ?? { code: 'ok' };
 }

@@ -9,8 +9,8 @@ import type {
 
 const redirectUrl = 'http://127.0.0.1/callback';
 
-/** What the SDK's client needs of its user: a place for what it learns, and a browser that the user signs in with. */
-export class Person implements OAuthClientProvider {
+/** Keeps what the SDK's client stores, and signs in like a user with a browser. */
+export class OAuthUser implements OAuthClientProvider {
   readonly redirectUrl = redirectUrl;
   readonly clientMetadata: OAuthClientMetadata = {
     client_name: 'test',
@@ -18,7 +18,7 @@ export class Person implements OAuthClientProvider {
     redirect_uris: [redirectUrl],
     token_endpoint_auth_method: 'none',
   };
-  /** Addresses that the client sent the browser to. */
+  /** URLs that the client opened in the browser. */
   readonly visited: URL[] = [];
   readonly #name: string;
   readonly #cookies = new Map<string, string>();
@@ -27,7 +27,7 @@ export class Person implements OAuthClientProvider {
   #verifier = '';
   #discovered: OAuthDiscoveryState | undefined;
 
-  /** A client that the authorization server does not know yet registers itself. */
+  /** Without `client`, the client registers itself at the authorization server. */
   constructor(name: string, client?: StoredOAuthClientInformation) {
     this.#name = name;
     this.#client = client;
@@ -53,12 +53,12 @@ export class Person implements OAuthClientProvider {
     this.visited.push(address);
   };
 
-  /** Signs in and agrees where the client asked to last, and gives the client what it is waiting for. */
+  /** Signs in at the last opened URL and hands the result to the client. */
   async signIn(transport: Pick<StreamableHTTPClientTransport, 'finishAuth'>): Promise<void> {
     await transport.finishAuth(await this.browse());
   }
 
-  /** Signs in and agrees where the client asked to last; what comes back at its redirect address. */
+  /** Signs in at the last opened URL, gives consent, and returns the parameters of the redirect. */
   async browse(): Promise<URLSearchParams> {
     let address = this.visited.at(-1)!;
     let form: URLSearchParams | undefined;

@@ -1,4 +1,4 @@
-/** A certificate that nobody has issued, for localhost; its key protects nothing. */
+/** A self-signed certificate for localhost, and its key. */
 export const selfSigned = {
   key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgO9NJUBQAMA95Ve/X

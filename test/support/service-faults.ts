@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { answer, chunked, type Fault, good } from './fault-service.ts';
-import { goodAnswer } from './good-answers.ts';
+import { chunked, type Responder, sendGoodResponse, sendResponse } from './fake-service.ts';
+import { goodResponse } from './good-responses.ts';
 
-/** What a caller is told of a fault: code and retryable; requests for what may be repeated, and for what may not. */
+/** The expected error code and `retryable`, and how many requests repeatable and unrepeatable tools send. */
 export type Expected = [code: string, retryable: boolean | undefined, repeatable: number, unrepeatable: number];
 
-/** Every status with what is told of it, whatever body it has. */
+/** The outcome of each status, whatever its body. */
 export const statuses: Record<number, Expected> = {
   301: ['bad_response', false, 1, 1],
   302: ['bad_response', false, 1, 1],
@@ -35,7 +35,7 @@ export const statuses: Record<number, Expected> = {
   507: ['service_unavailable', true, 1, 1],
 };
 
-/** Every form of an error body (service-facts), and what is left of them when they are cut. */
+/** Every form of an error body that services and proxies send. */
 export const bodies: Record<string, [body: string, contentType?: string]> = {
   details: ['{"detail":[{"loc":["body",0,"x"],"msg":"wrong","type":"t"}]}'],
   'detail text': ['{"detail":"some text"}'],
@@ -49,94 +49,94 @@ export const bodies: Record<string, [body: string, contentType?: string]> = {
   empty: [''],
 };
 
-/** Without text of the service, a 404 is the router's: the operation is not there. */
+/** Bodies without a message; with a 404, the operation is missing. */
 export const routerBodies = new Set(['html', 'empty']);
 
 const later = (seconds: number) => new Date(Date.now() + seconds * 1000).toUTCString();
 const tooMany = '{"detail":"slow down"}';
-const compressed = (encoding: string, compress: (body: string) => Buffer): Fault => {
+const compressed = (encoding: string, compress: (body: string) => Buffer): Responder => {
   return (request) =>
-    answer(request, 200, compress(goodAnswer(request).body), {
-      'content-type': goodAnswer(request).contentType,
+    sendResponse(request, 200, compress(goodResponse(request).body), {
+      'content-type': goodResponse(request).contentType,
       'content-encoding': encoding,
     });
 };
 const bomb = gzipSync(Buffer.alloc(200 * 1024 * 1024, ' '));
 
-/** What else goes wrong, with what is told of it; `ok` is a call that succeeds. Lists of lines may differ. */
-export const others: Record<string, { fault: Fault; expected: Expected; lines?: Expected }> = {
-  'nothing wrong': { fault: (request) => good(request), expected: ['ok', undefined, 1, 1] },
+/** Other faults and their outcomes; `ok` is success. `lines` is the outcome of endpoints that respond with lines. */
+export const others: Record<string, { fault: Responder; expected: Expected; lines?: Expected }> = {
+  'no fault': { fault: (request) => sendGoodResponse(request), expected: ['ok', undefined, 1, 1] },
   '429, Retry-After 0': {
-    fault: (request) => answer(request, 429, tooMany, { 'retry-after': 0 }),
+    fault: (request) => sendResponse(request, 429, tooMany, { 'retry-after': 0 }),
     expected: ['rate_limited', true, 3, 3],
   },
   '429, Retry-After in seconds': {
-    fault: (request) => answer(request, 429, tooMany, { 'retry-after': 1 }),
+    fault: (request) => sendResponse(request, 429, tooMany, { 'retry-after': 1 }),
     expected: ['rate_limited', true, 3, 3],
   },
   '429, Retry-After as a date': {
-    fault: (request) => answer(request, 429, tooMany, { 'retry-after': later(0) }),
+    fault: (request) => sendResponse(request, 429, tooMany, { 'retry-after': later(0) }),
     expected: ['rate_limited', true, 3, 3],
   },
   '429, Retry-After beyond the deadline': {
-    fault: (request) => answer(request, 429, tooMany, { 'retry-after': 120 }),
+    fault: (request) => sendResponse(request, 429, tooMany, { 'retry-after': 120 }),
     expected: ['rate_limited', true, 1, 1],
   },
   '429, Retry-After as a date beyond the deadline': {
-    fault: (request) => answer(request, 429, tooMany, { 'retry-after': later(3600) }),
+    fault: (request) => sendResponse(request, 429, tooMany, { 'retry-after': later(3600) }),
     expected: ['rate_limited', true, 1, 1],
   },
-  '429, Retry-After that says nothing': {
-    fault: (request) => answer(request, 429, tooMany, { 'retry-after': 'soon' }),
+  '429, Retry-After that is not a time': {
+    fault: (request) => sendResponse(request, 429, tooMany, { 'retry-after': 'soon' }),
     expected: ['rate_limited', true, 3, 3],
   },
   '503, Retry-After 0': {
-    fault: (request) => answer(request, 503, '{"reason":"overloaded"}', { 'retry-after': 0 }),
+    fault: (request) => sendResponse(request, 503, '{"reason":"overloaded"}', { 'retry-after': 0 }),
     expected: ['service_unavailable', true, 3, 3],
   },
   '403 for a missing header': {
-    fault: (request) => answer(request, 403, '{"detail":"Not authenticated"}'),
+    fault: (request) => sendResponse(request, 403, '{"detail":"Not authenticated"}'),
     expected: ['unauthorized', false, 1, 1],
   },
   'HTML with 200': {
-    fault: (request) => answer(request, 200, '<html>Sign in</html>', { 'content-type': 'text/html' }),
+    fault: (request) => sendResponse(request, 200, '<html>Sign in</html>', { 'content-type': 'text/html' }),
     expected: ['bad_response', false, 1, 1],
   },
-  'another shape with 200': {
-    fault: (request) => answer(request, 200, '[1,2]'),
+  'JSON of another shape with 200': {
+    fault: (request) => sendResponse(request, 200, '[1,2]'),
     expected: ['bad_response', false, 1, 1],
   },
   'cut JSON with 200': {
-    fault: (request) => answer(request, 200, goodAnswer(request).body.slice(0, 30)),
+    fault: (request) => sendResponse(request, 200, goodResponse(request).body.slice(0, 30)),
     expected: ['bad_response', false, 1, 1],
   },
-  'nothing with 200': {
-    fault: (request) => answer(request, 200),
+  'an empty body with 200': {
+    fault: (request) => sendResponse(request, 200),
     expected: ['bad_response', false, 1, 1],
     lines: ['ok', undefined, 1, 1],
   },
-  'nothing with 204': {
+  'an empty body with 204': {
     fault: ({ socket }) => socket.write('HTTP/1.1 204 X\r\n\r\n'),
     expected: ['bad_response', false, 1, 1],
     lines: ['ok', undefined, 1, 1],
   },
   'nesting that overflows stacks': {
-    fault: (request) => answer(request, 200, `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}\n`),
+    fault: (request) => sendResponse(request, 200, `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}\n`),
     expected: ['bad_response', false, 1, 1],
   },
   'content-length too long': {
     fault: (request) => {
-      good(request, { 'content-length': 100_000 });
+      sendGoodResponse(request, { 'content-length': 100_000 });
       request.socket.end();
     },
     expected: ['network', true, 3, 1],
   },
   'content-length too short': {
-    fault: (request) => good(request, { 'content-length': 20 }),
+    fault: (request) => sendGoodResponse(request, { 'content-length': 20 }),
     expected: ['bad_response', false, 1, 1],
   },
-  'content-length that is none': {
-    fault: (request) => good(request, { 'content-length': 'many' }),
+  'content-length that is not a number': {
+    fault: (request) => sendGoodResponse(request, { 'content-length': 'many' }),
     expected: ['bad_response', false, 1, 1],
   },
   'reset after the request was read': {
@@ -152,7 +152,7 @@ export const others: Record<string, { fault: Fault; expected: Expected; lines?: 
   },
   'reset in the body': {
     fault: (request) => {
-      good(request, { 'content-length': 100_000 });
+      sendGoodResponse(request, { 'content-length': 100_000 });
       setImmediate(() => request.socket.resetAndDestroy());
     },
     expected: ['network', true, 3, 1],
@@ -164,7 +164,10 @@ export const others: Record<string, { fault: Fault; expected: Expected; lines?: 
     },
     expected: ['network', true, 3, 1],
   },
-  'no HTTP': { fault: ({ socket }) => socket.end('SSH-2.0-OpenSSH_9\r\n'), expected: ['bad_response', false, 1, 1] },
+  'another protocol than HTTP': {
+    fault: ({ socket }) => socket.end('SSH-2.0-OpenSSH_9\r\n'),
+    expected: ['bad_response', false, 1, 1],
+  },
   'a header without end': {
     fault: ({ socket }) => socket.write(`HTTP/1.1 200 OK\r\nx: ${'x'.repeat(100_000)}`),
     expected: ['bad_response', false, 1, 1],
@@ -176,13 +179,13 @@ export const others: Record<string, { fault: Fault; expected: Expected; lines?: 
   'early hints first': {
     fault: (request) => {
       request.socket.write('HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n');
-      good(request);
+      sendGoodResponse(request);
     },
     expected: ['ok', undefined, 1, 1],
   },
   'byte by byte': {
     fault: (request) => {
-      const { contentType, body } = goodAnswer(request);
+      const { contentType, body } = goodResponse(request);
       const { socket } = request;
       socket.setNoDelay(true);
       socket.write(`HTTP/1.1 200 OK\r\ncontent-type: ${contentType}\r\ntransfer-encoding: chunked\r\n\r\n`);
@@ -198,39 +201,39 @@ export const others: Record<string, { fault: Fault; expected: Expected; lines?: 
     fault: compressed('gzip', (body) => gzipSync(body).subarray(0, -12)),
     expected: ['bad_response', false, 1, 1],
   },
-  'gzip that is none': {
+  'gzip that is not gzip': {
     fault: compressed('gzip', (body) => createHash('sha512').update(body).digest()),
     expected: ['bad_response', false, 1, 1],
   },
-  'gzip of much': { fault: compressed('gzip', () => bomb), expected: ['too_large', false, 1, 1] },
+  'gzip of 200 MB': { fault: compressed('gzip', () => bomb), expected: ['too_large', false, 1, 1] },
   '50 MB': {
-    fault: (request) => answer(request, 200, Buffer.alloc(50 * 1024 * 1024, ' ')),
+    fault: (request) => sendResponse(request, 200, Buffer.alloc(50 * 1024 * 1024, ' ')),
     expected: ['too_large', false, 1, 1],
   },
   'an error of 50 MB': {
-    fault: (request) => answer(request, 500, Buffer.alloc(50 * 1024 * 1024, 'x')),
+    fault: (request) => sendResponse(request, 500, Buffer.alloc(50 * 1024 * 1024, 'x')),
     expected: ['service_unavailable', true, 3, 1],
   },
   'an error that is cut off': {
     fault: (request) => {
-      answer(request, 409, '{"reason":"so', { 'content-length': 5000 });
+      sendResponse(request, 409, '{"reason":"so', { 'content-length': 5000 });
       request.socket.end();
     },
     expected: ['conflict', false, 1, 1],
   },
   'an error whose body stands still': {
-    fault: (request) => answer(request, 404, '{"reason":"so', { 'content-length': 5000 }),
+    fault: (request) => sendResponse(request, 404, '{"reason":"so', { 'content-length': 5000 }),
     expected: ['not_found', false, 1, 1],
   },
 };
 
-/** What has no end; told when the deadline is over. */
-export const endless: Record<string, Fault> = {
-  'no answer at all': () => {},
+/** Faults that only the deadline ends. */
+export const endless: Record<string, Responder> = {
+  'no response at all': () => {},
   'a header that stands still': ({ socket }) => socket.write('HTTP/1.1 200 OK\r\ncontent-'),
-  'a body that stands still': (request) => answer(request, 200, '{"items":[', { 'content-length': 5000 }),
+  'a body that stands still': (request) => sendResponse(request, 200, '{"items":[', { 'content-length': 5000 }),
   'a body that trickles': (request) => {
-    answer(request, 200, '{"items":[', { 'content-length': 5000 });
+    sendResponse(request, 200, '{"items":[', { 'content-length': 5000 });
     const timer = setInterval(() => request.socket.write(' '), 50);
     request.socket.once('close', () => clearInterval(timer));
   },

@@ -2,24 +2,27 @@ import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** A way to a server that `decide` can cut: called with what a client sends, it says whether that gets through. */
+/**
+ * Starts a proxy to a server and returns the server's URL with the port of the proxy. `decide` gets each chunk that a
+ * client sends: it passes, is swallowed, or cuts the connection.
+ */
 export async function proxyTo(url: string, decide: (sent: string) => 'pass' | 'cut' | 'swallow'): Promise<string> {
   const { hostname, port } = new URL(url);
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
-    const upstream = connect(Number(port), hostname);
-    for (const socket of [client, upstream]) {
+    const serverSocket = connect(Number(port), hostname);
+    for (const socket of [client, serverSocket]) {
       sockets.add(socket);
       socket.on('error', () => {});
       socket.on('close', () => {
         client.destroy();
-        upstream.destroy();
+        serverSocket.destroy();
       });
     }
-    upstream.pipe(client);
+    serverSocket.pipe(client);
     client.on('data', (chunk) => {
       const decision = decide(chunk.toString('latin1'));
-      if (decision === 'pass') upstream.write(chunk);
+      if (decision === 'pass') serverSocket.write(chunk);
       else if (decision === 'cut') client.destroy();
     });
   });

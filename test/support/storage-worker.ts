@@ -1,6 +1,6 @@
-// A process of its own for the tests of several processes: `worker.ts create|open|import FILE ARGUMENTS…`.
+// Works on a data file for the tests of several processes: `storage-worker.ts create|open|import DATA ARGUMENTS…`.
 import { openServiceStore, startService } from '../../src/service/index.ts';
-import { account, basic } from './account.ts';
+import { account, basic } from './test-account.ts';
 
 const [task, data = '', first = '', count = ''] = process.argv.slice(2);
 if (task === 'open') {
@@ -28,7 +28,7 @@ if (task === 'open') {
     });
     const body = (await response.json()) as { version_index: number; digest: string };
     if (response.status !== 200) throw new Error(`${response.status} ${JSON.stringify(body)}`);
-    // Written only after the answer: what a reader of this line knows, the service has acknowledged.
+    // Printed only after the service has acknowledged the write.
     process.stdout.write(`${body.version_index} ${body.digest}\n`);
   }
   await service.close();

@@ -1,4 +1,4 @@
-/** What the calls need of either generation's client. */
+/** The methods that clients of both SDK versions share. */
 export interface AnyClient {
   listTools(): Promise<{ tools: { name: string }[] }>;
   callTool(params: { name: string; arguments: Record<string, unknown> }): Promise<unknown>;
@@ -20,14 +20,14 @@ export const examples: Record<string, Record<string, unknown>> = {
   create_evaluation: { name: 'Answers', dataset: 'weave:///demo/support/object/tickets:latest' },
 };
 
-/** Arguments for a listed tool. @throws Error for a tool that has none here: add it. */
+/** Returns arguments for a listed tool. @throws Error for a tool without an example: add one. */
 export function exampleFor(name: string): Record<string, unknown> {
   const example = examples[name];
-  if (!example) throw new Error(`test/support/every-tool.ts has no example for ${name}`);
+  if (!example) throw new Error(`test/support/call-every-tool.ts has no example for ${name}`);
   return example;
 }
 
-/** Calls every tool that the server lists; returns their names. */
+/** Calls every tool that the server lists, and returns their names. @throws Error if a call fails. */
 export async function callEveryTool(client: AnyClient): Promise<string[]> {
   const { tools } = await client.listTools();
   for (const { name } of tools) {

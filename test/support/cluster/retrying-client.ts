@@ -6,23 +6,23 @@ import type { Machines, Subject } from './machines.ts';
 
 export const kinds = ['v2, 2026-07-28', 'v2, older', 'v1'] as const;
 
-// biome-ignore lint/suspicious/noExplicitAny: results are looked into, not trusted
+// biome-ignore lint/suspicious/noExplicitAny: tests look into results of every shape
 export type Structured = any;
 
 export interface Outcome {
   /** The structured result of the attempt that succeeded. */
   result?: Structured;
-  /** Why each other attempt failed. */
+  /** Messages of the failed attempts. */
   failures: string[];
 }
 
-/** One call under way. */
+/** Calls a tool. */
 export type Call = (tool: string, args: Record<string, unknown>) => Promise<Outcome>;
 
-/** Attempts of a call that may be repeated. */
+/** Maximum attempts of a repeatable call. */
 const attempts = 5;
 
-/** Connects a client of a subject. Its calls are made again where they fail and the tool's hints allow that. */
+/** Connects a client of a subject, and returns a function that repeats failed calls if the tool's hints allow that. */
 export async function connect(kind: (typeof kinds)[number], subject: Subject, { url, fetch }: Machines): Promise<Call> {
   const requestInit = { headers: { authorization: `Bearer ${subject.token}` } };
   const options = { fetch, requestInit };
@@ -52,7 +52,7 @@ export async function connect(kind: (typeof kinds)[number], subject: Subject, { 
         failures.push((content as { text: string }[])[0]!.text);
       } catch (error) {
         failures.push(String(error));
-        // Nothing is to be hoped for from asking for the same again.
+        // The same call would be refused again.
         if (isRefusal(String(error))) break;
       }
     }
@@ -60,7 +60,7 @@ export async function connect(kind: (typeof kinds)[number], subject: Subject, { 
   };
 }
 
-/** Whether the subject may not do this, as both SDKs tell it. */
+/** Tells whether a call failed because the subject lacks a scope, in the words of either SDK. */
 export function isRefusal(failure: string): boolean {
   return /scope.*heddle:write/i.test(failure);
 }

@@ -1,11 +1,10 @@
 import { expect } from 'vitest';
 import { execute } from '../embedded-service.ts';
-import { run } from '../heddle.ts';
-import { environmentWith } from '../postgres-service.ts';
+import { emptyHome, run, temporaryFolder } from '../heddle.ts';
 import type { Done } from './jobs.ts';
 import type { Machines, Subject } from './machines.ts';
 
-/** An item as the service tells it. */
+/** A queue item, as the service returns it. */
 export interface Item {
   id: string;
   call_id: string;
@@ -13,26 +12,26 @@ export interface Item {
   annotator_user_id: string | null;
 }
 
-/** The items of a subject's queue, in order, as the service tells them. */
+/** Returns the items of a subject's queue in order. */
 export async function itemsOf({ project, credentials }: Subject, { serviceUrl }: Machines): Promise<Item[]> {
-  const answer = await fetch(`${serviceUrl}/annotation_queues/work/items/query`, {
+  const response = await fetch(`${serviceUrl}/annotation_queues/work/items/query`, {
     method: 'POST',
     headers: { authorization: `Basic ${btoa(`${credentials.username}:${credentials.password}`)}` },
     body: JSON.stringify({ project_id: project }),
   });
-  return ((await answer.json()) as { items: Item[] }).items;
+  return ((await response.json()) as { items: Item[] }).items;
 }
 
-/** What a write left behind must be what was acknowledged, once, and of the account of its subject. */
+/** Asserts that the stored data is exactly what was acknowledged, and belongs to the subject's account. */
 export async function expectStored(subject: Subject, all: Done[], machines: Machines): Promise<void> {
   const { name, account, project } = subject;
   const acknowledged = all.filter((call) => call.subject === name && call.result !== undefined);
   const of = (tool: string) => acknowledged.filter((call) => call.tool === tool);
 
-  // Each definition is one version, and each version has the number that its creation was answered with.
+  // Each definition is one version, with the index of its response.
   const { stdout } = await run(
     ['service', 'list', '--json', '--project', project],
-    environmentWith({ HEDDLE_DATABASE_URL: machines.databaseUrl }),
+    emptyHome(temporaryFolder(), { HEDDLE_DATABASE_URL: machines.databaseUrl }),
   );
   const [{ objects }] = JSON.parse(stdout) as [{ objects: { kind: string; object_id: string; versions: Version[] }[] }];
   const versions = objects
@@ -47,7 +46,7 @@ export async function expectStored(subject: Subject, all: Done[], machines: Mach
   const shared = of('create_evaluation').filter(({ result }) => result.object_id === 'shared');
   expect(shared.map(({ result }) => result.version_index).sort((a, b) => a - b)).toEqual([...shared.keys()]);
 
-  // Each judged item is finished by this account, and no other is.
+  // Exactly the judged items are finished, by this account.
   const judged = of('update_queue_items');
   const finished = (await itemsOf(subject, machines)).filter(
     ({ annotation_state }) => annotation_state !== 'unstarted',
@@ -56,7 +55,7 @@ export async function expectStored(subject: Subject, all: Done[], machines: Mach
     finished.map(({ id, annotation_state, annotator_user_id }) => [id, annotation_state, annotator_user_id]).sort(),
   ).toEqual(judged.map(({ result }) => [result.items[0].item_id, 'completed', account]).sort());
 
-  // The service has no list of feedback, so that the rows themselves are looked at.
+  // The service cannot list feedback, so this reads the rows.
   const rows = await execute(
     machines.databaseUrl,
     `select payload, wb_user_id from feedback where project_id = '${project}'`,
@@ -76,7 +75,7 @@ interface Version {
   digest: string;
 }
 
-/** An inference that was answered has reached the model once, and one that failed at most once. */
+/** Asserts that the model got successful inferences once and failed ones at most once. */
 export function expectAskedOnce(all: Done[], { model }: Machines): void {
   const inferences = all.filter(({ tool }) => tool === 'run_inference');
   const answered = inferences.filter(({ result }) => result !== undefined);

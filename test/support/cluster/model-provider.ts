@@ -5,18 +5,18 @@ import { text } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 
-/** A model that says what it was told, and remembers how often. */
+/** A model provider that repeats its input, and counts it. */
 export interface Model {
-  /** For HEDDLE_MODEL_PROVIDER_URL. */
+  /** URL for HEDDLE_MODEL_PROVIDER_URL. */
   url: string;
-  /** How often each last message was sent to it. */
+  /** Number of requests by their last message. */
   asked: Map<string, number>;
 }
 
-/** Milliseconds that it thinks, so that calls are with it when a process is killed. */
+/** Delay of each reply, so that calls are waiting for it when a process is killed. */
 const thinkMs = 40;
 
-/** Starts an OpenAI-compatible API; it ends with the test. Answers repeat all messages, in one piece or as a stream. */
+/** Starts an OpenAI-compatible API whose replies, whole or streamed, repeat all messages. It stops with the test. */
 export async function startModel(): Promise<Model> {
   const asked: Model['asked'] = new Map();
   const server = createServer(async (request, response) => {
