@@ -1,48 +1,48 @@
 import { posix, win32 } from 'node:path';
 
-/** What decides where a client keeps its configuration. */
+/** Determines where a client keeps its configuration file. */
 export interface Places {
   platform: NodeJS.Platform;
-  /** Home folder of the person. */
+  /** The user's home folder. */
   home: string;
   environment: NodeJS.ProcessEnv;
 }
 
-/** An MCP client that heddle can be entered into. */
+/** An MCP client that `heddle setup` can configure. */
 export interface McpClient {
   title: string;
   format: 'json' | 'toml';
   /** Member of the file that holds the servers by name. */
   servers: 'mcpServers' | 'servers' | 'mcp_servers';
-  /** Whether an entry says its transport. */
+  /** True if an entry names its transport. */
   typed: boolean;
-  /** The file that holds for every project of the person. */
+  /** Returns the path of the file that applies to all projects of the user. */
   file: (places: Places) => string;
-  /** What the person does so that the client reads the file anew. */
+  /** Tells the user how to make the client read the file again. */
   afterwards: string;
 }
 
-const usual = { format: 'json', servers: 'mcpServers', typed: false } as const;
+const defaults = { format: 'json', servers: 'mcpServers', typed: false } as const;
 
-/** The clients of `heddle setup`, by the name that is typed. */
+/** The clients of `heddle setup`, by their name on the command line. */
 export const clients = {
   'claude-desktop': {
     title: 'Claude Desktop',
-    ...usual,
+    ...defaults,
     file: (places) => applicationData(places, 'Claude', 'claude_desktop_config.json'),
     afterwards: 'Quit Claude Desktop and open it again.',
   },
   'claude-code': {
     title: 'Claude Code',
-    ...usual,
+    ...defaults,
     typed: true,
-    file: (places) => under(places, places.environment.CLAUDE_CONFIG_DIR || places.home, '.claude.json'),
+    file: (places) => join(places, places.environment.CLAUDE_CONFIG_DIR || places.home, '.claude.json'),
     afterwards: 'Start a new session of Claude Code; /mcp lists the servers.',
   },
   cursor: {
     title: 'Cursor',
-    ...usual,
-    file: (places) => under(places, places.home, '.cursor', 'mcp.json'),
+    ...defaults,
+    file: (places) => join(places, places.home, '.cursor', 'mcp.json'),
     afterwards: 'Turn heddle on in the MCP settings of Cursor if it is off.',
   },
   vscode: {
@@ -51,44 +51,43 @@ export const clients = {
     servers: 'servers',
     typed: true,
     file: (places) => applicationData(places, 'Code', 'User', 'mcp.json'),
-    afterwards: 'VS Code asks once whether it may start the server; "MCP: List Servers" shows it.',
+    afterwards: 'Allow VS Code to start the server when it asks; "MCP: List Servers" shows it.',
   },
   codex: {
     title: 'Codex',
     format: 'toml',
     servers: 'mcp_servers',
     typed: false,
-    file: (places) =>
-      under(places, places.environment.CODEX_HOME || under(places, places.home, '.codex'), 'config.toml'),
+    file: (places) => join(places, places.environment.CODEX_HOME || join(places, places.home, '.codex'), 'config.toml'),
     afterwards: 'Start Codex again; /mcp lists the servers.',
   },
   'gemini-cli': {
     title: 'Gemini CLI',
-    ...usual,
-    file: (places) => under(places, places.environment.GEMINI_CLI_HOME || places.home, '.gemini', 'settings.json'),
+    ...defaults,
+    file: (places) => join(places, places.environment.GEMINI_CLI_HOME || places.home, '.gemini', 'settings.json'),
     afterwards: 'Start Gemini CLI again; /mcp lists the servers.',
   },
   windsurf: {
     title: 'Windsurf',
-    ...usual,
-    file: (places) => under(places, places.home, '.codeium', 'windsurf', 'mcp_config.json'),
+    ...defaults,
+    file: (places) => join(places, places.home, '.codeium', 'windsurf', 'mcp_config.json'),
     afterwards: 'Press Refresh in the MCP panel of Windsurf.',
   },
 } as const satisfies Record<string, McpClient>;
 
 export type ClientName = keyof typeof clients;
 
-/** Paths in the form of the platform that is asked about, which in tests is not the one that runs. */
-function under({ platform }: Places, ...parts: string[]): string {
+/** Joins a path in the form of the given platform. */
+function join({ platform }: Places, ...parts: string[]): string {
   return (platform === 'win32' ? win32 : posix).join(...parts);
 }
 
-/** A file in the folder where desktop applications of the platform keep their settings. */
+/** Returns a path in the folder where desktop applications of the platform keep their settings. */
 function applicationData(places: Places, ...parts: string[]): string {
   const { platform, home, environment } = places;
   if (platform === 'win32') {
-    return under(places, environment.APPDATA || under(places, home, 'AppData', 'Roaming'), ...parts);
+    return join(places, environment.APPDATA || join(places, home, 'AppData', 'Roaming'), ...parts);
   }
-  if (platform === 'darwin') return under(places, home, 'Library', 'Application Support', ...parts);
-  return under(places, environment.XDG_CONFIG_HOME || under(places, home, '.config'), ...parts);
+  if (platform === 'darwin') return join(places, home, 'Library', 'Application Support', ...parts);
+  return join(places, environment.XDG_CONFIG_HOME || join(places, home, '.config'), ...parts);
 }

@@ -3,22 +3,23 @@ import { dirname } from 'node:path';
 import { HeddleError } from '../core/errors.ts';
 import { replaceFile } from '../core/private-file.ts';
 
-/** A client's configuration as it was read; `text` is undefined where there is no file. */
+/** A client's configuration file as it was read. */
 export interface ConfigFile {
-  /** The file itself: what a symbolic link points to, so that the link stays one. */
+  /** Path of the file itself, with symbolic links resolved so that they survive a change. */
   path: string;
+  /** Undefined if the file does not exist. */
   text: string | undefined;
 }
 
 /**
- * Reads a client's configuration.
- * @throws HeddleError `not_configured` when it cannot be read, or is not UTF-8.
+ * Reads a client's configuration file.
+ * @throws HeddleError `not_configured` if it cannot be read or is not UTF-8.
  */
 export function readConfig(path: string): ConfigFile {
   try {
-    const real = realpathSync(path);
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(readFileSync(real));
-    return { path: real, text };
+    const realPath = realpathSync(path);
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(readFileSync(realPath));
+    return { path: realPath, text };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { path, text: undefined };
     throw unusable(path, 'read', error);
@@ -26,30 +27,29 @@ export function readConfig(path: string): ConfigFile {
 }
 
 /**
- * Replaces a configuration as one step, after a copy of it was kept beside it; `after` undefined removes the file. With
- * `copies` false nothing is kept.
- * @returns the path of the copy; undefined where there was nothing to keep.
- * @throws HeddleError `not_configured` when someone else has changed the file since it was read, or it cannot be
- * written. The file is then as it was.
+ * Replaces a configuration file in one step, or removes it if `after` is undefined. Keeps a copy of the old file beside it
+ * unless `keepsCopy` is false.
+ * @returns the path of the copy, or undefined if there is none.
+ * @throws HeddleError `not_configured` if the file has changed since it was read or cannot be written; it then stays as is.
  */
 export function replaceConfig(
   { path, text }: ConfigFile,
   after: string | undefined,
-  { copies = true, now = new Date() } = {},
+  { keepsCopy }: { keepsCopy: boolean },
 ): string | undefined {
   if (readConfig(path).text !== text) {
     throw new HeddleError({
       code: 'not_configured',
-      message: `${path} was changed by another program meanwhile. It was left as it is.`,
+      message: `Another program changed ${path} in the meantime. The file was not written.`,
       hint: 'Run the command again.',
     });
   }
   try {
-    const copy = text === undefined || !copies ? undefined : keepCopy(path, now);
+    const copy = text === undefined || !keepsCopy ? undefined : copyFile(path);
     if (after === undefined) rmSync(path);
     else {
       mkdirSync(dirname(path), { recursive: true });
-      // Such files may hold secrets of other servers: a new one is for its owner only.
+      // The file may hold secrets of other servers, so a new one is readable by its owner only.
       replaceFile(path, after, (statSync(path, { throwIfNoEntry: false })?.mode ?? 0o600) & 0o777);
     }
     return copy;
@@ -58,25 +58,19 @@ export function replaceConfig(
   }
 }
 
-/** Copies with the file's own permissions. The name says when, and that it is a copy. */
-function keepCopy(path: string, now: Date): string {
-  const stamp = now.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
-  for (let count = 1; ; count += 1) {
-    const copy = `${path}.${stamp}${count > 1 ? `-${count}` : ''}.bak`;
-    try {
-      copyFileSync(path, copy, constants.COPYFILE_EXCL);
-      return copy;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
-  }
+/** Copies a file with its permissions to a new file, named after the time. */
+function copyFile(path: string): string {
+  const time = new Date().toISOString().slice(0, 23).replaceAll(/[-:]/g, '').replace(/[T.]/g, '-');
+  const copy = `${path}.${time}.bak`;
+  copyFileSync(path, copy, constants.COPYFILE_EXCL);
+  return copy;
 }
 
-function unusable(path: string, how: string, cause: unknown): HeddleError {
+function unusable(path: string, action: string, cause: unknown): HeddleError {
   return new HeddleError({
     code: 'not_configured',
-    message: `${path} cannot be ${how}: ${(cause as Error).message}`,
-    hint: 'Check the file and its permissions, or print the entry with --print and put it in by hand.',
+    message: `${path} cannot be ${action}: ${(cause as Error).message}`,
+    hint: 'Check the file and its permissions, or print the entry with --print and add it by hand.',
     cause,
   });
 }

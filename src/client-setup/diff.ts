@@ -1,25 +1,25 @@
 const contextLines = 3;
 
 /**
- * The difference of two texts as a person reads it: lines that go with `-`, that come with `+`, and a few around them.
- * One region is enough for an edit of one entry. Values that look like secrets are not shown: they belong to other servers.
+ * Lists the lines that an edit removes (`-`) and adds (`+`), with a few unchanged lines around them. Shows a single region,
+ * which is enough for one entry, and hides the secrets of other servers.
  */
 export function diffOf(before: string, after: string): string[] {
-  const old = linesOf(before);
-  const now = linesOf(after);
-  let head = 0;
-  while (head < old.length && head < now.length && old[head] === now[head]) head += 1;
+  const oldLines = linesOf(before);
+  const newLines = linesOf(after);
+  const shorter = Math.min(oldLines.length, newLines.length);
+  let start = 0;
+  while (start < shorter && oldLines[start] === newLines[start]) start += 1;
   let tail = 0;
-  const most = Math.min(old.length, now.length) - head;
-  while (tail < most && old.at(-1 - tail) === now.at(-1 - tail)) tail += 1;
+  while (tail < shorter - start && oldLines.at(-1 - tail) === newLines.at(-1 - tail)) tail += 1;
 
-  const marked = (mark: string, lines: string[]): string[] => lines.map((line) => mark + hideSecrets(line));
+  const newEnd = newLines.length - tail;
   return [
-    ...marked(' ', now.slice(Math.max(0, head - contextLines), head)),
-    ...marked('-', old.slice(head, old.length - tail)),
-    ...marked('+', now.slice(head, now.length - tail)),
-    ...marked(' ', now.slice(now.length - tail, now.length - tail + contextLines)),
-  ];
+    ...newLines.slice(Math.max(0, start - contextLines), start).map((line) => ` ${line}`),
+    ...oldLines.slice(start, oldLines.length - tail).map((line) => `-${line}`),
+    ...newLines.slice(start, newEnd).map((line) => `+${line}`),
+    ...newLines.slice(newEnd, newEnd + contextLines).map((line) => ` ${line}`),
+  ].map(hideSecrets);
 }
 
 function linesOf(text: string): string[] {

@@ -2,27 +2,26 @@ import {
   applyEdits,
   findNodeAtLocation,
   getNodeValue,
+  modify,
   type Node,
   type ParseError,
   parseTree,
   printParseErrorCode,
-  type Edit as TextEdit,
 } from 'jsonc-parser';
 import { HeddleError } from '../core/errors.ts';
-import { type Edit, isLocal } from './edit-config.ts';
+import { type Edit, isLocalEntry } from './entry.ts';
 
 /**
- * The value of a JSON text. Comments and trailing commas are accepted, as most clients accept them; nothing at all is
- * an empty object.
- * @throws HeddleError `not_configured` that says where the text is malformed.
+ * Parses JSON with comments and trailing commas, which most clients accept. Empty text is an empty object.
+ * @throws HeddleError `not_configured` naming the line that is malformed.
  */
 export function parseJson(text: string): unknown {
-  const tree = treeOf(text);
-  // The library's objects have no prototype, which comparing them takes for a difference.
+  const tree = parse(text);
+  // Gives the objects a prototype, which the library leaves out, so that they compare as equal.
   return tree === undefined ? {} : JSON.parse(JSON.stringify(getNodeValue(tree)));
 }
 
-function treeOf(text: string): Node | undefined {
+function parse(text: string): Node | undefined {
   const errors: ParseError[] = [];
   const tree = parseTree(text, errors, { allowTrailingComma: true, allowEmptyContent: true });
   const [first] = errors;
@@ -30,134 +29,125 @@ function treeOf(text: string): Node | undefined {
   const line = text.slice(0, first.offset).split('\n').length;
   throw new HeddleError({
     code: 'not_configured',
-    message: `The file is not valid JSON: ${printParseErrorCode(first.error)} in line ${line}. It was left as it is.`,
-    hint: 'Correct that line, then run the command again.',
+    message: `The file is not valid JSON: ${printParseErrorCode(first.error)} in line ${line}. It was not changed.`,
+    hint: 'Fix that line, then run the command again.',
   });
 }
 
-/** Puts the entry in, brings its members up to date, or takes it out. */
+/** Adds the entry, updates its members or removes it. `existing` is its current value. */
 export function editJson(text: string, { servers, name, entry, existing }: Edit & { existing: unknown }): string {
-  const path = [servers, name];
   if (entry === undefined) {
-    const without = removeProperty(text, path);
-    const rest = findNodeAtLocation(treeOf(without)!, [servers]);
-    return rest && /^\{\s*\}$/.test(textOf(without, rest)) ? removeProperty(without, [servers]) : without;
+    const withoutEntry = removeProperty(text, [servers, name]);
+    const holder = findNodeAtLocation(parse(withoutEntry)!, [servers]);
+    const isEmpty = holder && /^\{\s*\}$/.test(sourceOf(withoutEntry, holder));
+    return isEmpty ? removeProperty(withoutEntry, [servers]) : withoutEntry;
   }
-  if (isLocal(existing)) {
+  if (isLocalEntry(existing)) {
     return Object.entries(entry)
       .filter(([member, value]) => JSON.stringify(existing[member]) !== JSON.stringify(value))
-      .reduce((now, [member, value]) => setProperty(now, path, member, value), text);
+      .reduce((edited, [member, value]) => setProperty(edited, [servers, name, member], value), text);
   }
-  const root = treeOf(text);
-  if (root === undefined || text.trim() === '{}') {
-    const eol = eolOf(text);
-    // A file of comments only keeps them.
-    const lead = root || text.trim() === '' ? '' : `${text.trimEnd()}${eol}`;
-    return `${lead}${JSON.stringify({ [servers]: { [name]: entry } }, null, 2)
-      .split('\n')
-      .join(eol)}${eol}`;
-  }
-  return findNodeAtLocation(root, [servers])
-    ? setProperty(text, [servers], name, entry)
-    : setProperty(text, [], servers, { [name]: entry });
+  const withRoot = ensureRoot(text);
+  return findNodeAtLocation(parse(withRoot)!, [servers])
+    ? setProperty(withRoot, [servers, name], entry)
+    : setProperty(withRoot, [servers], { [name]: entry });
+}
+
+/** Adds an object that spans lines to a text that has none, after its comments. */
+function ensureRoot(text: string): string {
+  const isEmptyObject = text.trim() === '{}';
+  if (parse(text) && !isEmptyObject) return text;
+  const eol = lineEndOf(text);
+  const comments = isEmptyObject || text.trim() === '' ? '' : `${text.trimEnd()}${eol}`;
+  return `${comments}{${eol}}${eol}`;
+}
+
+function setProperty(text: string, path: string[], value: unknown): string {
+  const holder = findNodeAtLocation(parse(text)!, path.slice(0, -1))!;
+  const indent = indentOf(text);
+  const formattingOptions = { insertSpaces: indent !== '\t', tabSize: indent.length, eol: lineEndOf(text) };
+  const withProperty = findNodeAtLocation(parse(text)!, path) ? text : appendProperty(text, holder, path.at(-1)!);
+  // Formatting would spread an object that is written on one line.
+  const options = spansLines(text, holder) ? { formattingOptions } : {};
+  return applyEdits(withProperty, modify(withProperty, path, value, options));
 }
 
 /**
- * Sets a property of an object, as its last one where it is new: on lines of its own in an object that spans lines, else
- * on the same line. The library's own way would put it before a comment that stands behind the last property, which
- * would then speak of the wrong one, and would format a file anew that is one long line.
+ * Appends a property with the value null. The library's own insertion would separate the last property from the comment
+ * behind it.
  */
-function setProperty(text: string, path: string[], name: string, value: unknown): string {
-  const holder = findNodeAtLocation(treeOf(text)!, path)!;
-  const [eol, unit] = [eolOf(text), indentOf(text)];
-  const spansLines = textOf(text, holder).includes('\n');
-  const write = (indent: string): string =>
-    spansLines ? JSON.stringify(value, null, unit).split('\n').join(`${eol}${indent}`) : JSON.stringify(value);
-
-  const old = findNodeAtLocation(holder, [name]);
-  if (old)
-    return applyEdits(text, [{ offset: old.offset, length: old.length, content: write(lineIndent(text, old.offset)) }]);
+function appendProperty(text: string, holder: Node, name: string): string {
+  const property = `${JSON.stringify(name)}: null`;
+  const eol = lineEndOf(text);
   const last = holder.children?.at(-1);
-  const close = holder.offset + holder.length - 1;
   if (!last) {
-    if (!spansLines) return insert(text, close, `${JSON.stringify(name)}: ${write('')}`);
-    const outer = lineIndent(text, close);
-    const start = close - /[ \t]*$/.exec(text.slice(0, close))![0].length;
-    return insert(text, start, `${outer}${unit}${JSON.stringify(name)}: ${write(outer + unit)}${eol}`);
+    const close = holder.offset + holder.length - 1;
+    if (!spansLines(text, holder)) return insert(text, close, property);
+    const end = text.slice(0, close).trimEnd().length;
+    return insert(text, end, `${eol}${lineIndent(text, close)}${indentOf(text)}${property}`);
   }
   const end = last.offset + last.length;
-  if (!spansLines) return insert(text, end, `, ${JSON.stringify(name)}: ${write('')}`);
-  const { comma, lineEnd } = behind(text, end);
-  const indent = lineIndent(text, last.offset);
-  const added = `${eol}${indent}${JSON.stringify(name)}: ${write(indent)}`;
-  return comma === undefined ? insert(insert(text, lineEnd, added), end, ',') : insert(text, lineEnd, `${added},`);
+  if (!spansLines(text, holder)) return insert(text, end, `, ${property}`);
+  const { commaOffset, lineEndOffset } = restOfLine(text, end);
+  const line = `${eol}${lineIndent(text, last.offset)}${property}`;
+  return commaOffset === undefined
+    ? insert(insert(text, lineEndOffset, line), end, ',')
+    : insert(text, lineEndOffset, `${line},`);
+}
+
+/** Removes a property, its comma and its line, and keeps every comment, which the library's own removal does not. */
+function removeProperty(text: string, path: string[]): string {
+  const property = findNodeAtLocation(parse(text)!, path)?.parent;
+  const siblings = property?.parent?.children;
+  if (!property || !siblings) return text;
+  const { commaOffset } = restOfLine(text, property.offset + property.length);
+  let start = property.offset;
+  let end = commaOffset === undefined ? property.offset + property.length : commaOffset + 1;
+
+  const before = /(^|\n)[ \t]*$/.exec(text.slice(0, start));
+  const after = /^[ \t]*(\r?\n|$)/.exec(text.slice(end));
+  if (before && after) {
+    start = before.index + before[1]!.length;
+    end += after[0].length;
+  } else {
+    end += /^[ \t]*/.exec(text.slice(end))![0].length;
+  }
+  const removed = text.slice(0, start) + text.slice(end);
+  const previous = siblings[siblings.indexOf(property) - 1];
+  if (siblings.at(-1) !== property || !previous || commaOffset !== undefined) return removed;
+  const { commaOffset: previousComma } = restOfLine(removed, previous.offset + previous.length);
+  return previousComma === undefined ? removed : removed.slice(0, previousComma) + removed.slice(previousComma + 1);
+}
+
+/** Finds the comma after a property, and the offset behind it and the comments on the same line. */
+function restOfLine(text: string, offset: number): { commaOffset: number | undefined; lineEndOffset: number } {
+  const [all, space, comma] = /^((?:[ \t]|\/\*.*?\*\/)*)(,?)(?:[ \t]|\/\*.*?\*\/|\/\/.*)*/.exec(text.slice(offset))!;
+  return { commaOffset: comma ? offset + space!.length : undefined, lineEndOffset: offset + all.length };
 }
 
 function insert(text: string, offset: number, content: string): string {
   return text.slice(0, offset) + content + text.slice(offset);
 }
 
-/** Takes a property out with its own line ends and comma, and leaves every comment. */
-function removeProperty(text: string, path: string[]): string {
-  const property = findNodeAtLocation(treeOf(text)!, path)?.parent;
-  const siblings = property?.parent?.children;
-  if (!property || !siblings) return text;
-  const previous = siblings[siblings.indexOf(property) - 1];
-  const isLast = siblings.at(-1) === property;
-  let start = property.offset;
-  const { comma } = behind(text, property.offset + property.length);
-  let end = comma === undefined ? property.offset + property.length : comma + 1;
-
-  const indent = /(^|\n)[ \t]*$/.exec(text.slice(0, start));
-  const rest = /^[ \t]*(\r?\n|$)/.exec(text.slice(end));
-  if (indent && rest) {
-    start = indent.index + indent[1]!.length;
-    end += rest[0].length;
-  } else {
-    end += /^[ \t]*/.exec(text.slice(end))![0].length;
-  }
-  const edits: TextEdit[] = [{ offset: start, length: end - start, content: '' }];
-  if (isLast && previous && comma === undefined) {
-    const before = behind(text, previous.offset + previous.length).comma;
-    if (before !== undefined) edits.unshift({ offset: before, length: 1, content: '' });
-  }
-  return applyEdits(text, edits);
-}
-
-/** What follows a property: its comma, if any, and the end of its line, comments on the line included. */
-function behind(text: string, end: number): { comma?: number; lineEnd: number } {
-  const token = /[ \t]+|\r?\n|,|\/\/[^\r\n]*|\/\*[\s\S]*?\*\//y;
-  token.lastIndex = end;
-  let comma: number | undefined;
-  let lineEnd: number | undefined;
-  let offset = end;
-  for (let match = token.exec(text); match; match = token.exec(text)) {
-    if (match[0].endsWith('\n')) lineEnd ??= offset;
-    offset = token.lastIndex;
-    if (match[0] !== ',') continue;
-    if (comma !== undefined) break;
-    comma = offset - 1;
-    // A comma on a later line belongs to the property all the same; what is appended goes behind it.
-    if (lineEnd !== undefined) lineEnd = offset;
-  }
-  return { ...(comma !== undefined && { comma }), lineEnd: lineEnd ?? offset };
-}
-
-function textOf(text: string, { offset, length }: Node): string {
+function sourceOf(text: string, { offset, length }: Node): string {
   return text.slice(offset, offset + length);
 }
 
-/** Line ends and indentation as the file has them; two spaces where it does not say. */
-function eolOf(text: string): string {
+function spansLines(text: string, node: Node): boolean {
+  return sourceOf(text, node).includes('\n');
+}
+
+function lineEndOf(text: string): string {
   return text.includes('\r\n') ? '\r\n' : '\n';
 }
 
+/** Returns one level of the file's indentation, or two spaces if no line is indented. */
 function indentOf(text: string): string {
   const indent = /\n([ \t]+)\S/.exec(text)?.[1] ?? '  ';
   return indent.includes('\t') ? '\t' : indent;
 }
 
-/** The white space that the line of a place begins with. */
+/** Returns the white space at the start of the line of an offset. */
 function lineIndent(text: string, offset: number): string {
   const start = text.lastIndexOf('\n', offset - 1) + 1;
   return /^[ \t]*/.exec(text.slice(start, offset))![0];

@@ -1,7 +1,8 @@
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import { listen } from '../core/http/listen.ts';
-import { accessChecks } from '../mcp/http/access.ts';
-import { refuse } from '../mcp/http/answer.ts';
+import { Refusal } from '../core/http/refusal.ts';
+import { AccessChecks } from '../mcp/http/access.ts';
+import { sendRefusal } from '../mcp/http/responses.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 
 /**
@@ -15,24 +16,30 @@ export async function serveMetrics(
   metrics: Metrics,
   { host, port, allowedHosts }: { host: string; port: number; allowedHosts: readonly string[] },
 ): Promise<string> {
-  const access = accessChecks({ allowedHosts: [...allowedHosts, host], allowedOrigins: [] });
+  const access = new AccessChecks({ allowedHosts: [...allowedHosts, host], allowedOrigins: [] });
   const server = createServer(async (request, response) => {
     request.resume();
-    const elsewhere = access.host(request) ?? access.origin(request);
-    if (elsewhere) return refuse(request, response, elsewhere);
-    if (request.url?.split('?')[0] !== '/metrics') {
-      return refuse(request, response, { status: 404, message: 'Not found: the numbers are at /metrics' });
+    try {
+      access.checkHost(request);
+      access.checkOrigin(request);
+      checkTarget(request);
+      const { contentType, text } = await metrics.read();
+      response.writeHead(200, { 'content-type': contentType, 'cache-control': 'no-store' }).end(text);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      sendRefusal(request, response, error);
     }
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      const headers = { allow: 'GET, HEAD' };
-      return refuse(request, response, { status: 405, message: 'Method not allowed: send GET', headers });
-    }
-    const { contentType, text } = await metrics.read();
-    response.writeHead(200, { 'content-type': contentType, 'cache-control': 'no-store' }).end(text);
   });
   server.maxConnections = 64;
   const url = await listen(server, port, host);
   // It is there for the process, and not the other way round.
   server.unref();
   return `${url}/metrics`;
+}
+
+/** @throws Refusal 404 or 405 for a request that does not read the page. */
+function checkTarget({ url, method }: IncomingMessage): void {
+  if (url?.split('?')[0] !== '/metrics') throw new Refusal(404, 'Not found: the numbers are at /metrics');
+  if (method === 'GET' || method === 'HEAD') return;
+  throw new Refusal(405, 'Method not allowed: send GET', { headers: { allow: 'GET, HEAD' } });
 }

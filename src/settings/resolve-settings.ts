@@ -9,120 +9,145 @@ import {
   settingDefinitions,
 } from './settings.ts';
 
-/** Where the value of a setting came from; `name` is the flag, the environment name or the profile. */
+/** Where the value of a setting came from; `name` is the flag, the environment variable or the profile. */
 export type Source = { from: SourceKind; name?: string };
 
 export interface ResolvedSettings {
   values: SettingValues;
   sources: Record<SettingName, Source>;
-  /** Environment names that hold an unfilled `${…}` placeholder of a host; they count as unset. */
+  /** Environment variables that hold a host's unfilled `${…}` placeholder and therefore count as unset. */
   placeholders: string[];
 }
 
 export interface Inputs {
-  /** Texts of the flags that were given. */
+  /** Values of the given flags, as text. */
   flags: Partial<Record<SettingName, string>>;
   environment: NodeJS.ProcessEnv;
-  /** Profiles by name; read from `config.json` when absent. */
+  /** Profiles by name; read from `config.json` if absent. */
   profiles?: Record<string, Profile>;
-  /** Accept a profile that does not exist yet, as `login` does. */
+  /** Accepts a profile that does not exist yet, as `login` does. */
   newProfile?: boolean;
 }
 
-const optionNames = Object.keys(settingDefinitions) as SettingName[];
+const settingNames = Object.keys(settingDefinitions) as SettingName[];
+
+/** Keys that a profile may hold: those of the settings, and the secret store that `login` recorded. */
+const profileKeys = [...settingNames.flatMap((name) => definitionOf(name).profile ?? []), 'store'];
 
 /**
- * Settles every setting: flag, environment, profile, default, first hit wins (design §3). Empty texts and unfilled
- * placeholders count as unset.
- * @throws HeddleError `not_configured` naming the source of a value that cannot be read, or an unknown profile.
+ * Resolves every setting from the first of flag, environment, profile and default that has a value. Empty values and
+ * unfilled placeholders count as unset. See docs/configuration.md.
+ * @throws HeddleError `not_configured` naming the source of an invalid value, or an unknown profile.
  */
-export function resolveSettings({
-  flags,
-  environment,
-  profiles = readProfiles(),
-  newProfile = false,
-}: Inputs): ResolvedSettings {
-  const placeholders = [...new Set(optionNames.flatMap(environmentNames))].filter((name) =>
-    isPlaceholder(environment[name]),
-  );
-  const given = (text: string | undefined): string | undefined =>
-    text === undefined || text === '' || isPlaceholder(text) ? undefined : text;
+export function resolveSettings(inputs: Inputs): ResolvedSettings {
+  const { environment, profiles = readProfiles() } = inputs;
+  const selected = findText('profile', inputs);
+  const profileName = selected.text ?? settingDefinitions.profile.default;
+  const profile = selectProfile(profileName, selected.source, { ...inputs, profiles });
 
   const values: Record<string, unknown> = {};
   const sources = {} as Record<SettingName, Source>;
-
-  const find = (name: SettingName, profile: Profile, profileName: string): { text?: string; source: Source } => {
-    const option: Setting = settingDefinitions[name];
-    const flag = given(flags[name]);
-    if (flag !== undefined) return { text: flag, source: { from: 'flag', name: option.flag!.split(' ')[0]! } };
-    const variable = given(environment[option.environment]);
-    if (variable !== undefined) return { text: variable, source: { from: 'environment', name: option.environment } };
-    const kept = option.profile === undefined ? undefined : profile[option.profile];
-    if (kept !== undefined && kept !== '') {
-      return { text: String(kept), source: { from: 'profile', name: profileName } };
-    }
-    if (option.weave && (name === 'baseUrl' || values.weave)) {
-      if ('value' in option.weave) return { text: option.weave.value, source: { from: 'default' } };
-      const known = given(environment[option.weave.environment]);
-      if (known !== undefined) return { text: known, source: { from: 'environment', name: option.weave.environment } };
-    }
-    return { source: { from: option.default === undefined ? 'unset' : 'default' } };
+  for (const name of settingNames) {
+    const usesWeave = name === 'baseUrl' || values.weave === true;
+    const found = findText(name, inputs, { name: profileName, values: profile }, usesWeave);
+    sources[name] = found.source;
+    values[name] = parseText(name, found);
+    if (name === 'weave') values.weave ??= isPublicWeave(values, sources);
+  }
+  if (sources.weave.from === 'unset') sources.weave = { from: 'default' };
+  return {
+    values: Object.freeze(values) as SettingValues,
+    sources,
+    placeholders: [...new Set(settingNames.flatMap(environmentNames))].filter((name) =>
+      isPlaceholder(environment[name]),
+    ),
   };
-
-  const { text: chosen, source: chosenBy } = find('profile', {}, '');
-  const profileName = chosen ?? settingDefinitions.profile.default;
-  const profile = Object.hasOwn(profiles, profileName) ? profiles[profileName]! : undefined;
-  if (profile === undefined && chosenBy.from !== 'default' && !newProfile) {
-    throw new HeddleError({
-      code: 'not_configured',
-      message: `There is no profile "${profileName}" (from ${chosenBy.name}).`,
-      hint: `Known profiles: ${Object.keys(profiles).join(', ') || 'none'}. \`heddle login --profile NAME\` makes one.`,
-    });
-  }
-
-  const unknown = Object.keys(profile ?? {}).find((key) => !profileKeys.includes(key));
-  if (unknown !== undefined) {
-    throw new HeddleError({
-      code: 'not_configured',
-      message: `Profile "${profileName}" has the unknown key "${unknown}".`,
-      hint: `Known keys: ${profileKeys.join(', ')}. A secret does not belong there: \`heddle login\` keeps it in the keychain.`,
-    });
-  }
-
-  for (const name of optionNames) {
-    const option: Setting = settingDefinitions[name];
-    const { text, source } = find(name, profile ?? {}, profileName);
-    sources[name] = source;
-    try {
-      values[name] = text === undefined ? option.default : option.parse(text, source.from);
-    } catch (error) {
-      // A URL with user information has a secret in it.
-      const shown = option.secret || text?.includes('@') ? '' : ` is ${JSON.stringify(text)}, but it`;
-      throw new HeddleError({
-        code: 'not_configured',
-        message: `${describeSource(source, option)}${shown} ${(error as Error).message}.`,
-        hint: 'Correct the value, or leave it away.',
-      });
-    }
-    if (name === 'weave' && values.weave === undefined) {
-      values.weave = values.baseUrl === publicWeave || sources.baseUrl.name === 'WF_TRACE_SERVER_URL';
-      sources.weave = { from: 'default' };
-    }
-  }
-  return { values: Object.freeze(values) as SettingValues, sources, placeholders };
 }
 
-/** What a profile may hold: the settings that have a key, and the store that `login` recorded. */
-const profileKeys = [...optionNames.flatMap((name) => (settingDefinitions[name] as Setting).profile ?? []), 'store'];
-
-/** Every environment name that a setting is read from. */
+/** Lists every environment variable that a setting is read from. */
 export function environmentNames(name: SettingName): string[] {
-  const { environment, weave }: Setting = settingDefinitions[name];
+  const { environment, weave } = definitionOf(name);
   return weave && 'environment' in weave ? [environment, weave.environment] : [environment];
 }
 
-function describeSource(source: Source, option: Setting): string {
-  return source.from === 'profile' ? `"${option.profile}" of profile "${source.name}"` : (source.name ?? '');
+interface Found {
+  text?: string;
+  source: Source;
+}
+
+function findText(
+  name: SettingName,
+  { flags, environment }: Inputs,
+  profile: { name: string; values: Profile } = { name: '', values: {} },
+  usesWeave = false,
+): Found {
+  const { flag, environment: variable, profile: profileKey, weave, default: fallback } = definitionOf(name);
+  const candidates: [text: unknown, source: Source][] = [
+    [flags[name], { from: 'flag', name: flag?.split(' ')[0] }],
+    [environment[variable], { from: 'environment', name: variable }],
+    [profileKey && profile.values[profileKey], { from: 'profile', name: profile.name }],
+  ];
+  if (weave && usesWeave) {
+    candidates.push(
+      'value' in weave
+        ? [weave.value, { from: 'default' }]
+        : [environment[weave.environment], { from: 'environment', name: weave.environment }],
+    );
+  }
+  for (const [value, source] of candidates) {
+    const text = value === undefined ? '' : String(value);
+    if (text !== '' && !isPlaceholder(text)) return { text, source };
+  }
+  return { source: { from: fallback === undefined ? 'unset' : 'default' } };
+}
+
+function selectProfile(
+  name: string,
+  source: Source,
+  { profiles, newProfile }: Inputs & { profiles: Record<string, Profile> },
+): Profile {
+  if (!Object.hasOwn(profiles, name)) {
+    if (source.from === 'default' || newProfile) return {};
+    throw new HeddleError({
+      code: 'not_configured',
+      message: `There is no profile "${name}" (from ${source.name}).`,
+      hint: `Known profiles: ${Object.keys(profiles).join(', ') || 'none'}. \`heddle login --profile NAME\` creates one.`,
+    });
+  }
+  const profile = profiles[name]!;
+  const unknownKey = Object.keys(profile).find((key) => !profileKeys.includes(key));
+  if (unknownKey === undefined) return profile;
+  throw new HeddleError({
+    code: 'not_configured',
+    message: `Profile "${name}" has the unknown key "${unknownKey}".`,
+    hint: `Known keys: ${profileKeys.join(', ')}. Secrets do not belong there: \`heddle login\` stores them in the keychain.`,
+  });
+}
+
+function parseText(name: SettingName, { text, source }: Found): unknown {
+  const definition = definitionOf(name);
+  if (text === undefined) return definition.default;
+  try {
+    return definition.parse(text, source.from);
+  } catch (error) {
+    const place = source.from === 'profile' ? `"${definition.profile}" of profile "${source.name}"` : source.name;
+    // A URL with user information contains a password.
+    const value = definition.secret || text.includes('@') ? '' : ` is ${JSON.stringify(text)}, but it`;
+    throw new HeddleError({
+      code: 'not_configured',
+      message: `${place}${value} ${(error as Error).message}.`,
+      hint: 'Fix the value or remove it.',
+    });
+  }
+}
+
+/** Returns the default of the setting `weave`. */
+function isPublicWeave(values: Record<string, unknown>, sources: Record<string, Source>): boolean {
+  return values.baseUrl === publicWeave || sources.baseUrl?.name === 'WF_TRACE_SERVER_URL';
+}
+
+function definitionOf(name: SettingName): Setting {
+  return settingDefinitions[name];
 }
 
 function isPlaceholder(text: string | undefined): boolean {

@@ -1,27 +1,29 @@
 import { defaultTimeoutsMs } from '../contract/endpoints.ts';
 import { projectId } from '../contract/identifiers.ts';
 import { logLevels } from '../core/log.ts';
+import { defaultKeychainTimeoutsMs } from './secrets/keychain-store.ts';
 
-/** One setting: where it can come from, how its text is read, and the help that every surface shows. */
+/** One setting: where its value can come from, how its text is parsed, and its help text. */
 export interface Setting<T = unknown> {
-  /** Command line form, like `--project <entity/project>`. Secrets have none, or one that takes no secret: every process sees it. */
+  /** Flag of the command line, like `--project <entity/project>`. Secrets have none, since every process can read flags. */
   flag?: string;
+  /** Environment variable. */
   environment: string;
   /**
-   * What goes before the default when the service is Weave: a name that its users have set already, or the value that
-   * all of them have. For the base URL, which settles the service, it always does.
+   * For Weave, takes precedence over the default: a variable that Weave users have already set, or a fixed value. The base
+   * URL, which determines the service, always uses it.
    */
   weave?: { environment: string } | { value: string };
-  /** Key in a profile of `config.json`. */
+  /** Key in a profile of the configuration file. */
   profile?: string;
   default?: T;
   help: string;
   secret?: true;
-  /** Reads the text, also by where it is from; throws an Error whose message says what the text must be. */
+  /** Parses the text, given where it came from. Throws an Error whose message says what the text must be. */
   parse: (text: string, from?: SourceKind) => T;
 }
 
-/** What a setting can come from. */
+/** Where the value of a setting can come from. */
 export type SourceKind = 'flag' | 'environment' | 'profile' | 'default' | 'unset';
 
 const asText = (text: string): string => text;
@@ -29,34 +31,34 @@ const asText = (text: string): string => text;
 function asHttpUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') throw new Error('must be an http or https URL');
-  if (url.username || url.password) throw new Error('must not hold a user name or password');
+  if (url.username || url.password) throw new Error('must not contain a user name or password');
   if (url.search || url.hash) throw new Error('must not have a query or fragment');
   return url.href.replace(/\/+$/, '');
 }
 
-/** An identifier that tokens carry, compared letter by letter: it stays as it was written. */
+/** Checks the URL of an issuer and keeps its spelling, since tokens must repeat it exactly. */
 function asIssuer(text: string): string {
   asHttpUrl(text);
   const { protocol, hostname } = new URL(text);
-  // Whoever can change the issuer's keys on their way can be everybody.
+  // Over http, an attacker could replace the issuer's keys and impersonate anybody.
   const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
   if (protocol !== 'https:' && !loopback) throw new Error('must be an https URL, or http on this machine');
   return text;
 }
 
-/** A URL with a password is a secret, and so has no place in a flag. */
+/** Checks a PostgreSQL URL, and rejects passwords in flags, which every process can read. */
 function asDatabaseUrl(text: string, from?: SourceKind): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== 'postgres:' && url?.protocol !== 'postgresql:') throw new Error('must be a postgres:// URL');
   try {
     decodeURIComponent(url.password);
   } catch {
-    throw new Error('must have each % in its password written as %25');
+    throw new Error('must write each % in its password as %25');
   }
   const secrets = [url.password, ...['password', 'sslpassword'].map((name) => url.searchParams.get(name))];
   if (from === 'flag' && secrets.some(Boolean)) {
     throw new Error(
-      'must not hold a password, which every process could read; set it in HEDDLE_DATABASE_URL or PGPASSWORD',
+      'must not contain a password, which every process could read; set it in HEDDLE_DATABASE_URL or PGPASSWORD',
     );
   }
   return text;
@@ -85,8 +87,8 @@ function asBoolean(text: string): boolean {
 
 function asList(text: string): readonly string[] {
   return text
-    .split(',')
-    .map((word) => word.trim())
+    .trim()
+    .split(/\s*,\s*/)
     .filter((word) => word !== '');
 }
 
@@ -98,48 +100,50 @@ function asOneOf<const T extends string>(words: readonly T[]): (text: string) =>
   };
 }
 
-/** Also reads what a token file holds. */
+/** Checks a bearer token from a setting or a token file. */
 export function asHeaderToken(text: string): string {
   if (!/^[\x21-\x7e]+$/.test(text)) throw new Error('must be one line of visible ASCII characters without spaces');
   return text;
 }
 
-function setting<T, const O extends Setting<T>>(definition: O & { parse: (text: string, from?: SourceKind) => T }): O {
+/** Returns a definition with its literal types, which determine the type of the setting's value. */
+function setting<T, const Definition extends Setting<T>>(
+  definition: Definition & { parse: (text: string, from?: SourceKind) => T },
+): Definition {
   return definition;
 }
 
-/** Base URL of the public Weave service, which `login --weave` sets up. */
+/** Base URL of the public Weave service, which `login --weave` uses. */
 export const publicWeave = 'https://trace.wandb.ai';
 
-/** Every setting of heddle (design §3). Parser, help and reference page are made from this table. */
+/** Every setting of heddle. Flags, help texts and docs/configuration.md are generated from this table. */
 export const settingDefinitions = {
   profile: setting({
     flag: '--profile <name>',
     environment: 'HEDDLE_PROFILE',
     default: 'default',
-    help: 'profile of config.json to use',
+    help: 'profile of the configuration file to use',
     parse: asText,
   }),
   baseUrl: setting({
     flag: '--base-url <url>',
     environment: 'HEDDLE_BASE_URL',
     profile: 'base_url',
-    // It names a service, so the embedded one must not take its place; but what was set for heddle goes before it.
     weave: { environment: 'WF_TRACE_SERVER_URL' },
-    help: 'base address of the service; without one the embedded service is used. WF_TRACE_SERVER_URL counts where nothing else says it',
+    help: 'base URL of the service, by default WF_TRACE_SERVER_URL; if neither is set, the embedded service is used',
     parse: asHttpUrl,
   }),
   weave: setting({
     environment: 'HEDDLE_WEAVE',
     profile: 'weave',
-    help: `true or false: whether one Weave API key, also from WANDB_API_KEY, is both password and token; true by default for ${publicWeave} and a base URL from WF_TRACE_SERVER_URL`,
+    help: `true to use one Weave API key, by default WANDB_API_KEY, as both password and token; true by default for ${publicWeave} and for a base URL from WF_TRACE_SERVER_URL`,
     parse: asBoolean,
   }),
   project: setting({
     flag: '--project <entity/project>',
     environment: 'HEDDLE_PROJECT',
     profile: 'project',
-    help: 'project that calls work in when they name none',
+    help: 'project of tool calls that name none',
     parse: asProject,
   }),
   username: setting({
@@ -147,14 +151,14 @@ export const settingDefinitions = {
     environment: 'HEDDLE_USERNAME',
     profile: 'username',
     weave: { value: 'api' },
-    help: 'user name for the queue and evaluation operations; api by default for Weave',
+    help: 'user name for queue and evaluation operations; api by default for Weave',
     parse: asText,
   }),
   password: setting({
     environment: 'HEDDLE_PASSWORD',
     weave: { environment: 'WANDB_API_KEY' },
     secret: true,
-    help: 'password for the queue and evaluation operations',
+    help: 'password for queue and evaluation operations',
     parse: asText,
   }),
   token: setting({
@@ -167,44 +171,44 @@ export const settingDefinitions = {
   httpToken: setting({
     environment: 'HEDDLE_HTTP_TOKEN',
     secret: true,
-    help: 'bearer token that clients of heddle serve --http must send; needed to listen beyond loopback',
+    help: 'bearer token that clients of heddle serve --http must send; required to listen on addresses other than loopback',
     parse: asHeaderToken,
   }),
   oauthIssuer: setting({
     flag: '--oauth-issuer <url>',
     environment: 'HEDDLE_OAUTH_ISSUER',
-    help: 'issuer of the access tokens that clients of heddle serve --http must send, exactly as it writes itself',
+    help: 'issuer of the access tokens that clients of heddle serve --http must send, spelled exactly as in the tokens',
     parse: asIssuer,
   }),
   publicUrl: setting({
     flag: '--public-url <url>',
     environment: 'HEDDLE_PUBLIC_URL',
-    help: 'address of the endpoint as clients know it, like https://mcp.example.com/mcp; with --oauth-issuer, needed beyond loopback and behind a proxy',
+    help: 'URL under which clients reach the endpoint, like https://mcp.example.com/mcp; with --oauth-issuer, required behind a proxy and on addresses other than loopback',
     parse: asHttpUrl,
   }),
   oauthAudience: setting({
-    flag: '--oauth-audience <text>',
+    flag: '--oauth-audience <audience>',
     environment: 'HEDDLE_OAUTH_AUDIENCE',
-    help: 'audience that access tokens must name, where it is not the public URL',
+    help: 'audience that access tokens must name, if it is not the public URL',
     parse: asText,
   }),
   subjects: setting({
     flag: '--subjects <file>',
     environment: 'HEDDLE_SUBJECTS',
-    help: 'JSON file that gives each subject of access tokens a profile; without one all use the configured profile',
+    help: 'JSON file that assigns a profile to each subject of access tokens; without it, all subjects use the configured profile',
     parse: asText,
   }),
   dataDir: setting({
     flag: '--data-dir <folder>',
     environment: 'HEDDLE_DATA_DIR',
-    help: "folder of the embedded service's data",
+    help: "folder for the embedded service's data",
     parse: asText,
   }),
   databaseUrl: setting({
     flag: '--database <url>',
     environment: 'HEDDLE_DATABASE_URL',
     secret: true,
-    help: "postgres:// URL of the embedded service's data, in place of a file; a password is taken from the environment only, or from ~/.pgpass",
+    help: "PostgreSQL database for the embedded service's data instead of a file, as a postgres:// URL; its password may come from the environment or from ~/.pgpass, but not from the flag",
     parse: asDatabaseUrl,
   }),
   timeoutMs: setting({
@@ -212,7 +216,7 @@ export const settingDefinitions = {
     environment: 'HEDDLE_TIMEOUT_MS',
     profile: 'timeout_ms',
     default: defaultTimeoutsMs.tool,
-    help: 'milliseconds that one tool call may take, retries included; inference has its own limit',
+    help: 'maximum duration of one tool call in milliseconds, including retries; inference has its own limit',
     parse: asWholeNumber(1, 86_400_000),
   }),
   inferenceTimeoutMs: setting({
@@ -220,13 +224,13 @@ export const settingDefinitions = {
     environment: 'HEDDLE_INFERENCE_TIMEOUT_MS',
     profile: 'inference_timeout_ms',
     default: defaultTimeoutsMs.inference,
-    help: 'milliseconds that one call of run_inference may take, retries included',
+    help: 'maximum duration of one run_inference call in milliseconds, including retries',
     parse: asWholeNumber(1, 86_400_000),
   }),
   keychainTimeoutMs: setting({
     flag: '--keychain-timeout-ms <ms>',
     environment: 'HEDDLE_KEYCHAIN_TIMEOUT_MS',
-    help: 'milliseconds that the keychain may take to answer; without it 5000 for reading and 60000 for writing, which may ask you to unlock it',
+    help: `maximum time for the keychain to respond, in milliseconds; by default ${defaultKeychainTimeoutsMs.read} for reading and ${defaultKeychainTimeoutsMs.write} for writing, which may ask you to unlock it`,
     parse: asWholeNumber(1, 86_400_000),
   }),
   maxResultChars: setting({
@@ -234,15 +238,15 @@ export const settingDefinitions = {
     environment: 'HEDDLE_MAX_RESULT_CHARS',
     profile: 'max_result_chars',
     default: 50_000,
-    help: 'most characters of one serialised tool result',
+    help: 'maximum number of characters of one serialised tool result',
     parse: asWholeNumber(2_000, 100_000_000),
   }),
   text: setting({
-    flag: '--text <form>',
+    flag: '--text <format>',
     environment: 'HEDDLE_TEXT',
     profile: 'text',
     default: 'compact',
-    help: 'text of tool results: compact, or json to repeat the structured result',
+    help: 'format of the text of tool results: compact, or json to repeat the structured result',
     parse: asOneOf(['compact', 'json']),
   }),
   readOnly: setting({
@@ -250,7 +254,7 @@ export const settingDefinitions = {
     environment: 'HEDDLE_READ_ONLY',
     profile: 'read_only',
     default: false,
-    help: 'offer only tools that change nothing',
+    help: 'offer only tools that do not change data',
     parse: asBoolean,
   }),
   tools: setting({
@@ -265,15 +269,15 @@ export const settingDefinitions = {
     environment: 'HEDDLE_LOG_LEVEL',
     profile: 'log_level',
     default: 'warn',
-    help: `least severity to log on stderr: ${logLevels.join(', ')}`,
+    help: `lowest severity to log on stderr: ${logLevels.join(', ')}`,
     parse: asOneOf(logLevels),
   }),
   logFormat: setting({
-    flag: '--log-format <form>',
+    flag: '--log-format <format>',
     environment: 'HEDDLE_LOG_FORMAT',
     profile: 'log_format',
     default: 'text',
-    help: 'form of the log: text, or json for one object a line',
+    help: 'format of the log: text, or json for one object per line',
     parse: asOneOf(['text', 'json']),
   }),
   modelProviderUrl: setting({
@@ -292,11 +296,11 @@ export const settingDefinitions = {
 
 export type SettingName = keyof typeof settingDefinitions;
 
-type Value<O> = O extends { parse: (text: string, from?: SourceKind) => infer T }
-  ? O extends { default: unknown }
+type Value<Definition> = Definition extends { parse: (text: string, from?: SourceKind) => infer T }
+  ? Definition extends { default: unknown }
     ? T
     : T | undefined
   : never;
 
-/** The settings of one run, read once and frozen. */
+/** The values of all settings, frozen. */
 export type SettingValues = { readonly [Name in SettingName]: Value<(typeof settingDefinitions)[Name]> };

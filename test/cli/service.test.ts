@@ -45,7 +45,7 @@ test('import: bad lines are named, and nothing of the file is loaded', async () 
   const lines = [item, { ...item, call_id: 7 }, { ...item, colour: 1 }].map((line) => JSON.stringify(line)).join('\n');
   const { code, stdout, stderr } = await run(['import', '-', '--project', 'p/q', '--queue', 'bad'], lines);
   expect([code, stdout]).toEqual([1, '']);
-  expect(stderr).toContain('2 bad lines, nothing was loaded: line 2: call_id: ');
+  expect(stderr).toContain('2 invalid lines, nothing was loaded: line 2: call_id: ');
   expect(stderr).toContain('line 3: colour: Unknown member');
   expect((await run(['list'])).stdout).not.toContain('queue bad');
 });

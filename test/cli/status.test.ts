@@ -66,6 +66,6 @@ test('a profile that does not exist is wrong configuration', async () => {
   const { code, stderr } = await run(['status', '--profile', 'nowhere'], homeWith({ work: {} }));
   expect(code).toBe(2);
   expect(stderr).toBe(
-    'heddle: There is no profile "nowhere" (from --profile).\nKnown profiles: work. `heddle login --profile NAME` makes one.\n',
+    'heddle: There is no profile "nowhere" (from --profile).\nKnown profiles: work. `heddle login --profile NAME` creates one.\n',
   );
 });

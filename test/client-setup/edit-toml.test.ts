@@ -1,9 +1,10 @@
-import { describe, expect, test } from 'vitest';
-import { type Edit, editConfig } from '../../src/client-setup/edit-config.ts';
+import { describe, expect, it } from 'vitest';
+import { editConfig } from '../../src/client-setup/edit-config.ts';
+import type { Edit } from '../../src/client-setup/entry.ts';
 
 const entry = { command: 'C:\\node\\node.exe', args: ['C:\\heddle\\dist\\heddle.js', 'serve'] };
-const put: Edit = { format: 'toml', servers: 'mcp_servers', name: 'heddle', entry };
-const take: Edit = { ...put, entry: undefined };
+const add: Edit = { format: 'toml', servers: 'mcp_servers', name: 'heddle', entry };
+const remove: Edit = { ...add, entry: undefined };
 
 const written = `[mcp_servers.heddle]
 command = "C:\\\\node\\\\node.exe"
@@ -32,23 +33,24 @@ LEVEL = "info"
 trust_level = "trusted"
 `;
 
-describe('a table that is new', () => {
-  test.each([
-    ['an empty file', '', written],
-    ['comments and other tables', codex, `${codex}\n${written}`],
-    ['no line end at the end', 'model = "o4-mini"', `model = "o4-mini"\n\n${written}`],
-  ])('%s', (_, before, after) => {
-    expect(editConfig(before, put)).toBe(after);
+describe('editConfig for TOML', () => {
+  describe('adding a table', () => {
+    it.each([
+      ['an empty file', '', written],
+      ['comments and other tables', codex, `${codex}\n${written}`],
+      ['a file without a final line end', 'model = "o4-mini"', `model = "o4-mini"\n\n${written}`],
+    ])('handles %s', (_, before, after) => {
+      expect(editConfig(before, add)).toBe(after);
+    });
+
+    it('keeps the line ends and the byte order mark of Windows', () => {
+      const before = `\ufeff${codex.replaceAll('\n', '\r\n')}`;
+      expect(editConfig(before, add)).toBe(`\ufeff${`${codex}\n${written}`.replaceAll('\n', '\r\n')}`);
+    });
   });
 
-  test('line ends and the byte order mark of Windows stay', () => {
-    const before = `\ufeff${codex.replaceAll('\n', '\r\n')}`;
-    expect(editConfig(before, put)).toBe(`\ufeff${`${codex}\n${written}`.replaceAll('\n', '\r\n')}`);
-  });
-});
-
-describe('a table that is there', () => {
-  const before = `${codex}
+  describe('an existing table', () => {
+    const before = `${codex}
 [ mcp_servers . "heddle" ] # ours
 # an older place
 command = "/old/node"
@@ -66,8 +68,8 @@ HEDDLE_PROJECT = "team/support"
 theme = "dark"
 `;
 
-  test('its command is overrides up to date and the rest stays', () => {
-    expect(editConfig(before, put)).toBe(`${codex}
+    it('gets the new command and keeps everything else', () => {
+      expect(editConfig(before, add)).toBe(`${codex}
 [ mcp_servers . "heddle" ] # ours
 command = "C:\\\\node\\\\node.exe"
 args = ["C:\\\\heddle\\\\dist\\\\heddle.js", "serve"]
@@ -81,34 +83,35 @@ HEDDLE_PROJECT = "team/support"
 [tui]
 theme = "dark"
 `);
-    expect(editConfig(editConfig(before, put), put)).toBe(editConfig(before, put));
-  });
+      expect(editConfig(editConfig(before, add), add)).toBe(editConfig(before, add));
+    });
 
-  test('it goes with the tables inside it', () => {
-    expect(editConfig(before, take)).toBe(`${codex}
+    it('is removed with the tables inside it', () => {
+      expect(editConfig(before, remove)).toBe(`${codex}
 # the last one
 [tui]
 theme = "dark"
 `);
+    });
+
+    it('is replaced if it has a URL', () => {
+      expect(editConfig('[mcp_servers.heddle]\nurl = "http://127.0.0.1:3920/mcp"\n', add)).toBe(written);
+    });
   });
 
-  test('an entry of another kind is replaced', () => {
-    expect(editConfig('[mcp_servers.heddle]\nurl = "http://127.0.0.1:3920/mcp"\n', put)).toBe(written);
+  it.each([
+    ['comments and other tables', codex],
+    ['no content', ''],
+    ['the line ends of Windows', `\ufeff${codex.replaceAll('\n', '\r\n')}`],
+  ])('undoes adding a table to a file with %s', (_, before) => {
+    expect(editConfig(editConfig(before, add), remove)).toBe(before);
   });
-});
 
-test.each([
-  ['comments and other tables', codex],
-  ['nothing', ''],
-  ['Windows', `\ufeff${codex.replaceAll('\n', '\r\n')}`],
-])('taking it out leaves the file as it was: %s', (_, before) => {
-  expect(editConfig(editConfig(before, put), take)).toBe(before);
-});
-
-test.each([
-  ['cut off', 'model = "o4\n[tui]\n', /The file is not valid TOML: .* in line 1\. It was left as it is\./],
-  ['a key twice', '[tui]\na = 1\n[tui]\n', /The file is not valid TOML/],
-  ['servers as one value', 'mcp_servers = { files = { command = "npx" } }\n', /cannot be changed without risk/],
-])('refused: %s', (_, before, message) => {
-  expect(() => editConfig(before, put)).toThrow(message);
+  it.each([
+    ['text that is cut off', 'model = "o4\n[tui]\n', /The file is not valid TOML: .* in line 1\. It was not changed\./],
+    ['a key twice', '[tui]\na = 1\n[tui]\n', /The file is not valid TOML/],
+    ['servers in an inline table', 'mcp_servers = { files = { command = "npx" } }\n', /cannot be changed without risk/],
+  ])('rejects %s', (_, before, message) => {
+    expect(() => editConfig(before, add)).toThrow(message);
+  });
 });

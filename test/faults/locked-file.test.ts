@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
-import { connect, loadSqlite, retryWhileBusy } from '../../src/service/storage/sqlite/connection.ts';
+import { loadSqlite, openConnection, retryWhileBusy } from '../../src/service/storage/sqlite/connection.ts';
 import { temporaryFile } from '../support/embedded-service.ts';
 
 test('reading while another process has the file for itself waits for it', async () => {
   const file = temporaryFile('heddle.db');
   const open = await loadSqlite();
-  const other = connect(open, file);
+  const other = openConnection(open, file);
   other.exec('create table t (x); insert into t values (1)');
-  const own = connect(open, file);
+  const own = openConnection(open, file);
   const statement = own.prepare('select x from t');
   other.exec('begin exclusive');
   let attempts = 0;

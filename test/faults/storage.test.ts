@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { expect, onTestFinished, test } from 'vitest';
-import { connect, loadSqlite } from '../../src/service/storage/sqlite/connection.ts';
+import { loadSqlite, openConnection } from '../../src/service/storage/sqlite/connection.ts';
 import { command, emptyHome, temporaryFolder } from '../support/heddle.ts';
 import { tally } from '../support/tally.ts';
 
@@ -99,7 +99,7 @@ test('a data file of a newer version: told to the caller, not damaged, and nothi
   const first = await start(folder);
   await first('create_evaluation', evaluation);
   const file = join(folder, 'heddle.db');
-  const database = connect(await loadSqlite(), file);
+  const database = openConnection(await loadSqlite(), file);
   database.exec('update schema_version set version = 99; pragma wal_checkpoint(truncate)');
   database.close();
   const before = readFileSync(file);

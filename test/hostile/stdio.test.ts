@@ -193,7 +193,9 @@ test('a line of 200 MB is refused under its id, in bounded memory', async () => 
   const { peak } = server.memory();
   console.log(`memory: ${before.peak} MB before, ${peak} MB at the peak of a line of 200 MB`);
   expect(peak - before.peak).toBeLessThan(120);
-  expect(server.stderr).toMatch(/"message":"line refused: it is too long","bytes":2097\d+,"limit":10485760/);
+  expect(server.stderr).toMatch(
+    /"message":"message refused","id":"huge","reason":"its 2097\d+ bytes are larger than 10485760"/,
+  );
 });
 
 test('more requests at once than are taken are refused, the others answered', async () => {

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
-import { ask, jsonHeaders, startHttp } from '../support/http-process.ts';
+import { ask, jsonHeaders, messagesOf, startHttp } from '../support/http-process.ts';
 import { askAs, type Issuer, startIssuer } from '../support/issuer.ts';
 import { type Setup, setUpProfiles } from '../support/profiles.ts';
 import { type Stub, startStub } from '../support/stub-service.ts';
@@ -103,7 +103,7 @@ test('tools are those of the profile, and one service that is down is the matter
   const { url } = await start(server, setup);
   const toolsOf = async (sub: string): Promise<number> => {
     const { body } = await askAs(url, await server.token({ aud: url, sub }));
-    return JSON.parse(body).result.tools.length;
+    return messagesOf(body)[0].result.tools.length;
   };
   expect([await toolsOf('subject-a'), await toolsOf('subject-b'), await toolsOf('subject-a')]).toEqual([7, 4, 7]);
   expect((await ask(new URL('/readyz', url), { method: 'GET' })).status).toBe(200);

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { afterAll } from 'vitest';
 import { openServiceStore, type RunningService, type ServiceOptions, startService } from '../../src/service/index.ts';
-import { connect, loadSqlite } from '../../src/service/storage/sqlite/connection.ts';
+import { loadSqlite, openConnection } from '../../src/service/storage/sqlite/connection.ts';
 import { account, basic, bearer } from './account.ts';
 
 export { account, basic, bearer };
@@ -33,7 +33,7 @@ export function storedIn(data: string): Record<string, string> {
 /** Rows of a statement in a storage, past the service. */
 export async function execute(data: string, sql: string): Promise<Record<string, unknown>[]> {
   if (!data.startsWith('postgres')) {
-    const connection = connect(await loadSqlite(), data);
+    const connection = openConnection(await loadSqlite(), data);
     try {
       return connection.prepare(sql).all() as Record<string, unknown>[];
     } finally {

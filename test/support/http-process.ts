@@ -64,6 +64,12 @@ export function ask(
   });
 }
 
+/** Returns the JSON-RPC messages of a body that is an event stream. */
+// biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects to be there.
+export function messagesOf(stream: string): any[] {
+  return [...stream.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json!));
+}
+
 /** A request of the revisions before 2026-07-28. */
 export function olderRequest(method: string, params: object = {}): { headers: object; body: object } {
   return { headers: jsonHeaders, body: { jsonrpc: '2.0', id: 1, method, params } };

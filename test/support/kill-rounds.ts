@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import { startService } from '../../src/service/index.ts';
-import { connect, loadSqlite } from '../../src/service/storage/sqlite/connection.ts';
+import { loadSqlite, openConnection } from '../../src/service/storage/sqlite/connection.ts';
 import { account, basic } from './account.ts';
 import { tally } from './tally.ts';
 
@@ -91,7 +91,7 @@ async function withFile<T>(
   dataFile: string,
   read: (query: (sql: string) => Record<string, unknown>[]) => T,
 ): Promise<T> {
-  const database = connect(await loadSqlite(), dataFile);
+  const database = openConnection(await loadSqlite(), dataFile);
   try {
     return read((sql) => database.prepare(sql).all() as Record<string, unknown>[]);
   } finally {

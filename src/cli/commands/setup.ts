@@ -4,7 +4,7 @@ import { isAbsolute, resolve } from 'node:path';
 import { styleText } from 'node:util';
 import { Argument, type Command, CommanderError } from 'commander';
 import { type ClientName, clients, type McpClient } from '../../client-setup/clients.ts';
-import type { Edit, Entry } from '../../client-setup/edit-config.ts';
+import type { Edit, Entry } from '../../client-setup/entry.ts';
 import { HeddleError } from '../../core/errors.ts';
 import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
 import { type SettingName, settingDefinitions } from '../../settings/settings.ts';
@@ -69,7 +69,9 @@ async function change(client: McpClient, path: string, edit: Edit, { yes }: Setu
     say('Nothing was written.');
     return;
   }
-  const copy = replaceConfig(file, removes ? undefined : after, { copies: !(removes && isOwnConfig(before, edit)) });
+  const copy = replaceConfig(file, removes ? undefined : after, {
+    keepsCopy: !(removes && isOwnConfig(before, edit)),
+  });
   say(`Done.${copy === undefined ? '' : ` The file as it was is ${copy}`}`);
   say(client.afterwards);
 }

@@ -1,49 +1,40 @@
-import type { IncomingMessage } from 'node:http';
+import type { ServerResponse } from 'node:http';
+import { isInitializeRequest, isJSONRPCNotification, isJSONRPCRequest } from '@modelcontextprotocol/server';
 
 /*
- * From 2026-07-28 on a client cancels a call by closing its connection. Before, it sends a notification, in a request of
- * its own that names the call only by an id which every client counts from 0. A session id tells clients apart; that is
- * all it is for here. Nothing is kept for a session: any process takes any id, and a notification that a balancer
- * brings to another process than the call cancels nothing, as if it had come too late.
+ * The SDK serves the revisions before 2026-07-28 without state, so that a `notifications/cancelled` reaches a fresh
+ * server and cancels nothing. A test promises that it ends the call and the request at the service. The notification
+ * names the call by an id that every client counts from 0; a session id tells clients apart, and serves for nothing
+ * else. Behind a load balancer, a notification that reaches another process than the call comes to nothing.
  */
 
-interface Message {
-  method?: unknown;
-  id?: unknown;
-  params?: { requestId?: unknown };
-}
+const sessionHeader = 'mcp-session-id';
 
-/** The calls of older clients that run, for the notifications that cancel them. */
+/** The running calls of clients that have a session id. */
 export class Cancellations {
   readonly #running = new Map<string, AbortController>();
 
   /**
-   * Notes a call until it is over, or carries out a cancellation of the same subject. `over` tells when the request is
-   * done.
-   * @returns headers for the answer: the session id, for a client that is about to need one.
+   * Registers a call until its response closes, carries out a notification that cancels one of the same subject, or
+   * gives a client that initializes its session id.
+   * @param body a parsed request body.
+   * @returns the signal that a cancellation of this call aborts.
    */
-  take(
-    request: IncomingMessage,
-    body: unknown,
-    subject: string | undefined,
-    abort: AbortController,
-    over: (then: () => void) => void,
-  ): { 'mcp-session-id'?: string } {
-    const { method, id, params }: Message = typeof body === 'object' && body !== null ? body : {};
-    if (method === 'initialize') return { 'mcp-session-id': crypto.randomUUID() };
-    const session = request.headers['mcp-session-id'];
-    if (session === undefined) return {};
-    if (method === 'notifications/cancelled') this.#running.get(key(subject, session, params?.requestId))?.abort();
-    if (method === undefined || id === undefined) return {};
-    const name = key(subject, session, id);
-    this.#running.set(name, abort);
-    over(() => {
-      if (this.#running.get(name) === abort) this.#running.delete(name);
-    });
-    return {};
+  handle(body: unknown, subject: string | undefined, response: ServerResponse): AbortSignal {
+    const call = new AbortController();
+    const session = response.req.headers[sessionHeader];
+    const keyOf = (id: unknown): string => JSON.stringify([subject, session, id]);
+    if (isInitializeRequest(body)) {
+      response.setHeader(sessionHeader, crypto.randomUUID());
+    } else if (session !== undefined && isJSONRPCRequest(body)) {
+      const key = keyOf(body.id);
+      this.#running.set(key, call);
+      response.once('close', () => {
+        if (this.#running.get(key) === call) this.#running.delete(key);
+      });
+    } else if (session !== undefined && isJSONRPCNotification(body) && body.method === 'notifications/cancelled') {
+      this.#running.get(keyOf(body.params?.requestId))?.abort();
+    }
+    return call.signal;
   }
-}
-
-function key(...parts: unknown[]): string {
-  return JSON.stringify(parts);
 }

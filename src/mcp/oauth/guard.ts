@@ -1,11 +1,11 @@
 import { getOAuthProtectedResourceMetadataUrl } from '@modelcontextprotocol/server';
 import { decodeJwt, errors, type JWTPayload, type JWTVerifyResult, jwtVerify } from 'jose';
 import { HeddleError } from '../../core/errors.ts';
+import { Refusal } from '../../core/http/refusal.ts';
 import type { Log } from '../../core/log.ts';
 import { tools } from '../../tools/support/registry.ts';
 import { escapeInvisible } from '../../tools/support/table.ts';
 import { bearerOf, type Guard } from '../http/access.ts';
-import type { Refusal } from '../http/answer.ts';
 import type { ServerFactory } from '../server.ts';
 import { IssuerKeys } from './issuer.ts';
 
@@ -51,21 +51,19 @@ export function oauthGuard({ issuer, resource, audience, serverFor }: OAuthRules
       ...(error === undefined ? [] : [`error="${error}"`, `error_description="${description}"`]),
     ].join(', '),
   });
-  const invalid = (reason: string): Refusal => ({
-    status: 401,
-    message: `Unauthorized: the access token ${reason}`,
-    headers: challenge('heddle:read', 'invalid_token', `The access token ${reason}`),
-  });
-  const insufficient = (scope: Scope): Refusal => ({
-    status: 403,
-    message: `Forbidden: the access token lacks the scope ${scope}`,
-    headers: challenge(scope, 'insufficient_scope', `The scope ${scope} is needed`),
-  });
+  const invalid = (reason: string): Refusal =>
+    new Refusal(401, `Unauthorized: the access token ${reason}`, {
+      headers: challenge('heddle:read', 'invalid_token', `The access token ${reason}`),
+    });
+  const insufficient = (scope: Scope): Refusal =>
+    new Refusal(403, `Forbidden: the access token lacks the scope ${scope}`, {
+      headers: challenge(scope, 'insufficient_scope', `The scope ${scope} is needed`),
+    });
 
-  const verify = async (token: string): Promise<JWTVerifyResult | Refusal> => {
+  const verify = async (token: string): Promise<JWTVerifyResult> => {
     try {
       // Tokens of others do not make this server ask its issuer.
-      if (decodeJwt(token).iss !== issuer) return invalid('comes from another issuer');
+      if (decodeJwt(token).iss !== issuer) throw invalid('comes from another issuer');
       return await jwtVerify(token, (header, jws) => keys.find(header, jws), {
         issuer,
         audience: audiences,
@@ -74,8 +72,8 @@ export function oauthGuard({ issuer, resource, audience, serverFor }: OAuthRules
         requiredClaims: ['exp', 'sub'],
       });
     } catch (error) {
-      if (error instanceof HeddleError) return unavailable(error);
-      if (error instanceof errors.JOSEError) return invalid(reasonOf(error));
+      if (error instanceof HeddleError) throw unavailable(error);
+      if (error instanceof errors.JOSEError) throw invalid(reasonOf(error));
       throw error;
     }
   };
@@ -84,23 +82,22 @@ export function oauthGuard({ issuer, resource, audience, serverFor }: OAuthRules
     async identify(request) {
       const token = bearerOf(request);
       if (token === undefined) {
-        return { status: 401, message: 'Unauthorized: an access token is needed', headers: challenge('heddle:read') };
+        throw new Refusal(401, 'Unauthorized: an access token is needed', { headers: challenge('heddle:read') });
       }
       const verified = await verify(token);
-      if ('status' in verified) return verified;
       const { sub, cnf } = verified.payload;
-      if (!tokenType.test(verified.protectedHeader.typ ?? 'JWT')) return invalid('is a token of another kind');
-      if (cnf !== undefined) return invalid('is bound to a key, which heddle does not check');
-      if (typeof sub !== 'string' || sub === '') return invalid('has no subject');
+      if (!tokenType.test(verified.protectedHeader.typ ?? 'JWT')) throw invalid('is a token of another kind');
+      if (cnf !== undefined) throw invalid('is bound to a key, which heddle does not check');
+      if (typeof sub !== 'string' || sub === '') throw invalid('has no subject');
       const createServer = serverFor?.(sub);
-      if (serverFor && !createServer) return stranger(sub);
+      if (serverFor && !createServer) throw stranger(sub);
       return { subject: sub, scopes: scopesOf(verified.payload), createServer };
     },
 
     permit({ scopes: granted }, body) {
       const messages = Array.isArray(body) ? body : [body];
       const scope = messages.some(isWriting) ? 'heddle:write' : 'heddle:read';
-      return granted?.has(scope) || granted?.has('heddle:write') ? undefined : insufficient(scope);
+      if (!granted?.has(scope) && !granted?.has('heddle:write')) throw insufficient(scope);
     },
 
     metadata: {
@@ -148,17 +145,15 @@ const reasons: Record<string, string> = {
 };
 
 function unavailable({ retryAfterMs = 0 }: HeddleError): Refusal {
-  return {
-    status: 503,
-    message: 'Service unavailable: the issuer of access tokens cannot be asked for its keys',
+  return new Refusal(503, 'Service unavailable: the issuer of access tokens cannot be asked for its keys', {
     headers: { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) },
-  };
+  });
 }
 
 function stranger(subject: string): Refusal {
   const named = escapeInvisible(JSON.stringify(subject.slice(0, 200)));
-  return {
-    status: 403,
-    message: `Forbidden: nothing is set up here for the subject ${named}; ask whoever runs this server to add it`,
-  };
+  return new Refusal(
+    403,
+    `Forbidden: nothing is set up here for the subject ${named}; ask whoever runs this server to add it`,
+  );
 }

@@ -28,17 +28,17 @@ const itemLine = z.strictObject({
   call: z.record(z.string(), z.unknown()).default({}),
 });
 
-/** One item to put into a queue, checked; times are normalized. */
+/** A checked item with normalised times. */
 export type NewItem = z.output<typeof itemLine>;
-/** The same as it is written in a line of a file. */
+/** An item as it is written in a line of a file. */
 export type ItemLine = z.input<typeof itemLine>;
 
 export interface ImportTarget {
   projectId: string;
   queueId: string;
-  /** Who the items are from where a line does not say it, and who makes the rows. */
+  /** Author of the rows, and of the items whose line names none. */
   addedBy?: string;
-  /** Called with the number of lines read so far, then with the items written so far and their number. */
+  /** Receives the number of lines read so far, then the number of items written so far and their total. */
   onProgress?: (progress: { phase: 'reading' | 'writing'; done: number; total?: number }) => void;
 }
 
@@ -48,14 +48,12 @@ export interface ImportResult {
 }
 
 const maxReportedLines = 20;
-const progressEvery = 500;
-/** Items that are worth a look at how they are best read. */
-const muchAtOnce = 1000;
+const linesPerProgress = 500;
 
 /**
- * Loads lines of JSON into a queue, which is created when it is missing. A call that is in the queue already is a
- * duplicate and left as it is. All lines are checked before the first is written, and all are written at once: a bad line
- * loads nothing. Throws `invalid_arguments` that names up to 20 bad lines by their 1-based number.
+ * Loads lines of JSON into a queue, which is created if it is missing. A call that is already in the queue counts as a
+ * duplicate and is not changed. Nothing is loaded if any line is invalid.
+ * @throws HeddleError `invalid_arguments` naming up to 20 invalid lines by their 1-based number.
  */
 export async function importItems(
   database: Database,
@@ -63,34 +61,11 @@ export async function importItems(
   target: ImportTarget,
 ): Promise<ImportResult> {
   checkTarget(target);
-  const items: NewItem[] = [];
-  const faults: ErrorDetail[] = [];
-  let line = 0;
-  let badLines = 0;
-  for await (const text of source) {
-    line += 1;
-    if (line % progressEvery === 0) target.onProgress?.({ phase: 'reading', done: line });
-    if (text.trim() === '') continue;
-    const parsed = parseItem(text, line);
-    if (!Array.isArray(parsed)) items.push(parsed);
-    else if (++badLines <= maxReportedLines) faults.push(...parsed);
-  }
-  if (badLines > 0) {
-    const named = faults.map(({ loc: [, number, ...member], msg }) => `line ${number}: ${[...member, msg].join(': ')}`);
-    const more = badLines > maxReportedLines ? [`and ${badLines - maxReportedLines} more`] : [];
-    throw new HeddleError({
-      code: 'invalid_arguments',
-      message: `${badLines} bad ${badLines === 1 ? 'line' : 'lines'}, nothing was loaded: ${[...named, ...more].join('; ')}`,
-      hint: 'Correct these lines and import the file again.',
-      detail: faults,
-    });
-  }
-  const result = await database.write(async (transaction) => {
+  const items = await readItems(source, target);
+  return database.write(async (transaction) => {
     await ensureQueue(transaction, target);
     return addItems(transaction, items, target);
   });
-  if (result.added >= muchAtOnce) await database.analyze();
-  return result;
 }
 
 function checkTarget({ projectId, queueId }: ImportTarget): void {
@@ -98,13 +73,30 @@ function checkTarget({ projectId, queueId }: ImportTarget): void {
   if (checked.success) return;
   throw new HeddleError({
     code: 'invalid_arguments',
-    message: 'The project or the queue is not named as it has to be.',
+    message: 'The name of the project or the queue is invalid.',
     hint: 'Write the project as entity/project, and the queue as one plain identifier.',
     detail: errorDetails(checked.error, 'arguments'),
   });
 }
 
-/** The item of a line, or what is wrong with it. */
+async function readItems(source: AsyncIterable<string> | Iterable<string>, target: ImportTarget): Promise<NewItem[]> {
+  const items: NewItem[] = [];
+  const faults: ErrorDetail[] = [];
+  let line = 0;
+  let invalidLines = 0;
+  for await (const text of source) {
+    line += 1;
+    if (line % linesPerProgress === 0) target.onProgress?.({ phase: 'reading', done: line });
+    if (text.trim() === '') continue;
+    const parsed = parseItem(text, line);
+    if (!Array.isArray(parsed)) items.push(parsed);
+    else if (++invalidLines <= maxReportedLines) faults.push(...parsed);
+  }
+  if (invalidLines > 0) throw invalidLinesError(invalidLines, faults);
+  return items;
+}
+
+/** Parses a line, or returns its faults. */
 function parseItem(text: string, line: number): NewItem | ErrorDetail[] {
   let value: unknown;
   try {
@@ -114,13 +106,21 @@ function parseItem(text: string, line: number): NewItem | ErrorDetail[] {
   }
   const parsed = itemLine.safeParse(value);
   if (parsed.success) return parsed.data;
-  return errorDetails(parsed.error, 'line').map(({ loc, ...fault }) => ({
-    loc: ['line', line, ...loc.slice(1)],
-    ...fault,
-  }));
+  return errorDetails(parsed.error, 'line').map((fault) => ({ ...fault, loc: ['line', line, ...fault.loc.slice(1)] }));
 }
 
-/** Makes the queue, named as its id, where the project has none with this id. */
+function invalidLinesError(count: number, faults: ErrorDetail[]): HeddleError {
+  const reports = faults.map(({ loc: [, line, ...member], msg }) => `line ${line}: ${[...member, msg].join(': ')}`);
+  if (count > maxReportedLines) reports.push(`and ${count - maxReportedLines} more`);
+  return new HeddleError({
+    code: 'invalid_arguments',
+    message: `${count} invalid ${count === 1 ? 'line' : 'lines'}, nothing was loaded: ${reports.join('; ')}`,
+    hint: 'Fix these lines and import the file again.',
+    detail: faults,
+  });
+}
+
+/** Creates a queue and names it after its id, unless the project already has a queue with this id. */
 export async function ensureQueue(
   transaction: Transaction,
   { projectId, queueId, addedBy }: ImportTarget,
@@ -143,10 +143,10 @@ export async function ensureQueue(
     .execute();
 }
 
-/** Rows of one INSERT: enough to make statements rare, few enough for the limit on parameters. */
+/** Stays below the database engines' limits on parameters. */
 const rowsPerInsert = 100;
 
-/** Adds items and their calls to an existing queue, in a write transaction. Their ids keep the order of the list. */
+/** Adds items and their calls to an existing queue in a write transaction. The new ids sort in the order of the list. */
 export async function addItems(
   transaction: Transaction,
   items: NewItem[],

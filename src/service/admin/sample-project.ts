@@ -7,7 +7,7 @@ const projectId = 'demo/support';
 const queueId = 'support-triage';
 const addedBy = 'sample';
 
-/** Puts the sample project in, where it is not: a queue, a dataset, two scorers and a prompt to try everything with. */
+/** Creates the sample project if it is missing: a queue, a dataset, two scorers and a prompt. */
 export async function ensureSampleProject(database: Database): Promise<void> {
   const present = await database.read((transaction) =>
     transaction
@@ -66,7 +66,7 @@ const sampleObjects = [
   },
 ] as const;
 
-/** State, question, answer; and the operation, where it is not the usual one. */
+/** State, question, answer, and the operation if it is not `support.answer`. */
 const conversations: [AnnotationState, string, string, string?][] = [
   [
     'completed',

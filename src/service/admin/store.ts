@@ -3,15 +3,16 @@ import { projectId as projectIdSchema } from '../../contract/identifiers.ts';
 import { objectNamePattern, objectReference } from '../../contract/references.ts';
 import { errorDetails } from '../../contract/validation-errors.ts';
 import { HeddleError } from '../../core/errors.ts';
-import { type Account, addAccount } from '../http/authentication.ts';
-import { type Database, openDatabase } from '../storage/database.ts';
+import type { Database, Transaction } from '../storage/database.ts';
 import { type ObjectVersion, putVersion } from '../storage/object-versions.ts';
+import { openDatabase } from '../storage/open-database.ts';
 import type { ObjectKind } from '../storage/tables.ts';
+import { type Account, addAccount } from './accounts.ts';
 import { type ImportResult, type ImportTarget, importItems } from './import-items.ts';
 
 const messages = z.array(z.looseObject({ role: z.string() })).min(1);
 
-/** What may be put in, by kind: the value as a person writes it becomes the content as it is kept. */
+/** Schemas of the objects that can be stored; each converts what a person writes to the stored content. */
 const storable = {
   prompt: z.union([messages.transform((list) => ({ messages: list })), z.looseObject({ messages })]),
   dataset: z.array(z.looseObject({})).transform((rows) => ({ rows })),
@@ -20,46 +21,47 @@ const storable = {
 
 export type StorableKind = keyof typeof storable;
 
-/** What a store holds, by project. */
+/** The queues and objects of one project. */
 export interface Listing {
   project_id: string;
   queues: { id: string; name: string; items: number; states: Record<string, number> }[];
   objects: {
     object_id: string;
     kind: ObjectKind;
+    /** Oldest first. */
     versions: (Omit<ObjectVersion, 'object_id'> & { created_at: string })[];
   }[];
 }
 
-/** The storage, for whoever can open it: the service's credentials are not asked for. */
+/** Administers the embedded service's data directly, without credentials. */
 export interface Store {
-  /** Makes an account with random secrets, which are told only this once. Throws `conflict` where the name is taken. */
+  /** Creates an account and returns its random secrets, which are not stored. Throws `conflict` if the name is taken. */
   addUser(name: string): Promise<Account>;
   /** Loads queue items; see {@link importItems}. */
   importItems(source: AsyncIterable<string> | Iterable<string>, target: ImportTarget): Promise<ImportResult>;
   /**
-   * Keeps a version of a stored object. A prompt is a list of messages or `{messages}`, a dataset a list of rows, a scorer
-   * any object. The same content is the same version.
+   * Stores a version of an object, unless the same content is stored already. A prompt is a list of messages or
+   * `{messages}`, a dataset a list of rows, a scorer any object.
    */
   putObject(kind: StorableKind, projectId: string, name: string, value: unknown): Promise<ObjectVersion>;
-  /** What is there, in one project or in all, oldest versions first. */
+  /** Lists the contents of one project, or of all. */
   list(projectId?: string): Promise<Listing[]>;
-  /** What is wrong with the storage; empty when it is sound. */
+  /** Returns the faults of the database; an empty list if there are none. */
   integrityCheck(): Promise<string[]>;
   close(): Promise<void>;
 }
 
 /**
- * Opens the storage, a SQLite file or a `postgres://` URL, making what is missing. Throws a HeddleError that says why it
- * cannot.
+ * Opens a SQLite file or a `postgres://` URL and creates what is missing.
+ * @throws HeddleError when the database cannot be used.
  */
-export async function openServiceStore(data: string): Promise<Store> {
-  const database = await openDatabase(data);
+export async function openServiceStore(urlOrPath: string): Promise<Store> {
+  const database = await openDatabase(urlOrPath);
   return {
     addUser: (name) => addAccount(database, name),
     importItems: (source, target) => importItems(database, source, target),
     putObject: (kind, projectId, name, value) => putObject(database, kind, projectId, name, value),
-    list: (projectId) => list(database, projectId),
+    list: (projectId) => database.read((transaction) => list(transaction, projectId)),
     integrityCheck: () => database.integrityCheck(),
     close: () => database.close(),
   };
@@ -90,51 +92,56 @@ async function putObject(database: Database, kind: StorableKind, projectId: stri
   return database.write((transaction) => putVersion(transaction, object));
 }
 
-async function list(database: Database, projectId: string | undefined): Promise<Listing[]> {
-  const { queues, counts, objects } = await database.read(async (transaction) => {
-    const all = projectId === undefined;
-    const queues = transaction
-      .selectFrom('queues')
-      .select(['project_id', 'id', 'name'])
-      .where('deleted_at', 'is', null)
-      .$if(!all, (query) => query.where('project_id', '=', projectId!));
-    const counts = transaction
-      .selectFrom('queue_items')
-      .select(({ fn }) => ['project_id', 'queue_id', 'annotation_state', fn.countAll<number>().as('items')])
-      .where('deleted_at', 'is', null)
-      .$if(!all, (query) => query.where('project_id', '=', projectId!))
-      .groupBy(['project_id', 'queue_id', 'annotation_state']);
-    const objects = transaction
-      .selectFrom('objects')
-      .select(['project_id', 'object_id', 'kind', 'digest', 'version_index', 'created_at'])
-      .$if(!all, (query) => query.where('project_id', '=', projectId!));
-    return {
-      queues: await queues.orderBy('project_id').orderBy('id').execute(),
-      counts: await counts.execute(),
-      objects: await objects.orderBy('project_id').orderBy('object_id').orderBy('version_index').execute(),
-    };
-  });
+async function list(transaction: Transaction, projectId: string | undefined): Promise<Listing[]> {
+  const queues = await listQueues(transaction);
+  const objects = await listObjects(transaction);
+  const projectIds = [...new Set([...queues, ...objects].map(({ project_id }) => project_id))];
+  return projectIds
+    .filter((id) => projectId === undefined || id === projectId)
+    .sort()
+    .map((id) => ({
+      project_id: id,
+      queues: queues.filter(({ project_id }) => project_id === id).map(({ project_id: _, ...queue }) => queue),
+      objects: objects.filter(({ project_id }) => project_id === id).map(({ project_id: _, ...object }) => object),
+    }));
+}
 
-  const listings = new Map<string, Listing>();
-  const listing = (project_id: string): Listing => {
-    const known = listings.get(project_id) ?? { project_id, queues: [], objects: [] };
-    listings.set(project_id, known);
-    return known;
-  };
-  for (const { project_id, id, name } of queues) {
-    const own = counts.filter((count) => count.project_id === project_id && count.queue_id === id);
-    const states = Object.fromEntries(own.map(({ annotation_state, items }) => [annotation_state, Number(items)]));
-    const items = Object.values(states).reduce((sum, count) => sum + count, 0);
-    listing(project_id).queues.push({ id, name, items, states });
-  }
-  for (const { project_id, object_id, kind, ...version } of objects) {
-    const known = listing(project_id).objects;
-    let object = known.find((other) => other.object_id === object_id && other.kind === kind);
-    if (!object) {
-      object = { object_id, kind, versions: [] };
-      known.push(object);
-    }
+type InProject<T> = T & { project_id: string };
+
+async function listQueues(transaction: Transaction): Promise<InProject<Listing['queues'][number]>[]> {
+  const counts = await transaction
+    .selectFrom('queue_items')
+    .select(({ fn }) => ['project_id', 'queue_id', 'annotation_state', fn.countAll<number>().as('items')])
+    .where('deleted_at', 'is', null)
+    .groupBy(['project_id', 'queue_id', 'annotation_state'])
+    .execute();
+  const queues = await transaction
+    .selectFrom('queues')
+    .select(['project_id', 'id', 'name'])
+    .where('deleted_at', 'is', null)
+    .orderBy('id')
+    .execute();
+  return queues.map((queue) => {
+    const states = counts
+      .filter(({ project_id, queue_id }) => project_id === queue.project_id && queue_id === queue.id)
+      .map(({ annotation_state, items }): [string, number] => [annotation_state, Number(items)]);
+    return { ...queue, items: states.reduce((sum, [, items]) => sum + items, 0), states: Object.fromEntries(states) };
+  });
+}
+
+async function listObjects(transaction: Transaction): Promise<InProject<Listing['objects'][number]>[]> {
+  const rows = await transaction
+    .selectFrom('objects')
+    .select(['project_id', 'object_id', 'kind', 'digest', 'version_index', 'created_at'])
+    .orderBy('object_id')
+    .orderBy('version_index')
+    .execute();
+  const objects = new Map<string, InProject<Listing['objects'][number]>>();
+  for (const { project_id, object_id, kind, ...version } of rows) {
+    const key = `${project_id}/${kind}/${object_id}`;
+    const object = objects.get(key) ?? { project_id, object_id, kind, versions: [] };
     object.versions.push({ ...version, reference: objectReference(project_id, object_id, version.digest) });
+    objects.set(key, object);
   }
-  return [...listings.values()].sort((a, b) => (a.project_id < b.project_id ? -1 : 1));
+  return [...objects.values()];
 }

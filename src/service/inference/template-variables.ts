@@ -1,34 +1,37 @@
-import { refusal } from '../http/refusal.ts';
+import { Refusal } from '../../core/http/refusal.ts';
 
 /**
- * Puts values in the place of `{name}` in every string of every message but the assistant's (interface 4.2); `{{` and `}}`
- * stand for braces. Values are strings as they are and JSON text otherwise, and are not searched for placeholders. Without
- * any variable the messages stay as they are. Refuses an unknown name and a lone brace with status 400.
+ * Replaces `{name}` with the value of a variable in every string of every message except the assistant's; `{{` and `}}`
+ * stand for braces. A value that is not a string is written as JSON, and no value is searched for placeholders.
+ * @returns the messages unchanged when there are no variables.
+ * @throws Refusal 400 for an unknown name or a lone brace.
  */
-export function applyTemplateVars(messages: unknown[], vars: Record<string, unknown> | undefined): unknown[] {
-  if (!vars || Object.keys(vars).length === 0) return messages;
+export function applyTemplateVariables(messages: unknown[], variables: Record<string, unknown> | undefined): unknown[] {
+  if (!variables || Object.keys(variables).length === 0) return messages;
   return messages.map((message) => {
     const { role } = (message ?? {}) as { role?: unknown };
-    return role === 'assistant' ? message : fill(message, vars);
+    return role === 'assistant' ? message : fillValue(message, variables);
   });
 }
 
-function fill(value: unknown, vars: Record<string, unknown>): unknown {
-  if (typeof value === 'string') return fillText(value, vars);
-  if (Array.isArray(value)) return value.map((element) => fill(element, vars));
+function fillValue(value: unknown, variables: Record<string, unknown>): unknown {
+  if (typeof value === 'string') return fillString(value, variables);
+  if (Array.isArray(value)) return value.map((element) => fillValue(element, variables));
   if (value === null || typeof value !== 'object') return value;
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, fill(member, vars)]));
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, fillValue(member, variables)]));
 }
 
-function fillText(text: string, vars: Record<string, unknown>): string {
+function fillString(text: string, variables: Record<string, unknown>): string {
   return text.replace(/\{\{|\}\}|\{([^{}]*)\}|[{}]/g, (found, name: string | undefined) => {
     if (found === '{{' || found === '}}') return found[0]!;
-    if (name === undefined)
-      throw refusal(400, `Lone ${found} in a message: write ${found}${found} for a literal brace`);
-    if (!Object.hasOwn(vars, name)) {
-      throw refusal(400, `Missing template variable ${name}; known variables: ${Object.keys(vars).sort().join(', ')}`);
+    if (name === undefined) {
+      throw new Refusal(400, `Lone ${found} in a message: write ${found}${found} for a literal brace`);
     }
-    const value = vars[name];
+    if (!Object.hasOwn(variables, name)) {
+      const known = Object.keys(variables).sort().join(', ');
+      throw new Refusal(400, `Missing template variable ${name}; known variables: ${known}`);
+    }
+    const value = variables[name];
     return typeof value === 'string' ? value : JSON.stringify(value);
   });
 }

@@ -1,19 +1,20 @@
-import type { QueryCallsRequest, ReadCallRequest, RecordedCall } from '../../contract/calls.ts';
+import type { RecordedCall } from '../../contract/calls.ts';
 import type { Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/tables.ts';
+import type { OperationInput, TransactionOperation } from './operation.ts';
 
-/** A recorded call; null where the project has none of this id (design §7; `POST /call/read`). */
-export async function readCall(
+/** Reads one recorded call; null when the project has no call with this id. */
+export const readCall: TransactionOperation<'readCall'> = async (transaction, { body: { project_id, id } }) => {
+  const [call = null] = await queryCalls(transaction, { body: { project_id, filter: { call_ids: [id] } } });
+  return { call };
+};
+
+/** Reads recorded calls of a project in the order in which they started. */
+export async function queryCalls(
   transaction: Transaction,
-  { project_id, id }: ReadCallRequest,
-): Promise<RecordedCall | null> {
-  const [call] = await queryCalls(transaction, { project_id, filter: { call_ids: [id] } });
-  return call ?? null;
-}
-
-/** Recorded calls of a project, the one that started first at the top (design §7; `POST /calls/stream_query`). */
-export async function queryCalls(transaction: Transaction, request: QueryCallsRequest): Promise<RecordedCall[]> {
-  const { project_id, filter, limit, offset, columns } = request;
+  { body }: Pick<OperationInput<'queryCalls'>, 'body'>,
+): Promise<RecordedCall[]> {
+  const { project_id, filter, limit, offset, columns } = body;
   const ids = filter?.call_ids ?? [];
   const rows = await transaction
     .selectFrom('calls')
@@ -25,33 +26,32 @@ export async function queryCalls(transaction: Transaction, request: QueryCallsRe
     .limit(limit ?? Number.MAX_SAFE_INTEGER)
     .offset(offset ?? 0)
     .execute();
-  return rows.map((row) => withColumns(callOf(row), columns ?? []));
+  return rows.map((row) => selectColumns(toCall(row), columns ?? []));
 }
 
-/** Members that every answer has. */
-const always = ['id', 'project_id', 'trace_id', 'op_name', 'started_at'];
+/** Members that every response has. */
+const requiredMembers = ['id', 'project_id', 'trace_id', 'op_name', 'started_at'];
 
-/** A call with only some of its members filled: all of `inputs`, or of `inputs.question` only that. */
-function withColumns(call: RecordedCall, columns: readonly string[]): RecordedCall {
+/** Keeps the given columns of a call, like `inputs` or only `inputs.question`, and empties its other members. */
+function selectColumns(call: RecordedCall, columns: readonly string[]): RecordedCall {
   if (columns.length === 0) return call;
-  const paths = [...always, ...columns].map((column) => column.split('.'));
-  return { ...empty, ...(narrowed(call, paths) as RecordedCall) };
+  const paths = [...requiredMembers, ...columns].map((column) => column.split('.'));
+  return { ...emptyMembers, ...(project(call, paths) as RecordedCall) };
 }
 
-/** What of a value lies at the paths; the whole of it where one ends here, or leads into something without names. */
-function narrowed(value: unknown, paths: string[][]): unknown {
-  const nameless = typeof value !== 'object' || value === null || Array.isArray(value);
-  if (nameless || paths.some(({ length }) => length === 0)) return value;
-  const further = new Map<string, string[][]>();
+/** Projects a value onto paths of member names; a path that leads into a list or a scalar keeps all of it. */
+function project(value: unknown, paths: string[][]): unknown {
+  const isLeaf = typeof value !== 'object' || value === null || Array.isArray(value);
+  if (isLeaf || paths.some(({ length }) => length === 0)) return value;
+  const nextPaths = new Map<string, string[][]>();
   for (const [name = '', ...rest] of paths) {
-    if (Object.hasOwn(value, name)) further.set(name, [...(further.get(name) ?? []), rest]);
+    if (Object.hasOwn(value, name)) nextPaths.set(name, [...(nextPaths.get(name) ?? []), rest]);
   }
   const members = value as Record<string, unknown>;
-  return Object.fromEntries([...further].map(([name, rests]) => [name, narrowed(members[name], rests)]));
+  return Object.fromEntries([...nextPaths].map(([name, paths]) => [name, project(members[name], paths)]));
 }
 
-/** Members of a call about which nothing is known. */
-const empty = {
+const emptyMembers = {
   display_name: null,
   parent_id: null,
   ended_at: null,
@@ -63,22 +63,22 @@ const empty = {
   wb_user_id: null,
 };
 
-function callOf({ data, ...columns }: Tables['calls']): RecordedCall {
+function toCall({ data, ...columns }: Tables['calls']): RecordedCall {
   const recorded = JSON.parse(data) as Record<string, unknown>;
   return {
-    ...empty,
-    // Whatever else was recorded stays readable; what the columns say cannot be overridden by it.
+    ...emptyMembers,
+    // Unknown members stay readable, but cannot override the columns.
     ...recorded,
-    display_name: textOf(recorded.display_name),
-    parent_id: textOf(recorded.parent_id),
-    exception: textOf(recorded.exception),
-    wb_user_id: textOf(recorded.wb_user_id),
+    display_name: toText(recorded.display_name),
+    parent_id: toText(recorded.parent_id),
+    exception: toText(recorded.exception),
+    wb_user_id: toText(recorded.wb_user_id),
     ...columns,
   };
 }
 
-/** An import may have recorded anything where readers expect text. */
-function textOf(value: unknown): string | null {
+/** Converts a recorded value to a string, since an import may contain anything. */
+function toText(value: unknown): string | null {
   if (value === undefined || value === null) return null;
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -1,47 +1,41 @@
-import type { CreateEvaluationRequest, CreateEvaluationResponse } from '../../contract/evaluations.ts';
 import { objectNamePattern, parseReference, referenceScheme } from '../../contract/references.ts';
-import { Refusal, refusal } from '../http/refusal.ts';
-import type { Database } from '../storage/database.ts';
+import { Refusal } from '../../core/http/refusal.ts';
 import { putVersion } from '../storage/object-versions.ts';
+import type { TransactionOperation } from './operation.ts';
 
-/** Stores an evaluation definition (interface 4.3); the same content is the same version. */
-export async function createEvaluation(
-  database: Database,
-  projectId: string,
-  account: string,
-  request: CreateEvaluationRequest,
-): Promise<CreateEvaluationResponse> {
-  const object_id = objectIdOf(request.name);
-  const scorers = request.scorers ?? [];
-  for (const reference of [request.dataset, ...scorers]) {
+/**
+ * Stores an evaluation definition; the same content is the same version.
+ * @throws Refusal 400 for a malformed reference, 422 for a name that cannot become an object id.
+ */
+export const createEvaluation: TransactionOperation<'createEvaluation'> = async (
+  transaction,
+  { path, body, account },
+) => {
+  const object_id = toObjectId(body.name);
+  const scorers = body.scorers ?? [];
+  for (const reference of [body.dataset, ...scorers]) {
     if (reference.startsWith(`${referenceScheme}:`) && !parseReference(reference)) {
-      throw refusal(400, `Invalid URI: ${reference}`);
+      throw new Refusal(400, `Invalid URI: ${reference}`);
     }
   }
   const content = {
-    name: request.name,
-    dataset: request.dataset,
-    description: request.description ?? null,
+    name: body.name,
+    dataset: body.dataset,
+    description: body.description ?? null,
     scorers,
-    trials: request.trials ?? 1,
-    evaluation_name: request.evaluation_name ?? null,
-    eval_attributes: request.eval_attributes ?? {},
+    trials: body.trials ?? 1,
+    evaluation_name: body.evaluation_name ?? null,
+    eval_attributes: body.eval_attributes ?? {},
   };
-  const object = { project_id: projectId, object_id, kind: 'evaluation', content, created_by: account } as const;
-  const { digest, version_index, reference } = await database.write((transaction) => putVersion(transaction, object));
+  const project_id = `${path.entity}/${path.project}`;
+  const object = { project_id, object_id, kind: 'evaluation', content, created_by: account } as const;
+  const { digest, version_index, reference } = await putVersion(transaction, object);
   return { digest, object_id, version_index, evaluation_ref: reference };
-}
+};
 
-function objectIdOf(name: string): string {
+function toObjectId(name: string): string {
   const id = name.replaceAll(/[ /]/g, '_').replaceAll(/[<>]/g, '').toLowerCase();
   if (objectNamePattern.test(id)) return id;
-  throw new Refusal(422, {
-    detail: [
-      {
-        loc: ['body', 'name'],
-        msg: 'must be 1 to 128 letters, digits, spaces or _ . - / once < and > are left out',
-        type: 'value_error',
-      },
-    ],
-  });
+  const msg = 'must be 1 to 128 letters, digits, spaces or _ . - / after < and > are removed';
+  throw new Refusal(422, msg, { body: { detail: [{ loc: ['body', 'name'], msg, type: 'value_error' }] } });
 }

@@ -1,35 +1,30 @@
-import type { ListObjectsQuery, StoredObject } from '../../contract/objects.ts';
+import type { StoredObject } from '../../contract/objects.ts';
 import type { Transaction } from '../storage/database.ts';
 import type { ObjectKind } from '../storage/tables.ts';
+import type { OperationInput } from './operation.ts';
 
-/** Objects of one kind in their latest versions, the newest first (design §7; `GET /v2/{entity}/{project}/…`). */
+/** Lists the latest versions of a project's objects of one kind, the newest first. */
 export async function listObjects(
   transaction: Transaction,
-  projectId: string,
+  { path, query: { limit, offset } }: OperationInput<'listEvaluations' | 'listDatasets' | 'listScorers'>,
   kind: ObjectKind,
-  { limit, offset }: ListObjectsQuery,
 ): Promise<StoredObject[]> {
+  const projectId = `${path.entity}/${path.project}`;
   const rows = await transaction
     .selectFrom('objects')
-    .innerJoin(
-      ({ selectFrom }) =>
-        selectFrom('objects')
-          .select(({ fn }) => ['object_id', fn.max('version_index').as('version_index')])
-          .where('project_id', '=', projectId)
-          .where('kind', '=', kind)
-          .groupBy('object_id')
-          .as('latest'),
-      (join) =>
-        join
-          .onRef('latest.object_id', '=', 'objects.object_id')
-          .onRef('latest.version_index', '=', 'objects.version_index'),
+    .select(['object_id', 'digest', 'version_index', 'created_at'])
+    // The content of a dataset is only its rows, which may be large.
+    .$if(kind !== 'dataset', (select) => select.select('content'))
+    .where('project_id', '=', projectId)
+    .where('version_index', '=', ({ selectFrom }) =>
+      selectFrom('objects as version')
+        .select(({ fn }) => fn.max('version.version_index').as('latest'))
+        .where('version.project_id', '=', projectId)
+        .where('version.kind', '=', kind)
+        .whereRef('version.object_id', '=', 'objects.object_id'),
     )
-    .select(['objects.object_id', 'objects.digest', 'objects.version_index', 'objects.created_at'])
-    // The content of a dataset is its rows: much to read, and neither name nor description among them.
-    .$if(kind !== 'dataset', (query) => query.select('objects.content'))
-    .where('objects.project_id', '=', projectId)
-    .orderBy('objects.created_at', 'desc')
-    .orderBy('objects.object_id')
+    .orderBy('created_at', 'desc')
+    .orderBy('object_id')
     .limit(limit ?? Number.MAX_SAFE_INTEGER)
     .offset(offset ?? 0)
     .execute();

@@ -1,57 +1,140 @@
-import type { QueryQueueItemsRequest, QueueItem } from '../../contract/queue-items.ts';
-import type { Transaction } from '../storage/database.ts';
-import { positionsInQueue } from '../storage/queue-positions.ts';
+import { sql } from 'kysely';
+import type { AnnotationState, QueueItem } from '../../contract/queue-items.ts';
+import { Refusal } from '../../core/http/refusal.ts';
+import { addItems } from '../admin/import-items.ts';
+import { inChunks } from '../storage/in-chunks.ts';
 import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
+import type { TransactionOperation } from './operation.ts';
+import { readQueue } from './queues.ts';
 
-const equalityFilters = ['id', 'call_id', 'call_op_name', 'call_trace_id', 'added_by'] as const;
-
-/** A page of a queue's items (interface 4.1), and the places of these items in the whole queue where asked for. */
-export async function queryQueueItems(
-  transaction: Transaction,
-  queueId: string,
-  request: QueryQueueItemsRequest,
-): Promise<QueueItem[]> {
-  const queue = { project_id: request.project_id, queue_id: queueId };
-  const order = totalOrder(request.sort_by, { field: 'created_at', direction: 'asc' });
-  const offset = request.offset ?? 0;
-
-  let page = transaction
+/** Reads a page of a queue's items, with their positions in the whole queue when the request asks for them. */
+export const queryQueueItems: TransactionOperation<'queryQueueItems'> = async (transaction, { path, body }) => {
+  const order = sql.join(
+    totalOrder(body.sort_by, { field: 'created_at', direction: 'asc' }).map(
+      ({ column, direction }) => sql`${sql.ref(`queue_items.${column}`)} ${sql.raw(direction)}`,
+    ),
+  );
+  const items = transaction
     .selectFrom('queue_items')
     .select('id')
-    .where('project_id', '=', queue.project_id)
-    .where('queue_id', '=', queue.queue_id)
+    .where('project_id', '=', body.project_id)
+    .where('queue_id', '=', path.queue_id)
+    .where('deleted_at', 'is', null);
+  const { annotation_states, ...equalities } = body.filter ?? {};
+  let page = items
+    .orderBy(order)
+    .limit(body.limit ?? Number.MAX_SAFE_INTEGER)
+    .offset(body.offset ?? 0);
+  for (const [column, value] of Object.entries(equalities)) {
+    if (value != null) page = page.where(column as keyof typeof equalities, '=', value);
+  }
+  if (annotation_states?.length) page = page.where('annotation_state', 'in', [...new Set(annotation_states)]);
+  // The ids come from an index alone, so that whole rows are read for the page only.
+  const rows = await transaction
+    .selectFrom(page.as('page'))
+    .innerJoin('queue_items', 'queue_items.id', 'page.id')
+    .selectAll('queue_items')
+    .orderBy(order)
+    .execute();
+  if (!body.include_position) return { items: rows.map((row) => toItem(row)) };
+  const numbered = items.select(sql<number>`row_number() over (order by ${order})`.as('position'));
+  const positions = await transaction
+    .selectFrom(numbered.as('numbered'))
+    .select(['id', 'position'])
+    .where('id', 'in', page)
+    .execute();
+  // PostgreSQL's driver returns row numbers as strings.
+  const positionsById = new Map(positions.map(({ id, position }) => [id, Number(position)]));
+  return { items: rows.map((row) => toItem(row, positionsById.get(row.id))) };
+};
+
+/** Maximum number of missing calls that a refusal names. */
+const maxNamedCalls = 20;
+
+/**
+ * Adds recorded calls to a queue, in a write transaction. A call that the queue has already, or that is named twice,
+ * counts as a duplicate.
+ * @throws Refusal 404 for an unknown queue or call; nothing is added then.
+ */
+export const addQueueItems: TransactionOperation<'addQueueItems'> = async (transaction, { path, body, account }) => {
+  const { project_id, call_ids, display_fields } = body;
+  await readQueue(transaction, { path, query: body });
+  const rows = await inChunks(call_ids, (ids) =>
+    transaction
+      .selectFrom('calls')
+      .select(['id as call_id', 'op_name as call_op_name', 'trace_id as call_trace_id'])
+      .select(['started_at as call_started_at', 'ended_at as call_ended_at'])
+      .where('project_id', '=', project_id)
+      .where('id', 'in', ids)
+      .execute(),
+  );
+  const calls = new Map(rows.map((call) => [call.call_id, call]));
+  const missing = [...new Set(call_ids)].filter((id) => !calls.has(id));
+  if (missing.length > 0) {
+    const more = missing.length > maxNamedCalls ? ` and ${missing.length - maxNamedCalls} more` : '';
+    throw new Refusal(404, `Call ${missing.slice(0, maxNamedCalls).join(', ')}${more} not found`);
+  }
+  // The recorded call exists, so that an empty one does not replace it.
+  const rest = { display_fields, annotation_state: 'unstarted', call: {} } as const;
+  const items = call_ids.map((id) => ({ ...calls.get(id)!, ...rest }));
+  const target = { projectId: project_id, queueId: path.queue_id, addedBy: account };
+  const { added, duplicates } = await addItems(transaction, items, target);
+  return { added_count: added, duplicates };
+};
+
+/** The states that may follow each state of an annotator's progress. */
+const nextStates: Record<AnnotationState, readonly AnnotationState[]> = {
+  unstarted: ['in_progress', 'completed', 'skipped'],
+  in_progress: ['completed', 'skipped'],
+  completed: [],
+  skipped: [],
+};
+
+/**
+ * Moves an annotator's progress on an item, and with it the item, in a write transaction. The same state again changes
+ * nothing.
+ * @throws Refusal 404 for an unknown queue or item, 400 for a state that cannot follow.
+ */
+export const updateProgress: TransactionOperation<'updateProgress'> = async (transaction, { path, body, account }) => {
+  const { queue_id, item_id } = path;
+  const { project_id, annotation_state } = body;
+  await readQueue(transaction, { path, query: body });
+  const item = await transaction
+    .selectFrom('queue_items')
+    .selectAll()
+    .where('id', '=', item_id)
+    .where('project_id', '=', project_id)
+    .where('queue_id', '=', queue_id)
     .where('deleted_at', 'is', null)
-    .limit(request.limit ?? Number.MAX_SAFE_INTEGER)
-    .offset(offset);
-  for (const { column, direction } of order) page = page.orderBy(column, direction);
-  let filtered = false;
-  for (const field of equalityFilters) {
-    const value = request.filter?.[field];
-    if (value == null) continue;
-    page = page.where(field, '=', value);
-    filtered = true;
+    .executeTakeFirst();
+  if (!item) throw new Refusal(404, `Item ${item_id} not found`);
+  const progress = await transaction
+    .selectFrom('annotator_progress')
+    .select('annotation_state')
+    .where('item_id', '=', item_id)
+    .where('annotator_user_id', '=', account)
+    .executeTakeFirst();
+  // An imported state is where every annotator starts; a state that another annotator set is not.
+  const imported = item.annotator_user_id === null ? item.annotation_state : 'unstarted';
+  const current = progress?.annotation_state ?? imported;
+  if (current === annotation_state) return { item: toItem(item) };
+  if (!nextStates[current].includes(annotation_state)) {
+    throw new Refusal(400, `Invalid state transition from ${current} to ${annotation_state}`);
   }
-  const states = request.filter?.annotation_states;
-  if (states?.length) {
-    page = page.where('annotation_state', 'in', [...new Set(states)]);
-    filtered = true;
-  }
+  const updated_at = new Date().toISOString();
+  await transaction
+    .insertInto('annotator_progress')
+    .values({ item_id, annotator_user_id: account, annotation_state, created_at: updated_at, updated_at })
+    .onConflict((conflict) =>
+      conflict.columns(['item_id', 'annotator_user_id']).doUpdateSet({ annotation_state, updated_at }),
+    )
+    .execute();
+  const change = { annotation_state, annotator_user_id: account, updated_at };
+  await transaction.updateTable('queue_items').set(change).where('id', '=', item_id).execute();
+  return { item: toItem({ ...item, ...change }) };
+};
 
-  // The ids come from an index alone; whole rows are read for the page only, not for what the offset passes over.
-  let rows = transaction.selectFrom(page.as('page')).innerJoin('queue_items', 'queue_items.id', 'page.id');
-  for (const { column, direction } of order) rows = rows.orderBy(`queue_items.${column}`, direction);
-  const items = (await rows.selectAll('queue_items').execute()).map(itemOf);
-  if (!request.include_position) return items;
-
-  const keys = items.map((item) => order.map(({ column }) => item[column]));
-  const positions = filtered
-    ? await positionsInQueue(transaction, queue, order, keys)
-    : items.map((_, index) => offset + index + 1);
-  return items.map((item, index) => ({ ...item, position_in_queue: positions[index]! }));
-}
-
-/** An item as the interface shows it (2.1), from its row; its position is not known. */
-export function itemOf(row: Tables['queue_items']): QueueItem {
-  return { ...row, display_fields: JSON.parse(row.display_fields), position_in_queue: null };
+function toItem(row: Tables['queue_items'], position: number | null = null): QueueItem {
+  return { ...row, display_fields: JSON.parse(row.display_fields), position_in_queue: position };
 }

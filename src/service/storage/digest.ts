@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** JSON with sorted member names, so that the same content is the same text. */
+/** Serialises a value as JSON with sorted member names, so that equal content gives equal text. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_, member: unknown) =>
     member !== null && typeof member === 'object' && !Array.isArray(member)
@@ -9,7 +9,7 @@ export function canonicalJson(value: unknown): string {
   );
 }
 
-/** Digest of a text: 43 characters of `[A-Za-z0-9]`, made of its SHA-256. */
+/** Returns the digest of a string: its SHA-256 as 43 characters of `[A-Za-z0-9]`. */
 export function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url').replaceAll('-', 'X').replaceAll('_', 'Y');
 }

@@ -5,17 +5,17 @@ const timeLength = 9;
 const randomLength = 8;
 
 /**
- * Identifiers of 17 characters: the time in milliseconds, then 40 random bits. They sort by time, cost an agent half the
- * tokens of a UUID, and those made in one run of this function keep their order within a millisecond too.
+ * Creates identifiers of 17 characters: the time in milliseconds, then 40 random bits. They sort by time and within one
+ * call of this function, and cost an agent half the tokens of a UUID.
  */
 export function newIds(count: number): string[] {
-  const time = inDigits(BigInt(Date.now()), timeLength);
-  // Room above the start, so that counting up never runs over.
+  const time = toBase32(BigInt(Date.now()), timeLength);
+  // Clears the top bit so that counting up cannot overflow.
   let serial = BigInt(`0x${randomBytes(5).toString('hex')}`) >> 1n;
-  return Array.from({ length: count }, () => time + inDigits(serial++, randomLength));
+  return Array.from({ length: count }, () => time + toBase32(serial++, randomLength));
 }
 
-function inDigits(value: bigint, length: number): string {
+function toBase32(value: bigint, length: number): string {
   let text = '';
   for (let rest = value; text.length < length; rest >>= 5n) text = digits[Number(rest & 31n)] + text;
   return text;

@@ -1,55 +1,54 @@
 import { type ColumnDataType, type CreateTableBuilder, type Kysely, type RawBuilder, sql } from 'kysely';
-import { sortFields } from '../../contract/queue-items.ts';
 import { HeddleError } from '../../core/errors.ts';
 
-// A migration sees the tables as they were at its time, so it is not typed by today's.
+// A migration sees the tables of its own time, so the type of the current tables does not apply.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type AnyTables = Kysely<any>;
 
-/** What the engines do in ways of their own. */
+/** What the migrations need to know about a database engine. */
 export interface Engine {
-  /** What messages call that which holds the tables. */
-  storage: 'data file' | 'database';
-  /** How to get away from one that cannot be used. */
-  elsewhere: string;
-  /** Type of a text column, whose order is that of its bytes. */
-  text: ColumnDataType | RawBuilder<unknown>;
-  /** Names of the tables that are there. */
-  tables(db: AnyTables): Promise<string[]>;
+  /** What error messages call the thing that holds the tables. */
+  container: 'data file' | 'database';
+  /** Tells the user how to choose another container; completes a hint. */
+  alternative: string;
+  /** Type of text columns, which sort in byte order. */
+  textType: ColumnDataType | RawBuilder<unknown>;
+  /** Returns the names of the existing tables. */
+  listTables(db: AnyTables): Promise<string[]>;
 }
 
-/** In order, never changed once released: the position in the list is the schema version it leads to. */
+/** Migrations in order; the schema version is their number. A released migration must never change. */
 const migrations: ((db: AnyTables, engine: Engine) => Promise<void>)[] = [createFirstTables, addProgressAndFeedback];
 
 /** Version of the schema that this code reads and writes. */
 export const schemaVersion = migrations.length;
 
 /**
- * Version of the schema in a storage, 0 for an empty one. Refuses what a newer heddle wrote and a database of something
- * else, without touching either.
+ * Reads the schema version of a database; an empty database has version 0.
+ * @throws HeddleError `not_configured` for the database of another program or of a newer heddle, without changing it.
  */
 export async function readSchemaVersion(db: AnyTables, engine: Engine): Promise<number> {
-  const tables = await engine.tables(db);
+  const tables = await engine.listTables(db);
   if (tables.length === 0) return 0;
   if (!tables.includes('schema_version')) {
     throw new HeddleError({
       code: 'not_configured',
-      message: `The ${engine.storage} is one of another program.`,
-      hint: `Leave it to that program, and ${engine.elsewhere}.`,
+      message: `The ${engine.container} belongs to another program.`,
+      hint: `To keep it untouched, ${engine.alternative}.`,
     });
   }
   const { version } = await db.selectFrom('schema_version').select('version').executeTakeFirstOrThrow();
   if (version > schemaVersion) {
     throw new HeddleError({
       code: 'not_configured',
-      message: `The ${engine.storage} has schema version ${version}; this heddle knows versions up to ${schemaVersion}.`,
-      hint: `Use the heddle that wrote it, or a later one, or ${engine.elsewhere}.`,
+      message: `The ${engine.container} has schema version ${version}; this heddle supports versions up to ${schemaVersion}.`,
+      hint: `Update heddle to the version that wrote it, or ${engine.alternative}.`,
     });
   }
   return version;
 }
 
-/** Brings the schema up to date; to be called inside a transaction, while no other process can do the same. */
+/** Upgrades the schema. Call it in a transaction that keeps other processes from doing the same. */
 export async function migrate(db: AnyTables, engine: Engine): Promise<void> {
   const from = await readSchemaVersion(db, engine);
   for (const migration of migrations.slice(from)) await migration(db, engine);
@@ -57,30 +56,30 @@ export async function migrate(db: AnyTables, engine: Engine): Promise<void> {
   else await db.updateTable('schema_version').set({ version: schemaVersion }).execute();
 }
 
-/**
- * Adds text columns to a table. The name of one that may be null ends in a question mark here.
- * @returns what Kysely's `$call` takes.
- */
-function texts({ text }: Engine, ...columns: string[]) {
+/** Adds text columns to a table, for Kysely's `$call`. A name that ends in `?` makes the column nullable. */
+function texts({ textType }: Engine, ...names: string[]) {
   return (table: CreateTableBuilder<string, string>) =>
-    columns.reduce((all, column) => {
-      const name = column.replace('?', '');
-      return name === column ? all.addColumn(name, text, (c) => c.notNull()) : all.addColumn(name, text);
-    }, table);
+    names.reduce(
+      (columns, name) =>
+        name.endsWith('?')
+          ? columns.addColumn(name.slice(0, -1), textType)
+          : columns.addColumn(name, textType, (column) => column.notNull()),
+      table,
+    );
 }
 
 async function createFirstTables(db: AnyTables, engine: Engine): Promise<void> {
-  const { text } = engine;
+  const { textType } = engine;
   await db.schema
     .createTable('schema_version')
     .addColumn('version', 'integer', (c) => c.notNull())
     .execute();
   await db.schema
     .createTable('accounts')
-    .addColumn('name', text, (c) => c.primaryKey())
-    .addColumn('password_hash', text, (c) => c.notNull())
-    .addColumn('token_hash', text, (c) => c.notNull().unique())
-    .addColumn('created_at', text, (c) => c.notNull())
+    .addColumn('name', textType, (c) => c.primaryKey())
+    .$call(texts(engine, 'password_hash'))
+    .addColumn('token_hash', textType, (c) => c.notNull().unique())
+    .$call(texts(engine, 'created_at'))
     .execute();
   await db.schema
     .createTable('queues')
@@ -95,17 +94,18 @@ async function createFirstTables(db: AnyTables, engine: Engine): Promise<void> {
     .execute();
   await db.schema
     .createTable('queue_items')
-    .addColumn('id', text, (c) => c.primaryKey())
+    .addColumn('id', textType, (c) => c.primaryKey())
     .$call(texts(engine, 'project_id', 'queue_id', 'call_id', 'call_started_at', 'call_ended_at?', 'call_op_name'))
     .$call(texts(engine, 'call_trace_id', 'display_fields', 'annotation_state', 'added_by?', 'annotator_user_id?'))
     .$call(texts(engine, 'created_at', 'created_by', 'updated_at', 'deleted_at?'))
     .addUniqueConstraint('queue_items_call', ['project_id', 'queue_id', 'call_id'])
     .addForeignKeyConstraint('queue_items_queue', ['project_id', 'queue_id'], 'queues', ['project_id', 'id'])
     .execute();
-  // Each covers what a page or a position needs (order, tie-break, filters, the other sort keys), so that only the
-  // rows of the page itself are read from the table.
-  for (const field of sortFields) {
-    const others = sortFields.filter((other) => other !== field);
+  // Each index covers the order, the tie-break, the filters and the other sort keys, so that only the rows of the page
+  // itself are read from the table.
+  const sortColumns = ['call_started_at', 'call_op_name', 'created_at', 'updated_at'];
+  for (const field of sortColumns) {
+    const others = sortColumns.filter((other) => other !== field);
     await db.schema
       .createIndex(`queue_items_by_${field}`)
       .on('queue_items')
@@ -131,7 +131,7 @@ async function createFirstTables(db: AnyTables, engine: Engine): Promise<void> {
 async function addProgressAndFeedback(db: AnyTables, engine: Engine): Promise<void> {
   await db.schema
     .createTable('annotator_progress')
-    .addColumn('item_id', engine.text, (c) => c.notNull().references('queue_items.id'))
+    .addColumn('item_id', engine.textType, (c) => c.notNull().references('queue_items.id'))
     .$call(texts(engine, 'annotator_user_id', 'annotation_state', 'created_at', 'updated_at'))
     .addPrimaryKeyConstraint('annotator_progress_key', ['item_id', 'annotator_user_id'])
     .execute();

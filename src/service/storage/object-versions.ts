@@ -3,18 +3,18 @@ import type { Transaction } from './database.ts';
 import { canonicalJson, digestOf } from './digest.ts';
 import type { ObjectKind } from './tables.ts';
 
-/** A version of an object, as it is named to the outside. */
+/** Identifies a stored version of an object. */
 export interface ObjectVersion {
   object_id: string;
   digest: string;
-  /** 0-based, in order of first publication. */
+  /** 0-based, in order of creation. */
   version_index: number;
   reference: string;
 }
 
 /**
- * Keeps a version of an object, in a write transaction: the same content is the same version. Objects of all kinds share
- * the names of a project.
+ * Stores a version of an object in a write transaction, or finds the version with the same content. Objects of all kinds
+ * share one namespace per project.
  */
 export async function putVersion(
   transaction: Transaction,
@@ -40,7 +40,10 @@ export async function putVersion(
   return { object_id, digest, version_index, reference };
 }
 
-/** Content of the version that a reference names: a digest, `vN` or `latest`, which is the latest of its kind. */
+/**
+ * Returns the content of the version that a reference names by digest, `vN` or `latest`, or undefined if there is none of
+ * this kind.
+ */
 export async function readVersion(transaction: Transaction, reference: string, kind: ObjectKind): Promise<unknown> {
   const named = parseReference(reference);
   if (named?.kind !== 'object' || named.version === undefined) return undefined;

@@ -1,13 +1,10 @@
 import type { AnnotationState } from '../../contract/queue-items.ts';
 
-/** Kinds of objects that a project keeps in versions. */
+/** Kinds of versioned objects. */
 export const objectKinds = ['evaluation', 'prompt', 'dataset', 'scorer'] as const;
 export type ObjectKind = (typeof objectKinds)[number];
 
-/**
- * The tables, as the migrations leave them. Timestamps are UTC text with milliseconds, so that text order is time order;
- * structured values are JSON text.
- */
+/** The current tables. Timestamps are UTC text with milliseconds, which sorts by time; structured values are JSON text. */
 export interface Tables {
   schema_version: { version: number };
   accounts: { name: string; password_hash: string; token_hash: string; created_at: string };
@@ -47,7 +44,7 @@ export interface Tables {
     trace_id: string;
     started_at: string;
     ended_at: string | null;
-    /** What was recorded beyond the columns: inputs, output and the rest. */
+    /** The recorded members that have no column, such as inputs and output. */
     data: string;
   };
   objects: {
@@ -60,7 +57,7 @@ export interface Tables {
     created_at: string;
     created_by: string;
   };
-  /** How far each annotator is with an item. */
+  /** Each annotator's progress with each item. */
   annotator_progress: {
     item_id: string;
     annotator_user_id: string;

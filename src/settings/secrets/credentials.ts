@@ -4,7 +4,7 @@ import { type Profile, type StoreKind, storeNames, storeOf } from '../profiles.t
 import type { ResolvedSettings, Source } from '../resolve-settings.ts';
 import type { SecretRecord, SecretStore } from './secret-store.ts';
 
-/** Where a secret came from. */
+/** Where a secret came from: a setting, or a secret store under the name of a profile. */
 export type SecretSource = Source | { from: StoreKind; name: string };
 
 export interface Credentials {
@@ -12,14 +12,14 @@ export interface Credentials {
   password?: string;
   token?: string;
   sources: Record<'username' | 'password' | 'token', SecretSource>;
-  /** Why the store has nothing for what is missing; absent where there is no store. */
+  /** Explains why the secret store does not supply what is missing; absent if the profile has no store. */
   problem?: HeddleError;
 }
 
 /**
- * The credentials for the configured service: each secret from the environment, else from the store that `login` recorded
- * in the profile (design §9). The store is not touched when the environment has both. A store that cannot be read is a
- * `problem`, not an error: what is there may be all that a call needs.
+ * Resolves the credentials for the configured service: each secret from the environment, or else from the store that
+ * `login` recorded in the profile. Does not open the store if the environment has both secrets. A store that cannot be
+ * read is reported as `problem` and not thrown, since the other secret may be all that a tool call needs.
  */
 export async function resolveCredentials(
   { values, sources }: ResolvedSettings,
@@ -40,45 +40,45 @@ export async function resolveCredentials(
   try {
     const records = await openSecretStore(kind).read(values.profile);
     const record = records[baseUrl];
-    if (record) return completed(given, record, { from: kind, name: values.profile }, redactor);
-    const credentials = `The credentials of profile "${values.profile}"`;
-    const others = Object.keys(records).join(', ');
-    const message = others
-      ? `${credentials} in ${storeNames[kind]} belong to ${others}; they are not sent to ${baseUrl}.`
-      : `${credentials} are no longer in ${storeNames[kind]}.`;
-    return { ...given, problem: problem(message) };
+    if (record) return addStored(given, record, { from: kind, name: values.profile }, redactor);
+    const subject = `The credentials of profile "${values.profile}"`;
+    const otherUrls = Object.keys(records).join(', ');
+    const message = otherUrls
+      ? `${subject} in ${storeNames[kind]} belong to ${otherUrls}; they are not sent to ${baseUrl}.`
+      : `${subject} are no longer in ${storeNames[kind]}.`;
+    return { ...given, problem: missing(message) };
   } catch (error) {
     if (!(error instanceof HeddleError)) throw error;
     return { ...given, problem: error };
   }
 }
 
-function completed(given: Credentials, record: SecretRecord, source: SecretSource, redactor: Redactor): Credentials {
+/** Adds the stored secrets that are not given. */
+function addStored(given: Credentials, record: SecretRecord, source: SecretSource, redactor: Redactor): Credentials {
   redactor.protect(record.password && `${record.username}:${record.password}`);
-  const all: Credentials = { ...given, sources: { ...given.sources } };
+  const credentials: Credentials = { ...given, sources: { ...given.sources } };
   if (given.token === undefined && record.token !== undefined) {
-    all.token = record.token;
-    all.sources.token = source;
+    credentials.token = record.token;
+    credentials.sources.token = source;
   }
-  if (given.password !== undefined || record.password === undefined) return all;
-  // A password goes with the name that it was stored with; a profile's copy of the name may be older, a given one not.
+  if (given.password !== undefined || record.password === undefined) return credentials;
+  // A stored password belongs to its stored user name. The profile's copy of that name may be outdated.
   const { from } = given.sources.username;
   if ((from === 'flag' || from === 'environment') && given.username !== record.username) {
     const message = `The stored password belongs to user "${record.username}", not to "${given.username}".`;
-    return { ...all, problem: problem(message) };
+    return { ...credentials, problem: missing(message) };
   }
-  return {
-    ...all,
-    username: record.username,
-    password: record.password,
-    sources: { ...all.sources, username: from === 'profile' ? given.sources.username : source, password: source },
-  };
+  credentials.username = record.username;
+  credentials.password = record.password;
+  credentials.sources.password = source;
+  if (from !== 'profile') credentials.sources.username = source;
+  return credentials;
 }
 
-function problem(message: string): HeddleError {
+function missing(message: string): HeddleError {
   return new HeddleError({
     code: 'credentials_missing',
     message,
-    hint: 'Ask the user to run `heddle login` in a terminal, or to set HEDDLE_USERNAME, HEDDLE_PASSWORD and HEDDLE_TOKEN, and then call again.',
+    hint: 'Ask the user to run `heddle login` in a terminal, or to set HEDDLE_USERNAME, HEDDLE_PASSWORD and HEDDLE_TOKEN, then call again.',
   });
 }

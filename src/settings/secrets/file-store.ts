@@ -13,7 +13,7 @@ const record = z.strictObject({
 const fileShape = z.record(z.string(), z.record(z.string(), record));
 type Records = z.output<typeof fileShape>;
 
-/** Secrets in a file that only its owner can read (0600), for machines without a keychain (design §9). */
+/** Keeps secrets in a file that only its owner can read (mode 0600), for machines without a keychain. */
 export class FileStore implements SecretStore {
   readonly kind = 'file';
   readonly #file: string;
@@ -33,66 +33,66 @@ export class FileStore implements SecretStore {
     this.#replace({ ...records, [profile]: { ...records[profile], [baseUrl]: added } });
   }
 
-  async remove(profile: string, keep?: string): Promise<void> {
-    const { [profile]: before = {}, ...others } = this.#readAll();
-    const kept = keep === undefined ? undefined : before[keep];
-    const after = kept ? { ...others, [profile]: { [keep!]: kept } } : others;
-    if (Object.keys(after).length === 0) removePrivateFile(this.#file);
-    else this.#replace(after);
+  async remove(profile: string, keptBaseUrl = ''): Promise<void> {
+    const { [profile]: { [keptBaseUrl]: kept } = {}, ...others } = this.#readAll();
+    const records = kept ? { ...others, [profile]: { [keptBaseUrl]: kept } } : others;
+    if (Object.keys(records).length === 0) removePrivateFile(this.#file);
+    else this.#replace(records);
   }
 
   #replace(records: Records): void {
     try {
       replacePrivateFile(this.#file, `${JSON.stringify(records, null, 2)}\n`);
     } catch (error) {
-      throw unusable(this.#file, `cannot be written (${(error as NodeJS.ErrnoException).code})`, error);
+      throw this.#unusable(`cannot be written (${(error as NodeJS.ErrnoException).code})`, error);
     }
   }
 
-  /** Everything is checked on the opened file, so that it cannot be exchanged between the check and the reading. */
   #readAll(): Records {
-    let descriptor: number;
+    const descriptor = this.#open();
+    if (descriptor === undefined) return {};
     try {
-      descriptor = openSync(this.#file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (code === 'ENOENT') return {};
-      throw unusable(this.#file, code === 'ELOOP' ? 'is a symbolic link' : `cannot be opened (${code})`, error);
-    }
-    try {
+      // Checks the open file, which cannot be exchanged before it is read.
       const { mode, uid } = fstatSync(descriptor);
       if (process.platform !== 'win32') {
-        if (uid !== process.getuid?.()) throw unusable(this.#file, 'belongs to another user');
-        if (mode & 0o077) throw unusable(this.#file, `can be read by others (mode ${(mode & 0o777).toString(8)})`);
+        if (uid !== process.getuid?.()) throw this.#unusable('belongs to another user');
+        if (mode & 0o077) throw this.#unusable(`can be accessed by others (mode ${(mode & 0o777).toString(8)})`);
       }
       const records = parse(readFileSync(descriptor, 'utf8'));
-      if (!records) throw unusable(this.#file, 'is not what heddle wrote');
-      this.#redactor.protect(
-        ...Object.values(records)
-          .flatMap(Object.values)
-          .flatMap(({ password, token }) => [password, token]),
-      );
+      if (!records) throw this.#unusable('was not written by heddle');
+      const secrets = Object.values(records).flatMap(Object.values<SecretRecord>);
+      this.#redactor.protect(...secrets.flatMap(({ password, token }) => [password, token]));
       return records;
     } finally {
       closeSync(descriptor);
     }
   }
+
+  #open(): number | undefined {
+    try {
+      return openSync(this.#file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === 'ENOENT') return undefined;
+      throw this.#unusable(code === 'ELOOP' ? 'is a symbolic link' : `cannot be opened (${code})`, error);
+    }
+  }
+
+  #unusable(reason: string, cause?: unknown): HeddleError {
+    return new HeddleError({
+      code: 'credentials_missing',
+      message: `The credentials file ${this.#file} ${reason}; it is not used.`,
+      hint: 'If nobody else has seen it, make yourself its owner and set its mode to 600. Otherwise delete it, change the secrets, and run `heddle login` again.',
+      cause,
+    });
+  }
 }
 
-/** What JSON.parse and zod say about a file of secrets may quote it, and is left out. */
+/** Parses the file, without the errors of JSON.parse and zod, which may quote secrets. */
 function parse(text: string): Records | undefined {
   try {
     return fileShape.parse(JSON.parse(text));
   } catch {
     return undefined;
   }
-}
-
-function unusable(file: string, reason: string, cause?: unknown): HeddleError {
-  return new HeddleError({
-    code: 'credentials_missing',
-    message: `The credentials file ${file} ${reason}; it is not used.`,
-    hint: 'If nobody else has seen it, make it a file of your own with mode 600; otherwise delete it, change the secrets, and run `heddle login` again.',
-    cause,
-  });
 }

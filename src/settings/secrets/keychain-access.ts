@@ -1,6 +1,6 @@
 import type { AsyncEntry } from '@napi-rs/keyring';
 
-/** One piece of work on the keychain. It runs in a process of its own, see `KeychainStore`. */
+/** One operation on the keychain, which runs in a child process; see `KeychainStore`. */
 export type KeychainRequest =
   | { operation: 'read'; service: string }
   | { operation: 'write'; service: string; account: string; secret: string }
@@ -8,13 +8,11 @@ export type KeychainRequest =
 
 export type KeychainReply = { entries: { account: string; password: string }[] } | { failure: string };
 
-/**
- * Carries a request out, in the keychain itself: on Linux the Secret Service and nothing else, since the kernel's own
- * keyring, the library's silent second choice, forgets. Reading never asks the user anything; writing may.
- */
+/** Performs an operation on the keychain. Reading never prompts the user; writing may. */
 export async function accessKeychain(request: KeychainRequest): Promise<KeychainReply> {
   try {
     const { AsyncEntry, findCredentialsAsync } = await import('@napi-rs/keyring');
+    // On Linux the library would silently fall back to the kernel's keyring, which does not survive a restart.
     const entry = (account: string): AsyncEntry =>
       new AsyncEntry(request.service, account, { linux: { store: 'secret-service' } });
     switch (request.operation) {

@@ -5,27 +5,28 @@ import type { Redactor } from '../../core/redaction.ts';
 import type { KeychainReply, KeychainRequest } from './keychain-access.ts';
 import type { SecretRecord, SecretStore } from './secret-store.ts';
 
+/** Default time limits of the keychain. Writing takes longer because it may ask the user to unlock the keychain. */
+export const defaultKeychainTimeoutsMs = { read: 5_000, write: 60_000 } as const;
+
 export interface KeychainOptions {
   /** Learns the secrets that are read. */
   redactor: Redactor;
-  /** Program and arguments that run `accessKeychain` on the JSON request on stdin. */
+  /** Program and arguments of a process that passes the JSON request on its stdin to `accessKeychain`. */
   helper: readonly string[];
-  /** Milliseconds that reading may take; nobody is asked anything, so a keychain that takes longer hangs. */
-  readTimeoutMs?: number;
-  /** Milliseconds that writing may take, while the user may be asked to unlock the keychain. */
-  writeTimeoutMs?: number;
+  /** Time limit of every operation, in place of the defaults. */
+  timeoutMs?: number | undefined;
 }
 
 /**
- * Secrets in the keychain of the operating system (design §9), one entry a service of a profile. All access is by a child
- * process with a deadline: the add-on blocks a thread, and a process with such a thread cannot exit.
+ * Keeps secrets in the operating system's keychain, one entry per service and profile. Each access runs in a child process
+ * with a time limit, since the native library blocks a thread, and a process with a blocked thread cannot exit.
  */
 export class KeychainStore implements SecretStore {
   readonly kind = 'keychain';
-  readonly #options: Required<KeychainOptions>;
+  readonly #options: KeychainOptions;
 
   constructor(options: KeychainOptions) {
-    this.#options = { readTimeoutMs: 5_000, writeTimeoutMs: 60_000, ...options };
+    this.#options = options;
   }
 
   async read(profile: string): Promise<Record<string, SecretRecord>> {
@@ -39,35 +40,34 @@ export class KeychainStore implements SecretStore {
     const secret = JSON.stringify(record);
     await this.#access({ operation: 'write', service: serviceOf(profile), account: baseUrl, secret });
     const { [baseUrl]: found } = await this.read(profile);
-    if (JSON.stringify(found) !== secret) throw this.#failure('it did not keep what was written');
+    if (JSON.stringify(found) !== secret) throw this.#failure('it did not store the entry');
   }
 
-  async remove(profile: string, keep?: string): Promise<void> {
-    const accounts = Object.keys(await this.read(profile)).filter((account) => account !== keep);
+  async remove(profile: string, keptBaseUrl?: string): Promise<void> {
+    const accounts = Object.keys(await this.read(profile)).filter((account) => account !== keptBaseUrl);
     if (accounts.length > 0) await this.#access({ operation: 'remove', service: serviceOf(profile), accounts });
   }
 
   async #access(request: KeychainRequest): Promise<{ account: string; password: string }[]> {
-    const { helper, readTimeoutMs, writeTimeoutMs } = this.#options;
-    const timeoutMs = request.operation === 'read' ? readTimeoutMs : writeTimeoutMs;
+    const { helper, timeoutMs = defaultKeychainTimeoutsMs[request.operation === 'read' ? 'read' : 'write'] } =
+      this.#options;
     const [program, ...args] = helper as [string, ...string[]];
-    // Loading it costs more than 5 ms, which a server whose secrets are elsewhere does not pay.
     const { spawn } = await import('node:child_process');
     const child = spawn(program, args, {
       stdio: ['pipe', 'pipe', 'ignore'],
       timeout: timeoutMs,
       killSignal: 'SIGKILL',
     });
-    // A helper that is killed leaves a broken pipe; what matters then is that there is no answer.
+    // A killed helper breaks the pipe; the missing reply is the error to report.
     child.stdin.on('error', () => {});
     child.stdin.end(JSON.stringify(request));
-    const [answer, [code]] = await Promise.all([text(child.stdout), once(child, 'close')]);
-    if (answer === '') {
+    const [output, [exitCode]] = await Promise.all([text(child.stdout), once(child, 'close')]);
+    if (output === '') {
       throw this.#failure(
-        child.killed ? `it did not answer within ${timeoutMs} ms` : `its reader ended with code ${code}`,
+        child.killed ? `it did not respond within ${timeoutMs} ms` : `its helper ended with exit code ${exitCode}`,
       );
     }
-    const reply = JSON.parse(answer) as KeychainReply;
+    const reply = JSON.parse(output) as KeychainReply;
     if ('failure' in reply) throw this.#failure(reply.failure);
     return reply.entries;
   }
@@ -81,7 +81,7 @@ function serviceOf(profile: string): string {
   return `heddle/${profile}`;
 }
 
-/** An entry that somebody else wrote counts as empty. */
+/** Parses an entry. One that another program wrote counts as empty. */
 function parse(secret: string): SecretRecord {
   try {
     return JSON.parse(secret) as SecretRecord;
@@ -90,42 +90,28 @@ function parse(secret: string): SecretRecord {
   }
 }
 
-const waysOut =
-  'Or do without it: set HEDDLE_USERNAME, HEDDLE_PASSWORD and HEDDLE_TOKEN in the environment, or run `heddle login --store file` to keep them in a file that only you can read.';
-
-/** What the platforms' keychains say, as what it means and what to do. The first that matches holds. */
-const failures: readonly [RegExp, string, string][] = [
-  [/did not answer|Did not receive a reply/i, 'hangs', 'It may be waiting for an answer in a window: look for one.'],
-  [/is ?locked|locked collection|-25308|interaction is not allowed/i, 'is locked', 'Unlock it and try again.'],
-  [
-    /dismissed|denied|cancell?ed|-128\b|-25293/i,
-    'refused access',
-    'Allow the access when the system asks; a request to unlock it was dismissed, or cannot be shown here.',
-  ],
+/** Problems by the messages of the platforms' keychains; the first match applies. */
+const problems: readonly [RegExp, string][] = [
+  [/did not respond|Did not receive a reply/i, 'hangs'],
+  [/is ?locked|locked collection|-25308|interaction is not allowed/i, 'is locked'],
+  [/dismissed|denied|cancell?ed|-128\b|-25293/i, 'refused access'],
 ];
 
-/** The error for a keychain that cannot be used. `not_configured` where this machine has none. */
-export function keychainFailure(said: string): HeddleError {
-  const known = failures.find(([pattern]) => pattern.test(said));
-  if (known) {
-    const [, state, advice] = known;
-    return new HeddleError({
-      code: 'credentials_missing',
-      message: `The keychain ${state}: ${said}.`,
-      hint: `${advice} ${waysOut}`,
-    });
-  }
-  const absent =
-    /connect|autolaunch|ServiceUnknown|not provided by any|no result found|No such|Cannot find (module|package|native)/i;
-  return absent.test(said)
-    ? new HeddleError({
-        code: 'not_configured',
-        message: `There is no keychain on this machine (${said}).`,
-        hint: `Start one, such as gnome-keyring or KWallet. ${waysOut}`,
-      })
-    : new HeddleError({
-        code: 'credentials_missing',
-        message: `The keychain failed: ${said}.`,
-        hint: `Try again. ${waysOut}`,
-      });
+const missingKeychain =
+  /connect|autolaunch|ServiceUnknown|not provided by any|no result found|No such|Cannot find (module|package|native)/i;
+
+/** Converts a keychain's message to an error. Its code is `not_configured` if this machine has no keychain. */
+export function keychainFailure(message: string): HeddleError {
+  const problem = problems.find(([pattern]) => pattern.test(message))?.[1];
+  const isMissing = !problem && missingKeychain.test(message);
+  const advice = isMissing
+    ? 'Start one, such as gnome-keyring or KWallet.'
+    : 'Unlock it, or allow access in the window that it may have opened, and try again.';
+  return new HeddleError({
+    code: isMissing ? 'not_configured' : 'credentials_missing',
+    message: isMissing
+      ? `There is no keychain on this machine (${message}).`
+      : `The keychain ${problem ?? 'failed'}: ${message}.`,
+    hint: `${advice} Or do without it: set HEDDLE_USERNAME, HEDDLE_PASSWORD and HEDDLE_TOKEN in the environment, or run \`heddle login --store file\` to keep them in a file that only you can read.`,
+  });
 }

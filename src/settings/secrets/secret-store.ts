@@ -1,23 +1,23 @@
 import type { StoreKind } from '../profiles.ts';
 
-/** What `login` keeps for one profile at one service. Written and read as one, so that it is never half of it. */
+/** The secrets of one profile at one service. A store writes and reads a record as a whole. */
 export interface SecretRecord {
-  /** Whom the password belongs to. */
+  /** User name that belongs to the password. */
   username?: string;
   password?: string;
   token?: string;
 }
 
 /**
- * Where secrets are kept. Records are filed under their base URL, so that a secret never goes to another service than
- * the one that `login` checked it at, whatever the configuration says later. Every failure is a HeddleError.
+ * A place where secrets are kept. Records are filed under the base URL for which `login` checked them, so that a secret
+ * never goes to another service when the configuration changes. All errors are HeddleErrors.
  */
 export interface SecretStore {
   kind: StoreKind;
-  /** The records of a profile by base URL. Never asks the user anything. */
+  /** Returns a profile's records by base URL. Never prompts the user. */
   read(profile: string): Promise<Record<string, SecretRecord>>;
-  /** Puts a record in, in place of the one that was there. */
+  /** Adds or replaces a record. */
   write(profile: string, baseUrl: string, record: SecretRecord): Promise<void>;
-  /** Removes a profile's records, but for the one to keep. */
-  remove(profile: string, keep?: string): Promise<void>;
+  /** Removes a profile's records, except the one of `keptBaseUrl`. */
+  remove(profile: string, keptBaseUrl?: string): Promise<void>;
 }

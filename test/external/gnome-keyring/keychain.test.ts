@@ -122,7 +122,7 @@ describe.runIf(ready)('a real Secret Service', () => {
     expect(code).toBe(1);
     expect(result.code).toBe('credentials_missing');
     expect(result.message).toContain('The keychain is locked');
-    expect(result.hint).toContain('Unlock it and try again.');
+    expect(result.hint).toContain('Unlock it, or allow access');
     const doctor = JSON.parse((await run(['doctor', '--json'], session.environment)).stdout);
     expect(doctor.findings).toContainEqual(expect.objectContaining({ check: 'keychain', state: 'failure' }));
     expect(session.said()).not.toContain('SystemPrompter');
@@ -144,10 +144,10 @@ describe.runIf(ready)('a real Secret Service', () => {
     session.freeze();
     const { code, result } = await query();
     expect(code).toBe(1);
-    expect(result.message).toContain('The keychain hangs: it did not answer within 5000 ms.');
+    expect(result.message).toContain('The keychain hangs: it did not respond within 5000 ms.');
     const again = await login('correct-horse\ntok-11112222\n', '--keychain-timeout-ms', '1000');
     expect(again.code).toBe(1);
-    expect(again.stderr).toContain('The keychain hangs: it did not answer within 1000 ms.');
+    expect(again.stderr).toContain('The keychain hangs: it did not respond within 1000 ms.');
   });
 
   test('without a message bus there is no keychain, and no other store takes its place', async () => {

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { run } from '../../support/heddle.ts';
 import { Cluster } from '../../support/postgres-cluster.ts';
 import { environmentWith, startServiceProcess } from '../../support/postgres-service.ts';
@@ -10,61 +10,63 @@ afterAll(() => cluster.remove());
 const { password, host } = new URL(cluster.url);
 const withoutPassword = `postgres://postgres@${host}/postgres`;
 
-test('a password in the flag is refused, and not repeated', async () => {
-  for (const url of [cluster.url, `${withoutPassword}?password=${password}`]) {
-    const { code, stdout, stderr } = await run(['service', 'list', '--database', url], environmentWith({}));
-    expect([code, stdout]).toEqual([2, '']);
-    expect(stderr).toContain('--database must not hold a password');
-    expect(stderr).not.toContain(password);
-  }
-});
-
-test('what is no address of PostgreSQL is refused, without its secrets', async () => {
-  for (const url of [`mysql://a:${password}@b/c`, password, 'postgres://', `postgres://a:${password}%zz@b/c`]) {
-    const { code, stderr } = await run(['service', 'list'], environmentWith({ HEDDLE_DATABASE_URL: url }));
-    expect(code, url).toBeGreaterThan(0);
-    expect(stderr).not.toContain(password);
-  }
-});
-
-test('the password may come from PGPASSWORD or ~/.pgpass instead', async () => {
-  const args = ['service', 'list', '--database', withoutPassword];
-  expect(await run(args, environmentWith({ PGPASSWORD: password }))).toMatchObject({
-    code: 0,
-    stderr: 'nothing is stored\n',
+describe('--database and HEDDLE_DATABASE_URL', () => {
+  it('rejects a password in the flag without repeating it', async () => {
+    for (const url of [cluster.url, `${withoutPassword}?password=${password}`]) {
+      const { code, stdout, stderr } = await run(['service', 'list', '--database', url], environmentWith({}));
+      expect([code, stdout]).toEqual([2, '']);
+      expect(stderr).toContain('--database must not contain a password');
+      expect(stderr).not.toContain(password);
+    }
   });
-  const environment = environmentWith({});
-  writeFileSync(join(environment.HOME!, '.pgpass'), `*:*:*:postgres:${password}\n`, { mode: 0o600 });
-  expect(await run(args, environment)).toMatchObject({ code: 0 });
-  const started = performance.now();
-  const { code, stderr } = await run(args, environmentWith({}));
-  // The server would wait a minute for the password.
-  expect(performance.now() - started).toBeLessThan(20_000);
-  expect([code, stderr]).toEqual([expect.any(Number), expect.stringContaining('PGPASSWORD')]);
-  expect(code).toBeGreaterThan(0);
-});
 
-test('status and doctor show where the address is from, and not the address', async () => {
-  const environment = environmentWith({ HEDDLE_DATABASE_URL: cluster.url });
-  const status = await run(['status'], environment);
-  expect(status.stdout).toMatch(/database_url +set +.*HEDDLE_DATABASE_URL/);
-  const doctor = await run(['doctor'], environment);
-  expect(doctor.stdout).toContain('PostgreSQL answers, and its tables are as they have to be');
-  for (const { stdout, stderr } of [status, doctor]) expect(stdout + stderr).not.toContain(password);
-});
+  it('rejects other URLs without showing their secrets', async () => {
+    for (const url of [`mysql://a:${password}@b/c`, password, 'postgres://', `postgres://a:${password}%zz@b/c`]) {
+      const { code, stderr } = await run(['service', 'list'], environmentWith({ HEDDLE_DATABASE_URL: url }));
+      expect(code, url).toBeGreaterThan(0);
+      expect(stderr).not.toContain(password);
+    }
+  });
 
-test('service start with the flag; its log at level debug does not hold the password', async () => {
-  const { url, said } = await startServiceProcess({ PGPASSWORD: password }, [
-    '--database',
-    withoutPassword,
-    '--log-level',
-    'debug',
-  ]);
-  expect((await fetch(`${url}/health`)).status).toBe(200);
-  cluster.kill();
-  expect((await fetch(`${url}/health`)).status).toBe(503);
-  cluster.start();
-  expect((await fetch(`${url}/health`)).status).toBe(200);
-  expect(said()).toContain('health check failed');
-  expect(said()).not.toContain(password);
+  it('takes the password from PGPASSWORD or ~/.pgpass, and fails soon without one', async () => {
+    const args = ['service', 'list', '--database', withoutPassword];
+    expect(await run(args, environmentWith({ PGPASSWORD: password }))).toMatchObject({
+      code: 0,
+      stderr: 'nothing is stored\n',
+    });
+    const environment = environmentWith({});
+    writeFileSync(join(environment.HOME!, '.pgpass'), `*:*:*:postgres:${password}\n`, { mode: 0o600 });
+    expect(await run(args, environment)).toMatchObject({ code: 0 });
+    const started = performance.now();
+    const { code, stderr } = await run(args, environmentWith({}));
+    // The server would wait a minute for the password.
+    expect(performance.now() - started).toBeLessThan(20_000);
+    expect([code, stderr]).toEqual([expect.any(Number), expect.stringContaining('PGPASSWORD')]);
+    expect(code).toBeGreaterThan(0);
+  });
+
+  it('shows the source of the URL in status and doctor, but not the URL', async () => {
+    const environment = environmentWith({ HEDDLE_DATABASE_URL: cluster.url });
+    const status = await run(['status'], environment);
+    expect(status.stdout).toMatch(/database_url +set +.*HEDDLE_DATABASE_URL/);
+    const doctor = await run(['doctor'], environment);
+    expect(doctor.stdout).toContain('PostgreSQL answers, and its tables are as they have to be');
+    for (const { stdout, stderr } of [status, doctor]) expect(stdout + stderr).not.toContain(password);
+  });
+
+  it('survives the loss of the database without logging the password at level debug', async () => {
+    const { url, said } = await startServiceProcess({ PGPASSWORD: password }, [
+      '--database',
+      withoutPassword,
+      '--log-level',
+      'debug',
+    ]);
+    expect((await fetch(`${url}/health`)).status).toBe(200);
+    cluster.kill();
+    expect((await fetch(`${url}/health`)).status).toBe(503);
+    cluster.start();
+    expect((await fetch(`${url}/health`)).status).toBe(200);
+    expect(said()).toContain('health check failed');
+    expect(said()).not.toContain(password);
+  });
 });

@@ -3,7 +3,7 @@ import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js
 import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { expect, onTestFinished, test } from 'vitest';
 import { type AnyClient, callEveryTool } from '../../support/every-tool.ts';
-import { ask, newerRequest, olderRequest, startHttp } from '../../support/http-process.ts';
+import { ask, messagesOf, newerRequest, olderRequest, startHttp } from '../../support/http-process.ts';
 
 const headers = { authorization: 'Bearer correct-horse-battery' };
 
@@ -47,10 +47,10 @@ test.each(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])(
       clientInfo: { name: 'test', version: '1.0.0' },
     });
     const answer = await ask(url, { headers: plain, body });
-    expect(answer.headers['content-type']).toBe('application/json');
-    expect(JSON.parse(answer.body)).toMatchObject({
-      result: { protocolVersion: revision, serverInfo: { name: 'heddle' } },
-    });
+    expect(answer.headers['content-type']).toBe('text/event-stream');
+    expect(messagesOf(answer.body)).toMatchObject([
+      { result: { protocolVersion: revision, serverInfo: { name: 'heddle' } } },
+    ]);
     const next = await ask(url, { ...olderRequest('ping'), headers: { ...plain, 'mcp-protocol-version': revision } });
     expect(next.status).toBe(200);
   },
@@ -67,21 +67,18 @@ test('a revision that nobody knows is refused with the known ones', async () => 
   ]);
 });
 
-test('revision 2026-07-28 answers a quick call with one JSON body', async () => {
+test('revision 2026-07-28 answers a quick call with a stream of one event', async () => {
   const { url } = await startHttp();
   const answer = await ask(url, newerRequest('tools/call', { name: 'list_queues' }));
-  expect([answer.status, answer.headers['content-type']]).toEqual([200, 'application/json']);
-  expect(Number(answer.headers['content-length'])).toBe(Buffer.byteLength(answer.body));
+  expect([answer.status, answer.headers['content-type']]).toEqual([200, 'text/event-stream']);
+  expect(messagesOf(answer.body)).toMatchObject([
+    { id: 1, result: { structuredContent: { queues: expect.any(Array) } } },
+  ]);
 });
 
 const listQueues = { method: 'tools/call', params: { name: 'list_queues', arguments: {} } };
 
-/** The messages of an answer that is a stream. */
-function messagesOf(stream: string): { id?: number; method?: string; result?: { content: unknown[] } }[] {
-  return [...stream.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json!));
-}
-
-test('a batch of an older revision is answered as one: JSON, or a stream once there is progress', async () => {
+test('a batch of an older revision is answered with one stream, which carries progress too', async () => {
   const { url } = await startHttp();
   const { headers } = olderRequest('ping');
   const quick = [
@@ -90,9 +87,8 @@ test('a batch of an older revision is answered as one: JSON, or a stream once th
     { jsonrpc: '2.0', id: 'two', method: 'ping' },
   ];
   const whole = await ask(url, { headers, body: quick });
-  expect([whole.status, whole.headers['content-type']]).toEqual([200, 'application/json']);
-  const responses = JSON.parse(whole.body) as { id: unknown }[];
-  expect(new Set(responses.map(({ id }) => id))).toEqual(new Set([1, 'two']));
+  expect([whole.status, whole.headers['content-type']]).toEqual([200, 'text/event-stream']);
+  expect(new Set(messagesOf(whole.body).map(({ id }) => id))).toEqual(new Set([1, 'two']));
 
   const inference = {
     name: 'run_inference',
@@ -123,7 +119,7 @@ test('what an older client may not send is refused with a reason', async () => {
   };
   expect(await refusalOf(Array(101).fill(ping))).toEqual([
     400,
-    { code: -32_600, message: 'Invalid request: a batch may have 100 messages' },
+    { code: -32_600, message: 'Invalid Request: Batch must not exceed 100 messages' },
   ]);
   expect(await refusalOf([ping, { jsonrpc: '2.0', id: 2 }])).toMatchObject([400, { code: -32_600 }]);
   const initialize = {
@@ -134,14 +130,14 @@ test('what an older client may not send is refused with a reason', async () => {
   };
   expect(await refusalOf([ping, initialize])).toEqual([
     400,
-    { code: -32_600, message: 'Invalid request: initialize comes alone' },
+    { code: -32_600, message: 'Invalid Request: Only one initialization request is allowed' },
   ]);
   expect(await refusalOf(ping, { 'mcp-protocol-version': '1999-01-01' })).toEqual([
     400,
     {
       code: -32_000,
       message:
-        'Bad request: unsupported protocol version 1999-01-01; known are 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05, 2024-10-07',
+        'Bad Request: Unsupported protocol version: 1999-01-01 (supported versions: 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05, 2024-10-07)',
     },
   ]);
   const notified = await ask(url, { headers, body: [{ jsonrpc: '2.0', method: 'notifications/initialized' }] });

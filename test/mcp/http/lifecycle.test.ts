@@ -47,9 +47,9 @@ const lastChunk = `data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, fin
 const progressToken = { _meta: { progressToken: 'p' } };
 
 const modes = [
-  ['2025-11-25, always a stream', olderRequest('tools/call', inference)],
-  ['2026-07-28, one JSON body', newerRequest('tools/call', inference)],
-  ['2026-07-28, a stream for progress', newerRequest('tools/call', { ...inference, ...progressToken })],
+  ['2025-11-25', olderRequest('tools/call', inference)],
+  ['2026-07-28', newerRequest('tools/call', inference)],
+  ['2026-07-28, with progress', newerRequest('tools/call', { ...inference, ...progressToken })],
 ] as const;
 
 test.each(modes)('a client that goes away cancels the request at the service: %s', async (_, { headers, body }) => {

@@ -3,12 +3,13 @@ import { type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { Server } from '@modelcontextprotocol/server';
 import { expect, onTestFinished, test } from 'vitest';
+import { httpLimits } from '../../../src/mcp/http/limits.ts';
 import { type HttpOptions, type RunningHttpServer, serveHttp } from '../../../src/mcp/http/serve-http.ts';
 import { ask, newerRequest, olderRequest } from '../../support/http-process.ts';
 
-/** A server in this process, whose one tool answers when the test says so. */
+/** Starts a server in this process with other limits; its one tool answers when the test says so. */
 async function start(
-  limits: HttpOptions['limits'],
+  limits: Partial<typeof httpLimits>,
   ready: HttpOptions['ready'] = async () => true,
 ): Promise<RunningHttpServer & { port: number; called: () => Promise<() => void> }> {
   const calls: (() => void)[] = [];
@@ -25,13 +26,15 @@ async function start(
     });
     return server;
   };
+  const usual = { ...httpLimits };
+  Object.assign(httpLimits, limits);
+  onTestFinished(() => void Object.assign(httpLimits, usual));
   const running = await serveHttp(factory, {
     host: '127.0.0.1',
     port: 0,
     allowedHosts: [],
     allowedOrigins: [],
     ready,
-    limits,
     log: () => {},
   });
   onTestFinished(() => running.stop(0));
@@ -63,7 +66,7 @@ const head = [
 ].join('\r\n');
 
 test('calls beyond the bound are told to come back, and a place that gets free is taken', async () => {
-  const { url, called } = await start({ calls: 2 });
+  const { url, called } = await start({ maxCalls: 2 });
   const first = ask(url, slow);
   const answerFirst = await called();
   const second = ask(url, slow);
@@ -83,7 +86,7 @@ test('calls beyond the bound are told to come back, and a place that gets free i
 });
 
 test('an open stream takes a place, and gives it back when its client goes away', async () => {
-  const { url, called } = await start({ calls: 1 });
+  const { url, called } = await start({ maxCalls: 1 });
   const { headers, body } = olderRequest('tools/call', { name: 'slow' });
   const streaming = request(url, { method: 'POST', headers: { ...headers } });
   streaming.on('error', () => {});
@@ -101,7 +104,12 @@ test('an open stream takes a place, and gives it back when its client goes away'
 });
 
 test('a client that sends its header or its body a byte at a time holds no place and is cut off', async () => {
-  const { url, port, called } = await start({ calls: 1, headersMs: 300, requestMs: 600, checkMs: 50 });
+  const { url, port, called } = await start({
+    maxCalls: 1,
+    headersTimeoutMs: 300,
+    requestTimeoutMs: 600,
+    timeoutCheckMs: 50,
+  });
   const slowHead = open(port, 'POST /mcp HTTP/1.1\r\nHost: loc');
   const slowBody = open(port, head);
   const drip = setInterval(() => {
@@ -123,7 +131,7 @@ test('a client that sends its header or its body a byte at a time holds no place
 });
 
 test('bodies that are on their way together are bounded', async () => {
-  const { url, port } = await start({ bodyBytesTogether: 700 });
+  const { url, port } = await start({ maxBodyBytesTogether: 700 });
   const half = open(port, head + 'x'.repeat(600));
   const refused = open(port, head + 'x'.repeat(600));
   const answers = [half, refused].map(async (socket) => (await once(socket, 'data'))[0] as string);
@@ -137,7 +145,7 @@ test.each([
   ['2026-07-28', newerRequest('tools/call', { name: 'slow' })],
   ['2025-11-25', olderRequest('tools/call', { name: 'slow' })],
 ])('a call that takes its time is a stream that is never silent for long: %s', async (_, { headers, body }) => {
-  const { url, called } = await start({ quietMs: 50 });
+  const { url, called } = await start({ maxSilenceMs: 50 });
   const sent = request(url, { method: 'POST', headers: { ...headers } });
   sent.end(JSON.stringify(body));
   const [stream] = (await once(sent, 'response')) as [IncomingMessage];
@@ -154,7 +162,7 @@ test.each([
 });
 
 test('a client that does not read its answer is cut off', async () => {
-  const { port } = await start({ stallMs: 300 });
+  const { port } = await start({ stallTimeoutMs: 300 });
   const { headers, body } = newerRequest('tools/call', { name: 'large' });
   const text = JSON.stringify(body);
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
@@ -178,7 +186,7 @@ test('a client that does not read its answer is cut off', async () => {
 
 test('a service that does not answer in time is not ready, and is asked once however many want to know', async () => {
   let asked = 0;
-  const { url } = await start({ readyTimeoutMs: 100, readyMs: 60_000 }, () => {
+  const { url } = await start({ readinessTimeoutMs: 100, readinessCacheMs: 60_000 }, () => {
     asked += 1;
     return new Promise(() => {});
   });

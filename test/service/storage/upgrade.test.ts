@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   basic,
   execute,
@@ -11,7 +11,7 @@ import {
 } from '../../support/embedded-service.ts';
 import { schema1 } from '../../support/schema-1.ts';
 
-/** What the tables are made of, in an order and in spaces of its own. */
+/** Returns the definitions of the tables, sorted and with normalised white space. */
 async function schemaOf(data: string): Promise<string[]> {
   const rows = await execute(data, onPostgres ? postgresSchema : 'select sql from sqlite_master where sql is not null');
   return rows.map(({ sql }) => String(sql).replaceAll(/\s+/g, ' ').replaceAll('( ', '(')).sort();
@@ -40,26 +40,30 @@ async function version1(): Promise<string> {
   return data;
 }
 
-test('a storage of version 1 keeps what it has and gets what it lacks', async () => {
-  const data = await version1();
-  const service = await startTestService({ data });
-  expect((await service.send('GET', '/health', undefined)).body.schema_version).toBe(2);
-  const post = (path: string, body: object) => service.send('POST', path, basic, { project_id: 'p/q', ...body });
-  expect((await post('/call/read', { id: 'c' })).body.call).toMatchObject({ id: 'c', inputs: { x: 1 } });
-  expect((await service.query('old', { project_id: 'p/q' })).body.items).toMatchObject([{ id: 'item', call_id: 'c' }]);
-  const progress = '/annotation_queues/old/items/item/progress';
-  expect((await post(progress, { annotation_state: 'in_progress' })).status).toBe(400);
-  const feedback = { weave_ref: 'weave:///p/q/call/c', feedback_type: 'note', payload: {} };
-  expect((await post('/feedback/create', feedback)).status).toBe(200);
-  const fresh = await temporaryData();
-  await withStore(fresh, async () => {});
-  expect(await schemaOf(data)).toEqual(await schemaOf(fresh));
-});
+describe('a database of schema version 1', () => {
+  it('keeps its data and gets the current schema', async () => {
+    const data = await version1();
+    const service = await startTestService({ data });
+    expect((await service.send('GET', '/health', undefined)).body.schema_version).toBe(2);
+    const post = (path: string, body: object) => service.send('POST', path, basic, { project_id: 'p/q', ...body });
+    expect((await post('/call/read', { id: 'c' })).body.call).toMatchObject({ id: 'c', inputs: { x: 1 } });
+    expect((await service.query('old', { project_id: 'p/q' })).body.items).toMatchObject([
+      { id: 'item', call_id: 'c' },
+    ]);
+    const progress = '/annotation_queues/old/items/item/progress';
+    expect((await post(progress, { annotation_state: 'in_progress' })).status).toBe(400);
+    const feedback = { weave_ref: 'weave:///p/q/call/c', feedback_type: 'note', payload: {} };
+    expect((await post('/feedback/create', feedback)).status).toBe(200);
+    const fresh = await temporaryData();
+    await withStore(fresh, async () => {});
+    expect(await schemaOf(data)).toEqual(await schemaOf(fresh));
+  });
 
-test('several may upgrade a storage at once', async () => {
-  const data = await version1();
-  const services = await Promise.all([1, 2, 3, 4].map(() => startTestService({ data })));
-  for (const service of services)
-    expect((await service.query('old', { project_id: 'p/q' })).body.items).toHaveLength(1);
-  expect(await execute(data, 'select version from schema_version')).toMatchObject([{ version: 2 }]);
+  it('can be upgraded by several processes at once', async () => {
+    const data = await version1();
+    const services = await Promise.all([1, 2, 3, 4].map(() => startTestService({ data })));
+    for (const service of services)
+      expect((await service.query('old', { project_id: 'p/q' })).body.items).toHaveLength(1);
+    expect(await execute(data, 'select version from schema_version')).toMatchObject([{ version: 2 }]);
+  });
 });

@@ -1,13 +1,13 @@
-/** Runs operations one after the other, in the order in which they came. */
-export class Turns {
-  /** How many run or wait. */
-  taken = 0;
+/** Runs operations one after another, in the order of the calls. */
+export class SerialQueue {
+  /** Number of operations that run or wait. */
+  size = 0;
   #last: Promise<unknown> = Promise.resolve();
 
-  take<T>(operation: () => Promise<T>): Promise<T> {
-    this.taken += 1;
+  run<T>(operation: () => Promise<T>): Promise<T> {
+    this.size += 1;
     const result = this.#last.then(operation).finally(() => {
-      this.taken -= 1;
+      this.size -= 1;
     });
     this.#last = result.catch(() => {});
     return result;

@@ -4,7 +4,7 @@ import { retryWhile } from '../retry-while.ts';
 
 type OpenSqlite = SqliteModule['DatabaseSync'];
 
-/** Loads the `node:sqlite` API: the runtime's own, or the optional package that brings the same one to Node 20. */
+/** Loads Node's own `node:sqlite`, or the optional package with the same API on Node 20. */
 export async function loadSqlite(): Promise<OpenSqlite> {
   const builtin = withoutSqliteWarning(() => process.getBuiltinModule('node:sqlite')) as SqliteModule | undefined;
   if (builtin) return builtin.DatabaseSync;
@@ -13,14 +13,14 @@ export async function loadSqlite(): Promise<OpenSqlite> {
   } catch (cause) {
     throw new HeddleError({
       code: 'not_configured',
-      message: 'This Node has no node:sqlite, and the package that replaces it could not be loaded.',
+      message: 'This version of Node has no node:sqlite, and the package that replaces it cannot be loaded.',
       hint: 'Use Node 22.13 or later, or reinstall heddle with optional dependencies (@photostructure/sqlite).',
       cause,
     });
   }
 }
 
-/** Node 22 warns on stderr that node:sqlite is experimental. Every other warning still gets through. */
+/** Suppresses Node 22's warning that node:sqlite is experimental, and no other warning. */
 function withoutSqliteWarning<T>(load: () => T): T {
   const emitWarning = process.emitWarning;
   process.emitWarning = ((warning: string | Error, ...rest: unknown[]) => {
@@ -33,75 +33,67 @@ function withoutSqliteWarning<T>(load: () => T): T {
   }
 }
 
-/** Connection to a data file, with the settings that several processes on one file need. */
-export function connect(open: OpenSqlite, file: string): DatabaseSyncInstance {
-  // The wait inside SQLite blocks the event loop, so it stays short; retryWhileBusy does the rest.
+/** Opens a data file with the settings that several processes on one file need. */
+export function openConnection(open: OpenSqlite, file: string): DatabaseSyncInstance {
+  // SQLite's own wait blocks the event loop, so it stays short; retryWhileBusy waits longer.
   const connection = new open(file, { timeout: 20 });
   connection.exec('PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON');
   return connection;
 }
 
-/** SQLite's primary result code of an error, or undefined for an error that did not come from SQLite. */
-function resultCode(error: unknown): number | undefined {
-  const { code, errcode, message } = (error ?? {}) as { code?: unknown; errcode?: unknown; message?: string };
-  if (typeof errcode === 'number') return errcode & 0xff;
-  return code === 'ERR_SQLITE_ERROR' ? codesByMessage.get(message ?? '') : undefined;
-}
-
-/** On Node 20 reading several rows fails without the code: then SQLite's own words say which it was. */
-const codesByMessage = new Map([
-  ['database is locked', 5],
-  ['database table is locked', 6],
-  ['attempt to write a readonly database', 8],
-  ['disk I/O error', 10],
-  ['database disk image is malformed', 11],
-  ['database or disk is full', 13],
-  ['unable to open database file', 14],
-  ['file is not a database', 26],
-]);
-
-const busyCodes = [5, 6];
-
 /**
- * Runs an operation again, for up to 10 s, as long as another process holds the file. Other SQLite failures become
- * HeddleErrors that say what to do.
+ * Runs an operation, and repeats it for up to 10 s while another process locks the file.
+ * @throws HeddleError for SQLite's failures that the user can fix; any other error as it is.
  */
 export async function retryWhileBusy<T>(operation: () => Promise<T> | T): Promise<T> {
   try {
-    return await retryWhile((error) => busyCodes.includes(resultCode(error) ?? -1), operation);
+    return await retryWhile((error) => failureOf(error) === locked, operation);
   } catch (error) {
-    const failure = storageFailures.find(({ codes }) => codes.includes(resultCode(error) ?? -1));
+    const failure = failureOf(error);
     throw failure ? new HeddleError({ ...failure, cause: error }) : error;
   }
 }
 
-const unavailable = { code: 'service_unavailable', status: 503 } as const;
+interface Failure extends ErrorFields {
+  /** Matches SQLite's message. Its result code would be better, but Node 20's package does not always report one. */
+  pattern: RegExp;
+}
 
-const storageFailures: (ErrorFields & { codes: number[] })[] = [
+const locked: Failure = {
+  code: 'service_unavailable',
+  status: 503,
+  retryable: true,
+  pattern: /is locked/,
+  message: 'The data file stayed locked by another process for 10 seconds.',
+  hint: 'Try again. If it keeps happening, look for a process that hangs while it uses the same data file.',
+};
+
+const failures: Failure[] = [
+  locked,
   {
-    ...unavailable,
-    retryable: true,
-    codes: busyCodes,
-    message: 'The data file stayed locked by another process for 10 seconds.',
-    hint: 'Try again; if it lasts, look for a process that hangs while it uses the same data file.',
-  },
-  {
-    ...unavailable,
-    codes: [8, 14, 23],
+    code: 'service_unavailable',
+    status: 503,
+    pattern: /readonly database|unable to open database file/,
     message: 'The data file cannot be opened for writing.',
     hint: 'Check the permissions of the data folder and its files, or set HEDDLE_DATA_DIR to another folder.',
   },
   {
-    ...unavailable,
-    codes: [10, 13],
+    code: 'service_unavailable',
+    status: 503,
+    pattern: /disk I\/O error|disk is full/,
     message: 'The data file could not be written: the disk is full or failing.',
     hint: 'Free some space on the disk that holds the data folder, then try again.',
   },
   {
     code: 'internal',
     status: 500,
-    codes: [11, 26],
+    pattern: /malformed|is not a database/,
     message: 'The data file is damaged or is not a heddle data file.',
-    hint: 'Restore it from a copy, or set HEDDLE_DATA_DIR to another folder.',
+    hint: 'Restore it from a backup, or set HEDDLE_DATA_DIR to another folder.',
   },
 ];
+
+function failureOf(error: unknown): Failure | undefined {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code === 'ERR_SQLITE_ERROR' ? failures.find(({ pattern }) => pattern.test(message)) : undefined;
+}
