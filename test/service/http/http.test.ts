@@ -105,10 +105,12 @@ describe('embedded service over HTTP', () => {
       body: { detail: [{ loc: ['path', 'queue_id'] }] },
     });
     expect(await service.query('%zz', body)).toMatchObject({ status: 422 });
-    expect(await service.infer({ model: 'm' }, '/a//b')).toMatchObject({
-      status: 422,
-      body: { detail: [{ loc: ['path', 'path'] }] },
-    });
+    for (const path of ['/a//b', '/..%2F..%2Fhealth', '/a%2F%2E%2E%2Fb', '/%252e%252e']) {
+      expect(await service.infer({ model: 'm' }, path)).toMatchObject({
+        status: 422,
+        body: { detail: [{ loc: ['path', 'path'] }] },
+      });
+    }
   });
 
   it('refuses unknown paths with 404 and unknown methods with 405 and Allow', async () => {

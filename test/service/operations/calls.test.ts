@@ -114,7 +114,7 @@ describe('calls', () => {
     });
   });
 
-  /** The answer to a query of calls, line by line. */
+  /** Queries calls and returns the lines of the response. */
   async function query(body: object) {
     const { status, headers, body: text } = await service.send('POST', '/calls/stream_query', basic, body);
     expect([status, headers.get('content-type')]).toEqual([200, 'application/x-ndjson']);

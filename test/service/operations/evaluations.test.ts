@@ -9,7 +9,7 @@ describe('createEvaluation', () => {
     const first = await service.evaluate('p/q', { name: 'My Eval/<One>', dataset });
     expect(first.status).toBe(200);
     expect(first.body).toEqual({
-      // SHA-256 of the definition: changing how it is computed would make a new version of everything that is stored.
+      // Computing digests differently would create a new version of every stored definition.
       digest: 'LvFtI4kYmTupX3hPfVMJp6taUfwchL5HeDFzmKDSDrA',
       object_id: 'my_eval_one',
       version_index: 0,

@@ -8,7 +8,7 @@ const ada = await withStore(service.data, async (store) => {
   return `Basic ${btoa(`ada:${password}`)}`;
 });
 
-/** A queue with one item in a state, as an import leaves it; the id of the item. */
+/** Imports a queue with one item in the given state and returns the id of the item. */
 async function imported(queue: string, annotation_state: string): Promise<string> {
   const line = {
     call_id: 'c',
@@ -29,7 +29,7 @@ const move = (queue: string, item: string, annotation_state: string, who = basic
   service.send('POST', `/annotation_queues/${queue}/items/${item}/progress`, who, { project_id, annotation_state });
 
 describe('updateProgress', () => {
-  // The state an item was imported in, the steps of one annotator, and what the last of them answers.
+  // The imported state of an item, the steps of one annotator, and the outcome of the last step.
   it.each([
     ['unstarted', ['unstarted'], 'same'],
     ['unstarted', ['in_progress'], 'done'],
@@ -119,7 +119,7 @@ describe('updateProgress', () => {
     for (let round = 0; round < 10; round += 1) {
       const item = await imported(`race-${round}`, 'unstarted');
       const at = `${path.replace('race', `race-${round}`)}/${item}/progress`;
-      // Of completed and skipped by the same annotator only one can win; the annotators do not disturb each other.
+      // Each annotator sends completed and skipped, of which only one can win.
       const answers = await Promise.all(
         [basic, ada].flatMap((who) =>
           ['completed', 'skipped'].map((annotation_state, i) =>

@@ -13,7 +13,7 @@ async function make(name: string, members: object = {}): Promise<string> {
   return body.id;
 }
 
-/** Values of a member of the lines of an NDJSON answer. */
+/** Queries queues and returns one member of each. */
 async function listed(body: object, member = 'name'): Promise<unknown[]> {
   const answer = await post('/annotation_queues/query', body);
   expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/x-ndjson']);
@@ -28,7 +28,7 @@ function linesOf(text: string): Record<string, unknown>[] {
     .map((line) => JSON.parse(line));
 }
 
-/** Changes rows as no operation of the service can. */
+/** Changes rows directly, in ways that no operation of the service offers. */
 const change = (sql: string) => execute(service.data, sql);
 
 const call = (id: string, members: object = {}) =>
