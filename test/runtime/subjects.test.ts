@@ -119,10 +119,10 @@ test('who has no profile is refused by name, and the file is taken up as it chan
   const stranger = await ask('mia "the\u202e new"');
   expect(stranger).toMatchObject({
     status: 403,
-    body: expect.stringContaining('nothing is set up here for the subject'),
+    body: expect.stringContaining('no profile for the subject'),
   });
   expect(JSON.parse(stranger.body).error.message).toBe(
-    'Forbidden: nothing is set up here for the subject "mia \\"the\\u202e new\\""; ask whoever runs this server to add it',
+    'Forbidden: no profile for the subject "mia \\"the\\u202e new\\""; ask whoever runs this server to add it',
   );
   expect(stranger.headers).not.toHaveProperty('www-authenticate');
   for (const name of ['__proto__', 'constructor', 'Subject-a', 'subject-a '])

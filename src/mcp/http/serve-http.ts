@@ -115,7 +115,7 @@ export async function serveHttp(createServer: ServerFactory, options: HttpOption
     if (foreign) return turnAway(request, response, foreign);
     const cors = corsHeaders(request);
     const decline = (refusal: Refusal): void =>
-      turnAway(request, response, { ...refusal, headers: { ...refusal.headers, ...cors } });
+      turnAway(request, response, { ...refusal, message: refusal.message, headers: { ...refusal.headers, ...cors } });
 
     if (path === '/healthz') return tell(response, 200, 'ok');
     if (path === '/readyz') {

@@ -124,11 +124,11 @@ test.skipIf(!hasAuthorizationServer)('tokens of the real server that are not for
     ['of another issuer', await other.machineToken('machine-a', url), 'another issuer'],
     ['signed by another issuer', await other.sign(claims), 'a key that its issuer does not have'],
     ['with a changed subject', `${header}.${encoded({ ...claims, sub: 'root' })}.${signature}`, 'a wrong signature'],
-    ['not signed', `${encoded({ alg: 'none' })}.${payload}.`, 'in a way that heddle does not take'],
+    ['not signed', `${encoded({ alg: 'none' })}.${payload}.`, 'with an algorithm that heddle does not accept'],
     [
       'signed with the public key as a secret',
       `${hs256}.${createHmac('sha256', pem).update(hs256).digest('base64url')}`,
-      'in a way that heddle does not take',
+      'with an algorithm that heddle does not accept',
     ],
   ];
   for (const [what, token, reason] of cases) {
@@ -223,6 +223,6 @@ test.skipIf(!hasAuthorizationServer)('two subjects see two services, and their t
   }
   expect(await list(url, await server.machineToken('writer', url))).toMatchObject({
     status: 403,
-    body: expect.stringContaining('nothing is set up here for the subject \\"writer\\"'),
+    body: expect.stringContaining('no profile for the subject \\"writer\\"'),
   });
 });

@@ -104,9 +104,9 @@ test('a token that is not for this server, from its issuer and valid now is refu
     .setProtectedHeader({ alg: 'ES256', kid: 'first', jwk: server.keys[0] })
     .sign(own.privateKey);
   const cases: [string, string | Promise<string>, string][] = [
-    ['opaque', 'mF_9.B5f-4.1JqM', 'is not a signed JWT, and heddle takes no other'],
-    ['opaque, one part', 'gho_abcdefghijklmnop', 'is not a signed JWT, and heddle takes no other'],
-    ['encrypted', 'eyJhbGciOiJkaXIifQ..aaaa.bbbb.cccc', 'is not a signed JWT, and heddle takes no other'],
+    ['opaque', 'mF_9.B5f-4.1JqM', 'is not a signed JWT'],
+    ['opaque, one part', 'gho_abcdefghijklmnop', 'is not a signed JWT'],
+    ['encrypted', 'eyJhbGciOiJkaXIifQ..aaaa.bbbb.cccc', 'is not a signed JWT'],
     ['expired', server.token({ aud, exp: now() - 60 }), 'has expired'],
     ['without an end', server.token({ aud, exp: undefined }), 'lacks the claim exp'],
     ['not valid yet', server.token({ aud, nbf: now() + 60 }), 'is not valid yet'],
@@ -125,10 +125,10 @@ test('a token that is not for this server, from its issuer and valid now is refu
     [
       'not signed',
       `${encoded({ alg: 'none', typ: 'at+jwt' })}.${payload}.`,
-      'is signed in a way that heddle does not take',
+      'is signed with an algorithm that heddle does not accept',
     ],
-    ['HS256 with the PEM', hmac(pem, 'first'), 'is signed in a way that heddle does not take'],
-    ['HS256 with the JWK', hmac(JSON.stringify(server.keys[0])), 'is signed in a way that heddle does not take'],
+    ['HS256 with the PEM', hmac(pem, 'first'), 'is signed with an algorithm that heddle does not accept'],
+    ['HS256 with the JWK', hmac(JSON.stringify(server.keys[0])), 'is signed with an algorithm that heddle does not accept'],
   ];
   const { origin } = new URL(url);
   for (const [what, token, reason] of cases) {

@@ -110,9 +110,9 @@ async function* checkCredentials({ sources, problem }: Credentials): AsyncGenera
 
 /** What `heddle serve --http` needs of the issuer of access tokens. */
 async function* checkIssuer(issuer: string): AsyncGenerator<Finding> {
-  const { fetchKeys } = await import('../../../mcp/oauth/issuer.ts');
-  const { address, count } = await fetchKeys(issuer);
-  yield ok('token issuer', `${issuer} has its keys at ${address}, ${count} of them`);
+  const { fetchKeys } = await import('../../../mcp/oauth/issuer-keys.ts');
+  const { address, keys } = await fetchKeys(issuer);
+  yield ok('token issuer', `${issuer} has its keys at ${address}, ${keys.keys.length} of them`);
 }
 
 /** Opens it as the service does, so the tables are made where they are missing. */
