@@ -36,12 +36,6 @@ export class InputRequired {
   }
 }
 
-/** A result, and where it has been serialised already, the same as JSON in UTF-8 for a transport that can use it. */
-export interface ToolAnswer {
-  result: CallToolResult;
-  json?: Buffer;
-}
-
 /** Runs one tool. The one place where any failure becomes a tool result (design §5). */
 export async function callTool(
   listed: ListedTool,
@@ -49,7 +43,7 @@ export async function callTool(
   context: ToolContext,
   settings: ResultOptions,
   origin: Origin = ownOrigin(),
-): Promise<ToolAnswer> {
+): Promise<CallToolResult> {
   const watch = watchCall({ method: 'tools/call', tool: listed.name }, origin, settings);
   try {
     const tool = await listed.load();
@@ -60,16 +54,12 @@ export async function callTool(
     while (data !== undefined) {
       const whole = resultOf(tool, data, settings);
       let text = JSON.stringify(whole);
-      let json = Buffer.from(text);
       // A service may send back what it was sent; a live secret goes no further, whatever else the result holds.
       const result = settings.redactor.redactValue(whole, text);
-      if (result !== whole) {
-        text = JSON.stringify(result);
-        json = Buffer.from(text);
-      }
+      if (result !== whole) text = JSON.stringify(result);
       if (text.length <= settings.maxResultChars) {
         watch.end('ok');
-        return { result, json };
+        return result;
       }
       data = tool.shrink(data, settings.maxResultChars / text.length);
     }
@@ -85,7 +75,7 @@ export async function callTool(
     }
     const failure = toHeddleError(error, listed.name, watch);
     watch.end(failure.code, failure);
-    return { result: errorResult(withRemainingTools(failure, settings), settings) };
+    return errorResult(withRemainingTools(failure, settings), settings);
   }
 }
 

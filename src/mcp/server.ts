@@ -17,7 +17,6 @@ import type { ToolContext } from '../tools/support/tool.ts';
 import { callTool, InputRequired, type ResultOptions, toHeddleError } from './call-tool.ts';
 import { listedPrompt, promptResult, prompts } from './prompts.ts';
 import { completesFrom, listedTemplates, readResource } from './resources.ts';
-import type { SerializedResults } from './serialized-results.ts';
 import { type Origin, originOf, watchCall } from './watch-call.ts';
 
 /** What every server instance of a process shares; made once, however many connections or requests are served. */
@@ -34,8 +33,8 @@ export interface McpServerOptions extends ResultOptions {
   onListed?: () => void;
 }
 
-/** Makes a server. A transport that can send results as they are serialised gives it the place to keep them. */
-export type ServerFactory = (serialized?: SerializedResults) => Server;
+/** Makes a server. */
+export type ServerFactory = () => Server;
 
 /** Progress of one call is told at most this often, in milliseconds. */
 const progressIntervalMs = 250;
@@ -90,7 +89,7 @@ export function serverFactory(settings: McpServerOptions, extra: ServerOptions =
     },
   };
 
-  return (serialized) => {
+  return () => {
     const server = new Server({ name: 'heddle', title: 'heddle', version }, options);
     const from = (context: ServerContext): Origin =>
       originOf(context, { transport: settings.transport, protocolVersion: server.getNegotiatedProtocolVersion() });
@@ -110,7 +109,7 @@ export function serverFactory(settings: McpServerOptions, extra: ServerOptions =
         throw unknown('tool', request.params.name, toolsByName);
       }
       try {
-        const { result, json } = await callTool(
+        return await callTool(
           tool,
           request.params.arguments,
           {
@@ -124,9 +123,6 @@ export function serverFactory(settings: McpServerOptions, extra: ServerOptions =
           settings,
           origin,
         );
-        // What was cancelled is not sent, and would stay here.
-        if (json && !context.mcpReq.signal.aborted) serialized?.keep(context.mcpReq.id, json);
-        return result;
       } catch (error) {
         if (error instanceof InputRequired) return confirmation(error.question);
         throw error;

@@ -33,7 +33,7 @@ const settings: ResultOptions = {
 async function answered(name: string, args: unknown): Promise<{ isError?: boolean; text: string }> {
   const tool = tools.find((candidate) => candidate.name === name)!;
   const context = { service: client, project: 'a/b', maxResultChars: 50_000, signal: new AbortController().signal };
-  const { result } = await callTool(tool, args, { ...context, ask: () => 'cannot', progress: () => {} }, settings);
+  const result = await callTool(tool, args, { ...context, ask: () => 'cannot', progress: () => {} }, settings);
   expect(unexpected).toEqual([]);
   const [block] = result.content as unknown as [{ text: string }];
   expect(JSON.stringify(result).length).toBeLessThan(60_000);

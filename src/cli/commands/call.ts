@@ -24,7 +24,7 @@ export function addCall(program: Command): void {
       const { callTool } = await import('../../mcp/call-tool.ts');
       const cancel = new AbortController();
       process.once('SIGINT', () => cancel.abort());
-      const { result } = await callTool(
+      const result = await callTool(
         tool,
         args,
         {

@@ -10,7 +10,6 @@ import {
   SUPPORTED_PROTOCOL_VERSIONS,
   type Transport,
 } from '@modelcontextprotocol/server';
-import { SerializedResults } from '../serialized-results.ts';
 import type { Answer, Refusal } from './answer.ts';
 
 /** Messages that one request may bring; revision 2025-03-26 wants batches to be understood. */
@@ -35,7 +34,7 @@ export function isOlder({ headers }: IncomingMessage, body: unknown): boolean {
  * @returns the reason to refuse it instead.
  */
 export async function serveOlder(
-  createServer: (serialized: SerializedResults) => Server,
+  createServer: () => Server,
   { headers }: IncomingMessage,
   body: unknown,
   answer: Answer,
@@ -53,7 +52,7 @@ export async function serveOlder(
     return undefined;
   }
   const exchange = new Exchange(answer, requests, isBatch);
-  const server = createServer(exchange.serialized);
+  const server = createServer();
   await server.connect(exchange);
   // Ends what runs. An exchange that has come to its end leaves nothing to close.
   gone.addEventListener('abort', () => void server.close(), { once: true });
@@ -84,11 +83,10 @@ class Exchange implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: <T extends JSONRPCMessage>(message: T, extra?: MessageExtraInfo) => void;
-  readonly serialized = new SerializedResults();
   readonly #answer: Answer;
   readonly #open: Set<RequestId>;
   readonly #isBatch: boolean;
-  readonly #responses: (string | Buffer)[] = [];
+  readonly #responses: string[] = [];
 
   constructor(answer: Answer, requests: readonly { id: RequestId }[], isBatch: boolean) {
     this.#answer = answer;
@@ -112,7 +110,7 @@ class Exchange implements Transport {
       return;
     }
     this.#open.delete(message.id!);
-    this.#responses.push(this.serialized.textOf(message));
+    this.#responses.push(JSON.stringify(message));
     const isLast = this.#open.size === 0;
     // Once a stream has begun, by progress or by a long silence, each response is an event.
     if (this.#answer.isStream) for (const text of this.#responses.splice(0)) this.#answer.event(text);

@@ -18,7 +18,7 @@ export async function serveStdio(
   log: Log,
 ): Promise<void> {
   const transport = new StdioTransport(input, output, log);
-  const close = connect(() => createServer(transport.serialized), transport, log);
+  const close = connect(createServer, transport, log);
   await new Promise<void>((resolve) => {
     input.once('end', () => transport.onceAnswered(answerGraceMs, resolve));
     input.once('error', () => resolve());

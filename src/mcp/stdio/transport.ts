@@ -7,7 +7,6 @@ import {
   type Transport,
 } from '@modelcontextprotocol/server';
 import type { Log } from '../../core/log.ts';
-import { SerializedResults } from '../serialized-results.ts';
 import { LineReader } from './line-reader.ts';
 
 /** Bounds of one connection; sizes in bytes. */
@@ -34,8 +33,6 @@ export class StdioTransport implements Transport {
   readonly #input: Readable;
   readonly #output: Writable;
   readonly #log: Log;
-  /** For the server to keep its results in. */
-  readonly serialized = new SerializedResults();
   readonly #lines: LineReader;
   readonly #open = new Set<RequestId>();
   #answered = (): void => {};
@@ -138,7 +135,7 @@ export class StdioTransport implements Transport {
 
   #write(message: JSONRPCMessage): Promise<void> {
     const written = new Promise<void>((resolve, reject) => {
-      this.#output.write(this.serialized.textOf(message, '\n'), (error) => (error ? reject(error) : resolve()));
+      this.#output.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve()));
     });
     if (this.#output.writableLength > limits.unreadOutput && !this.#input.isPaused()) {
       this.#log('warn', 'the client does not read its answers: no more input until it does');
