@@ -73,7 +73,7 @@ export function createClient(options: ClientOptions): Client {
  */
 export function createServer(options: ServerOptions = {}): HeddleServer {
   const environment = Object.fromEntries(
-    Object.entries(settingDefinitions)
+    Object.entries(options)
       .filter(([name, value]) => value !== undefined && name !== 'log')
       .map(([name, value]) => [
         settingDefinitions[name as Exclude<keyof ServerOptions, 'log'>].environment,

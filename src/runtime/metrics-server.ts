@@ -1,14 +1,14 @@
 import { createServer } from 'node:http';
 import { listen } from '../core/http/listen.ts';
+import { Refusal } from '../core/http/refusal.ts';
 import { accessChecks } from '../mcp/http/access.ts';
 import { refuse } from '../mcp/http/answer.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 
 /**
- * Serves `GET /metrics` on a port of its own, so that what may read the numbers need not be what may call the tools.
- * Like there, a request is served only under a host that is known: a web page cannot read it through a rebound name.
- * It ends with the process, so that the last calls are counted too.
- * @returns the address of the page.
+ * Serves `GET /metrics` on a port of its own, so that access to the metrics does not give access to the tools. It runs until
+ * the process ends, so that the last calls are counted too.
+ * @returns the URL of the metrics.
  * @throws Error when it cannot listen.
  */
 export async function serveMetrics(
@@ -18,21 +18,20 @@ export async function serveMetrics(
   const access = accessChecks({ allowedHosts: [...allowedHosts, host], allowedOrigins: [] });
   const server = createServer(async (request, response) => {
     request.resume();
-    const elsewhere = access.host(request) ?? access.origin(request);
-    if (elsewhere) return refuse(request, response, elsewhere);
-    if (request.url?.split('?')[0] !== '/metrics') {
-      return refuse(request, response, { status: 404, message: 'Not found: the numbers are at /metrics' });
-    }
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      const headers = { allow: 'GET, HEAD' };
-      return refuse(request, response, { status: 405, message: 'Method not allowed: send GET', headers });
-    }
+    const refusal = access.host(request) ?? access.origin(request) ?? checkRequest(request.url, request.method);
+    if (refusal) return refuse(request, response, refusal);
     const { contentType, text } = await metrics.read();
     response.writeHead(200, { 'content-type': contentType, 'cache-control': 'no-store' }).end(text);
   });
   server.maxConnections = 64;
   const url = await listen(server, port, host);
-  // It is there for the process, and not the other way round.
+  // The metrics must not keep the process alive.
   server.unref();
   return `${url}/metrics`;
+}
+
+function checkRequest(url: string | undefined, method: string | undefined): Refusal | undefined {
+  if (url?.split('?')[0] !== '/metrics') return new Refusal(404, 'Not found: the metrics are at /metrics');
+  if (method === 'GET' || method === 'HEAD') return undefined;
+  return new Refusal(405, 'Method not allowed: send GET', { headers: { allow: 'GET, HEAD' } });
 }

@@ -2,22 +2,22 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { Observer } from '../core/observer.ts';
 import { version } from '../core/version.ts';
 
-/** Numbers about a process, as Prometheus reads them. */
+/** Metrics of a process in the format of Prometheus; see docs/observability.md. */
 export interface Metrics {
-  /** Counts what it is told. */
+  /** Counts calls and requests to the service. */
   observer: Observer;
-  /** Counts an HTTP request that was not served. */
+  /** Counts a refused HTTP request. */
   refused: (status: number) => void;
-  /** All numbers in the text format, and the content type that says so. */
+  /** Returns all metrics as text, with its content type. */
   read: () => Promise<{ contentType: string; text: string }>;
 }
 
-/** From an answer out of memory to the longest inference, in seconds. */
-const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
+/** Upper bounds in seconds, from a response out of memory to the longest inference. */
+const bucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 
 /**
- * Makes the metrics of a process that offers these tools. Labels are names of tools and operations, codes and statuses:
- * few, and nothing that a client or the service chooses.
+ * Creates the metrics of a process.
+ * @param tools names of the tools on offer. Labels come from fixed lists, never from a client or the service.
  */
 export function createMetrics(tools: readonly string[]): Metrics {
   const registry = new Registry();
@@ -31,49 +31,49 @@ export function createMetrics(tools: readonly string[]): Metrics {
   }).set({ version }, 1);
   const calls = new Counter({
     name: 'heddle_tool_calls_total',
-    help: 'Tool calls that ended, by code: ok, input_required, or that of the error.',
+    help: 'Tool calls that ended, by code: ok, input_required or an error code.',
     labelNames: ['tool', 'code'],
     registers,
   });
   const callSeconds = new Histogram({
     name: 'heddle_tool_call_duration_seconds',
-    help: 'Time of a tool call from its arrival to its result.',
+    help: 'Duration of tool calls, from arrival to result.',
     labelNames: ['tool'],
-    buckets,
+    buckets: bucketsSeconds,
     registers,
   });
   const callsInFlight = new Gauge({
     name: 'heddle_tool_calls_in_flight',
-    help: 'Tool calls that run now.',
+    help: 'Tool calls that are running.',
     labelNames: ['tool'],
     registers,
   });
   const requests = new Counter({
     name: 'heddle_service_requests_total',
-    help: 'Requests to the service, each attempt, by the status of the answer, or the code where there was no whole one.',
+    help: 'Attempts of requests to the service, by status, or by error code without a complete response.',
     labelNames: ['operation', 'status'],
     registers,
   });
   const requestSeconds = new Histogram({
     name: 'heddle_service_request_duration_seconds',
-    help: 'Time of a request to the service, from sending it to the end of its answer.',
+    help: 'Duration of requests to the service, from sending to the end of the response.',
     labelNames: ['operation'],
-    buckets,
+    buckets: bucketsSeconds,
     registers,
   });
   const retries = new Counter({
     name: 'heddle_service_retries_total',
-    help: 'Requests to the service that were sent again.',
+    help: 'Requests to the service that were retried.',
     labelNames: ['operation'],
     registers,
   });
   const refusals = new Counter({
     name: 'heddle_http_refused_total',
-    help: 'HTTP requests that were not served, by status.',
+    help: 'Refused HTTP requests, by status.',
     labelNames: ['status'],
     registers,
   });
-  // What has not happened yet is 0, not absent: otherwise the first time would not count as an increase.
+  // Prometheus sees the first event as an increase only if the series was 0 before.
   for (const tool of tools) {
     calls.inc({ tool, code: 'ok' }, 0);
     callSeconds.zero({ tool });

@@ -13,15 +13,15 @@ import {
 import type { McpCallStart, Observer, RequestStart } from '../core/observer.ts';
 import { version } from '../core/version.ts';
 
-/** Under this key instrumentations look whether they are to keep still; the SDK's core has it, the API does not. */
+/** The key by which the SDK turns off instrumentations. The API does not export it. */
 const suppressTracing = createContextKey('OpenTelemetry SDK Context Key SUPPRESS_TRACING');
 
-/** How long spans may take to get out when the process ends, in milliseconds. */
-const flushMs = 3_000;
+/** How long flushing may delay the end of the process. */
+const flushTimeoutMs = 3_000;
 
 /**
- * Tells every call and every request to the service to the SDK of this process: semantic conventions of OpenTelemetry
- * for MCP and for HTTP clients. Contents are never told: no arguments, no results, no addresses with ids in them.
+ * Creates the observer that traces every call and every request to the service with the SDK of this process, by
+ * OpenTelemetry's semantic conventions. Spans contain no arguments, results or ids of the service.
  */
 export function traces(): Observer {
   const tracer = trace.getTracer('heddle', version);
@@ -42,7 +42,7 @@ export function traces(): Observer {
           propagation.inject(around, headers);
           return {
             headers,
-            // An instrumentation of undici would tell the same once more, and add the headers once more.
+            // An instrumentation of undici would record the request and inject the headers a second time.
             send: (work) => context.with(around.setValue(suppressTracing, true), work),
             end({ status, code }) {
               if (status !== undefined) sent.setAttribute('http.response.status_code', status);
@@ -64,13 +64,16 @@ export function traces(): Observer {
     async flush() {
       const provider = trace.getTracerProvider() as { getDelegate?: () => unknown };
       const sdk = (provider.getDelegate?.() ?? provider) as { forceFlush?: () => Promise<void> };
-      const late = new Promise<void>((resolve) => setTimeout(resolve, flushMs).unref());
-      await Promise.race([sdk.forceFlush?.(), late]);
+      const timeout = new Promise<void>((resolve) => setTimeout(resolve, flushTimeoutMs).unref());
+      await Promise.race([sdk.forceFlush?.(), timeout]);
     },
   };
 }
 
-/** What the client says of its call is the parent, and what the process is at is linked; or that is the parent. */
+/**
+ * Makes the client's trace context the parent and links the active span. Without a client's context, the active span is the
+ * parent.
+ */
 function parentOf({ trace: incoming }: McpCallStart): {
   parent: Context;
   links: { context: ReturnType<Span['spanContext']> }[];
@@ -92,7 +95,7 @@ function callAttributes({ method, tool, transport, rpcId, protocolVersion }: Mcp
   };
 }
 
-/** Not `url.full`: in the paths of the service stand names of projects and queues. */
+/** Omits `url.full`, because paths of the service contain names of projects and queues. */
 function requestAttributes(request: RequestStart): Attributes {
   const { hostname, port, protocol } = new URL(request.baseUrl);
   return {

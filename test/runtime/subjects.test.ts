@@ -73,7 +73,7 @@ test('each subject has the service, the project and the credentials of its profi
     const [own, other] = who === 0 ? [ada, bob] : [bob, ada];
     const [name, otherName] = who === 0 ? ['ada', 'bob'] : ['bob', 'ada'];
     expect(said).toContain(`The service is ${own.url}.`);
-    expect(said).toContain(`Calls without project_id work in team/${name}.`);
+    expect(said).toContain(`Calls without project_id use team/${name}.`);
     expect(said).toContain(`model-of-${name}`);
     expect(said).not.toContain(other.url);
     expect(said).not.toContain(otherName);

@@ -1,7 +1,7 @@
 import { json } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { keychainCommand } from '../../runtime/secrets.ts';
 import type { KeychainRequest } from '../../settings/secrets/keychain-access.ts';
+import { keychainCommand } from '../support/secrets.ts';
 
 /** The hidden command of a process that accesses the keychain for another one, which can end it when it hangs. */
 export function addAccessKeychain(program: Command): void {

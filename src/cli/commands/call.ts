@@ -3,6 +3,7 @@ import { type Command, CommanderError } from 'commander';
 import { openRuntime } from '../../runtime/runtime.ts';
 import { offerFlags, resultFlags, serviceFlags } from '../support/flag-lists.ts';
 import { addSettingFlags, settingsOf } from '../support/flags.ts';
+import { runtimeOptions } from '../support/secrets.ts';
 
 /** `heddle call TOOL [JSON]`: one tool call from the shell. */
 export function addCall(program: Command): void {
@@ -13,7 +14,8 @@ export function addCall(program: Command): void {
     .argument('[arguments]', 'arguments as a JSON object, or - to read them from stdin', '{}');
   addSettingFlags(call, [...serviceFlags, ...resultFlags, ...offerFlags]).action(
     async (name: string, given: string) => {
-      const runtime = openRuntime(settingsOf(call));
+      const resolved = settingsOf(call);
+      const runtime = openRuntime(resolved, runtimeOptions(resolved));
       const { serverOptions } = runtime;
       const tool = serverOptions.tools.find((candidate) => candidate.name === name);
       if (!tool) {

@@ -3,6 +3,7 @@ import { HeddleError } from '../../core/errors.ts';
 import type { HttpFlags } from '../../runtime/http-server.ts';
 import { guardFlags, offerFlags, resultFlags, serviceFlags } from '../support/flag-lists.ts';
 import { addSettingFlags, asPort, flagsOf, settingsOf } from '../support/flags.ts';
+import { readCredentials, runtimeOptions } from '../support/secrets.ts';
 
 /** `heddle serve`: the MCP server on stdin and stdout, or with `--http` on a port. */
 export function addServe(program: Command): void {
@@ -47,10 +48,11 @@ export function addServe(program: Command): void {
           });
         }
         const { runStdioServer } = await import('../../runtime/stdio-server.ts');
-        return runStdioServer(resolved);
+        return runStdioServer(resolved, runtimeOptions(resolved), { input: process.stdin, output: process.stdout });
       }
       const { runHttpServer } = await import('../../runtime/http-server.ts');
-      return runHttpServer(resolved, { flags: flagsOf(serve), environment: process.env }, flags);
+      const inputs = { flags: flagsOf(serve), environment: process.env };
+      return runHttpServer(resolved, flags, { ...runtimeOptions(resolved), inputs, readCredentials });
     },
   );
 }

@@ -1,5 +1,5 @@
 import { HeddleError } from '../../core/errors.ts';
-import { onUncaught } from '../../runtime/uncaught.ts';
+import { onUncaught } from '../../runtime/process-lifecycle.ts';
 import { redactor } from './redactor.ts';
 
 /** Runs what the process is for, with the guards around it; a failure is said on stderr and sets the exit code. */

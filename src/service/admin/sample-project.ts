@@ -97,7 +97,7 @@ const conversations: [AnnotationState, string, string, string?][] = [
   [
     'unstarted',
     'Somebody logged in to my account from another country.',
-    'I have signed out every transaction. Please set a new password; security will write to you within the hour.',
+    'I have signed out every session. Please set a new password; security will write to you within the hour.',
     'support.escalate',
   ],
   [

@@ -1,6 +1,7 @@
+import { Server } from '@modelcontextprotocol/server';
 import { expect, onTestFinished, test } from 'vitest';
 import { serveHttp } from '../../../src/mcp/http/serve-http.ts';
-import { serverFactory } from '../../../src/mcp/server.ts';
+import { protocolOptions, registerHandlers } from '../../../src/mcp/server.ts';
 import { openRuntime } from '../../../src/runtime/runtime.ts';
 import { resolveSettings } from '../../../src/settings/resolve-settings.ts';
 import { fixtureOptions, withFixtures } from '../../support/conformance-fixtures.ts';
@@ -11,13 +12,21 @@ const suite = outsideTool('@modelcontextprotocol/conformance/dist/index.js');
 // The suite imports fs.globSync, which Node 20 lacks.
 const node = newNode();
 
-/** The project's own factory and HTTP serving, with the fixtures laid over. */
+/** Serves heddle's own handlers over HTTP, with the fixtures in front of them. */
 async function serveFixtures(): Promise<string> {
-  const runtime = openRuntime(
-    resolveSettings({ flags: { dataDir: temporaryFolder() }, environment: {}, profiles: {} }),
-  );
-  const factory = serverFactory(runtime.serverOptions, fixtureOptions);
-  const server = await serveHttp(() => withFixtures(factory()), {
+  const resolved = resolveSettings({ flags: { dataDir: temporaryFolder() }, environment: {}, profiles: {} });
+  const runtime = openRuntime(resolved, { credentials: async () => ({ sources: resolved.sources }) });
+  const options = runtime.serverOptions;
+  const { capabilities, ...protocol } = protocolOptions(options);
+  const createServer = (): Server => {
+    const server = new Server(
+      { name: 'heddle', version: '0' },
+      { ...protocol, ...fixtureOptions, capabilities: { ...capabilities, ...fixtureOptions.capabilities } },
+    );
+    registerHandlers(server, options);
+    return withFixtures(server);
+  };
+  const server = await serveHttp(createServer, {
     host: '127.0.0.1',
     port: 0,
     allowedHosts: [],

@@ -4,12 +4,12 @@ import { dirname } from 'node:path';
 import { HeddleError } from '../../../core/errors.ts';
 import { version } from '../../../core/version.ts';
 import { databaseSecrets, dataOf } from '../../../runtime/runtime.ts';
-import { openSecretStore, readCredentials } from '../../../runtime/secrets.ts';
 import { configFile, readProfiles, storeOf } from '../../../settings/profiles.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
 import type { Credentials } from '../../../settings/secrets/credentials.ts';
 import { type SettingName, type SettingValues, settingDefinitions } from '../../../settings/settings.ts';
 import { redactor } from '../../support/redactor.ts';
+import { openSecretStore, readCredentials } from '../../support/secrets.ts';
 import { type Check, type Finding, failure, ok, warning } from './doctor.ts';
 import { checkService } from './service-checks.ts';
 

@@ -1,7 +1,6 @@
 import { type Command, Option } from 'commander';
 import { HeddleError } from '../../../core/errors.ts';
 import { remoteConnection } from '../../../runtime/runtime.ts';
-import { openSecretStore } from '../../../runtime/secrets.ts';
 import {
   type Profile,
   readProfiles,
@@ -16,6 +15,7 @@ import { publicWeave } from '../../../settings/settings.ts';
 import { addSettingFlags, settingsOf } from '../../support/flags.ts';
 import { isLacking, openProbes, type Verdict } from '../../support/probes.ts';
 import { redactor } from '../../support/redactor.ts';
+import { openSecretStore } from '../../support/secrets.ts';
 import { type Known, type LoginFlags, type LoginInput, readLoginInput } from './login-input.ts';
 
 /** `heddle login`: checks credentials at the service, then keeps them for a profile. */
