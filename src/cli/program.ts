@@ -1,7 +1,6 @@
 import { Command } from 'commander';
 import { version } from '../core/version.ts';
-import { keychainCommand } from '../runtime/secrets.ts';
-import { onUncaught } from '../runtime/uncaught.ts';
+import { onUncaught } from '../runtime/process-lifecycle.ts';
 import { addAccessKeychain } from './commands/access-keychain.ts';
 import { addCall } from './commands/call.ts';
 import { addDemo } from './commands/demo.ts';
@@ -15,6 +14,7 @@ import { addStatus } from './commands/status.ts';
 import { addTools } from './commands/tools.ts';
 import { redactor } from './support/redactor.ts';
 import { reportFailure, UsageError } from './support/report-failure.ts';
+import { keychainCommand } from './support/secrets.ts';
 
 // These files are loaded at every start: what an action needs beyond settings is imported inside of it.
 const commands = [

@@ -1,89 +1,99 @@
 import { readFileSync, statSync } from 'node:fs';
 import { HeddleError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
-import type { Observer } from '../core/observer.ts';
-import type { Redactor } from '../core/redaction.ts';
 import { tokenGuard } from '../mcp/http/access.ts';
 import { type HttpOptions, resolveHost } from '../mcp/http/serve-http.ts';
-import type { Inputs, ResolvedSettings } from '../settings/resolve-settings.ts';
+import type { ServerFactory } from '../mcp/server.ts';
+import type { ResolvedSettings } from '../settings/resolve-settings.ts';
 import { asHeaderToken } from '../settings/settings.ts';
-import type { HttpFlags } from './http-server.ts';
-import { Subjects } from './subjects.ts';
 
-/** Characters of a token that may guard an endpoint beyond loopback. */
-const leastToken = 16;
+/** Minimum length of a token that guards an endpoint beyond loopback. */
+const minTokenChars = 16;
+
+export interface GuardOptions {
+  host: string;
+  tokenFile?: string | undefined;
+  /** Returns what serves a subject; see OAuthRules. */
+  serverFor?: ((subject: string) => ServerFactory | undefined) | undefined;
+  log: Log;
+}
 
 /**
- * The guard that the settings ask for, if any, and the subjects that it lets in, where a file names them.
- * @throws HeddleError `not_configured` for settings that do not go together.
+ * Creates the guard that the settings ask for: OAuth access tokens, one bearer token, or none.
+ * @throws HeddleError `not_configured` for settings that contradict each other.
  */
-export async function guardOf(
+export async function createGuard(
   resolved: ResolvedSettings,
-  inputs: Pick<Inputs, 'flags' | 'environment'>,
-  { host, tokenFile }: Pick<HttpFlags, 'host' | 'tokenFile'>,
-  told: { log: Log; observer: Observer | undefined; redactor: Redactor },
-): Promise<{ guard?: HttpOptions['guard']; subjects?: Subjects }> {
+  options: GuardOptions,
+): Promise<HttpOptions['guard'] | undefined> {
   const { values, sources } = resolved;
-  const { oauthIssuer: issuer, oauthAudience: audience, publicUrl } = values;
-  const token = tokenFile === undefined ? values.httpToken : readTokenFile(tokenFile);
-  if (issuer === undefined) {
-    const idle = (['oauthAudience', 'subjects'] as const).find((name) => values[name] !== undefined);
-    if (idle !== undefined) {
-      throw mismatch(
-        `${sources[idle].name} is set, but no issuer whose tokens it is about.`,
-        'Set --oauth-issuer or HEDDLE_OAUTH_ISSUER too, or leave it away.',
-      );
-    }
-    if (token === undefined) return {};
-    if (token.length < leastToken && !(await resolveHost(host)).loopback) {
-      throw mismatch(
-        `Listening on ${host} with a token of ${token.length} characters: others can guess it.`,
-        `Take one of ${leastToken} characters or more: \`openssl rand -hex 32\` makes one.`,
-      );
-    }
-    return { guard: () => tokenGuard(token) };
+  const token = options.tokenFile === undefined ? values.httpToken : readTokenFile(options.tokenFile);
+  if (values.oauthIssuer === undefined) {
+    checkOAuthUnused(resolved);
+    if (token === undefined) return undefined;
+    await checkTokenLength(token, options.host);
+    return () => tokenGuard(token);
   }
   if (token !== undefined) {
-    const given = tokenFile === undefined ? sources.httpToken.name : '--token-file';
-    throw mismatch(
-      `${given} and ${sources.oauthIssuer.name} are both set, and each says who may come in.`,
-      'Leave one of them away.',
+    const source = options.tokenFile === undefined ? sources.httpToken.name : '--token-file';
+    throw notConfigured(
+      `${source} and ${sources.oauthIssuer.name} are both set, but only one can decide who has access.`,
+      'Remove one of them.',
     );
   }
-  if (publicUrl === undefined && !(await resolveHost(host)).loopback) {
-    throw mismatch(
-      `Listening on ${host} with ${sources.oauthIssuer.name}, tokens must name the address of the endpoint, which is not known.`,
-      'Set --public-url or HEDDLE_PUBLIC_URL to what clients connect to, like https://mcp.example.com/mcp.',
-    );
-  }
-  const subjects = values.subjects === undefined ? undefined : new Subjects(values.subjects, inputs, resolved, told);
-  const serverFor = subjects && ((subject: string) => subjects.serverFor(subject));
-  const { oauthGuard } = await import('../mcp/oauth/guard.ts');
-  return {
-    guard: (url) => oauthGuard({ issuer, audience, resource: publicUrl ?? url, serverFor }, told.log),
-    subjects,
-  };
+  return createOAuthGuard(resolved, values.oauthIssuer, options);
 }
 
-function mismatch(message: string, hint: string): HeddleError {
-  return new HeddleError({ code: 'not_configured', message, hint });
+function checkOAuthUnused({ values, sources }: ResolvedSettings): void {
+  const unused = (['oauthAudience', 'subjects'] as const).find((name) => values[name] !== undefined);
+  if (unused === undefined) return;
+  throw notConfigured(
+    `${sources[unused].name} is set, but there is no token issuer.`,
+    `Set --oauth-issuer or HEDDLE_OAUTH_ISSUER too, or remove ${sources[unused].name}.`,
+  );
+}
+
+async function checkTokenLength(token: string, host: string): Promise<void> {
+  if (token.length >= minTokenChars || (await resolveHost(host)).loopback) return;
+  throw notConfigured(
+    `A token of ${token.length} characters is too easy to guess for listening on ${host}.`,
+    `Use at least ${minTokenChars} characters: \`openssl rand -hex 32\` generates a token.`,
+  );
+}
+
+async function createOAuthGuard(
+  { values, sources }: ResolvedSettings,
+  issuer: string,
+  { host, serverFor, log }: GuardOptions,
+): Promise<HttpOptions['guard']> {
+  const { oauthAudience: audience, publicUrl } = values;
+  if (publicUrl === undefined && !(await resolveHost(host)).loopback) {
+    throw notConfigured(
+      `Listening on ${host} with ${sources.oauthIssuer.name} requires the public URL, which tokens must name.`,
+      'Set --public-url or HEDDLE_PUBLIC_URL to the URL that clients use, like https://mcp.example.com/mcp.',
+    );
+  }
+  const { oauthGuard } = await import('../mcp/oauth/guard.ts');
+  return (url) => oauthGuard({ issuer, audience, resource: publicUrl ?? url, serverFor }, log);
 }
 
 /**
- * The token in a file.
- * @throws HeddleError `not_configured` when others may read the file, or it holds no token.
+ * Reads the token in a file.
+ * @throws HeddleError `not_configured` when other users can read the file, or it holds no token.
  */
 function readTokenFile(file: string): string {
   try {
-    // Windows has no such mode bits: there the folder's permissions decide.
-    if (process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0) throw new Error('others can read it');
+    // Windows has no such mode bits; there the permissions of the folder decide.
+    if (process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0) throw new Error('other users can read it');
     return asHeaderToken(readFileSync(file, 'utf8').trim());
-  } catch (cause) {
-    throw new HeddleError({
-      code: 'not_configured',
-      message: `The token file ${file} cannot be used: ${(cause as Error).message}.`,
-      hint: 'Write the token into a file that only you can read (chmod 600), and nothing else.',
-      cause,
-    });
+  } catch (error) {
+    throw notConfigured(
+      `The token file ${file} cannot be used: ${(error as Error).message}.`,
+      'Write only the token into a file that only you can read (chmod 600).',
+    );
   }
+}
+
+function notConfigured(message: string, hint: string): HeddleError {
+  return new HeddleError({ code: 'not_configured', message, hint });
 }

@@ -1,16 +1,17 @@
 import type { HeddleError } from '../core/errors.ts';
+import type { Observer } from '../core/observer.ts';
 import { type HttpOptions, type RunningHttpServer, serveHttp } from '../mcp/http/serve-http.ts';
 import { serverFactory } from '../mcp/server.ts';
 import type { Inputs, ResolvedSettings } from '../settings/resolve-settings.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { configuredTraces, together } from '../telemetry/observers.ts';
-import { guardOf } from './http-guard.ts';
-import { listening } from './listening.ts';
-import { openRuntime, type Runtime } from './runtime.ts';
-import { endServing, stopSignal } from './stop.ts';
-import { outliveUncaught } from './uncaught.ts';
+import { combineObservers, configuredTraces } from '../telemetry/observers.ts';
+import { createGuard } from './http-guard.ts';
+import { exitServer, listenOrExit, logUncaught, stopSignal } from './process-lifecycle.ts';
+import { openRuntime, type Runtime, type RuntimeOptions } from './runtime.ts';
+import type { ReadCredentials } from './stored-credentials.ts';
+import { Subjects } from './subjects.ts';
 
-/** How long calls that run may go on when the process is told to end, in milliseconds (design §8). */
+/** How long running calls may continue after a signal to stop. */
 const stopGraceMs = 10_000;
 
 export interface HttpFlags {
@@ -23,27 +24,35 @@ export interface HttpFlags {
   metricsHost: string;
 }
 
-/** Serves MCP over Streamable HTTP until a signal ends it, and then ends the process. */
+export interface HttpServerOptions extends RuntimeOptions {
+  /** Where the settings came from; the profiles of subjects are resolved from them again. */
+  inputs: Pick<Inputs, 'flags' | 'environment'>;
+  /** Reads the credentials of a subject's profile. */
+  readCredentials: ReadCredentials;
+}
+
+/** Serves MCP over Streamable HTTP until a signal arrives, then ends the process. */
 export async function runHttpServer(
   resolved: ResolvedSettings,
-  inputs: Pick<Inputs, 'flags' | 'environment'>,
   flags: HttpFlags,
+  options: HttpServerOptions,
 ): Promise<never> {
-  const runtime = openRuntime(resolved);
+  const runtime = openRuntime(resolved, options);
   const { log } = runtime;
-  outliveUncaught(log);
+  const { redactor } = runtime.serverOptions;
+  logUncaught(log);
   const stop = stopSignal();
-  const [metrics, traces] = await Promise.all([startMetrics(runtime, flags), configuredTraces(log)]);
-  const observer = metrics && traces ? together(metrics.observer, traces) : (metrics?.observer ?? traces);
-  runtime.serverOptions.observer = observer;
-  const { guard, subjects } = await guardOf(resolved, inputs, flags, {
-    log,
-    observer,
-    redactor: runtime.serverOptions.redactor,
-  });
-  const server = await listen(runtime, flags, {
+  const metrics = flags.metricsPort === undefined ? undefined : await startMetrics(runtime, flags, flags.metricsPort);
+  const observer = combineObservers(metrics?.observer, await configuredTraces(log));
+  const subjects =
+    resolved.values.oauthIssuer === undefined || resolved.values.subjects === undefined
+      ? undefined
+      : new Subjects(resolved, { ...options, file: resolved.values.subjects, log, observer, redactor });
+  const serverFor = subjects && ((subject: string) => subjects.serverFor(subject));
+  const guard = await createGuard(resolved, { ...flags, serverFor, log });
+  const server = await listen(runtime, observer, flags, {
     guard,
-    // Each subject's service is a matter of its own: that one is down says nothing of the others.
+    // Each subject has a service of its own, so readiness reflects only this process.
     ready: async (signal) => subjects !== undefined || isServiceReachable(runtime, signal),
     publicUrl: resolved.values.publicUrl,
     onRefused: metrics?.refused,
@@ -52,48 +61,48 @@ export async function runHttpServer(
   if (!stop.aborted) await new Promise((resolve) => stop.addEventListener('abort', resolve));
   await server.stop(stopGraceMs);
   await subjects?.close();
-  return endServing(runtime, observer);
+  return exitServer(runtime, observer);
 }
 
 async function listen(
   { serverOptions, log }: Runtime,
+  observer: Observer | undefined,
   { host, port, allowedHost, allowedOrigin }: HttpFlags,
-  { publicUrl, ...others }: Pick<HttpOptions, 'guard' | 'ready' | 'onRefused'> & { publicUrl: string | undefined },
+  { publicUrl, ...options }: Pick<HttpOptions, 'guard' | 'ready' | 'onRefused'> & { publicUrl: string | undefined },
 ): Promise<RunningHttpServer> {
-  const starting = serveHttp(serverFactory(serverOptions), {
-    ...others,
+  const starting = serveHttp(serverFactory({ ...serverOptions, observer }), {
+    ...options,
     host,
     port,
     allowedHosts: [...allowedHost, ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])],
     allowedOrigins: allowedOrigin,
     log,
   });
-  return listening(starting, host, port, '--port');
+  return listenOrExit(starting, host, port, '--port');
 }
 
-/** The metrics, served on their port, where there is to be one. */
 async function startMetrics(
   { serverOptions }: Runtime,
-  { metricsHost: host, metricsPort: port, allowedHost: allowedHosts }: HttpFlags,
-): Promise<Metrics | undefined> {
-  if (port === undefined) return undefined;
+  { metricsHost: host, allowedHost: allowedHosts }: HttpFlags,
+  port: number,
+): Promise<Metrics> {
   const [{ createMetrics }, { serveMetrics }] = await Promise.all([
     import('../telemetry/metrics.ts'),
     import('./metrics-server.ts'),
   ]);
   const metrics = createMetrics(serverOptions.tools.map(({ name }) => name));
-  const url = await listening(serveMetrics(metrics, { host, port, allowedHosts }), host, port, '--metrics-port');
+  const url = await listenOrExit(serveMetrics(metrics, { host, port, allowedHosts }), host, port, '--metrics-port');
   process.stderr.write(`metrics on ${url}\n`);
   return metrics;
 }
 
-/** Whether the service answers at all: what it says to these credentials is the matter of each call. */
+/** Tells whether the service responds at all. What it makes of the credentials is up to each call. */
 async function isServiceReachable({ inUse, serverOptions }: Runtime, signal: AbortSignal): Promise<boolean> {
   if (inUse.kind === 'remote') {
-    // Services have it, with whatever else they need to be well; one that does not answers 404, and that will do.
-    const answer = await fetch(`${inUse.baseUrl}/health`, { redirect: 'manual', signal });
-    await answer.body?.cancel();
-    return answer.status < 500;
+    // A service without this endpoint responds with 404, which is good enough.
+    const response = await fetch(`${inUse.baseUrl}/health`, { redirect: 'manual', signal });
+    await response.body?.cancel();
+    return response.status < 500;
   }
   return (await serverOptions.service()).listModels({ signal }).then(
     () => true,

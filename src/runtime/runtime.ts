@@ -12,102 +12,89 @@ import type { ResolvedSettings } from '../settings/resolve-settings.ts';
 import type { Credentials } from '../settings/secrets/credentials.ts';
 import type { SettingValues } from '../settings/settings.ts';
 import { selectTools } from '../tools/support/registry.ts';
-import { credentialsOf } from './secrets.ts';
 import { stderrLog } from './stderr-log.ts';
 
 /** The sample project of the embedded service. */
 export const sampleProject = 'demo/support';
 
-/** A configured run: the service in use, and what the tools and the server need of it. */
+/** A configured run: the service in use and the options of its MCP servers. */
 export interface Runtime {
   inUse: ServiceInUse;
   serverOptions: McpServerOptions;
   log: Log;
-  /** Ends connections and an embedded service that was started. */
+  /** Closes connections and the embedded service, and forgets the secrets of the run. */
   close: () => Promise<void>;
 }
 
-/** Where the embedded service keeps its data: the URL of a database, or a file. */
-export function dataOf(values: SettingValues): string {
-  return values.databaseUrl ?? join(values.dataDir ?? defaultDataDir, 'heddle.db');
-}
-
-/** What of the database's address must not be shown: all of it, and the password as it is sent. */
-export function databaseSecrets({ databaseUrl }: SettingValues): (string | undefined)[] {
-  if (databaseUrl === undefined) return [];
-  const { password, searchParams } = new URL(databaseUrl);
-  const sent = searchParams.get('password') ?? decodeURIComponent(password);
-  return sent ? [databaseUrl, sent] : [];
-}
-
-/** What a program that uses heddle brings itself, instead of stored secrets and a log on stderr. */
-export interface RuntimeOverrides {
-  credentials?: () => Promise<Credentials>;
+export interface RuntimeOptions {
+  /** Returns the credentials for a remote service. Called before each request. */
+  credentials: () => Promise<Credentials>;
+  /** Defaults to a log on stderr. */
   log?: Log;
-  /** Knows the secrets of the run; without one the runtime makes its own, and forgets them when it is closed. */
+  /** Receives the secrets of the run and outlives it. By default the runtime has its own. */
   redactor?: Redactor;
 }
 
-/** Puts a run together. Nothing is read, started or sent before the first call needs it. */
-export function openRuntime(resolved: ResolvedSettings, overrides: RuntimeOverrides = {}): Runtime {
+/** Opens a run. Nothing is read, started or sent before the first call needs it. */
+export function openRuntime(resolved: ResolvedSettings, options: RuntimeOptions): Runtime {
   const { values } = resolved;
-  const redactor = overrides.redactor ?? new Redactor();
+  const redactor = options.redactor ?? new Redactor();
   redactor.protect(values.password, values.token, values.modelProviderKey, ...databaseSecrets(values));
-  const redact = (text: string): string => redactor.redact(text);
-  const log = overrides.log ?? stderrLog(values.logLevel, values.logFormat, redact);
-  const inUse: ServiceInUse =
-    values.baseUrl === undefined ? { kind: 'embedded' } : { kind: 'remote', baseUrl: values.baseUrl };
-  const project = values.project ?? (inUse.kind === 'embedded' ? sampleProject : undefined);
-
-  const credentials = overrides.credentials ?? credentialsOf(resolved, redactor);
-  let embedded: Promise<{ service: RunningService; connection: Connection }> | undefined;
-  const connect = async (): Promise<Connection> => {
-    if (inUse.kind === 'remote') return remoteConnection(inUse.baseUrl, await credentials());
-    embedded ??= startEmbedded(values, log).catch((error) => {
-      // The next call tries again: the reason may have gone, like a full disk.
-      embedded = undefined;
-      throw error;
-    });
-    return (await embedded).connection;
-  };
+  const log = options.log ?? stderrLog(values.logLevel, values.logFormat, (text) => redactor.redact(text));
+  const inUse = serviceInUse(values);
+  const embedded = embeddedService(values, log);
+  const connect = async (): Promise<Connection> =>
+    inUse.kind === 'remote' ? remoteConnection(inUse.baseUrl, await options.credentials()) : embedded.connect();
   let client: Promise<ServiceClient> | undefined;
   const service = (): Promise<ServiceClient> => {
-    client ??= import('../client/service-client.ts').then(
-      ({ ServiceClient: Made }) =>
-        new Made({
-          connect,
-          timeoutMs: values.timeoutMs,
-          inferenceTimeoutMs: values.inferenceTimeoutMs,
-          userAgent: `heddle/${version}`,
-          log,
-          redact,
-        }),
-    );
+    client ??= openClient(values, connect, redactor, log);
     return client;
   };
   return {
     inUse,
     log,
-    serverOptions: {
-      service,
-      project,
-      instructions: instructionsFor(inUse, project),
-      text: values.text,
-      maxResultChars: values.maxResultChars,
-      ...(inUse.kind === 'embedded' && { footnote: embeddedFootnote }),
-      log,
-      redactor,
-      tools: selectTools({ readOnly: values.readOnly, only: values.tools }),
-    },
+    serverOptions: { ...resultOptions(values, inUse), service, log, redactor },
     close: async () => {
       await (await client)?.close();
-      await (await embedded?.catch(() => undefined))?.service.close();
-      if (!overrides.redactor) redactor.clear();
+      await embedded.close();
+      if (!options.redactor) redactor.clear();
     },
   };
 }
 
-/** The connection to a configured service with what credentials there are. */
+function serviceInUse({ baseUrl }: SettingValues): ServiceInUse {
+  return baseUrl === undefined ? { kind: 'embedded' } : { kind: 'remote', baseUrl };
+}
+
+/** Returns the server options that follow from the settings alone. */
+function resultOptions(
+  values: SettingValues,
+  inUse: ServiceInUse,
+): Omit<McpServerOptions, 'service' | 'log' | 'redactor'> {
+  const project = values.project ?? (inUse.kind === 'embedded' ? sampleProject : undefined);
+  return {
+    project,
+    instructions: instructionsFor(inUse, project),
+    text: values.text,
+    maxResultChars: values.maxResultChars,
+    ...(inUse.kind === 'embedded' && { footnote: embeddedFootnote }),
+    tools: selectTools({ readOnly: values.readOnly, only: values.tools }),
+  };
+}
+
+/** Loads the client of the service. A server that is only asked for its tools does without it. */
+async function openClient(
+  { timeoutMs, inferenceTimeoutMs }: SettingValues,
+  connect: () => Promise<Connection>,
+  redactor: Redactor,
+  log: Log,
+): Promise<ServiceClient> {
+  const { ServiceClient } = await import('../client/service-client.ts');
+  const redact = (text: string): string => redactor.redact(text);
+  return new ServiceClient({ connect, timeoutMs, inferenceTimeoutMs, userAgent: `heddle/${version}`, log, redact });
+}
+
+/** Describes the connection to a configured service. */
 export function remoteConnection(
   baseUrl: string,
   { username, password, token, problem }: Omit<Credentials, 'sources'>,
@@ -117,6 +104,27 @@ export function remoteConnection(
     ...(username !== undefined && password !== undefined && { basic: { username, password } }),
     bearer: token,
     problem,
+  };
+}
+
+/** Starts the embedded service on the first `connect`. */
+function embeddedService(
+  values: SettingValues,
+  log: Log,
+): { connect: () => Promise<Connection>; close: () => Promise<void> } {
+  let running: ReturnType<typeof startEmbedded> | undefined;
+  return {
+    async connect() {
+      running ??= startEmbedded(values, log).catch((error) => {
+        // The next call tries again: the cause, like a full disk, may be gone by then.
+        running = undefined;
+        throw error;
+      });
+      return (await running).connection;
+    },
+    async close() {
+      await (await running?.catch(() => undefined))?.service.close();
+    },
   };
 }
 
@@ -140,12 +148,19 @@ async function startEmbedded(
     }),
     log,
   });
-  return {
-    service,
-    connection: {
-      baseUrl: service.url,
-      basic: { username: account.name, password: account.password },
-      bearer: account.token,
-    },
-  };
+  const basic = { username: account.name, password: account.password };
+  return { service, connection: { baseUrl: service.url, basic, bearer: account.token } };
+}
+
+/** Returns where the embedded service keeps its data: the URL of a database, or a file. */
+export function dataOf(values: SettingValues): string {
+  return values.databaseUrl ?? join(values.dataDir ?? defaultDataDir, 'heddle.db');
+}
+
+/** Lists the secrets in the database's URL: the URL as a whole, and the password in its decoded form. */
+export function databaseSecrets({ databaseUrl }: SettingValues): (string | undefined)[] {
+  if (databaseUrl === undefined) return [];
+  const { password, searchParams } = new URL(databaseUrl);
+  const decoded = searchParams.get('password') ?? decodeURIComponent(password);
+  return decoded ? [databaseUrl, decoded] : [];
 }

@@ -9,176 +9,169 @@ import { type ServerFactory, serverFactory } from '../mcp/server.ts';
 import { readProfiles } from '../settings/profiles.ts';
 import { environmentNames, type Inputs, type ResolvedSettings, resolveSettings } from '../settings/resolve-settings.ts';
 import type { Credentials } from '../settings/secrets/credentials.ts';
-import { type SettingName, settingDefinitions } from '../settings/settings.ts';
+import { settingDefinitions } from '../settings/settings.ts';
 import { openRuntime, type Runtime } from './runtime.ts';
-import { credentialsOf, stampOf } from './secrets.ts';
+import { cacheCredentials, fileStamp, type ReadCredentials } from './stored-credentials.ts';
 
-/** Settings that say which service is used, and as whom: of these a subject has its own, or none. */
-const identity: readonly SettingName[] = ['profile', 'baseUrl', 'weave', 'project', 'username', 'password', 'token'];
+/** Settings that select the service and the account. Subjects take them from their profile only. */
+const profileSettings = ['profile', 'baseUrl', 'weave', 'project', 'username', 'password', 'token'] as const;
 
-const fileShape = z.strictObject({
+const subjectsFile = z.strictObject({
   subjects: z.record(z.string().min(1), z.string()),
   default: z.string().optional(),
 });
+type SubjectsFile = z.output<typeof subjectsFile>;
+
+export interface SubjectsOptions {
+  /** Path of the JSON file that assigns profiles to subjects; see docs/authorization.md. */
+  file: string;
+  /** Where the settings of the server came from. */
+  inputs: Pick<Inputs, 'flags' | 'environment'>;
+  readCredentials: ReadCredentials;
+  log: Log;
+  /** The redactor of `log`, which has to know the secrets of every subject. */
+  redactor: Redactor;
+  observer: Observer | undefined;
+}
 
 /**
- * Serves each subject that a file gives a profile to with a runtime of that profile. What a profile does not say about
- * the service and about who uses it is not taken from elsewhere: the environment and the flags belong to whoever runs
- * the server.
+ * Serves each subject with a runtime of its profile. The environment and the flags belong to whoever runs the server, so
+ * they select neither the service nor the account of a subject.
  */
 export class Subjects {
-  readonly #file: string;
+  readonly #options: SubjectsOptions;
+  /** The server's flags and environment without the profile settings. */
   readonly #inputs: Pick<Inputs, 'flags' | 'environment'>;
-  readonly #log: Log;
-  /** Shared with the log, which must know the secrets of every subject. */
-  readonly #redactor: Redactor;
-  readonly #observer: Observer | undefined;
-  #known: z.output<typeof fileShape>;
-  #stamp: string;
-  /** One for each profile that has been asked for, so never more than there are profiles. */
-  readonly #runtimes = new Map<string, { runtime: Runtime; createServer: ServerFactory }>();
+  readonly #servers = new Map<string, { runtime: Runtime; createServer: ServerFactory }>();
+  #assigned: SubjectsFile;
+  #fileStamp: string;
 
-  /** @throws HeddleError `not_configured` when the file, a profile, or a setting beside them cannot be used. */
-  constructor(
-    file: string,
-    inputs: Pick<Inputs, 'flags' | 'environment'>,
-    { sources }: ResolvedSettings,
-    { log, observer, redactor }: { log: Log; observer: Observer | undefined; redactor: Redactor },
-  ) {
-    const stray = identity.find(
-      (name) =>
-        sources[name].from === 'flag' ||
-        (sources[name].from === 'environment' && sources[name].name === settingDefinitions[name].environment),
-    );
-    if (stray !== undefined) {
-      throw new HeddleError({
-        code: 'not_configured',
-        message: `${sources[stray].name} is set, but with --subjects each subject has the service and the credentials of its profile, and no others.`,
-        hint: `Leave ${sources[stray].name} away, and put it into the profiles: \`heddle login --profile NAME\`.`,
-      });
-    }
-    const without = <T extends object>(from: T, names: readonly string[]): T =>
-      Object.fromEntries(Object.entries(from).filter(([name]) => !names.includes(name))) as T;
+  /** @throws HeddleError `not_configured` when the file or a profile is unusable, or the server sets a profile setting. */
+  constructor({ sources }: ResolvedSettings, options: SubjectsOptions) {
+    checkProfileSettingsUnset(sources);
+    const { flags, environment } = options.inputs;
+    this.#options = options;
     this.#inputs = {
-      flags: without(inputs.flags, identity),
-      environment: without(inputs.environment, identity.flatMap(environmentNames)),
+      flags: omit(flags, profileSettings),
+      environment: omit(environment, profileSettings.flatMap(environmentNames)),
     };
-    this.#file = file;
-    this.#log = log;
-    this.#redactor = redactor;
-    this.#observer = observer;
-    this.#stamp = stampOf(file);
-    this.#known = this.#read();
+    this.#fileStamp = fileStamp(options.file);
+    this.#assigned = this.#readFile();
   }
 
-  /** What makes the protocol servers of a subject: one runtime for all with its profile. Undefined without a profile. */
+  /** Returns the server factory of a subject's profile, or undefined for a subject without a usable profile. */
   serverFor(subject: string): ServerFactory | undefined {
-    this.#refresh();
-    const { subjects, default: rest } = this.#known;
-    const profile = Object.hasOwn(subjects, subject) ? subjects[subject] : rest;
+    this.#reloadIfChanged();
+    const { subjects, default: defaultProfile } = this.#assigned;
+    const profile = Object.hasOwn(subjects, subject) ? subjects[subject] : defaultProfile;
     if (profile === undefined) return undefined;
-    const open = this.#runtimes.get(profile) ?? this.#open(profile);
-    return open?.createServer;
-  }
-
-  #open(profile: string): { runtime: Runtime; createServer: ServerFactory } | undefined {
     try {
-      const resolved = this.#resolve(profile);
-      const runtime = openRuntime(resolved, {
-        log: this.#log,
-        redactor: this.#redactor,
-        credentials: credentialsOfProfile(resolved, this.#redactor),
-      });
-      const createServer = serverFactory({ ...runtime.serverOptions, observer: this.#observer });
-      const open = { runtime, createServer };
-      this.#runtimes.set(profile, open);
-      return open;
+      return this.#serverOf(profile);
     } catch (error) {
       if (!(error instanceof HeddleError)) throw error;
-      // It was there when the file was read.
-      this.#log('error', 'a profile cannot be used any more', { profile, error: error.message, advice: error.hint });
+      // The profile was usable when the file was read.
+      const { message, hint } = error;
+      this.#options.log('error', 'a profile is no longer usable', { profile, error: message, advice: hint });
       return undefined;
     }
   }
 
-  /** Ends all runtimes. */
+  /** Closes all runtimes. */
   async close(): Promise<void> {
-    await Promise.all([...this.#runtimes.values()].map(({ runtime }) => runtime.close()));
+    await Promise.all([...this.#servers.values()].map(({ runtime }) => runtime.close()));
   }
 
-  /** Takes up a changed file; one that cannot be used changes nothing. */
-  #refresh(): void {
-    const stamp = stampOf(this.#file);
-    if (stamp === this.#stamp) return;
-    this.#stamp = stamp;
+  #serverOf(profile: string): ServerFactory {
+    const open = this.#servers.get(profile);
+    if (open) return open.createServer;
+    const { log, redactor, observer, readCredentials } = this.#options;
+    const resolved = this.#resolveProfile(profile);
+    const read = cacheCredentials(() => readCredentials(resolved, redactor));
+    const credentials = async (): Promise<Credentials> => withOperatorHint(await read(), resolved);
+    const runtime = openRuntime(resolved, { log, redactor, credentials });
+    const createServer = serverFactory({ ...runtime.serverOptions, observer });
+    this.#servers.set(profile, { runtime, createServer });
+    return createServer;
+  }
+
+  /** Reads the file again after a change. An unusable file changes nothing. */
+  #reloadIfChanged(): void {
+    const stamp = fileStamp(this.#options.file);
+    if (stamp === this.#fileStamp) return;
+    this.#fileStamp = stamp;
     try {
-      this.#known = this.#read();
+      this.#assigned = this.#readFile();
     } catch (error) {
       if (!(error instanceof HeddleError)) throw error;
-      this.#log('error', 'the subjects stay as they were', { error: error.message });
+      this.#options.log('error', 'the subjects stay as they were', { error: error.message });
     }
   }
 
-  #read(): z.output<typeof fileShape> {
+  #readFile(): SubjectsFile {
+    const { file } = this.#options;
     try {
-      const text = readFileSync(this.#file, 'utf8');
-      const known = fileShape.parse(JSON.parse(text));
-      const twice = repeatedSubject(text);
-      if (twice !== undefined) throw new Error(`it has the subject ${JSON.stringify(twice)} twice`);
-      const named = new Set([
-        ...Object.values(known.subjects),
-        ...(known.default === undefined ? [] : [known.default]),
-      ]);
-      for (const profile of named) this.#resolve(profile);
-      return known;
+      const text = readFileSync(file, 'utf8');
+      const assigned = subjectsFile.parse(JSON.parse(text));
+      const repeated = repeatedSubject(text);
+      if (repeated !== undefined) throw new Error(`it has the subject ${JSON.stringify(repeated)} twice`);
+      const profiles = new Set(Object.values(assigned.subjects));
+      if (assigned.default !== undefined) profiles.add(assigned.default);
+      for (const profile of profiles) this.#resolveProfile(profile);
+      return assigned;
     } catch (error) {
+      const form = 'Use the form {"subjects": {"SUBJECT": "PROFILE"}, "default": "PROFILE"}; "default" is optional.';
       const reason = error instanceof z.ZodError ? z.prettifyError(error) : (error as Error).message;
-      throw new HeddleError({
-        code: 'not_configured',
-        message: `The subjects file ${this.#file} cannot be used: ${reason}`,
-        hint:
-          error instanceof HeddleError
-            ? error.hint
-            : 'It has the form {"subjects": {"SUBJECT": "PROFILE"}, "default": "PROFILE"}; "default" may be left away.',
-        cause: error,
-      });
+      const hint = error instanceof HeddleError ? error.hint : form;
+      throw notConfigured(`The subjects file ${file} cannot be used: ${reason}`, hint);
     }
   }
 
-  #resolve(profile: string): ResolvedSettings {
+  #resolveProfile(profile: string): ResolvedSettings {
     const profiles = readProfiles();
-    const login = `Run \`heddle login --profile ${profile}\` as the user who runs this server.`;
-    if (!Object.hasOwn(profiles, profile)) {
-      throw new HeddleError({ code: 'not_configured', message: `There is no profile "${profile}".`, hint: login });
-    }
+    const hint = `Run \`heddle login --profile ${profile}\` as the user who runs this server.`;
+    if (!Object.hasOwn(profiles, profile)) throw notConfigured(`There is no profile "${profile}".`, hint);
     const { flags, environment } = this.#inputs;
     const resolved = resolveSettings({ flags: { ...flags, profile }, environment, profiles });
-    if (resolved.values.baseUrl !== undefined) return resolved;
-    // Sample data that all share is nobody's own.
-    throw new HeddleError({ code: 'not_configured', message: `Profile "${profile}" names no service.`, hint: login });
+    // Without a service, all subjects would share the sample data.
+    if (resolved.values.baseUrl === undefined) throw notConfigured(`Profile "${profile}" names no service.`, hint);
+    return resolved;
   }
 }
 
-/** A subject that stands in the file more than once: JSON lets the last one win, and who it is must not hang on that. */
+function checkProfileSettingsUnset(sources: ResolvedSettings['sources']): void {
+  const set = profileSettings
+    .map((name) => ({ ...sources[name], environment: settingDefinitions[name].environment }))
+    .find(({ from, name, environment }) => from === 'flag' || (from === 'environment' && name === environment));
+  if (set === undefined) return;
+  throw notConfigured(
+    `${set.name} is set, but with --subjects each subject uses only the service and credentials of its profile.`,
+    `Remove ${set.name}, and put it into the profiles: \`heddle login --profile NAME\`.`,
+  );
+}
+
+function omit<T extends object>(record: T, names: readonly string[]): T {
+  return Object.fromEntries(Object.entries(record).filter(([name]) => !names.includes(name))) as T;
+}
+
+/** Returns a subject that the file names twice. JSON.parse would keep the last one, and so pick who has access. */
 function repeatedSubject(text: string): string | undefined {
   const subjects = findNodeAtLocation(parseTree(text)!, ['subjects'])?.children ?? [];
   const names = subjects.map(({ children }) => children![0]!.value as string);
   return names.find((name, index) => names.indexOf(name) !== index);
 }
 
-/** The credentials of a profile. What is missing only the one who runs the server can mend. */
-function credentialsOfProfile(resolved: ResolvedSettings, redactor: Redactor): () => Promise<Credentials> {
-  const read = credentialsOf(resolved, redactor);
-  const { profile, baseUrl } = resolved.values;
-  return async () => {
-    const found = await read();
-    const problem = new HeddleError({
-      code: 'credentials_missing',
-      message:
-        found.problem?.message ??
-        `Profile "${profile}" has no stored credentials of this kind for ${baseUrl}: nothing was sent.`,
-      hint: `Ask whoever runs this server to run \`heddle login --profile ${profile}\`, and then call again.`,
-    });
-    return { ...found, problem };
-  };
+/** Replaces the problem with missing credentials: only whoever runs the server can log in. */
+function withOperatorHint(credentials: Credentials, { values: { profile, baseUrl } }: ResolvedSettings): Credentials {
+  const problem = new HeddleError({
+    code: 'credentials_missing',
+    message:
+      credentials.problem?.message ??
+      `Profile "${profile}" has no stored credentials of this kind for ${baseUrl}: nothing was sent.`,
+    hint: `Ask whoever runs this server to run \`heddle login --profile ${profile}\`, and then call again.`,
+  });
+  return { ...credentials, problem };
+}
+
+function notConfigured(message: string, hint: string): HeddleError {
+  return new HeddleError({ code: 'not_configured', message, hint });
 }

@@ -1,7 +1,7 @@
 import { json } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { keychainCommand } from '../../runtime/secrets.ts';
 import type { KeychainRequest } from '../../settings/secrets/keychain-access.ts';
+import { keychainCommand } from '../support/secrets.ts';
 
 /** Adds the hidden command that heddle starts as a child process for keychain access, so that it can be killed if it hangs. */
 export function addAccessKeychain(program: Command): void {

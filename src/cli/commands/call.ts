@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { openRuntime } from '../../runtime/runtime.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
 import { UsageError } from '../support/report-failure.ts';
+import { runtimeOptions } from '../support/secrets.ts';
 import { showProgress } from '../support/show-progress.ts';
 
 /** Adds `heddle call TOOL [JSON]`, which makes one tool call from the shell. */
@@ -16,7 +17,8 @@ export function addCall(program: Command): void {
 }
 
 async function runCall(call: Command, name: string, json: string): Promise<void> {
-  const runtime = openRuntime(settingsOf(call));
+  const settings = settingsOf(call);
+  const runtime = openRuntime(settings, runtimeOptions(settings));
   const { serverOptions } = runtime;
   const tool = serverOptions.tools.find((candidate) => candidate.name === name);
   if (!tool) {

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { HeddleError } from '../../core/errors.ts';
-import { openSecretStore } from '../../runtime/secrets.ts';
 import { readProfiles, storeKinds, storeOf, writeProfile } from '../../settings/profiles.ts';
 import { addSettingFlags, settingsOf } from '../support/flags.ts';
 import { redactor } from '../support/redactor.ts';
+import { openSecretStore } from '../support/secrets.ts';
 
 /** Adds `heddle logout`, which removes a profile and its secrets. */
 export function addLogout(program: Command): void {

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { HeddleError } from '../../core/errors.ts';
 import type { HttpFlags } from '../../runtime/http-server.ts';
 import { addSettingFlags, asPort, flagsOf, runtimeFlags, settingsOf } from '../support/flags.ts';
+import { readCredentials, runtimeOptions } from '../support/secrets.ts';
 
 /** Adds `heddle serve`, the default command: the MCP server on stdin and stdout, or with `--http` on a port. */
 export function addServe(program: Command): void {
@@ -15,7 +16,8 @@ export function addServe(program: Command): void {
     const settings = settingsOf(serve);
     if (flags.http) {
       const { runHttpServer } = await import('../../runtime/http-server.ts');
-      return runHttpServer(settings, { flags: flagsOf(serve), environment: process.env }, flags);
+      const inputs = { flags: flagsOf(serve), environment: process.env };
+      return runHttpServer(settings, flags, { ...runtimeOptions(settings), inputs, readCredentials });
     }
     const unused = httpOptions.find((option) => serve.getOptionValueSource(option.attributeName()) === 'cli');
     if (unused) {
@@ -26,7 +28,7 @@ export function addServe(program: Command): void {
       });
     }
     const { runStdioServer } = await import('../../runtime/stdio-server.ts');
-    return runStdioServer(settings);
+    return runStdioServer(settings, runtimeOptions(settings), { input: process.stdin, output: process.stdout });
   });
 }
 

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import { version } from '../../core/version.ts';
 import { sampleProject } from '../../runtime/runtime.ts';
-import { readCredentials } from '../../runtime/secrets.ts';
 import { configFile } from '../../settings/profiles.ts';
 import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
 import { type SettingName, settingDefinitions } from '../../settings/settings.ts';
 import { describeSource, snakeCase } from '../support/describe-source.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
 import { redactor } from '../support/redactor.ts';
+import { readCredentials } from '../support/secrets.ts';
 
 type SourceFields = { source: string; name?: string };
 

@@ -2,8 +2,7 @@ import { existsSync } from 'node:fs';
 import type { Client } from '@modelcontextprotocol/client';
 import { HeddleError } from '../../../core/errors.ts';
 import { version } from '../../../core/version.ts';
-import { fetchKeys } from '../../../mcp/oauth/issuer.ts';
-import { openSecretStore, readCredentials } from '../../../runtime/secrets.ts';
+import { fetchKeys } from '../../../mcp/oauth/issuer-keys.ts';
 import { configFile, readProfiles, storeOf } from '../../../settings/profiles.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
 import type { Credentials } from '../../../settings/secrets/credentials.ts';
@@ -11,6 +10,7 @@ import { type SettingName, settingDefinitions } from '../../../settings/settings
 import { connectToServer } from '../../support/connect-to-server.ts';
 import { describeSource, snakeCase } from '../../support/describe-source.ts';
 import { redactor } from '../../support/redactor.ts';
+import { openSecretStore, readCredentials } from '../../support/secrets.ts';
 import { checkDatabase, checkDataFile } from './check-data.ts';
 import { checkService } from './check-service.ts';
 import { type Finding, failure, ok, warning } from './finding.ts';
@@ -107,8 +107,8 @@ function checkCredentials({ sources, problem }: Credentials): Finding[] {
 
 async function checkIssuer({ values: { oauthIssuer } }: ResolvedSettings): Promise<Finding[]> {
   if (oauthIssuer === undefined) return [];
-  const { address, count } = await fetchKeys(oauthIssuer);
-  return [ok('token issuer', `${oauthIssuer} publishes its keys at ${address}, ${count} in all`)];
+  const { address, keys } = await fetchKeys(oauthIssuer);
+  return [ok('token issuer', `${oauthIssuer} publishes its keys at ${address}, ${keys.keys.length} in all`)];
 }
 
 /** Connects to `heddle serve`, whose stderr appears on the terminal. */

@@ -1,12 +1,12 @@
 import { HeddleError } from '../../../core/errors.ts';
 import { remoteConnection } from '../../../runtime/runtime.ts';
-import { openSecretStore } from '../../../runtime/secrets.ts';
 import { type Profile, readProfiles, storeNames, storeOf, writeProfile } from '../../../settings/profiles.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
 import type { SecretStore } from '../../../settings/secrets/secret-store.ts';
 import { publicWeave, type SettingValues } from '../../../settings/settings.ts';
 import { lacksEveryOperation, type Probe, probeService } from '../../support/probe-service.ts';
 import { redactor } from '../../support/redactor.ts';
+import { openSecretStore } from '../../support/secrets.ts';
 import { type LoginDefaults, type LoginInput, type LoginOptions, readLoginInput } from './read-login-input.ts';
 
 /** Reads credentials, checks them at the service and stores them. Throws a HeddleError if the service rejects them. */
