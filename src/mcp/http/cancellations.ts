@@ -2,10 +2,10 @@ import type { ServerResponse } from 'node:http';
 import { isInitializeRequest, isJSONRPCNotification, isJSONRPCRequest } from '@modelcontextprotocol/server';
 
 /*
- * The SDK serves the revisions before 2026-07-28 without state, so that a `notifications/cancelled` reaches a fresh
- * server and cancels nothing. A test promises that it ends the call and the request at the service. The notification
- * names the call by an id that every client counts from 0; a session id tells clients apart, and serves for nothing
- * else. Behind a load balancer, a notification that reaches another process than the call comes to nothing.
+ * The SDK serves revisions before 2026-07-28 without state: a `notifications/cancelled` reaches a fresh server and
+ * cancels nothing. This class ends the call, and with it the request at the service. The notification names the call by
+ * an id that every client counts from 0, so a session id, used for nothing else, tells clients apart. A notification
+ * that a load balancer takes to another process has no effect.
  */
 
 const sessionHeader = 'mcp-session-id';

@@ -31,7 +31,7 @@ export function checkForm({ method, headers }: IncomingMessage): void {
  * @returns undefined when the client goes away before its end.
  * @throws Refusal 400 when it is not JSON, 413 or 503 when it is beyond a limit of `bodies`.
  */
-export async function readJson(
+export async function readRequestBody(
   bodies: BodyReader,
   request: IncomingMessage,
   response: ServerResponse,

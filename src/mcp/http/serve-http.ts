@@ -6,7 +6,7 @@ import {
   type ServerResponse,
   STATUS_CODES,
 } from 'node:http';
-import { BlockList, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import { HeddleError } from '../../core/errors.ts';
@@ -28,7 +28,7 @@ import {
 import { Cancellations } from './cancellations.ts';
 import { httpLimits } from './limits.ts';
 import { cachedReadiness } from './readiness.ts';
-import { checkForm, readJson } from './request-checks.ts';
+import { checkForm, readRequestBody } from './request-checks.ts';
 import { jsonRpcError, sendPublicDocument, sendRefusal, sendText } from './responses.ts';
 
 export interface HttpOptions extends AccessRules {
@@ -76,11 +76,8 @@ export async function serveHttp(createServer: ServerFactory, options: HttpOption
 
 /** Returns the address of a name to listen on, and whether only this machine can reach it. */
 export async function resolveHost(host: string): Promise<{ address: string; loopback: boolean }> {
-  const { address, family } = await lookup(host);
-  const loopback = new BlockList();
-  loopback.addSubnet('127.0.0.0', 8);
-  loopback.addAddress('::1', 'ipv6');
-  return { address, loopback: loopback.check(address, family === 6 ? 'ipv6' : 'ipv4') };
+  const { address } = await lookup(host);
+  return { address, loopback: address === '::1' || address.startsWith('127.') };
 }
 
 /** The HTTP server in front of the SDK's handler: what may reach the handler, and how much of it at a time. */
@@ -95,8 +92,6 @@ class McpHttpServer {
     maxBytesTogether: httpLimits.maxBodyBytesTogether,
   });
   readonly #cancellations = new Cancellations();
-  /** The latest response of each connection. */
-  readonly #responses = new WeakMap<Socket, ServerResponse>();
   #guard: Guard | undefined;
   #runningCalls = 0;
   #stopping = false;
@@ -149,7 +144,6 @@ class McpHttpServer {
     const requestId = asRequestId(request.headers[requestIdHeader]) ?? newRequestId();
     request.headers[requestIdHeader] = requestId;
     response.setHeader(requestIdHeader, requestId);
-    this.#responses.set(request.socket, response);
     try {
       await this.#route(request, response);
     } catch (error) {
@@ -185,7 +179,7 @@ class McpHttpServer {
     const client = (await this.#guard?.identify(request)) ?? {};
     checkForm(request);
     this.#checkLoad();
-    const body = await readJson(this.#bodies, request, response);
+    const body = await readRequestBody(this.#bodies, request, response);
     if (body === undefined) return;
     this.#guard?.permit?.(client, body);
     // Only now does the request take one of the places: a client that sends slowly holds none.
@@ -230,8 +224,7 @@ class McpHttpServer {
     }
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.#options.log('error', 'request failed', { request_id: request.headers[requestIdHeader], error: text });
-    const message = 'Internal error';
-    sendRefusal(request, response, new Refusal(500, message, { body: jsonRpcError(message, -32_603) }));
+    sendRefusal(request, response, new Refusal(500, 'Internal error'));
   }
 
   #reportRefusal({ headers }: IncomingMessage, status: number, reason?: string): void {
@@ -241,9 +234,7 @@ class McpHttpServer {
 
   /** Refuses bytes that are no HTTP request, and requests that arrive too slowly. Node alone would not count them. */
   #refuseMalformed({ code }: NodeJS.ErrnoException, socket: Socket): void {
-    const latest = this.#responses.get(socket);
-    const isResponding = latest?.headersSent && !latest.writableFinished;
-    if (socket.writable && !isResponding) {
+    if (socket.writable && code !== 'ECONNRESET') {
       const { status, message } = malformedRequests[code ?? ''] ?? { status: 400, message: 'Bad request: not HTTP' };
       const body = JSON.stringify(jsonRpcError(message));
       const headers = `connection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`;

@@ -9,9 +9,9 @@ import {
 import type { Log } from '../../core/log.ts';
 
 /*
- * Keeps promises of tests that the SDK's stdio transport, which reads what this passes on, does not keep: a line that is
- * too long does not end the connection, what is not JSON-RPC is refused under its id, batches are taken apart, an id in
- * use is refused, waiting requests and unread output are bounded, and the end of the input waits a moment for responses.
+ * The SDK's stdio transport reads what this filter passes on. On its own it would end the connection at a line that is
+ * too long, leave messages that are not JSON-RPC unanswered, reject batches, accept an id twice, hold any number of
+ * requests and any amount of unread output, and abort running requests at the end of the input.
  */
 
 const maxLineBytes = 10 * 1024 * 1024;

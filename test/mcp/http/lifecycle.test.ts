@@ -9,7 +9,7 @@ import { ask, type HttpProcess, newerRequest, olderRequest, startHttp } from '..
 
 const credentials = { username: 'api', password: 'password-of-api', token: 'token-of-api' };
 
-/** A server on a service that holds every inference request until the test answers it. */
+/** Starts a server on a service that holds every inference request until the test answers it. */
 async function startHeld(): Promise<HttpProcess & { service: FakeService; held: () => Promise<Held> }> {
   const service = await startFakeService({ credentials });
   const waiting: Held[] = [];
@@ -49,7 +49,7 @@ interface Held {
   begin: (text: string) => void;
   /** Sends the last chunk of the response. */
   end: (text: string) => void;
-  /** Resolves when the connection of the request is gone. */
+  /** Resolves when the connection of the request has closed. */
   aborted: Promise<unknown>;
 }
 
@@ -64,7 +64,7 @@ const modes = [
   ['2026-07-28, with progress', newerRequest('tools/call', { ...inference, ...progressToken })],
 ] as const;
 
-test.each(modes)('a client that goes away cancels the request at the service: %s', async (_, { headers, body }) => {
+test.each(modes)('cancels the request at the service when the client goes away: %s', async (_, { headers, body }) => {
   const { url, held } = await startHeld();
   const sent = request(url, { method: 'POST', headers: { ...headers } });
   sent.on('error', () => {});
@@ -110,7 +110,7 @@ test.each([
       };
     },
   ],
-])('a call that the client cancels is cancelled at the service: %s', async (_, connect) => {
+])('cancels the request at the service when the client cancels the call: %s', async (_, connect) => {
   const { url, held } = await startHeld();
   const [client, bystander] = await Promise.all([connect(new URL(url)), connect(new URL(url))]);
   onTestFinished(async () => {
@@ -132,7 +132,7 @@ test.each([
 test.each([
   ['2025-11-25', olderRequest('tools/call', { ...inference, ...progressToken })],
   ['2026-07-28', newerRequest('tools/call', { ...inference, ...progressToken })],
-])('progress of a streamed inference comes as events while it runs: %s', async (_, { headers, body }) => {
+])('sends progress of a streamed inference as events while it runs: %s', async (_, { headers, body }) => {
   const { url, held } = await startHeld();
   const sent = request(url, { method: 'POST', headers: { ...headers } });
   sent.end(JSON.stringify(body));
@@ -154,14 +154,14 @@ test.each([
   });
 });
 
-/** Waits until a signal has been taken: no new connection comes about. */
+/** Waits until the server has handled a signal and refuses new connections. */
 async function refusing(url: string): Promise<void> {
   const knock = () => ask(new URL('/healthz', url), { method: 'GET' }).then(String, ({ code }) => code);
   await expect.poll(knock, { timeout: 10_000 }).toBe('ECONNREFUSED');
 }
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
-  '%s lets what runs finish, takes nothing new, and ends with 0',
+  '%s finishes running calls, accepts no new connection and exits with 0',
   async (signal) => {
     const { url, child, exit, held, output } = await startHeld();
     const running = ask(url, newerRequest('tools/call', { ...inference, ...progressToken }));
@@ -176,7 +176,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 );
 
-test('a request that is on its way over a kept connection when the signal comes is answered', async () => {
+test('answers a request that is already under way on a kept connection when SIGTERM arrives', async () => {
   const { url, child, exit } = await startHeld();
   const agent = new Agent({ keepAlive: true });
   onTestFinished(() => agent.destroy());
@@ -195,7 +195,7 @@ test('a request that is on its way over a kept connection when the signal comes 
   expect(await exit).toBe(0);
 });
 
-test('a second signal ends at once, and the request at the service with it', async () => {
+test('exits at once on a second signal and cancels the request at the service', async () => {
   const { url, child, exit, held } = await startHeld();
   const running = ask(url, newerRequest('tools/call', inference));
   const lost = expect(running).rejects.toThrow();
@@ -207,10 +207,10 @@ test('a second signal ends at once, and the request at the service with it', asy
   await Promise.all([lost, aborted]);
 });
 
-test('readiness follows the service, health does not', async () => {
+test('reports readiness by the service and health by the process', async () => {
   const { url, service } = await startHeld();
   const get = async (path: string): Promise<number> => (await ask(new URL(path, url), { method: 'GET' })).status;
-  // Like the embedded service while its database is down: it answers, and says that it is not well.
+  // Like the embedded service while its database is down.
   service.respond = (request) => sendResponse(request, request.path === '/health' ? 503 : 404);
   expect([await get('/healthz'), await get('/readyz')]).toEqual([200, 503]);
   const before = service.requests.length;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { Server } from '@modelcontextprotocol/server';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { httpLimits } from '../../../src/mcp/http/limits.ts';
 import { type HttpOptions, type RunningHttpServer, serveHttp } from '../../../src/mcp/http/serve-http.ts';
 import { ask, newerRequest, olderRequest } from '../../support/http-process.ts';
@@ -65,132 +65,134 @@ const head = [
   '',
 ].join('\r\n');
 
-test('calls beyond the bound are told to come back, and a place that gets free is taken', async () => {
-  const { url, called } = await start({ maxCalls: 2 });
-  const first = ask(url, slow);
-  const answerFirst = await called();
-  const second = ask(url, slow);
-  const answerSecond = await called();
-  expect(await ask(url, slow)).toMatchObject({
-    status: 503,
-    headers: { 'retry-after': '1' },
-    body: '{"jsonrpc":"2.0","error":{"code":-32000,"message":"Service unavailable: too many requests at once"},"id":null}',
+describe('limits of the HTTP server', () => {
+  it('refuses calls beyond the maximum with Retry-After until one of them has ended', async () => {
+    const { url, called } = await start({ maxCalls: 2 });
+    const first = ask(url, slow);
+    const answerFirst = await called();
+    const second = ask(url, slow);
+    const answerSecond = await called();
+    expect(await ask(url, slow)).toMatchObject({
+      status: 503,
+      headers: { 'retry-after': '1' },
+      body: '{"jsonrpc":"2.0","error":{"code":-32000,"message":"Service unavailable: too many requests at once"},"id":null}',
+    });
+    expect((await ask(new URL('/healthz', url), { method: 'GET' })).status).toBe(200);
+    answerFirst();
+    expect((await first).status).toBe(200);
+    const third = ask(url, slow);
+    (await called())();
+    answerSecond();
+    expect([(await second).status, (await third).status]).toEqual([200, 200]);
   });
-  expect((await ask(new URL('/healthz', url), { method: 'GET' })).status).toBe(200);
-  answerFirst();
-  expect((await first).status).toBe(200);
-  const third = ask(url, slow);
-  (await called())();
-  answerSecond();
-  expect([(await second).status, (await third).status]).toEqual([200, 200]);
-});
 
-test('an open stream takes a place, and gives it back when its client goes away', async () => {
-  const { url, called } = await start({ maxCalls: 1 });
-  const { headers, body } = olderRequest('tools/call', { name: 'slow' });
-  const streaming = request(url, { method: 'POST', headers: { ...headers } });
-  streaming.on('error', () => {});
-  streaming.end(JSON.stringify(body));
-  await called();
-  expect((await ask(url, slow)).status).toBe(503);
-  streaming.destroy();
-  let status = 503;
-  const retried = (async () => {
-    while (status === 503) ({ status } = await ask(url, slow));
-  })();
-  (await called())();
-  await retried;
-  expect(status).toBe(200);
-});
-
-test('a client that sends its header or its body a byte at a time holds no place and is cut off', async () => {
-  const { url, port, called } = await start({
-    maxCalls: 1,
-    headersTimeoutMs: 300,
-    requestTimeoutMs: 600,
-    timeoutCheckMs: 50,
+  it('counts an open stream as a running call until its client goes away', async () => {
+    const { url, called } = await start({ maxCalls: 1 });
+    const { headers, body } = olderRequest('tools/call', { name: 'slow' });
+    const streaming = request(url, { method: 'POST', headers: { ...headers } });
+    streaming.on('error', () => {});
+    streaming.end(JSON.stringify(body));
+    await called();
+    expect((await ask(url, slow)).status).toBe(503);
+    streaming.destroy();
+    let status = 503;
+    const retried = (async () => {
+      while (status === 503) ({ status } = await ask(url, slow));
+    })();
+    (await called())();
+    await retried;
+    expect(status).toBe(200);
   });
-  const slowHead = open(port, 'POST /mcp HTTP/1.1\r\nHost: loc');
-  const slowBody = open(port, head);
-  const drip = setInterval(() => {
-    for (const socket of [slowHead, slowBody]) if (socket.writable) socket.write('x');
-  }, 50);
-  onTestFinished(() => clearInterval(drip));
-  const ended = [slowHead, slowBody].map(async (socket) => {
-    const [answer] = (await once(socket, 'data')) as [string];
-    if (!socket.destroyed) await once(socket, 'close');
-    return answer;
-  });
-  const call = ask(url, slow);
-  (await called())();
-  expect((await call).status).toBe(200);
-  for (const answer of await Promise.all(ended)) {
-    expect(answer).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n/);
-    expect(answer).toContain('{"jsonrpc":"2.0","error":{"code":-32000,"message":"Request timeout"},"id":null}');
-  }
-});
 
-test('bodies that are on their way together are bounded', async () => {
-  const { url, port } = await start({ maxBodyBytesTogether: 700 });
-  const half = open(port, head + 'x'.repeat(600));
-  const refused = open(port, head + 'x'.repeat(600));
-  const answers = [half, refused].map(async (socket) => (await once(socket, 'data'))[0] as string);
-  expect(await Promise.race(answers)).toMatch(/^HTTP\/1\.1 503 Service Unavailable\r\n/);
-  half.destroy();
-  refused.destroy();
-  await expect.poll(async () => (await ask(url, newerRequest('ping'))).status, { timeout: 10_000 }).not.toBe(503);
-});
-
-test.each([
-  ['2026-07-28', newerRequest('tools/call', { name: 'slow' })],
-  ['2025-11-25', olderRequest('tools/call', { name: 'slow' })],
-])('a call that takes its time is a stream that is never silent for long: %s', async (_, { headers, body }) => {
-  const { url, called } = await start({ maxSilenceMs: 50 });
-  const sent = request(url, { method: 'POST', headers: { ...headers } });
-  sent.end(JSON.stringify(body));
-  const [stream] = (await once(sent, 'response')) as [IncomingMessage];
-  expect([stream.statusCode, stream.headers['content-type']]).toEqual([200, 'text/event-stream']);
-  let text = '';
-  stream.setEncoding('utf8').on('data', (part) => {
-    text += part;
+  it('cuts off a client that sends a byte at a time, and does not count it as a running call', async () => {
+    const { url, port, called } = await start({
+      maxCalls: 1,
+      headersTimeoutMs: 300,
+      requestTimeoutMs: 600,
+      timeoutCheckMs: 50,
+    });
+    const slowHead = open(port, 'POST /mcp HTTP/1.1\r\nHost: loc');
+    const slowBody = open(port, head);
+    const drip = setInterval(() => {
+      for (const socket of [slowHead, slowBody]) if (socket.writable) socket.write('x');
+    }, 50);
+    onTestFinished(() => clearInterval(drip));
+    const ended = [slowHead, slowBody].map(async (socket) => {
+      const [answer] = (await once(socket, 'data')) as [string];
+      if (!socket.destroyed) await once(socket, 'close');
+      return answer;
+    });
+    const call = ask(url, slow);
+    (await called())();
+    expect((await call).status).toBe(200);
+    for (const answer of await Promise.all(ended)) {
+      expect(answer).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n/);
+      expect(answer).toContain('{"jsonrpc":"2.0","error":{"code":-32000,"message":"Request timeout"},"id":null}');
+    }
   });
-  await expect.poll(() => text).toMatch(/^(: .+\n\n){2,}$/);
-  (await called())();
-  await once(stream, 'end');
-  const message = /\n\nevent: message\ndata: (.*)\n\n$/.exec(text)![1]!;
-  expect(JSON.parse(message)).toMatchObject({ jsonrpc: '2.0', id: 1, result: { content: [] } });
-});
 
-test('a client that does not read its answer is cut off', async () => {
-  const { port } = await start({ stallTimeoutMs: 300 });
-  const { headers, body } = newerRequest('tools/call', { name: 'large' });
-  const text = JSON.stringify(body);
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-  const socket = connect(port, '127.0.0.1');
-  onTestFinished(() => void socket.destroy());
-  const closed = once(socket, 'close');
-  socket.on('error', () => {});
-  socket.write(
-    ['POST /mcp HTTP/1.1', 'Host: localhost', ...lines, `Content-Length: ${text.length}`, '', text].join('\r\n'),
-  );
-  await once(socket, 'readable');
-  // Nothing is read: the server gives up. What has arrived is taken only then, or the end would not be seen.
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
-  let received = 0;
-  socket.on('data', (part: Buffer) => {
-    received += part.length;
+  it('refuses a body beyond the maximum of all bodies being received', async () => {
+    const { url, port } = await start({ maxBodyBytesTogether: 700 });
+    const half = open(port, head + 'x'.repeat(600));
+    const refused = open(port, head + 'x'.repeat(600));
+    const answers = [half, refused].map(async (socket) => (await once(socket, 'data'))[0] as string);
+    expect(await Promise.race(answers)).toMatch(/^HTTP\/1\.1 503 Service Unavailable\r\n/);
+    half.destroy();
+    refused.destroy();
+    await expect.poll(async () => (await ask(url, newerRequest('ping'))).status, { timeout: 10_000 }).not.toBe(503);
   });
-  await closed;
-  expect(received).toBeLessThan(64 * 1024 * 1024);
-});
 
-test('a service that does not answer in time is not ready, and is asked once however many want to know', async () => {
-  let asked = 0;
-  const { url } = await start({ readinessTimeoutMs: 100, readinessCacheMs: 60_000 }, () => {
-    asked += 1;
-    return new Promise(() => {});
+  it.each([
+    ['2026-07-28', newerRequest('tools/call', { name: 'slow' })],
+    ['2025-11-25', olderRequest('tools/call', { name: 'slow' })],
+  ])('breaks the silence of a long call with comments: %s', async (_, { headers, body }) => {
+    const { url, called } = await start({ maxSilenceMs: 50 });
+    const sent = request(url, { method: 'POST', headers: { ...headers } });
+    sent.end(JSON.stringify(body));
+    const [stream] = (await once(sent, 'response')) as [IncomingMessage];
+    expect([stream.statusCode, stream.headers['content-type']]).toEqual([200, 'text/event-stream']);
+    let text = '';
+    stream.setEncoding('utf8').on('data', (part) => {
+      text += part;
+    });
+    await expect.poll(() => text).toMatch(/^(: .+\n\n){2,}$/);
+    (await called())();
+    await once(stream, 'end');
+    const message = /\n\nevent: message\ndata: (.*)\n\n$/.exec(text)![1]!;
+    expect(JSON.parse(message)).toMatchObject({ jsonrpc: '2.0', id: 1, result: { content: [] } });
   });
-  const answers = await Promise.all(Array.from({ length: 8 }, () => ask(new URL('/readyz', url), { method: 'GET' })));
-  expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(503));
-  expect(asked).toBe(1);
+
+  it('cuts off a client that does not read its response', async () => {
+    const { port } = await start({ stallTimeoutMs: 300 });
+    const { headers, body } = newerRequest('tools/call', { name: 'large' });
+    const text = JSON.stringify(body);
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+    const socket = connect(port, '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    const closed = once(socket, 'close');
+    socket.on('error', () => {});
+    socket.write(
+      ['POST /mcp HTTP/1.1', 'Host: localhost', ...lines, `Content-Length: ${text.length}`, '', text].join('\r\n'),
+    );
+    await once(socket, 'readable');
+    // The test reads only once the server has given up; otherwise it would not see the end.
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    let received = 0;
+    socket.on('data', (part: Buffer) => {
+      received += part.length;
+    });
+    await closed;
+    expect(received).toBeLessThan(64 * 1024 * 1024);
+  });
+
+  it('reports not ready when the service does not respond in time, and asks it once for many requests', async () => {
+    let asked = 0;
+    const { url } = await start({ readinessTimeoutMs: 100, readinessCacheMs: 60_000 }, () => {
+      asked += 1;
+      return new Promise(() => {});
+    });
+    const answers = await Promise.all(Array.from({ length: 8 }, () => ask(new URL('/readyz', url), { method: 'GET' })));
+    expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(503));
+    expect(asked).toBe(1);
+  });
 });

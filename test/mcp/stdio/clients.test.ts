@@ -2,10 +2,10 @@ import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
 
-/** What the tests need of either generation's client. */
+/** The part of a client of either generation that the tests use. */
 interface AnyClient {
   listTools(): Promise<{ tools: { name: string }[] }>;
   callTool(params: { name: string; arguments: Record<string, unknown> }): Promise<unknown>;
@@ -32,61 +32,63 @@ async function older(): Promise<AnyClient> {
   return client as unknown as AnyClient;
 }
 
-test.each([
-  ['SDK v2, older era', () => newer('legacy')],
-  ['SDK v2, negotiated', () => newer('auto')],
-  ['SDK v2, pinned to 2026-07-28', () => newer({ pin: '2026-07-28' })],
-  ['SDK v1', older],
-])('%s does the three jobs over stdio', async (_, connect) => {
-  const client = await connect();
-  onTestFinished(() => client.close());
+describe('MCP clients over stdio', () => {
+  it.each([
+    ['SDK v2, older era', () => newer('legacy')],
+    ['SDK v2, negotiated', () => newer('auto')],
+    ['SDK v2, pinned to 2026-07-28', () => newer({ pin: '2026-07-28' })],
+    ['SDK v1', older],
+  ])('review items, run inference and create evaluations: %s', async (_, connect) => {
+    const client = await connect();
+    onTestFinished(() => client.close());
 
-  const { tools } = await client.listTools();
-  expect(tools.map(({ name }) => name)).toEqual([
-    'list_queues',
-    'query_queue_items',
-    'read_call',
-    'update_queue_items',
-    'list_objects',
-    'run_inference',
-    'create_evaluation',
-  ]);
-  expect(client.getInstructions()).toContain('No service is configured: calls go to the embedded service');
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual([
+      'list_queues',
+      'query_queue_items',
+      'read_call',
+      'update_queue_items',
+      'list_objects',
+      'run_inference',
+      'create_evaluation',
+    ]);
+    expect(client.getInstructions()).toContain('No service is configured: calls go to the embedded service');
 
-  const page = await client.callTool({
-    name: 'query_queue_items',
-    arguments: { queue_id: 'support-triage', limit: 2, include_position: true },
+    const page = await client.callTool({
+      name: 'query_queue_items',
+      arguments: { queue_id: 'support-triage', limit: 2, include_position: true },
+    });
+    expect(page).toMatchObject({
+      structuredContent: { offset: 0, next_offset: 2, items: [{ position_in_queue: 1 }, { position_in_queue: 2 }] },
+      content: [{ type: 'text', text: expect.stringContaining('More follow: next_offset 2.') }],
+    });
+
+    const reply = await client.callTool({
+      name: 'run_inference',
+      arguments: {
+        model: 'heddle/echo',
+        messages: [{ role: 'user', content: 'Is {thing} {{literal}}?' }],
+        template_vars: { thing: 'this' },
+      },
+    });
+    expect(reply).toMatchObject({
+      structuredContent: { text: expect.stringContaining('Is this {literal}?'), finish_reason: 'stop' },
+    });
+
+    const evaluation = { name: 'Answers', dataset: 'weave:///demo/support/object/tickets:latest' };
+    const created = await client.callTool({ name: 'create_evaluation', arguments: evaluation });
+    expect(created).toMatchObject({ structuredContent: { object_id: 'answers', version_index: 0 } });
+
+    const wrong = await client.callTool({ name: 'create_evaluation', arguments: { nme: 'x' } });
+    expect(wrong).toMatchObject({ isError: true });
   });
-  expect(page).toMatchObject({
-    structuredContent: { offset: 0, next_offset: 2, items: [{ position_in_queue: 1 }, { position_in_queue: 2 }] },
-    content: [{ type: 'text', text: expect.stringContaining('More follow: next_offset 2.') }],
-  });
 
-  const reply = await client.callTool({
-    name: 'run_inference',
-    arguments: {
-      model: 'heddle/echo',
-      messages: [{ role: 'user', content: 'Is {thing} {{literal}}?' }],
-      template_vars: { thing: 'this' },
-    },
-  });
-  expect(reply).toMatchObject({
-    structuredContent: { text: expect.stringContaining('Is this {literal}?'), finish_reason: 'stop' },
-  });
-
-  const evaluation = { name: 'Answers', dataset: 'weave:///demo/support/object/tickets:latest' };
-  const created = await client.callTool({ name: 'create_evaluation', arguments: evaluation });
-  expect(created).toMatchObject({ structuredContent: { object_id: 'answers', version_index: 0 } });
-
-  const wrong = await client.callTool({ name: 'create_evaluation', arguments: { nme: 'x' } });
-  expect(wrong).toMatchObject({ isError: true });
-});
-
-test('an unknown tool is a protocol error that names the known ones', async () => {
-  const client = await newer('legacy');
-  onTestFinished(() => client.close());
-  await expect(client.callTool({ name: 'query_queue', arguments: {} })).rejects.toMatchObject({
-    code: -32602,
-    message: expect.stringContaining('known are list_queues, query_queue_items,'),
+  it('get a protocol error that names the known tools for an unknown one', async () => {
+    const client = await newer('legacy');
+    onTestFinished(() => client.close());
+    await expect(client.callTool({ name: 'query_queue', arguments: {} })).rejects.toMatchObject({
+      code: -32602,
+      message: expect.stringContaining('known are list_queues, query_queue_items,'),
+    });
   });
 });

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { expect, test } from 'vitest';
-import { sendResponse, startFakeService } from '../../support/fake-service.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
 
 const lines = [
@@ -19,7 +20,7 @@ const lines = [
   { jsonrpc: '2.0', id: 4, method: 'no/such/method' },
 ];
 
-/** Sends the lines and garbage between them, closes stdin, and returns all that the server wrote. */
+/** Sends the lines with garbage between them, closes stdin, and returns everything the server wrote. */
 async function talk(extra: Record<string, string>): Promise<{ stdout: string; stderr: string; code: unknown }> {
   const child = spawn(process.execPath, [command], { env: emptyHome(temporaryFolder(), extra) });
   child.stdin.end(lines.map((line) => `${JSON.stringify(line)}\nnot json\n`).join(''));
@@ -38,31 +39,35 @@ function idsOf(stdout: string): unknown[] {
     .sort();
 }
 
-test('stdout holds protocol lines only, also with debug logs', async () => {
-  const { stdout, stderr, code } = await talk({ HEDDLE_LOG_LEVEL: 'debug' });
-  expect(idsOf(stdout)).toEqual([0, 1, 2, 3, 4]);
-  expect(stderr).toContain(' debug ');
-  expect(code).toBe(0);
-});
-
-test('stdout holds protocol lines only when the service fails', async () => {
-  const service = await startFakeService();
-  service.respond = (request) => {
-    if (request.path.startsWith('/inference')) request.socket.destroy();
-    else sendResponse(request, 500, '<h1>broken</h1>', { 'content-type': 'text/html' });
-  };
-  const { stdout, code } = await talk({
-    HEDDLE_LOG_LEVEL: 'debug',
-    HEDDLE_BASE_URL: service.url,
-    HEDDLE_PROJECT: 'a/b',
-    HEDDLE_USERNAME: 'u',
-    HEDDLE_PASSWORD: 'p-secret-1',
-    HEDDLE_TOKEN: 't-secret-1',
-    HEDDLE_TIMEOUT_MS: '800',
-    HEDDLE_INFERENCE_TIMEOUT_MS: '800',
+describe('stdout of the stdio server', () => {
+  it('holds only protocol lines at log level debug', async () => {
+    const { stdout, stderr, code } = await talk({ HEDDLE_LOG_LEVEL: 'debug' });
+    expect(idsOf(stdout)).toEqual([0, 1, 2, 3, 4]);
+    expect(stderr).toContain(' debug ');
+    expect(code).toBe(0);
   });
-  expect(idsOf(stdout)).toEqual([0, 1, 2, 3, 4]);
-  expect(stdout).toContain('service_unavailable');
-  expect(stdout).toContain('\\"code\\":\\"network\\"');
-  expect(code).toBe(0);
+
+  it('holds only protocol lines when the service fails', async () => {
+    const service = createServer((request, response) => {
+      if (request.url?.startsWith('/inference')) request.socket.destroy();
+      else response.writeHead(500, { 'content-type': 'text/html' }).end('<h1>broken</h1>');
+    });
+    service.listen(0, '127.0.0.1');
+    await once(service, 'listening');
+    onTestFinished(() => void service.close());
+    const { stdout, code } = await talk({
+      HEDDLE_LOG_LEVEL: 'debug',
+      HEDDLE_BASE_URL: `http://127.0.0.1:${(service.address() as AddressInfo).port}`,
+      HEDDLE_PROJECT: 'a/b',
+      HEDDLE_USERNAME: 'u',
+      HEDDLE_PASSWORD: 'p-secret-1',
+      HEDDLE_TOKEN: 't-secret-1',
+      HEDDLE_TIMEOUT_MS: '800',
+      HEDDLE_INFERENCE_TIMEOUT_MS: '800',
+    });
+    expect(idsOf(stdout)).toEqual([0, 1, 2, 3, 4]);
+    expect(stdout).toContain('service_unavailable');
+    expect(stdout).toContain('\\"code\\":\\"network\\"');
+    expect(code).toBe(0);
+  });
 });
