@@ -133,23 +133,41 @@ function readRequests(socket: Socket, onRequest: Responder): void {
   socket.on('data', (bytes: Buffer) => {
     unread = Buffer.concat([unread, bytes]);
     for (;;) {
-      const end = unread.indexOf('\r\n\r\n');
-      if (end === -1) return;
-      const [line = '', ...fields] = unread.toString('latin1', 0, end).split('\r\n');
+      const headEnd = unread.indexOf('\r\n\r\n');
+      if (headEnd === -1) return;
+      const [line = '', ...fields] = unread.toString('latin1', 0, headEnd).split('\r\n');
       const headers = Object.fromEntries(
         fields.map((field) => [
           field.slice(0, field.indexOf(':')).toLowerCase(),
           field.slice(field.indexOf(':') + 1).trim(),
         ]),
       );
-      const length = Number(headers['content-length'] ?? 0);
-      if (unread.length < end + 4 + length) return;
+      const read = headers['transfer-encoding'] === 'chunked' ? readChunkedBody : readSizedBody;
+      const { body, end } = read(unread, headEnd + 4, Number(headers['content-length'] ?? 0));
+      if (unread.length < end) return;
       const [method = '', path = ''] = line.split(' ');
-      const body = unread.toString('utf8', end + 4, end + 4 + length);
-      unread = unread.subarray(end + 4 + length);
-      onRequest({ method, path, headers, body, socket });
+      unread = unread.subarray(end);
+      onRequest({ method, path, headers, body: body.toString(), socket });
     }
   });
+}
+
+/** Returns a body and the offset of its end, which is beyond `bytes` if the body is incomplete. */
+function readSizedBody(bytes: Buffer, start: number, length: number): { body: Buffer; end: number } {
+  return { body: bytes.subarray(start, start + length), end: start + length };
+}
+
+function readChunkedBody(bytes: Buffer, start: number): { body: Buffer; end: number } {
+  const chunks: Buffer[] = [];
+  let offset = start;
+  for (;;) {
+    const lineEnd = bytes.indexOf('\r\n', offset);
+    if (lineEnd === -1) return { body: Buffer.alloc(0), end: Number.POSITIVE_INFINITY };
+    const size = Number.parseInt(bytes.toString('latin1', offset, lineEnd), 16);
+    chunks.push(bytes.subarray(lineEnd + 2, lineEnd + 2 + size));
+    offset = lineEnd + 2 + size + 2;
+    if (size === 0) return { body: Buffer.concat(chunks), end: offset };
+  }
 }
 
 /**
