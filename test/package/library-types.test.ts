@@ -76,14 +76,14 @@ describe('the types of the package', () => {
       `
 import type * as z from 'zod';
 import type { endpoints } from ${source('endpoints.ts')};
-import type { Contract, CreateEvaluationRequest, InferenceRequest, QueryQueueItemsRequest, QueueItem } from 'heddle';
+import type { contract, CreateEvaluationRequest, InferenceRequest, QueryQueueItemsRequest, QueueItem } from 'heddle';
 
 type Body<Name extends keyof typeof endpoints> = z.input<(typeof endpoints)[Name]['response']>;
 type Request<Name extends 'queryQueueItems' | 'runInference' | 'createEvaluation'> = z.input<(typeof endpoints)[Name]['request']>;
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 
 export const checks: [
-  Same<keyof Contract, keyof typeof endpoints>,
+  Same<keyof typeof contract, keyof typeof endpoints>,
   Same<QueryQueueItemsRequest, Request<'queryQueueItems'>>,
   Same<InferenceRequest, Request<'runInference'>>,
   Same<CreateEvaluationRequest, Request<'createEvaluation'>>,

@@ -146,7 +146,7 @@ describe("the manifest's own command", () => {
       expect(text).toContain('support-triage');
     } else {
       expect(result.isError).toBe(true);
-      expect(text).toContain('This Node has no node:sqlite');
+      expect(text).toContain('This version of Node has no node:sqlite');
       expect(text).toContain('Use Node 22.13 or later');
     }
   });

@@ -26,7 +26,7 @@ async function startHeld(): Promise<HttpProcess & { service: FakeService; held: 
         send(text);
         send('');
       },
-      aborted: once(incoming.socket, 'close'),
+      aborted: new Promise((resolve) => incoming.socket.once('close', resolve)),
     });
     arrived();
   };

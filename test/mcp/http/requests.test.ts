@@ -136,7 +136,7 @@ describe('HTTP requests', () => {
     const short = emptyHome(folder, { HEDDLE_HTTP_TOKEN: 'fifteen-letters' });
     expect(await run(['serve', '--http', '--port', '0', '--host', '0.0.0.0'], short)).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('Listening on 0.0.0.0 with a token of 15 characters: others can guess it.'),
+      stderr: expect.stringContaining('A token of 15 characters is too easy to guess for listening on 0.0.0.0.'),
     });
     const { url } = await startHttp(['--host', '0.0.0.0'], { HEDDLE_HTTP_TOKEN: 'correct-horse-battery' });
     const local = url.replace('0.0.0.0', '127.0.0.1');
@@ -160,7 +160,7 @@ describe('HTTP requests', () => {
     const empty = join(temporaryFolder(), 'empty');
     writeFileSync(empty, '\n', { mode: 0o600 });
     for (const [path, reason] of [
-      [open, 'others can read it'],
+      [open, 'other users can read it'],
       [empty, 'must be one line of visible ASCII'],
       ['/nowhere', 'ENOENT'],
     ] as const) {
@@ -292,7 +292,7 @@ describe('HTTP requests', () => {
     ]) {
       expect(await run(['serve', ...flags], environment)).toMatchObject({
         code: 2,
-        stderr: expect.stringContaining(`There is ${flags[0]}, but not --http`),
+        stderr: expect.stringContaining(`${flags[0]} has no effect without --http`),
       });
     }
   });

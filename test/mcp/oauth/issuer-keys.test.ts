@@ -251,12 +251,12 @@ describe('doctor', () => {
     expect(await examine()).toEqual({
       check: 'token issuer',
       state: 'ok',
-      says: `${server.issuer} has its keys at ${server.issuer}/keys, 1 of them`,
+      message: `${server.issuer} publishes its keys at ${server.issuer}/keys, 1 in all`,
     });
     await server.stop();
     expect(await examine()).toMatchObject({
       state: 'failure',
-      says: expect.stringContaining('Cannot fetch the keys of the token issuer'),
+      message: expect.stringContaining('Cannot fetch the keys of the token issuer'),
       advice: 'Check that the issuer is running and reachable from here.',
     });
   });
