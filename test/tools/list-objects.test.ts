@@ -22,9 +22,10 @@ describe('list_objects', () => {
   it('returns next_offset while more objects follow', async () => {
     const { call } = await connectStdioClient(emptyHome(temporaryFolder()));
     const first = await call('list_objects', { kind: 'scorer', limit: 1 });
-    expect(first).toMatchObject({ objects: [{ object_id: 'helpfulness' }], offset: 0, next_offset: 1 });
+    expect(first).toMatchObject({ offset: 0, next_offset: 1 });
     const last = await call('list_objects', { kind: 'scorer', limit: 1, offset: 1 });
-    expect(last.objects).toMatchObject([{ object_id: 'tone' }]);
+    const names = [...first.objects, ...last.objects].map(({ object_id }) => object_id);
+    expect(names.sort()).toEqual(['helpfulness', 'tone']);
     expect(last.next_offset).toBeUndefined();
   });
 });
