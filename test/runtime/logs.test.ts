@@ -33,7 +33,7 @@ describe('log', () => {
       {
         ...rest,
         level: 'debug',
-        message: 'answer of the service',
+        message: 'response of the service',
         operation: 'queryQueueItems',
         attempt: 1,
         status: 503,
@@ -51,7 +51,7 @@ describe('log', () => {
       {
         ...rest,
         level: 'debug',
-        message: 'answer of the service',
+        message: 'response of the service',
         operation: 'queryQueueItems',
         attempt: 2,
         status: 200,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type FakeService, type RecordedRequest, sendResponse, startFakeService } from '../support/fake-service.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
-import { ask, jsonHeaders, startHttp } from '../support/http-process.ts';
+import { ask, jsonHeaders, messagesOf, startHttp } from '../support/http-process.ts';
 import { askAs, type Issuer, startIssuer } from '../support/issuer.ts';
 import { type Setup, setUpProfiles } from '../support/profiles.ts';
 
@@ -103,7 +103,7 @@ describe('serve --http --subjects', () => {
     const { url } = await start(server, setup);
     const toolsOf = async (sub: string): Promise<number> => {
       const { body } = await askAs(url, await server.token({ aud: url, sub }));
-      return JSON.parse(body).result.tools.length;
+      return messagesOf(body)[0].result.tools.length;
     };
     expect([await toolsOf('subject-a'), await toolsOf('subject-b'), await toolsOf('subject-a')]).toEqual([7, 4, 7]);
     expect((await ask(new URL('/readyz', url), { method: 'GET' })).status).toBe(200);

@@ -162,7 +162,7 @@ describe('metrics', () => {
     expect(await run(['serve', '--metrics-port', '0'], environment)).toMatchObject({
       code: 2,
       stdout: '',
-      stderr: expect.stringContaining('There is --metrics-port, but not --http'),
+      stderr: expect.stringContaining('--metrics-port has no effect without --http'),
     });
   });
 });

@@ -18,7 +18,7 @@ export function openSecretStore(kind: StoreKind, redactor: Redactor, keychainTim
   return new KeychainStore({
     redactor,
     helper: [process.execPath, ...process.execArgv, process.argv[1]!, keychainCommand],
-    ...(keychainTimeoutMs !== undefined && { readTimeoutMs: keychainTimeoutMs, writeTimeoutMs: keychainTimeoutMs }),
+    timeoutMs: keychainTimeoutMs,
   });
 }
 
