@@ -25,6 +25,7 @@ import {
   sendPreflight,
   setCorsHeaders,
 } from './access.ts';
+import { breakSilence } from './break-silence.ts';
 import { Cancellations } from './cancellations.ts';
 import { httpLimits } from './limits.ts';
 import { cachedReadiness } from './readiness.ts';
@@ -104,8 +105,6 @@ class McpHttpServer {
     this.#handler = createMcpHandler(
       ({ authInfo }) => ((authInfo?.extra?.createServer ?? createServer) as ServerFactory)(),
       {
-        // JSON would be silent until the call ends. A stream is kept open by comments.
-        responseMode: 'sse',
         keepAliveMs: httpLimits.maxSilenceMs,
         onerror: (error) => log('info', 'protocol', { error: error.message }),
       },
@@ -206,12 +205,10 @@ class McpHttpServer {
     // Nothing behind this sees the token. The Host has been checked, but need not make a URL.
     delete request.headers.authorization;
     delete request.headers.host;
-    const fetch = async (adapted: Request): Promise<Response> => {
+    const fetch = (adapted: Request): Promise<Response> => {
       const signal = AbortSignal.any([adapted.signal, cancelled]);
-      const result = await this.#handler.fetch(new Request(adapted, { signal }), { parsedBody: body, authInfo });
-      // The SDK's `keep-alive` would undo the `close` of a server that is ending.
-      result.headers.delete('connection');
-      return result;
+      const responding = this.#handler.fetch(new Request(adapted, { signal }), { parsedBody: body, authInfo });
+      return breakSilence(responding, httpLimits.maxSilenceMs);
     };
     await toNodeHandler({ fetch }, { maxRequestBodySize: httpLimits.maxBodyBytes })(request, response);
   }
