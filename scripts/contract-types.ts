@@ -50,7 +50,7 @@ export interface Operation<Request, Response, Query = unknown> {
     readonly response: Schema<Response>;
     /** The response has one such value a line. */
     readonly lines?: true;
-    /** Whether it may be carried out twice without harm. */
+    /** True if it may be carried out twice without harm. */
     readonly repeatable: boolean;
 }
 export type EndpointName = keyof typeof contract;`;

@@ -1,4 +1,4 @@
-/** How a client starts heddle. */
+/** The command that a client starts heddle with. */
 export interface Entry {
   type?: 'stdio';
   command: string;

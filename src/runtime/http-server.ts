@@ -11,7 +11,7 @@ import { openRuntime, type Runtime, type RuntimeOptions } from './runtime.ts';
 import type { ReadCredentials } from './stored-credentials.ts';
 import { Subjects } from './subjects.ts';
 
-/** How long running calls may continue after a signal to stop. */
+/** Time for running calls to end after a signal to stop. */
 const stopGraceMs = 10_000;
 
 export interface HttpFlags {
@@ -25,7 +25,7 @@ export interface HttpFlags {
 }
 
 export interface HttpServerOptions extends RuntimeOptions {
-  /** Where the settings came from; the profiles of subjects are resolved from them again. */
+  /** Sources of the settings; the profiles of subjects are resolved from them again. */
   inputs: Pick<Inputs, 'flags' | 'environment'>;
   /** Reads the credentials of a subject's profile. */
   readCredentials: ReadCredentials;

@@ -25,7 +25,7 @@ type SubjectsFile = z.output<typeof subjectsFile>;
 export interface SubjectsOptions {
   /** Path of the JSON file that assigns profiles to subjects; see docs/authorization.md. */
   file: string;
-  /** Where the settings of the server came from. */
+  /** Sources of the settings of the server. */
   inputs: Pick<Inputs, 'flags' | 'environment'>;
   readCredentials: ReadCredentials;
   log: Log;

@@ -9,7 +9,7 @@ import {
   settingDefinitions,
 } from './settings.ts';
 
-/** Where the value of a setting came from; `name` is the flag, the environment variable or the profile. */
+/** Source of the value of a setting; `name` is the flag, the environment variable or the profile. */
 export type Source = { from: SourceKind; name?: string };
 
 export interface ResolvedSettings {

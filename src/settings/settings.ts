@@ -23,7 +23,7 @@ export interface Setting<T = unknown> {
   parse: (text: string, from?: SourceKind) => T;
 }
 
-/** Where the value of a setting can come from. */
+/** Kinds of sources of a setting. */
 export type SourceKind = 'flag' | 'environment' | 'profile' | 'default' | 'unset';
 
 const asText = (text: string): string => text;

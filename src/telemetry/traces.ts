@@ -17,7 +17,7 @@ import { version } from '../core/version.ts';
 /** The key by which the SDK turns off instrumentations. The API does not export it. */
 const suppressTracing = createContextKey('OpenTelemetry SDK Context Key SUPPRESS_TRACING');
 
-/** How long flushing may delay the end of the process. */
+/** Longest time that flushing may delay the end of the process. */
 const flushTimeoutMs = 3_000;
 
 /**

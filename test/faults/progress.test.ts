@@ -27,19 +27,19 @@ describe('a streamed run_inference', () => {
       }
       asked.socket.write(Buffer.concat([chunk({}, 'tool_calls'), chunked('data: [DONE]\n\n'), chunked('')]));
     };
-    const told: number[] = [];
+    const reported: number[] = [];
     const started = performance.now();
     const result = await server.client.callTool(
       { name: 'run_inference', arguments: request },
-      { onprogress: ({ progress }) => told.push(progress) },
+      { onprogress: ({ progress }) => reported.push(progress) },
     );
     expect(result.structuredContent).toMatchObject({
       finish_reason: 'tool_calls',
       tool_calls: [{ id: 'c', function: { name: 'f', arguments: '1'.repeat(30) } }],
     });
-    expect(told.length).toBeGreaterThan(1);
-    expect(told.length).toBeLessThanOrEqual(1 + (performance.now() - started) / 250);
-    expect(told).toEqual([...new Set(told)].sort((a, b) => a - b));
+    expect(reported.length).toBeGreaterThan(1);
+    expect(reported.length).toBeLessThanOrEqual(1 + (performance.now() - started) / 250);
+    expect(reported).toEqual([...new Set(reported)].sort((a, b) => a - b));
   });
 
   it('returns the text so far, cut to the size of a result, when the stream breaks', async () => {

@@ -38,9 +38,9 @@ describe('the storage of the embedded service', () => {
       const acknowledged: number[] = [];
       let failure: { code: string } | undefined;
       for (let index = 0; !failure; index += 1) {
-        const told = await call('create_evaluation', { ...evaluation, description: `${index} ${'x'.repeat(20_000)}` });
-        if (told.code === 'ok') acknowledged.push(told.version_index);
-        else failure = told;
+        const result = await call('create_evaluation', { ...evaluation, description: `${index} ${'x'.repeat(20_000)}` });
+        if (result.code === 'ok') acknowledged.push(result.version_index);
+        else failure = result;
       }
       expect(failure).toMatchObject({
         code: 'service_unavailable',
@@ -65,9 +65,9 @@ describe('the storage of the embedded service', () => {
       ['create_evaluation', evaluation],
       ['list_queues', {}],
     ] as const) {
-      const told = await call(name, args);
-      expect(told).toMatchObject({ code: 'service_unavailable', hint: expect.stringContaining('HEDDLE_DATA_DIR') });
-      expect(JSON.stringify(told)).not.toContain('at ');
+      const result = await call(name, args);
+      expect(result).toMatchObject({ code: 'service_unavailable', hint: expect.stringContaining('HEDDLE_DATA_DIR') });
+      expect(JSON.stringify(result)).not.toContain('at ');
     }
     expect(readFileSync(dataDir, 'utf8')).toBe('not a folder');
   });

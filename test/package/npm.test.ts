@@ -155,12 +155,12 @@ const transport: Transport = {
   send: async (message) => { sent.push(message); arrived(); },
   close: async () => transport.onclose?.(),
 };
-const told: unknown[] = [];
+const logged: unknown[] = [];
 const server = createServer({
   baseUrl: 'http://127.0.0.1:9',
   token: 't0ken-of-mine',
   readOnly: true,
-  log: (level, message, fields) => told.push([level, message, fields?.tool, fields?.code, typeof fields?.request_id]),
+  log: (level, message, fields) => logged.push([level, message, fields?.tool, fields?.code, typeof fields?.request_id]),
 });
 await server.connect(transport);
 const ask = (message: object) => new Promise<void>((resolve) => { arrived = resolve; transport.onmessage?.({ jsonrpc: '2.0', ...message }); });
@@ -169,7 +169,7 @@ await ask({ id: 2, method: 'tools/list' });
 const names: string[] = sent[1].result.tools.map((tool: { name: string }) => tool.name);
 console.log(sent[0].result.serverInfo.name, names.includes('list_queues'), names.includes('create_evaluation'));
 await ask({ id: 3, method: 'tools/call', params: { name: 'list_queues', arguments: {} } });
-console.log(JSON.stringify(told.at(-1)));
+console.log(JSON.stringify(logged.at(-1)));
 await server.close();
 
 console.log(formatReference(parseReference('weave:///team/support/object/triage:latest')!));

@@ -1,4 +1,4 @@
-/** What schema version 1 was, as SQLite keeps it: files like this are on the disks of users. */
+/** Schema version 1 as SQLite keeps it: users have such files. */
 export const schema1 = `
 CREATE TABLE "schema_version" (
   "version" integer not null);

@@ -5,9 +5,9 @@ import { HeddleError } from '../../core/errors.ts';
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type AnyTables = Kysely<any>;
 
-/** What the migrations need to know about a database engine. */
+/** The properties of a database engine that the migrations use. */
 export interface Engine {
-  /** What error messages call the thing that holds the tables. */
+  /** The word for the database in error messages. */
   container: 'data file' | 'database';
   /** Tells the user how to choose another container; completes a hint. */
   alternative: string;

@@ -4,7 +4,7 @@ import { type Profile, type StoreKind, storeNames, storeOf } from '../profiles.t
 import type { ResolvedSettings, Source } from '../resolve-settings.ts';
 import type { SecretRecord, SecretStore } from './secret-store.ts';
 
-/** Where a secret came from: a setting, or a secret store under the name of a profile. */
+/** Source of a secret: a setting, or a secret store under the name of a profile. */
 export type SecretSource = Source | { from: StoreKind; name: string };
 
 export interface Credentials {

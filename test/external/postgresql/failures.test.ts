@@ -143,8 +143,8 @@ describe('the embedded service on PostgreSQL', () => {
         (error) => error,
       );
       expect(error, url).toMatchObject({ code, status: 503 });
-      const told = JSON.stringify(error) + String(error.cause) + error.stack;
-      expect(told).not.toContain(new URL(url).password);
+      const everything = JSON.stringify(error) + String(error.cause) + error.stack;
+      expect(everything).not.toContain(new URL(url).password);
     }
   });
 
