@@ -31,7 +31,7 @@ export class HttpTransport {
 
   /** Sends one request. Resolves when the headers of the response have arrived. */
   async send({ method, url, headers, body, signal }: TransportRequest): Promise<TransportResponse> {
-    const agent = await this.warmUp();
+    const agent = await this.#loadAgent();
     signal.throwIfAborted();
     const { origin, pathname, search } = new URL(url);
     const response = await agent.request({ origin, path: pathname + search, method, headers, body, signal });
@@ -39,7 +39,7 @@ export class HttpTransport {
   }
 
   /** Loads undici. After a failure the next request tries again. */
-  warmUp(): Promise<Agent> {
+  #loadAgent(): Promise<Agent> {
     this.#agent ??= import('undici')
       .then(({ default: { Agent } }) => new Agent({ connections: maxConnections, headersTimeout: 0, bodyTimeout: 0 }))
       .catch((error) => {

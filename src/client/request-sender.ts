@@ -193,11 +193,6 @@ export class RequestSender {
     return (await this.#options.connect()).basic?.username;
   }
 
-  /** Loads what the first request needs, so that it is as fast as later ones. */
-  async warmUp(): Promise<void> {
-    await Promise.all([this.#options.connect(), this.#transport.warmUp()]);
-  }
-
   /** Closes every connection. */
   close(): Promise<void> {
     return this.#transport.close();

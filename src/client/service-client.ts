@@ -178,11 +178,6 @@ export class ServiceClient {
     return this.#sender.username();
   }
 
-  /** Loads what the first request needs, so that it is as fast as later ones. */
-  warmUp(): Promise<void> {
-    return this.#sender.warmUp();
-  }
-
   /** Closes every connection. Requests in progress fail with `cancelled`. */
   close(): Promise<void> {
     return this.#sender.close();

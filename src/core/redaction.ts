@@ -70,10 +70,10 @@ export class Redactor {
   /**
    * Removes registered secrets from every string of a plain value, including member names. Keeps text that only looks like
    * a secret, and secrets of the environment that heddle does not use, because a result belongs to the user.
-   * @param json the value as JSON, if the caller already has it.
    * @returns the same value if there is nothing to remove.
    */
-  redactValue<T>(value: T, json = JSON.stringify(value)): T {
+  redactValue<T>(value: T): T {
+    const json = JSON.stringify(value);
     const forms = this.#secretForms();
     if (!forms.some((form) => json.includes(form))) return value;
     const clean = (part: unknown): unknown => {

@@ -38,7 +38,10 @@ describe('the storage of the embedded service', () => {
       const acknowledged: number[] = [];
       let failure: { code: string } | undefined;
       for (let index = 0; !failure; index += 1) {
-        const result = await call('create_evaluation', { ...evaluation, description: `${index} ${'x'.repeat(20_000)}` });
+        const result = await call('create_evaluation', {
+          ...evaluation,
+          description: `${index} ${'x'.repeat(20_000)}`,
+        });
         if (result.code === 'ok') acknowledged.push(result.version_index);
         else failure = result;
       }
