@@ -1,10 +1,10 @@
 import { Command } from 'commander';
 import { version } from '../core/version.ts';
 import { onUncaught } from '../runtime/process-lifecycle.ts';
-import { addAccessKeychain } from './commands/access-keychain.ts';
 import { addCall } from './commands/call.ts';
 import { addDemo } from './commands/demo.ts';
 import { addDoctor } from './commands/doctor/doctor.ts';
+import { addAccessKeychain } from './commands/keychain-helper.ts';
 import { addLogin } from './commands/login/login.ts';
 import { addLogout } from './commands/logout.ts';
 import { addServe } from './commands/serve.ts';

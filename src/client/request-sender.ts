@@ -17,11 +17,11 @@ const endpointNames = new Map<Endpoint, string>(Object.entries(endpoints).map(([
 const unsentCodes = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/;
 
 export interface RequestSenderOptions {
-  /** Called before each request; reads the secrets and starts an embedded service. */
+  /** Called before each request; reads the credentials, or starts the embedded service on first use. */
   connect: () => Promise<Connection>;
-  /** Deadline of a request in milliseconds, including retries. Default 60 000. */
+  /** Time limit in milliseconds, retries included, for one request or all requests of a tool call. Default 60 000. */
   timeoutMs?: number;
-  /** Deadline of an inference request in milliseconds. Default 600 000. */
+  /** Time limit of an inference request in milliseconds. Default 600 000. */
   inferenceTimeoutMs?: number;
   userAgent: string;
   log?: Log;
@@ -36,16 +36,16 @@ export interface RequestParts {
   body?: unknown;
 }
 
-/** Makes the result of a successful response. Errors other than HeddleError count as a broken connection. */
+/** Reads the result from a successful response. An error with a `code` counts as a broken connection. */
 type ResponseReader<Result> = (response: TransportResponse, info: RequestInfo) => Promise<Result>;
 
-/** Several requests that work for one tool call and share its deadline. */
-interface Task {
+/** The tool call that a request belongs to; its requests share one deadline. */
+interface ToolCall {
   startedAtMs: number;
   scope: McpCallScope | undefined;
 }
 
-/** A request on its way through its attempts. */
+/** A request and the state of its attempts. */
 interface PendingRequest {
   endpoint: Endpoint;
   info: RequestInfo;
@@ -67,12 +67,12 @@ interface FailedAttempt {
 export class RequestSender {
   readonly #options: RequestSenderOptions;
   readonly #transport: HttpTransport;
-  readonly #task: Task | undefined;
+  readonly #toolCall: ToolCall | undefined;
 
-  constructor(options: RequestSenderOptions, transport = new HttpTransport(), task?: Task) {
+  constructor(options: RequestSenderOptions, transport = new HttpTransport(), toolCall?: ToolCall) {
     this.#options = options;
     this.#transport = transport;
-    this.#task = task;
+    this.#toolCall = toolCall;
   }
 
   /** Returns a sender over the same connections, whose requests share one deadline that begins now. */
@@ -81,8 +81,8 @@ export class RequestSender {
   }
 
   /**
-   * Sends one request, again if the retry policy allows it, and reads the response.
-   * @throws HeddleError for every failure; `cancelled` if `signal` was aborted.
+   * Sends a request, repeats it as the retry policy allows, and reads the response.
+   * @throws HeddleError for every failure of the service or the network; `cancelled` if `signal` was aborted.
    */
   async send<Result>(
     endpoint: Endpoint,
@@ -121,7 +121,7 @@ export class RequestSender {
       tool: timeoutMs ?? defaultTimeoutsMs.tool,
       inference: inferenceTimeoutMs ?? defaultTimeoutsMs.inference,
     };
-    const startedAtMs = this.#task?.startedAtMs ?? performance.now();
+    const startedAtMs = this.#toolCall?.startedAtMs ?? performance.now();
     const deadline = new Deadline(limitsMs[endpoint.timeout ?? 'tool'], startedAtMs, signal);
     return { endpoint, info, path, body: parts.body, deadline, attempt: 1 };
   }
@@ -134,7 +134,7 @@ export class RequestSender {
         authorization: authorization(connection, endpoint.auth),
         accept: 'application/json, text/event-stream, application/x-ndjson',
         'user-agent': this.#options.userAgent,
-        ...this.#task?.scope?.headers,
+        ...this.#toolCall?.scope?.headers,
         ...(body !== undefined && { 'content-type': 'application/json' }),
       },
       body: body === undefined ? undefined : JSON.stringify(body),
@@ -142,7 +142,7 @@ export class RequestSender {
     };
   }
 
-  /** Sends a request once. Throws what no further attempt can change. */
+  /** Sends a request once. Returns a failure for the retry policy to judge; throws errors that must not be retried. */
   async #attempt<Result>(
     { endpoint, info, attempt, deadline }: PendingRequest,
     { baseUrl }: Connection,
@@ -151,7 +151,7 @@ export class RequestSender {
   ): Promise<{ result: Result } | FailedAttempt> {
     const { endpoint: operation } = info;
     const { method, path: template } = endpoint;
-    const observer = this.#task?.scope?.observer?.request({ operation, method, baseUrl, template, attempt });
+    const observer = this.#toolCall?.scope?.observer?.request({ operation, method, baseUrl, template, attempt });
     const end: RequestEnd = {};
     try {
       const headers = { ...request.headers, ...observer?.headers };
@@ -171,20 +171,20 @@ export class RequestSender {
     }
   }
 
-  /** Waits until the next attempt. Throws the failure if there is none. */
+  /** Waits until the next attempt. Throws the failure if no attempt is left. */
   async #waitForRetry({ info, attempt, deadline }: PendingRequest, { failure, notSent }: FailedAttempt): Promise<void> {
     const { status, retryAfterMs, code } = failure;
     const { repeatable, endpoint: operation } = info;
     const outcome = { attempt, repeatable, status, notSent, retryAfterMs, remainingMs: deadline.remainingMs };
     const delayMs = failure.retryable ? retryDelayMs(outcome, Math.random()) : undefined;
     if (delayMs === undefined) throw failure;
-    this.#task?.scope?.onRetry();
+    this.#toolCall?.scope?.onRetry();
     this.#log('info', 'sending again', { operation, attempt, of: maxAttempts, delay_ms: Math.round(delayMs), code });
     await delay(delayMs, undefined, { signal: deadline.signal });
   }
 
   #log(level: 'debug' | 'info', message: string, fields: Record<string, unknown>): void {
-    const log = this.#task?.scope?.log ?? this.#options.log;
+    const log = this.#toolCall?.scope?.log ?? this.#options.log;
     log?.(level, message, fields);
   }
 
@@ -205,18 +205,18 @@ function queryString(query: RequestParts['query'] = {}): string {
   return parameters.size === 0 ? '' : `?${parameters}`;
 }
 
-/** Returns the error that the caller sees: the state of the deadline explains more than the error of interrupted work. */
+/** Returns the error for the caller: cancellation or timeout instead of the error of the interrupted work. */
 function finalError(error: unknown, { endpoint, info, deadline, attempt }: PendingRequest): unknown {
   const { status, partialText }: Partial<HeddleError> = error instanceof HeddleError ? error : {};
   if (deadline.abortCode === 'cancelled') return cancellation(info, partialText);
-  // A failure that the service reported before the deadline says more than the deadline.
+  // An error status that the service sent before the deadline explains more than the deadline.
   const reported = status !== undefined && status >= 300;
   if (deadline.abortCode !== 'timeout' || reported) return error;
   const setting = endpoint.timeout === 'inference' ? 'HEDDLE_INFERENCE_TIMEOUT_MS' : 'HEDDLE_TIMEOUT_MS';
   return timeoutFailure(info, { timeoutMs: deadline.timeoutMs, setting, attempt, partialText });
 }
 
-/** Returns the code of an error. Failures of the network have a code or, if it was not HTTP, a name. */
+/** Returns the code of an error. A network error has a `code`; an invalid HTTP response has the name HTTPParserError. */
 function errorCodeOf(error: unknown): ErrorCode {
   if (error instanceof HeddleError) return error.code;
   const { code, name } = error as NodeJS.ErrnoException;

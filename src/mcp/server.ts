@@ -21,13 +21,13 @@ import { listedPrompt, type PromptDefinition, promptResult, prompts } from './pr
 import { completionOfVariable, listedTemplates, readResource } from './resources.ts';
 import { originOf, watchCall } from './watch-call.ts';
 
-/** Options that all protocol servers of a process share. */
+/** Options that all MCP servers of one runtime share. */
 export interface McpServerOptions extends ResultOptions {
-  /** Returns the client of the service, which is created on first use. */
+  /** Returns the service client; creates it on first use. */
   service: () => Promise<ServiceClient>;
   /** Project for calls without `project_id`. */
   project?: string;
-  /** Set for the one connection of stdio; for HTTP, each request says so itself. */
+  /** `stdio` on stdio; absent over HTTP, where the headers of a request show it. */
   transport?: 'stdio';
   /** Tells the client's model about this server and its service. */
   instructions: string;
@@ -39,8 +39,8 @@ export type ServerFactory = () => Server;
 /** Minimum time between two progress notifications of a call. */
 const progressIntervalMs = 250;
 
-/** Lists change only with the version and the configuration of heddle. */
-const listHint = { ttlMs: 3_600_000, cacheScope: 'private' } as const;
+/** Clients may keep lists for an hour: they change only with heddle's version and configuration. */
+const listCacheHint = { ttlMs: 3_600_000, cacheScope: 'private' } as const;
 
 /** Returns a tool in the form of `tools/list`. */
 export function listedTool(tool: ListedTool): ListToolsResult['tools'][number] {
@@ -55,7 +55,7 @@ export function listedTool(tool: ListedTool): ListToolsResult['tools'][number] {
   };
 }
 
-/** Creates the factory of protocol servers with the tools on offer, their prompts and resources. */
+/** Returns a function that creates an MCP server with the offered tools, their prompts and the resources. */
 export function serverFactory(options: McpServerOptions): ServerFactory {
   return () => {
     const server = new Server({ name: 'heddle', title: 'heddle', version }, protocolOptions(options));
@@ -75,10 +75,10 @@ export function protocolOptions({ instructions }: McpServerOptions): ServerOptio
     },
     instructions,
     cacheHints: {
-      'tools/list': listHint,
-      'prompts/list': listHint,
-      'resources/list': listHint,
-      'resources/templates/list': listHint,
+      'tools/list': listCacheHint,
+      'prompts/list': listCacheHint,
+      'resources/list': listCacheHint,
+      'resources/templates/list': listCacheHint,
     },
   };
 }
@@ -111,8 +111,8 @@ function registerTools(server: Server, options: McpServerOptions, toolsByName: R
       project: options.project,
       maxResultChars: options.maxResultChars,
       signal: context.mcpReq.signal,
-      ask: askPerson(context, server),
-      progress: progressSender(context, options, origin.requestId),
+      ask: createAsk(context, server),
+      progress: createProgress(context, options, origin.requestId),
     };
     try {
       return await callTool(tool, params.arguments, toolContext, options, origin);
@@ -176,7 +176,7 @@ function unknownName(kind: string, name: string, known: ReadonlyMap<string, unkn
   );
 }
 
-/** Runs a request that is not a tool call. Its failures become protocol errors with the same text as a tool's. */
+/** Runs a resource read or a completion. Its failures become protocol errors with the message and hint of a tool error. */
 async function watched<T>(
   method: McpCallStart['method'],
   context: ServerContext,
@@ -214,21 +214,21 @@ function confirmationRequest(message: string) {
 }
 
 /** Creates a tool's `ask`, which reads the answer that came with the call or throws InputRequired to get one. */
-function askPerson({ mcpReq }: ServerContext, server: Server): ToolContext['ask'] {
+function createAsk({ mcpReq }: ServerContext, server: Server): ToolContext['ask'] {
   return (question) => {
     const answer = inputResponse(mcpReq.inputResponses, 'confirm');
     if (answer.kind === 'elicit') return answer.action === 'accept' && answer.content?.confirm === true ? 'yes' : 'no';
     const envelope = mcpReq.envelope as Record<string, ClientCapabilities> | undefined;
     const capabilities = envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
     const elicitation = capabilities?.elicitation;
-    // Before the protocol had modes, an empty object meant that the client can show a form.
+    // Before elicitation had modes, an empty object meant that the client can show a form.
     if (!elicitation || (Object.keys(elicitation).length > 0 && !elicitation.form)) return 'cannot';
     throw new InputRequired(question);
   };
 }
 
 /** Creates a tool's `progress`, which notifies a client that asked for it, at most every 250 ms. */
-function progressSender(
+function createProgress(
   { mcpReq }: ServerContext,
   { log }: McpServerOptions,
   requestId: string,

@@ -50,7 +50,7 @@ export async function runHttpServer(
       : new Subjects(resolved, { ...options, file: resolved.values.subjects, log, observer, redactor });
   const serverFor = subjects && ((subject: string) => subjects.serverFor(subject));
   const guard = await createGuard(resolved, { ...flags, serverFor, log });
-  const server = await listen(runtime, observer, flags, {
+  const server = await startListening(runtime, observer, flags, {
     guard,
     // Each subject has a service of its own, so readiness reflects only this process.
     ready: async (signal) => subjects !== undefined || isServiceReachable(runtime, signal),
@@ -64,7 +64,7 @@ export async function runHttpServer(
   return exitServer(runtime, observer);
 }
 
-async function listen(
+async function startListening(
   { serverOptions, log }: Runtime,
   observer: Observer | undefined,
   { host, port, allowedHost, allowedOrigin }: HttpFlags,

@@ -17,12 +17,12 @@ import { stderrLog } from './stderr-log.ts';
 /** The sample project of the embedded service. */
 export const sampleProject = 'demo/support';
 
-/** A configured run: the service in use and the options of its MCP servers. */
+/** One configured server: the service in use, the options of its MCP servers, and the log. */
 export interface Runtime {
   inUse: ServiceInUse;
   serverOptions: McpServerOptions;
   log: Log;
-  /** Closes connections and the embedded service, and forgets the secrets of the run. */
+  /** Closes connections and the embedded service; clears the redactor if the runtime created it. */
   close: () => Promise<void>;
 }
 
@@ -31,11 +31,11 @@ export interface RuntimeOptions {
   credentials: () => Promise<Credentials>;
   /** Defaults to a log on stderr. */
   log?: Log;
-  /** Receives the secrets of the run and outlives it. By default the runtime has its own. */
+  /** Receives the secrets and is not cleared by `close`. By default the runtime creates its own. */
   redactor?: Redactor;
 }
 
-/** Opens a run. Nothing is read, started or sent before the first call needs it. */
+/** Creates a runtime. Nothing is read, started or sent before the first call needs it. */
 export function openRuntime(resolved: ResolvedSettings, options: RuntimeOptions): Runtime {
   const { values } = resolved;
   const redactor = options.redactor ?? new Redactor();
@@ -82,7 +82,7 @@ function resultOptions(
   };
 }
 
-/** Loads the client of the service. A server that is only asked for its tools does without it. */
+/** Loads the client of the service. A server that only lists its tools never loads it. */
 async function openClient(
   { timeoutMs, inferenceTimeoutMs }: SettingValues,
   connect: () => Promise<Connection>,

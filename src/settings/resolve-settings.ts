@@ -15,7 +15,7 @@ export type Source = { from: SourceKind; name?: string };
 export interface ResolvedSettings {
   values: SettingValues;
   sources: Record<SettingName, Source>;
-  /** Environment variables that hold a host's unfilled `${…}` placeholder and therefore count as unset. */
+  /** Environment variables that hold a `${…}` placeholder that the MCP client did not fill in and therefore count as unset. */
   placeholders: string[];
 }
 
@@ -31,13 +31,13 @@ export interface Inputs {
 
 const settingNames = Object.keys(settingDefinitions) as SettingName[];
 
-/** Keys that a profile may hold: those of the settings, and the secret store that `login` recorded. */
+/** Keys that a profile may hold: those of the settings, and `store`, the secret store that `login` used. */
 const profileKeys = [...settingNames.flatMap((name) => definitionOf(name).profile ?? []), 'store'];
 
 /**
- * Resolves every setting from the first of flag, environment, profile and default that has a value. Empty values and
- * unfilled placeholders count as unset. See docs/configuration.md.
- * @throws HeddleError `not_configured` naming the source of an invalid value, or an unknown profile.
+ * Resolves every setting from the first of flag, environment, profile, Weave's own variable or value, and default that is
+ * set. Empty values and unfilled placeholders count as unset. See docs/configuration.md.
+ * @throws HeddleError `not_configured` naming the source of an invalid value, or an unknown profile or profile key.
  */
 export function resolveSettings(inputs: Inputs): ResolvedSettings {
   const { environment, profiles = readProfiles() } = inputs;
@@ -45,6 +45,7 @@ export function resolveSettings(inputs: Inputs): ResolvedSettings {
   const profileName = selected.text ?? settingDefinitions.profile.default;
   const profile = selectProfile(profileName, selected.source, { ...inputs, profiles });
 
+  // The order of the settings matters: `weave` depends on `baseUrl`, and later settings on `weave`.
   const values: Record<string, unknown> = {};
   const sources = {} as Record<SettingName, Source>;
   for (const name of settingNames) {
@@ -52,7 +53,7 @@ export function resolveSettings(inputs: Inputs): ResolvedSettings {
     const found = findText(name, inputs, { name: profileName, values: profile }, usesWeave);
     sources[name] = found.source;
     values[name] = parseText(name, found);
-    if (name === 'weave') values.weave ??= isPublicWeave(values, sources);
+    if (name === 'weave') values.weave ??= defaultOfWeave(values, sources);
   }
   if (sources.weave.from === 'unset') sources.weave = { from: 'default' };
   return {
@@ -131,7 +132,7 @@ function parseText(name: SettingName, { text, source }: Found): unknown {
     return definition.parse(text, source.from);
   } catch (error) {
     const place = source.from === 'profile' ? `"${definition.profile}" of profile "${source.name}"` : source.name;
-    // A URL with user information contains a password.
+    // The value is not shown if it may contain a password, as a URL with `@` may.
     const value = definition.secret || text.includes('@') ? '' : ` is ${JSON.stringify(text)}, but it`;
     throw new HeddleError({
       code: 'not_configured',
@@ -141,8 +142,8 @@ function parseText(name: SettingName, { text, source }: Found): unknown {
   }
 }
 
-/** Returns the default of the setting `weave`. */
-function isPublicWeave(values: Record<string, unknown>, sources: Record<string, Source>): boolean {
+/** Returns the default of the setting `weave`: true for the public service, and for a base URL from WF_TRACE_SERVER_URL. */
+function defaultOfWeave(values: Record<string, unknown>, sources: Record<string, Source>): boolean {
   return values.baseUrl === publicWeave || sources.baseUrl?.name === 'WF_TRACE_SERVER_URL';
 }
 

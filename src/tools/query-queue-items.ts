@@ -58,7 +58,7 @@ interface ItemPage extends PagePosition {
   state_counts: Record<string, number>;
 }
 
-/** A serialised item is never shorter, which bounds how many of them fit in a result. */
+/** Minimum length of a serialised item, in characters; it limits how many items are requested. */
 const minItemChars = 200;
 
 const columns = [

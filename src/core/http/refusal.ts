@@ -1,4 +1,4 @@
-/** A request that a server of heddle answers with an error status instead of serving it. */
+/** Thrown to answer an HTTP request with an error status. */
 export class Refusal extends Error {
   readonly status: number;
   readonly headers: Record<string, string>;

@@ -9,7 +9,7 @@ import { jsonRpcError } from './responses.ts';
  * Checks the method and the headers of a request to the endpoint, before its body is read.
  * @throws Refusal 405, 406 or 415.
  */
-export function checkForm({ method, headers }: IncomingMessage): void {
+export function checkMethodAndHeaders({ method, headers }: IncomingMessage): void {
   if (method !== 'POST') {
     // Nothing is kept between requests, so there is no stream to GET and no session to DELETE.
     throw new Refusal(405, 'Method not allowed: send POST', { headers: { allow: 'POST' } });

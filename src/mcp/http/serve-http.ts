@@ -29,33 +29,33 @@ import { breakSilence } from './break-silence.ts';
 import { Cancellations } from './cancellations.ts';
 import { httpLimits } from './limits.ts';
 import { cachedReadiness } from './readiness.ts';
-import { checkForm, readRequestBody } from './request-checks.ts';
+import { checkMethodAndHeaders, readRequestBody } from './request-checks.ts';
 import { jsonRpcError, sendPublicDocument, sendRefusal, sendText } from './responses.ts';
 
 export interface HttpOptions extends AccessRules {
   /** Name or address to listen on. */
   host: string;
-  /** 0 takes a free one. */
+  /** 0 picks a free port. */
   port: number;
-  /** Creates the guard of the endpoint at this address; without one every client may come in. */
+  /** Creates the guard, given the URL of the endpoint. Without it, every client is let in. */
   guard?: (url: string) => Guard;
-  /** Returns whether the service responds, so that calls can be carried out. May throw. */
+  /** Returns true if the service responds. An exception counts as not ready. */
   ready: (signal: AbortSignal) => Promise<boolean>;
   log: Log;
-  /** Called with the status of each request that is not served. */
+  /** Called with the status of each refused request; not for internal errors. */
   onRefused?: (status: number) => void;
 }
 
 export interface RunningHttpServer {
   /** Address of the endpoint. */
   url: string;
-  /** Takes no more connections, and lets calls finish for at most so many milliseconds. */
+  /** Stops accepting connections, and cuts off calls that still run after `graceMs`. */
   stop: (graceMs: number) => Promise<void>;
 }
 
 /**
  * Serves MCP over Streamable HTTP at `/mcp`, in every protocol revision and without state between requests: each is
- * served by a fresh server from `createServer`, or from the client's own factory. `/healthz` and `/readyz` tell a load
+ * served by a fresh server from `createServer`, or from the factory that the guard returned for its client. `/healthz` and `/readyz` tell a load
  * balancer about the process and the service.
  * @throws HeddleError `not_configured` when it would listen beyond loopback without a guard; Error when it cannot listen.
  */
@@ -81,7 +81,7 @@ export async function resolveHost(host: string): Promise<{ address: string; loop
   return { address, loopback: address === '::1' || address.startsWith('127.') };
 }
 
-/** The HTTP server in front of the SDK's handler: what may reach the handler, and how much of it at a time. */
+/** Checks and limits requests before they reach the SDK's handler. */
 class McpHttpServer {
   readonly #options: HttpOptions;
   readonly #handler: ReturnType<typeof createMcpHandler>;
@@ -120,7 +120,7 @@ class McpHttpServer {
     this.#server.maxConnections = httpLimits.maxConnections;
     const onRequest = (request: IncomingMessage, response: ServerResponse): void => void this.#serve(request, response);
     this.#server.on('request', onRequest);
-    // The body of a refused request is not even asked for.
+    // With `Expect: 100-continue`, the request is checked before its body is asked for.
     this.#server.on('checkContinue', onRequest);
     this.#server.on('clientError', (error: Error, socket: Socket) => this.#refuseMalformed(error, socket));
   }
@@ -176,17 +176,17 @@ class McpHttpServer {
 
   async #serveEndpoint(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const client = (await this.#guard?.identify(request)) ?? {};
-    checkForm(request);
+    checkMethodAndHeaders(request);
     this.#checkLoad();
     const body = await readRequestBody(this.#bodies, request, response);
     if (body === undefined) return;
     this.#guard?.permit?.(client, body);
-    // Only now does the request take one of the places: a client that sends slowly holds none.
+    // A call counts only once its body has arrived, so that slow senders do not use up the limit.
     this.#checkLoad();
     this.#runningCalls += 1;
     response.once('close', () => {
       this.#runningCalls -= 1;
-      // The SDK refuses what the protocol forbids.
+      // The SDK also refuses requests.
       if (response.writableFinished && response.statusCode >= 400) this.#reportRefusal(request, response.statusCode);
     });
     await this.#respond(client, body, response);
@@ -202,7 +202,7 @@ class McpHttpServer {
     const cancelled = this.#cancellations.handle(body, subject, response);
     const authInfo = { token: '', clientId: subject ?? '', scopes: [], extra: { createServer } };
     response.setTimeout(httpLimits.stallTimeoutMs);
-    // Nothing behind this sees the token. The Host has been checked, but need not make a URL.
+    // Nothing behind this sees the token. The SDK makes a URL from the Host, which fails for some hosts that were allowed.
     delete request.headers.authorization;
     delete request.headers.host;
     const fetch = (adapted: Request): Promise<Response> => {

@@ -48,7 +48,7 @@ function logRequests(log: Log): MiddlewareHandler<AppEnvironment> {
     context.set('log', (level, message, ...fields) => log(level, message, { request_id }, ...fields));
     await next();
     const { outgoing } = context.env;
-    // Not the path, which may contain a user's data.
+    // The path is not logged: it may contain a user's data.
     context.get('log')('debug', 'request served', {
       method: context.req.method,
       operation: context.get('operation'),
@@ -73,7 +73,7 @@ async function checkHealth({ database, log }: AppOptions): Promise<Response> {
   }
 }
 
-// Only `{path*}` is called path; every other parameter is one segment.
+// `path` is the value of `{path*}`; every other parameter is one segment.
 const pathParameters = z.object({ path: inferencePath.optional() }).catchall(pathSegment);
 
 function serveEndpoint<Name extends EndpointName>(name: Name, options: AppOptions): Handler<AppEnvironment> {
@@ -88,7 +88,7 @@ function serveEndpoint<Name extends EndpointName>(name: Name, options: AppOption
       body: endpoint.request && validate(endpoint.request, await readJson(context.env.incoming), 'body'),
       response: context.env.outgoing,
     };
-    // The endpoint's schemas produced this input, which the compiler cannot see.
+    // The compiler cannot see that the endpoint's schemas produced this input.
     const result = await handlers[name](input as unknown as OperationInput<Name>, options);
     if (result === undefined) return RESPONSE_ALREADY_SENT;
     if (result instanceof Response) return result;

@@ -4,7 +4,7 @@ import { putVersion } from '../storage/object-versions.ts';
 import type { TransactionOperation } from './operation.ts';
 
 /**
- * Stores an evaluation definition; the same content is the same version.
+ * Stores an evaluation definition; the same content returns the existing version.
  * @throws Refusal 400 for a malformed reference, 422 for a name that cannot become an object id.
  */
 export const createEvaluation: TransactionOperation<'createEvaluation'> = async (

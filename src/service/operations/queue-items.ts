@@ -53,7 +53,7 @@ export const queryQueueItems: TransactionOperation<'queryQueueItems'> = async (t
 const maxNamedCalls = 20;
 
 /**
- * Adds recorded calls to a queue, in a write transaction. A call that the queue has already, or that is named twice,
+ * Adds recorded calls to a queue. Needs a write transaction. A call that the queue has already, or that is named twice,
  * counts as a duplicate.
  * @throws Refusal 404 for an unknown queue or call; nothing is added then.
  */
@@ -75,7 +75,7 @@ export const addQueueItems: TransactionOperation<'addQueueItems'> = async (trans
     const more = missing.length > maxNamedCalls ? ` and ${missing.length - maxNamedCalls} more` : '';
     throw new Refusal(404, `Call ${missing.slice(0, maxNamedCalls).join(', ')}${more} not found`);
   }
-  // The recorded call exists, so that an empty one does not replace it.
+  // Stored calls are kept, so this empty call is never written.
   const rest = { display_fields, annotation_state: 'unstarted', call: {} } as const;
   const items = call_ids.map((id) => ({ ...calls.get(id)!, ...rest }));
   const target = { projectId: project_id, queueId: path.queue_id, addedBy: account };
@@ -92,8 +92,8 @@ const nextStates: Record<AnnotationState, readonly AnnotationState[]> = {
 };
 
 /**
- * Moves an annotator's progress on an item, and with it the item, in a write transaction. The same state again changes
- * nothing.
+ * Sets an annotator's state for an item, and the item's state with it. Needs a write transaction. The same state again
+ * changes nothing.
  * @throws Refusal 404 for an unknown queue or item, 400 for a state that cannot follow.
  */
 export const updateProgress: TransactionOperation<'updateProgress'> = async (transaction, { path, body, account }) => {
@@ -115,7 +115,7 @@ export const updateProgress: TransactionOperation<'updateProgress'> = async (tra
     .where('item_id', '=', item_id)
     .where('annotator_user_id', '=', account)
     .executeTakeFirst();
-  // An imported state is where every annotator starts; a state that another annotator set is not.
+  // Every annotator starts at the imported state. Once an annotator has changed the item, the others start at unstarted.
   const imported = item.annotator_user_id === null ? item.annotation_state : 'unstarted';
   const current = progress?.annotation_state ?? imported;
   if (current === annotation_state) return { item: toItem(item) };

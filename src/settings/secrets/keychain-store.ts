@@ -2,23 +2,26 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { HeddleError } from '../../core/errors.ts';
 import type { Redactor } from '../../core/redaction.ts';
-import type { KeychainReply, KeychainRequest } from './keychain-access.ts';
+import type { KeychainReply, KeychainRequest } from './keychain-helper.ts';
 import type { SecretRecord, SecretStore } from './secret-store.ts';
 
-/** Default time limits of the keychain. Writing takes longer because it may ask the user to unlock the keychain. */
+/**
+ * Default time limits of the keychain in milliseconds. Writing and removing get longer, because they may ask the user to
+ * unlock the keychain.
+ */
 export const defaultKeychainTimeoutsMs = { read: 5_000, write: 60_000 } as const;
 
 export interface KeychainOptions {
-  /** Learns the secrets that are read. */
+  /** Receives the secrets that are read, to redact them. */
   redactor: Redactor;
-  /** Program and arguments of a process that passes the JSON request on its stdin to `accessKeychain`. */
+  /** Command line of the helper: it reads a KeychainRequest from stdin, runs `accessKeychain` and prints the reply. */
   helper: readonly string[];
   /** Time limit of every operation, in place of the defaults. */
   timeoutMs?: number | undefined;
 }
 
 /**
- * Keeps secrets in the operating system's keychain, one entry per service and profile. Each access runs in a child process
+ * Keeps secrets in the operating system's keychain, one entry per profile and base URL. Each access runs in a child process
  * with a time limit, since the native library blocks a thread, and a process with a blocked thread cannot exit.
  */
 export class KeychainStore implements SecretStore {
@@ -90,20 +93,20 @@ function parse(secret: string): SecretRecord {
   }
 }
 
-/** Problems by the messages of the platforms' keychains; the first match applies. */
+/** Meanings of the messages of keychains; the first match applies. `did not respond` is heddle's own message. */
 const problems: readonly [RegExp, string][] = [
   [/did not respond|Did not receive a reply/i, 'hangs'],
   [/is ?locked|locked collection|-25308|interaction is not allowed/i, 'is locked'],
   [/dismissed|denied|cancell?ed|-128\b|-25293/i, 'refused access'],
 ];
 
-const missingKeychain =
+const missingKeychainPattern =
   /connect|autolaunch|ServiceUnknown|not provided by any|no result found|No such|Cannot find (module|package|native)/i;
 
 /** Converts a keychain's message to an error. Its code is `not_configured` if this machine has no keychain. */
 export function keychainFailure(message: string): HeddleError {
   const problem = problems.find(([pattern]) => pattern.test(message))?.[1];
-  const isMissing = !problem && missingKeychain.test(message);
+  const isMissing = !problem && missingKeychainPattern.test(message);
   const advice = isMissing
     ? 'Start one, such as gnome-keyring or KWallet.'
     : 'Unlock it, or allow access in the window that it may have opened, and try again.';
