@@ -126,11 +126,11 @@ describe.skipIf(!hasAuthorizationServer)('heddle serve --http --oauth-issuer', (
       ['of another issuer', await other.machineToken('machine-a', url), 'another issuer'],
       ['signed by another issuer', await other.sign(claims), 'a key that its issuer does not have'],
       ['with a changed subject', `${header}.${encoded({ ...claims, sub: 'root' })}.${signature}`, 'a wrong signature'],
-      ['not signed', `${encoded({ alg: 'none' })}.${payload}.`, 'in a way that heddle does not take'],
+      ['not signed', `${encoded({ alg: 'none' })}.${payload}.`, 'with an algorithm that heddle does not accept'],
       [
         'signed with the public key as a secret',
         `${hs256}.${createHmac('sha256', pem).update(hs256).digest('base64url')}`,
-        'in a way that heddle does not take',
+        'with an algorithm that heddle does not accept',
       ],
     ];
     for (const [what, token, reason] of cases) {
@@ -225,7 +225,7 @@ describe.skipIf(!hasAuthorizationServer)('heddle serve --http --oauth-issuer', (
     }
     expect(await list(url, await server.machineToken('writer', url))).toMatchObject({
       status: 403,
-      body: expect.stringContaining('nothing is set up here for the subject \\"writer\\"'),
+      body: expect.stringContaining('no profile for the subject \\"writer\\"'),
     });
   });
 });
