@@ -1,10 +1,11 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 
-/** The suites with real outside parts; each is a folder and is run by name: `npm run test:suite -- test/suites/NAME`. */
+/** Suites that need outside programs, and long ones. To run one: `npm run test:suite -- test/external/NAME`. */
 export default defineConfig({
   test: {
-    include: ['test/suites/**/*.test.ts'],
-    globalSetup: ['test/build-once.ts', 'test/faults/tally.ts'],
+    include: ['test/{external,long}/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, 'test/external/postgresql/**'],
+    globalSetup: ['test/support/build-once.ts', 'test/support/tally.ts'],
     fileParallelism: false,
     testTimeout: 120_000,
     hookTimeout: 120_000,

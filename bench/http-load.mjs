@@ -1,6 +1,6 @@
 // Load on the built `heddle serve --http`: 64 concurrent SDK clients of both eras, 20 000 calls of a page of items from
 // the embedded service, after 5 000 to warm up. Fails on any error, or when memory grows: RSS at the end ÷ RSS at 10 %
-// must be at most 1.2. V8 lets garbage lie until it is worth its while, so each is the median of some samples around.
+// must be at most 1.2. Both are medians of several samples, because V8 collects garbage irregularly.
 // Linux only (it reads /proc). Usage: npm run build && node bench/http-load.mjs [calls]
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 const clientCount = 64;
 const warmUpCount = 5_000;
 const callCount = Number(process.argv[2] ?? 20_000);
-const command = fileURLToPath(new URL('../dist/heddle.cjs', import.meta.url));
+const command = fileURLToPath(new URL('../dist/heddle.js', import.meta.url));
 
 const folder = mkdtempSync(join(tmpdir(), 'heddle-load-'));
 const server = spawn(process.execPath, [command, 'serve', '--http', '--port', '0', '--data-dir', folder], {
@@ -42,7 +42,7 @@ let times = [];
 let errors = [];
 let memory = [];
 
-/** So many calls by all clients at once; memory is looked at after every hundredth of them. */
+/** Makes `count` calls by all clients at once and samples memory a hundred times on the way. */
 async function load(count) {
   let begun = 0;
   await Promise.all(
@@ -64,7 +64,7 @@ async function load(count) {
   );
 }
 
-// Until a heap has the size that its work wants, it grows with every process; that is not the growth looked for.
+// Every heap grows until it fits its work; the warm-up keeps that growth out of the measurement.
 await load(warmUpCount);
 if (errors.length > 0) throw errors[0];
 [times, errors, memory] = [[], [], []];
@@ -103,7 +103,7 @@ function median(values) {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
 }
 
-/** Resident memory of the server in kB. */
+/** Reads the resident memory of the server in kB. */
 function rss() {
   return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))[1]);
 }

@@ -1,21 +1,21 @@
-// What a call costs over stdio and HTTP, against the same request to the service without any server between.
+// The cost of a call over stdio and HTTP, compared with the same request to the service without a server in between.
 import { Pool } from 'undici';
 import { cpuOf } from './lib/processes.mjs';
 import { successOf } from './lib/protocol.mjs';
 import { median, medianRatio, quantile, rotated, shown, table } from './lib/statistics.mjs';
-import { openHttp, openStdio, promises, queue, queueCall, servers, serviceEnvironment } from './lib/subjects.mjs';
+import { openHttp, openStdio, queue, queueCall, servers, serviceEnvironment } from './lib/subjects.mjs';
 
-/** Calls of one block by page size and concurrency: long enough to be timed, short enough to take turns. */
+/** Calls in one block by page size and concurrency: enough to time, few enough to take turns. */
 const blocks = {
   1: { 1: 150, 32: 640 },
   50: { 1: 100, 32: 320 },
   1000: { 1: 16, 32: 64 },
 };
 
-/** Servers that are measured in revision 2026-07-28 too; the others speak the older ones only. */
-const knowsNewest = ['heddle', 'SDK v2 alone', 'SDK v2'];
+/** Servers that are also measured in revision 2026-07-28; the others speak only older ones. */
+const knowsNewest = ['heddle', 'heddle, other build', 'SDK v2'];
 
-/** The limit: undici and JSON.parse, nothing else. */
+/** The lower limit: undici and JSON.parse, nothing else. */
 function bare(stubUrl) {
   const pool = new Pool(stubUrl, { connections: 32 });
   return {
@@ -32,7 +32,7 @@ function bare(stubUrl) {
   };
 }
 
-/** One block: latencies in ms, calls a second, processor time a call in ms. */
+/** Measures one block: latencies in ms, calls a second, processor time a call in ms. */
 async function block(subject, limit, concurrency, count) {
   const latencies = [];
   const cpu = () => (subject.child ? cpuOf(subject.child) : process.cpuUsage());
@@ -57,21 +57,7 @@ function ownCpu(before) {
   return (user + system) / 1000;
 }
 
-/** Milliseconds that heddle's promises take for one page, alone and warm in the bench's own process. */
-async function promisesFor(page) {
-  const { keepPromises, know } = await import(promises);
-  const { HEDDLE_USERNAME, HEDDLE_PASSWORD, HEDDLE_TOKEN } = serviceEnvironment('');
-  know(HEDDLE_PASSWORD, HEDDLE_TOKEN, `${HEDDLE_USERNAME}:${HEDDLE_PASSWORD}`);
-  const json = Buffer.from(JSON.stringify({ structuredContent: page }));
-  const times = Array.from({ length: 2_000 }, () => {
-    const started = performance.now();
-    keepPromises(page, json);
-    return performance.now() - started;
-  });
-  return median(times);
-}
-
-/** Measures calls in `rounds`, for each size and concurrency; within a round every subject has its turn. */
+/** Measures calls for each size and concurrency; within each of the `rounds` every subject takes its turn. */
 export async function measureCalls(stubUrl, rounds, log, sizes = blocks, names = Object.keys(servers)) {
   const env = serviceEnvironment(stubUrl);
   const subjects = { bare: bare(stubUrl) };
@@ -83,9 +69,8 @@ export async function measureCalls(stubUrl, rounds, log, sizes = blocks, names =
   }
   const lines = [];
   for (const [limit, counts] of Object.entries(sizes)) {
-    const promised = await promisesFor(await subjects.bare.call(...queueCall(Number(limit))));
     for (const [concurrency, count] of Object.entries(counts)) {
-      const line = { limit: Number(limit), concurrency: Number(concurrency), promised, subjects: {} };
+      const line = { limit: Number(limit), concurrency: Number(concurrency), subjects: {} };
       const found = Object.fromEntries(Object.keys(subjects).map((name) => [name, []]));
       for (let round = -1; round < rounds; round += 1) {
         for (const [name, subject] of rotated(Object.entries(subjects), round + 1)) {
@@ -118,7 +103,7 @@ function summary(rounds, bareRounds) {
   };
 }
 
-/** The Markdown of the measurement. */
+/** Renders the measurement as Markdown. */
 export function reportCalls(lines) {
   const parts = lines.map(({ limit, concurrency, subjects }) => {
     const rows = Object.entries(subjects).map(([name, one]) => [
@@ -135,18 +120,8 @@ export function reportCalls(lines) {
 
 \`query_queue_items\` on the stub. In brackets the ratio to bare: undici's Pool and \`JSON.parse\` in the bench itself.
 The floor and the tutorials send the data twice, structured and as JSON text; heddle sends it structured and as the
-compact table; fastmcp sends it once, as text; so does SDK v2 alone, structured, the least that a server on the SDK can
-be; "with the text" it also writes heddle's text. HTTP is revision 2025-11-25 where it does not say 2026-07-28. CPU is
-that of the server's process alone, and of the bench for bare.
-
-The check of the answer's shape and the look for secrets, measured alone and warm: ${promisedText(lines)}.
+compact table; fastmcp sends it once, as text. HTTP means revision 2025-11-25 unless 2026-07-28 is named. CPU is the
+processor time of the server process; for bare, of the bench.
 
 ${parts.join('\n\n')}`;
-}
-
-function promisedText(lines) {
-  const once = new Map(lines.map(({ limit, promised }) => [limit, promised]));
-  return [...once]
-    .map(([limit, promised]) => `${shown(promised)} ms for ${limit === 1 ? '1 item' : `${limit} items`}`)
-    .join(', ');
 }

@@ -1,4 +1,4 @@
-// How latency grows with page size and concurrency, for the plot; queue size comes from the embedded service.
+// Latency by page size and concurrency, for the plot; latency by queue size comes from the embedded service.
 import { measureCalls } from './measure-calls.mjs';
 
 const pageSizes = { 1: { 1: 120 }, 10: { 1: 100 }, 50: { 1: 80 }, 200: { 1: 40 }, 1000: { 1: 12 } };

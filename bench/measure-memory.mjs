@@ -1,4 +1,4 @@
-// Memory while a long queue is paged through, and while replies come that are larger than anybody wants.
+// Memory while paging through a long queue, and while receiving very large replies.
 import { cpuOf, memoryOf } from './lib/processes.mjs';
 import { StdioConnection, successOf } from './lib/protocol.mjs';
 import { shown, table } from './lib/statistics.mjs';
@@ -6,7 +6,7 @@ import { heddle, queueCall, serviceEnvironment } from './lib/subjects.mjs';
 
 const pageSize = 1_000;
 
-/** Resident megabytes at tenths of the way through `items` items, in pages of 1 000. */
+/** Pages through `items` items, 1 000 at a time, and samples resident megabytes at each tenth of the way. */
 async function pageThrough(env, items) {
   const connection = new StdioConnection([heddle], env);
   const tenths = [];
@@ -25,7 +25,7 @@ async function pageThrough(env, items) {
   return { items: seen, seconds, tenths, peak };
 }
 
-/** One inference reply of `bytes` bytes: what became of it, and the most memory it took. */
+/** Requests one inference reply of `bytes` bytes; reports the outcome and the peak memory. */
 async function largeReply(env, bytes) {
   const connection = new StdioConnection([heddle], env);
   await connection.call('run_inference', { model: 'small', messages: [] });
@@ -54,7 +54,7 @@ export async function measureMemory(stubUrl, items, log) {
   return { paging, replies };
 }
 
-/** The Markdown of the measurement. */
+/** Renders the measurement as Markdown. */
 export function reportMemory({ paging: { items, seconds, tenths, peak }, replies }) {
   const rows = replies.map((one) => [
     `${one.bytes / 1024 / 1024} MB`,

@@ -1,4 +1,5 @@
-// The embedded service on small and large queues, as users run it (`heddle service …`), against the same SQL by hand.
+// The embedded service on small and large queues, run as users run it (`heddle service …`), compared with the same SQL by
+// hand.
 import { createWriteStream, mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
@@ -19,7 +20,7 @@ const byCreation = [
 ];
 const unstarted = { annotation_states: ['unstarted'] };
 
-/** Pages of 50 by what they ask for; a fifth of the queue lies before those called deep. */
+/** Pages of 50 by name; "deep" pages skip a fifth of the queue. */
 function casesOf(items) {
   const deep = { limit: 50, offset: Math.floor(items / 5) };
   const first = { limit: 50 };
@@ -77,7 +78,7 @@ async function writeItems(file, items) {
       call_id: `call-${index}`,
       call_op_name: operations[random(operations.length)],
       call_trace_id: `trace-${index}`,
-      // Seconds of about two days, so that some share a time.
+      // Seconds of about two days, so some items share a time.
       call_started_at: new Date(1_750_000_000_000 + random(150_000) * 1000).toISOString(),
       call_ended_at: new Date(1_750_200_000_000).toISOString(),
       display_fields: ['inputs.question', 'output.answer'],
@@ -91,7 +92,7 @@ async function writeItems(file, items) {
   await finished(stream);
 }
 
-/** Times one case after a first time that does not count: as often as wanted, or for two seconds. */
+/** Times one case after a warm-up: `count` times, or for two seconds. */
 async function timed(work, repetitions) {
   await work();
   const times = [];
@@ -149,7 +150,7 @@ async function measureSize(items, repetitions, run, log) {
     const times = await timed(() => ask(request), repetitions);
     cases[name] = { ids, service: quantile(times, 0.5) };
   }
-  // Afterwards, since it holds up the bench: the service would close a connection that is silent for so long.
+  // Last, because it blocks the bench for so long that the service would close an idle connection.
   const byHand = await openByHand(join(folder, 'heddle.db'));
   for (const [name, request] of requests) {
     let rows;
@@ -171,14 +172,14 @@ async function measureSize(items, repetitions, run, log) {
   return { items, importSeconds, startMs, megabytes, peak, cases };
 }
 
-/** Measures queues of these sizes, one after the other. */
+/** Measures queues of the given sizes, one after the other. */
 export async function measureService(sizes, repetitions, run, log) {
   const measured = [];
   for (const items of sizes) measured.push(await measureSize(items, repetitions, run, log));
   return measured;
 }
 
-/** The Markdown of the measurement. */
+/** Renders the measurement as Markdown. */
 export function reportService(measured) {
   const sizes = measured.map(({ items }) => items.toLocaleString('en'));
   const files = measured.map(({ items, importSeconds, startMs, megabytes, peak }) => [

@@ -1,14 +1,14 @@
-// From the start of the process to the first answers, against `node -e 0`, and the memory it takes.
+// Time from process start to the first responses, compared with `node -e 0`, and memory.
 import { setTimeout } from 'node:timers/promises';
 import { cpuOf, memoryOf, said, start } from './lib/processes.mjs';
 import { StdioConnection, successOf } from './lib/protocol.mjs';
 import { median, medianRatio, rotated, shown, table } from './lib/statistics.mjs';
 import { cleanEnvironment, queueCall, servers, serviceEnvironment } from './lib/subjects.mjs';
 
-/** How long a client takes at least before its model makes the first call, in ms; far less than a model needs. */
+/** Pause between the list of tools and the first call, in ms; a model takes far longer. */
 const pauseMs = 300;
 
-/** One start; `pause` says whether the client lets the server be before the first call. */
+/** Measures one start; with `pause` the client waits before the first call. */
 async function startOnce(args, env, pause, call) {
   const started = performance.now();
   const since = () => performance.now() - started;
@@ -32,7 +32,7 @@ async function startOnce(args, env, pause, call) {
   return { initialize, cpu, list, listedMb, settledMb, first: calls[0], next: median(calls.slice(1)) };
 }
 
-/** `node -e 0`, which also says what processor time it took. */
+/** Measures `node -e 0`: wall and processor time in ms. */
 async function bareStart() {
   const started = performance.now();
   const child = start(['-e', 'const { user, system } = process.cpuUsage(); console.log(user + system)'], {}, [
@@ -44,7 +44,7 @@ async function bareStart() {
   return { wall: performance.now() - started, cpu: Number(microseconds) / 1000 };
 }
 
-/** Measures starts, `rounds` of each, one after the other in turn. */
+/** Measures `rounds` starts of each subject; subjects take turns. */
 export async function measureStart(stubUrl, rounds, log) {
   const env = serviceEnvironment(stubUrl);
   const remote = queueCall(1);
@@ -58,11 +58,11 @@ export async function measureStart(stubUrl, rounds, log) {
   const measured = Object.fromEntries(subjects.map(({ name }) => [name, { bare: [], atOnce: [], paused: [] }]));
   for (let round = -1; round < rounds; round += 1) {
     for (const { name, args, env, call } of rotated(subjects, round + 1)) {
-      // Beside each subject, so that it meets the same load as what it is the measure of.
+      // Measured next to each subject, so both meet the same load.
       const node = await bareStart();
       const atOnce = await startOnce(args, env, false, call);
       const paused = await startOnce(args, env, true, call);
-      // The first round fills the disk cache, and makes the data file of the embedded service.
+      // The first round fills the disk cache and creates the data file of the embedded service.
       if (round < 0) continue;
       measured[name].bare.push(node);
       measured[name].atOnce.push(atOnce);
@@ -99,7 +99,7 @@ export async function measureStart(stubUrl, rounds, log) {
   }
 }
 
-/** The Markdown of the measurement. */
+/** Renders the measurement as Markdown. */
 export function reportStart({ nodeMs, nodeCpu, subjects }) {
   const rows = Object.entries(subjects).map(([name, one]) => [
     name,

@@ -1,4 +1,4 @@
-// What a model pays to read results, against the same data as compact JSON.
+// Tokens a model reads for a result, compared with the same data as compact JSON.
 import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,7 @@ import { cleanEnvironment, heddle, queue, queueCall, serviceEnvironment } from '
 
 const realItems = fileURLToPath(new URL('../../shared/data/queue-items.jsonl', import.meta.url));
 
-/** Real items as the public service would hand them out: UUIDs, an internal project id, a time of creation each. */
+/** Renders real items as the public service sends them: UUIDs, an internal project id, creation times. */
 function asPublicItems(lines) {
   return lines.map((line, index) => {
     const { call: _, ...given } = JSON.parse(line);
@@ -33,7 +33,7 @@ function asPublicItems(lines) {
   });
 }
 
-/** Serves these items and nothing else. */
+/** Serves the given items as every response. */
 async function serve(items) {
   const server = createServer((request, response) => {
     request.resume();
@@ -56,10 +56,10 @@ function counted(what, result) {
   return { what, o200k: count((text) => o200k(text)), cl100k: count((text) => cl100k(text)) };
 }
 
-/** Every import gives its items ids of its own, which cost a few tokens more or less: the middle one of so many counts. */
+/** Number of imports. Each import creates new ids, whose token counts differ slightly; the median import counts. */
 const imports = 9;
 
-/** Counts tokens; without the real items that part is left out, and said. */
+/** Counts tokens. Without the real items their part is skipped, and the report says so. */
 export async function measureTokens(stubUrl, run, log) {
   const results = [];
   const lines = existsSync(realItems) ? readFileSync(realItems, 'utf8').trim().split('\n') : undefined;
@@ -118,7 +118,7 @@ export async function measureTokens(stubUrl, run, log) {
   return { results, toolsList: o200k(JSON.stringify(tools)).length, tools: tools.length, skipped: !lines };
 }
 
-/** The Markdown of the measurement. */
+/** Renders the measurement as Markdown. */
 export function reportTokens({ results, toolsList, tools, skipped }) {
   const rows = results.map(({ what, o200k, cl100k }) => [
     what,
@@ -132,8 +132,8 @@ export function reportTokens({ results, toolsList, tools, skipped }) {
   ]);
   return `## Tokens
 
-What the model reads (the text of the result) against the structured result as compact JSON, which is what the
-tutorials send as text, and against indented JSON. Of ${imports} imports, whose ids differ, the one in the middle.${skipped ? '\n\n**The real items were not there: their lines are missing.**' : ''}
+Tokens of the text of a result, compared with the structured result as compact JSON, which the tutorials send as text, and as
+indented JSON. The median of ${imports} imports, whose ids differ.${skipped ? '\n\n**The real items were not available: their rows are missing.**' : ''}
 
 ${table(
   ['result', 'JSON, o200k', 'text, o200k', 'ratio', 'to indented', 'JSON, cl100k', 'text, cl100k', 'ratio'],

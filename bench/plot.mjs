@@ -1,4 +1,4 @@
-// A plot with logarithmic axes as SVG text; no library, and the same numbers always give the same file.
+// Draws a plot with logarithmic axes as SVG, without a library; the same numbers always give the same file.
 const width = 380;
 const height = 300;
 const margin = { left: 52, right: 14, top: 34, bottom: 44 };
@@ -6,7 +6,7 @@ const colours = ['#2563eb', '#0d9488', '#9ca3af', '#d97706', '#dc2626', '#7c3aed
 
 const escaped = (text) => text.replace(/&/g, '&amp;').replace(/</g, '&lt;');
 
-/** Powers of ten, and 2 and 5 times them, that lie within a range. */
+/** Lists 1, 2 and 5 times the powers of ten within a range. */
 function ticks(from, to, steps) {
   const all = [];
   for (let power = Math.floor(Math.log10(from)); power <= Math.ceil(Math.log10(to)); power += 1) {
@@ -18,7 +18,7 @@ function ticks(from, to, steps) {
 const short = (value) =>
   value >= 1e6 ? `${value / 1e6}M` : value >= 1e3 ? `${value / 1e3}k` : String(Number(value.toPrecision(2)));
 
-/** One panel: `series` maps a name to points of [x, y], all above zero. */
+/** Draws one panel: `series` maps a name to points [x, y], all above zero. */
 function panel({ title, xLabel, series }, left) {
   const points = Object.values(series).flat();
   const xs = points.map(([x]) => x);
@@ -60,7 +60,7 @@ function panel({ title, xLabel, series }, left) {
   return parts.join('\n');
 }
 
-/** The panels side by side, with their legends below. */
+/** Draws the panels side by side, with their legends below. */
 export function plot(panels) {
   const legends = Math.max(...panels.map(({ series }) => Object.keys(series).length));
   const total = { width: width * panels.length, height: height + legends * 16 + 8 };

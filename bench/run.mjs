@@ -1,6 +1,7 @@
-// `npm run bench`: measures the performance budget (design §11) in one run and writes bench/results.md and growth.svg.
-// --quick takes under three minutes: fewer rounds, no queue of a million, no plot, no profiles. --only=start,calls,…
-// measures parts of it. Both print instead of writing. --rounds=0.5 takes half as many of each.
+// `npm run bench`: measures the performance budget in one run and writes bench/results.md and growth.svg.
+// --quick takes under three minutes: fewer rounds, no queue of a million, no plot. --only=start,calls,… measures some
+// parts. Both print instead of writing. --rounds=0.5 halves the number of rounds. BENCH_OTHER=PATH adds another build of
+// heddle to compare with.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, release, totalmem } from 'node:os';
@@ -11,7 +12,7 @@ const { values: flags } = parseArgs({
 });
 const here = new URL('.', import.meta.url);
 if (!existsSync(new URL('node_modules', here))) {
-  console.error('installing what heddle is compared with, in bench/');
+  console.error('installing the servers that heddle is compared with in bench/');
   const { status } = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: here, stdio: 'inherit', shell: true });
   if (status !== 0) process.exit(1);
 }
@@ -25,13 +26,11 @@ const parts = {
   memory: await import('./measure-memory.mjs'),
   service: await import('./measure-service.mjs'),
   growth: await import('./measure-growth.mjs'),
-  profiles: await import('./profile.mjs'),
 };
 const { reportBudget } = await import('./budget.mjs');
 const { plot } = await import('./plot.mjs');
 
-const wanted =
-  flags.only?.split(',') ?? Object.keys(parts).filter((part) => !flags.quick || !['growth', 'profiles'].includes(part));
+const wanted = flags.only?.split(',') ?? Object.keys(parts).filter((part) => !flags.quick || part !== 'growth');
 const effort = flags.quick
   ? { start: 4, calls: 2, paged: 50_000, queues: [1_000, 100_000], pages: 5, growth: 1 }
   : { start: 15, calls: 7, paged: 1_000_000, queues: [1_000, 10_000, 100_000, 1_000_000], pages: 11, growth: 3 };
@@ -43,8 +42,8 @@ const log = (text) => console.error(`${((performance.now() - startedAt) / 1000).
 
 const stub = await startStub();
 const failed = [];
-/** Measures a part, if it is wanted; one that fails does not take the others with it. */
-const of = async (part, measure) => {
+/** Measures a part if it is wanted. A part that fails does not stop the others. */
+const measurePart = async (part, measure) => {
   if (!wanted.includes(part)) return undefined;
   try {
     return await measure(parts[part]);
@@ -56,17 +55,18 @@ const of = async (part, measure) => {
 };
 try {
   const measured = {
-    start: await of('start', ({ measureStart }) => measureStart(stub.url, effort.start, log)),
-    calls: await of('calls', ({ measureCalls }) => measureCalls(stub.url, effort.calls, log)),
-    tokens: await of('tokens', ({ measureTokens }) => measureTokens(stub.url, run, log)),
-    memory: await of('memory', ({ measureMemory }) => measureMemory(stub.url, effort.paged, log)),
-    service: await of('service', ({ measureService }) => measureService(effort.queues, effort.pages, run, log)),
-    profiles: await of('profiles', ({ measureProfiles }) => measureProfiles(stub.url, log)),
+    start: await measurePart('start', ({ measureStart }) => measureStart(stub.url, effort.start, log)),
+    calls: await measurePart('calls', ({ measureCalls }) => measureCalls(stub.url, effort.calls, log)),
+    tokens: await measurePart('tokens', ({ measureTokens }) => measureTokens(stub.url, run, log)),
+    memory: await measurePart('memory', ({ measureMemory }) => measureMemory(stub.url, effort.paged, log)),
+    service: await measurePart('service', ({ measureService }) =>
+      measureService(effort.queues, effort.pages, run, log),
+    ),
   };
   const budgeted = measured.start && measured.calls && measured.tokens;
   const growth =
     measured.service &&
-    (await of('growth', ({ measureGrowth }) => measureGrowth(stub.url, effort.growth, measured.service, log)));
+    (await measurePart('growth', ({ measureGrowth }) => measureGrowth(stub.url, effort.growth, measured.service, log)));
   const report = [
     heading(),
     failed.length > 0 && `**Failed: ${failed.join('; ')}**`,
@@ -78,10 +78,9 @@ try {
     measured.tokens && parts.tokens.reportTokens(measured.tokens),
     measured.memory && parts.memory.reportMemory(measured.memory),
     measured.service && parts.service.reportService(measured.service),
-    measured.profiles && parts.profiles.reportProfiles(measured.profiles),
   ];
   const text = `${report.filter(Boolean).join('\n\n')}\n`;
-  // A quick run is for looking: what is kept comes from a whole one.
+  // Only a whole run is kept.
   if (flags.only || flags.quick) {
     process.stdout.write(text);
   } else {
@@ -108,7 +107,7 @@ One run, the subjects in turn, medians of ${effort.start} starts and ${effort.ca
 noise. The machine was ${loadText()}${flags.quick ? '; this was a quick run, whose numbers are rougher still' : ''}.`;
 }
 
-/** What else ran: on a machine with more to do than cores, every line with more processes than bare looks worse. */
+/** Describes the load of the machine: on a busy one, every line with more processes than bare looks worse. */
 function loadText() {
   const load = `load average ${loadBefore.toFixed(1)} before and ${loadavg()[0].toFixed(1)} after the run`;
   return loadBefore > cpus().length / 2 ? `busy with other work (${load})` : `idle (${load})`;

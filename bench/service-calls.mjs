@@ -1,6 +1,5 @@
-// What include_call costs (budget: a page of 50 items with their calls takes at most twice a page and one call read): heddle's
-// own tools through a server of its own on stdio, on the embedded service in that process, and on a service that answers
-// 20 ms late.
+// The cost of include_call (budget: a page of 50 items with their calls takes at most twice as long as a page plus one read
+// call): heddle on stdio with the embedded service, and with a service that responds 20 ms late.
 // Run with: npm run build && node bench/service-calls.mjs [rounds]
 import { once } from 'node:events';
 import { rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +16,7 @@ const rounds = Number(process.argv[2] ?? 101);
 const warmUp = 20;
 const delayMs = 20;
 const project = 'bench/calls';
-// Fifty long calls do not fit a result of the default size: what is measured is the whole page.
+// Fifty long calls exceed the default size of a result; measure the whole page.
 const environment = { ...cleanEnvironment, HEDDLE_PROJECT: project, HEDDLE_MAX_RESULT_CHARS: '200000' };
 
 const cases = (queue_id, call_id) => ({
@@ -36,9 +35,9 @@ const itemOf = (queue, index, display_fields, call) => ({
   call,
 });
 
-/** Queues by name, each with what its items are like. */
+/** Queues by name, each with the shape of its items. */
 const queues = {
-  /** A change to be reviewed: a few short values. */
+  /** A code change to review: a few short values. */
   short: (index) =>
     itemOf('short', index, ['inputs.subject', 'inputs.files', 'output.insertions', 'output.deletions'], {
       inputs: {
@@ -48,7 +47,7 @@ const queues = {
       },
       output: { insertions: 10 + index, deletions: index },
     }),
-  /** A call of a chat model, about 5 kB, of which a page shows the question and the beginning of the answer. */
+  /** A call of a chat model, about 5 kB; a page shows the question and the beginning of the answer. */
   long: (index) =>
     itemOf('long', index, ['inputs.question', 'output.choices[0].message.content'], {
       attributes: { environment: 'production', client: { name: 'support-bot', version: '4.2.0' } },
@@ -75,7 +74,7 @@ async function fill() {
   }
 }
 
-/** Passes requests on, each some milliseconds late. */
+/** Forwards requests with a delay. */
 async function delayed(url) {
   const pool = new Pool(url, { connections: 64 });
   const proxy = createServer(async (request, response) => {
@@ -105,7 +104,7 @@ async function delayed(url) {
   };
 }
 
-/** Medians of the three calls on a queue, taken in turn, in ms. */
+/** Measures the three calls on a queue in turn; medians in ms. */
 async function measure(queue, more = {}) {
   const server = new StdioConnection([heddle], { ...environment, ...more });
   await server.initialize();
@@ -127,7 +126,7 @@ async function measure(queue, more = {}) {
   return Object.fromEntries(Object.entries(times).map(([name, values]) => [name, median(values)]));
 }
 
-/** A line of the table, and whether the budget is met. */
+/** Renders a row of the table with its verdict. */
 async function row(name, queue, more) {
   const { page, call, both } = await measure(queue, more);
   const ratio = both / (2 * (page + call));

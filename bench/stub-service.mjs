@@ -1,12 +1,12 @@
-// A service that costs as little as possible, in a process of its own: queue pages from a queue of a million made-up
-// items, inference replies of any size, evaluations. Prints its port on stdout.
+// A separate process with a service that costs as little as possible: pages of a queue of a million generated items, inference
+// replies of any size, evaluations. Prints its port on stdout.
 import { createServer } from 'node:http';
 
 const queueSize = 1_000_000;
 const states = ['unstarted', 'in_progress', 'completed', 'skipped'];
 const operations = ['support.answer', 'support.route', 'support.summarize'];
 
-/** One item as the public service sends it: 17 members, UUIDs, an internal project id, milliseconds. */
+/** Generates one item as the public service sends it: 17 members, UUIDs, an internal project id, milliseconds. */
 function item(index) {
   const tail = index.toString(16).padStart(12, '0');
   const startedAt = new Date(1_750_000_000_000 + index * 7_919).toISOString();
@@ -32,7 +32,7 @@ function item(index) {
   };
 }
 
-/** Items that are asked for over and over are made once; the answer is serialised for each request, as a service must. */
+/** Items are generated once; the response is serialised for each request, as a service must. */
 const firstItems = Array.from({ length: 2_000 }, (_, index) => item(index));
 
 function page({ limit = queueSize, offset = 0 }) {
@@ -44,7 +44,7 @@ function page({ limit = queueSize, offset = 0 }) {
   return Buffer.from(JSON.stringify({ items }));
 }
 
-/** A chat completion; a model named `bytes:N` answers with so many bytes of text. */
+/** Generates a chat completion; a model named `bytes:N` replies with N bytes of text. */
 function reply({ model }) {
   const size = /^bytes:(\d+)$/.exec(model)?.[1];
   const content = size

@@ -1,4 +1,4 @@
-// Makes heddle-VERSION.mcpb, the bundle for Claude Desktop: `npm run bundle [-- FOLDER]`.
+// Builds heddle-VERSION.mcpb, the bundle for Claude Desktop: `npm run bundle [-- FOLDER]`.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { build } from 'esbuild';
@@ -9,10 +9,10 @@ import { noticesOf } from './notices.mjs';
 const manifest = JSON.parse(readFileSync(join(root, 'manifest.json'), 'utf8'));
 const file = resolve(process.argv[2] ?? root, `${manifest.name}-${manifest.version}.mcpb`);
 
-// One file, for hosts that unpack each file on its own; without the native packages, which macOS hosts refuse.
+// One file, because hosts unpack each file separately; without the native packages, which macOS hosts refuse.
 const { outputFiles, metafile } = await build({
   ...bundleOptions,
-  entryPoints: ['src/cli/main-in-one-file.ts'],
+  entryPoints: ['src/cli/main.ts'],
   outfile: manifest.server.entry_point,
   write: false,
 });
@@ -24,7 +24,7 @@ const contents = {
   'THIRD-PARTY-NOTICES.txt': Buffer.from(noticesOf([metafile], root)),
 };
 
-// The same sources give the same bytes on every machine: entries in order, of one time, with the same permissions.
+// Entries have a fixed order, time and permissions, so the same sources give the same bytes on every machine.
 const entry = { mtime: new Date(1980, 0, 1), os: 3, attrs: 0o100644 << 16, level: 9 };
 const entries = Object.keys(contents)
   .sort()

@@ -1,4 +1,4 @@
-// Writes what is made from the contract, the tools and the settings: `npm run generate`. A test fails where it is stale.
+// Writes the files generated from the contract, the tools and the settings: `npm run generate`. A test fails when one is stale.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -10,7 +10,7 @@ const wire = [214, 232, 226];
 const thread = [255, 176, 59];
 const wires = [116, 186, 256, 326, 396];
 
-/** How far a place is outside of a form, in pixels; negative inside. */
+/** Signed distance of a point from a shape in pixels; negative inside. */
 const roundedSquare = (x, y) => {
   const [dx, dy] = [Math.abs(x - 256) - 152, Math.abs(y - 256) - 152];
   return Math.hypot(Math.max(dx, 0), Math.max(dy, 0)) + Math.min(Math.max(dx, dy), 0) - 96;

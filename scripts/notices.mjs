@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The licence notices of every package that has code in one of the bundles, by name. */
+/** Returns the licence notices of every package with code in one of the bundles, sorted by name. */
 export function noticesOf(metafiles, root) {
   const packages = new Map();
   for (const output of metafiles.flatMap(({ outputs }) => Object.values(outputs))) {

@@ -1,15 +1,15 @@
-// Starts the processes that are measured, and reads what the kernel knows about them.
+// Starts the measured processes and reads their memory and processor time from the kernel.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Processes that still run when the bench ends or fails. */
+/** Processes to kill when the bench ends or fails. */
 const running = new Set();
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** Starts `node ...args`, killed at the latest with the bench. */
+/** Starts `node ...args`; killed when the bench ends. */
 export function start(args, env = {}, stdio = ['pipe', 'pipe', 'pipe']) {
   const child = spawn(process.execPath, args, { env: { ...process.env, ...env }, stdio });
   running.add(child);
@@ -17,7 +17,7 @@ export function start(args, env = {}, stdio = ['pipe', 'pipe', 'pipe']) {
   return child;
 }
 
-/** Ends a process and waits for it. */
+/** Kills a process and waits for its end. */
 export async function stop(child) {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');
@@ -25,7 +25,7 @@ export async function stop(child) {
   await ended;
 }
 
-/** The first match of `pattern` in what a stream of a process says. */
+/** Resolves to the first match of `pattern` in a stream of a process. */
 export function said(child, stream, pattern) {
   return new Promise((resolve, reject) => {
     let text = '';
@@ -41,14 +41,14 @@ export function said(child, stream, pattern) {
   });
 }
 
-/** Starts the stub service; its address as `url`. */
+/** Starts the stub service and resolves to its process and URL. */
 export async function startStub() {
   const child = start([new URL('../stub-service.mjs', import.meta.url).pathname], {}, ['ignore', 'pipe', 'inherit']);
   const [port] = await said(child, 'stdout', /\d+(?=\n)/);
   return { child, url: `http://127.0.0.1:${port}` };
 }
 
-/** Memory of a process in MB: resident now, and the most it ever was. Linux only; NaN elsewhere. */
+/** Reads the memory of a process in MB: resident now and at its peak. Linux only; NaN elsewhere. */
 export function memoryOf({ pid }) {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');
@@ -59,7 +59,7 @@ export function memoryOf({ pid }) {
   }
 }
 
-/** Processor time of a process and its threads so far, in ms. Linux only; NaN elsewhere. */
+/** Reads the processor time of a process and its threads so far in ms. Linux only; NaN elsewhere. */
 export function cpuOf({ pid }) {
   try {
     const threads = readdirSync(`/proc/${pid}/task`);

@@ -1,4 +1,4 @@
-// MCP by hand, so that what is measured is the server and not a client library.
+// A minimal MCP client by hand, so the bench measures the server and not a client library.
 import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
 import { Pool } from 'undici';
@@ -62,7 +62,7 @@ export class StdioConnection {
     return this.request('tools/call', { name, arguments: args });
   }
 
-  /** Ends it as clients do, by the end of its input; then it can keep the code that was compiled. */
+  /** Closes the server's input, as clients do; on Node 22 and later it can then keep its compiled code. */
   async close() {
     this.child.stdin.end();
     await Promise.race([once(this.child, 'exit'), setTimeout(100)]);
@@ -70,7 +70,7 @@ export class StdioConnection {
   }
 }
 
-/** What each request of revision 2026-07-28 says about itself. */
+/** The metadata that each request of revision 2026-07-28 carries. */
 const envelope = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
   'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1.0.0' },
@@ -129,7 +129,7 @@ export class HttpConnection {
   }
 }
 
-/** The result of a call that must have succeeded. */
+/** Returns the result of a call; throws if the call failed. */
 export function successOf(result) {
   if (result.isError) throw new Error(`the call failed: ${JSON.stringify(result.content)}`);
   return result;

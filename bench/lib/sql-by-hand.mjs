@@ -1,11 +1,11 @@
-// The queue query as one would write it by hand on the service's data file: one prepared statement, nothing around it.
+// The queue query written by hand on the service's data file: one prepared statement, nothing around it.
 
 async function loadSqlite() {
   const builtin = process.getBuiltinModule?.('node:sqlite');
   return (builtin ?? (await import('@photostructure/sqlite'))).DatabaseSync;
 }
 
-/** Opens the file beside the service that serves it. */
+/** Opens the data file while the service uses it. */
 export async function openByHand(file) {
   const DatabaseSync = await loadSqlite();
   const database = new DatabaseSync(file);

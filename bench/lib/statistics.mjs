@@ -1,4 +1,4 @@
-/** The value at a share of the sorted numbers. */
+/** Returns the value at a share (0–1) of the sorted numbers. */
 export function quantile(numbers, share) {
   const sorted = [...numbers].sort((a, b) => a - b);
   return sorted[Math.floor(share * (sorted.length - 1))];
@@ -6,25 +6,25 @@ export function quantile(numbers, share) {
 
 export const median = (numbers) => quantile(numbers, 0.5);
 
-/** Median of the ratios of measurements that were made in the same round. */
+/** Returns the median of the ratios of measurements from the same round. */
 export function medianRatio(above, below) {
   return median(above.map((value, round) => value / below[round]));
 }
 
-/** The list beginning elsewhere each round, so that no subject always comes after the same other. */
+/** Rotates the list each round, so no subject always follows the same other. */
 export function rotated(list, round) {
   const at = round % list.length;
   return [...list.slice(at), ...list.slice(0, at)];
 }
 
-/** A number with as many digits as it is worth. */
+/** Formats a number with three significant digits. */
 export function shown(value, unit = '') {
   if (value === undefined || Number.isNaN(value)) return '–';
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
   return `${value.toFixed(digits)}${unit}`;
 }
 
-/** A Markdown table. */
+/** Renders a Markdown table. */
 export function table(head, rows) {
   const line = (cells) => `| ${cells.join(' | ')} |`;
   return [line(head), line(head.map((_, column) => (column === 0 ? '---' : '---:'))), ...rows.map(line)].join('\n');

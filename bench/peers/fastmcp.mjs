@@ -1,4 +1,4 @@
-// fastmcp as its documentation shows it. Its results are text or content; data goes out once, as JSON text.
+// fastmcp as its documentation shows it. Its results are text or content; it sends the data once, as JSON text.
 import { FastMCP } from 'fastmcp';
 import * as z from 'zod';
 import { description, input } from './schemas.mjs';

@@ -1,4 +1,4 @@
-// The floor: JSON-RPC by hand, without any check. Like the tutorials it sends the data twice, structured and as text.
+// The floor: JSON-RPC by hand without any validation. Like the tutorials it sends the data twice, structured and as text.
 import { createServer } from 'node:http';
 import { queryQueueItems } from './service.mjs';
 

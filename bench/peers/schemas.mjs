@@ -1,4 +1,4 @@
-// The tool as a tutorial would describe it: zod schemas for arguments and result.
+// The tool as a tutorial describes it: zod schemas for arguments and result.
 import * as z from 'zod';
 
 export const description = 'Items of an annotation queue';
@@ -48,7 +48,7 @@ export const output = {
   ),
 };
 
-/** The data twice, as the specification recommends: as text for a model, structured for a program. */
+/** Returns the data twice, as the specification recommends: as text for a model, structured for a program. */
 export function resultOf(data) {
   return { content: [{ type: 'text', text: JSON.stringify(data) }], structuredContent: data };
 }

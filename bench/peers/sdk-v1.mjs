@@ -1,4 +1,4 @@
-// SDK v1 as its documentation shows it; over HTTP stateless, with express.
+// SDK v1 as its documentation shows it; over HTTP without sessions, with express.
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { description, input, output, resultOf } from './schemas.mjs';
 import { queryQueueItems } from './service.mjs';

@@ -1,12 +1,12 @@
-// What every peer does for a call: ask the service. undici is loaded by the first call and is the same in all of them,
-// so that the difference is the server and not its HTTP client; tutorials use fetch, which costs several times as much.
+// The request that every peer sends for a call. All use undici, loaded by the first call, so they differ in the server and not
+// in the HTTP client; tutorials use fetch, which costs several times as much.
 
 let pool;
 
-/** One page of a queue. */
+/** Requests one page of a queue. */
 export async function queryQueueItems({ queue_id, ...query }) {
   if (!pool) {
-    // By its default, which is the same bundled and not.
+    // The default export works bundled and unbundled.
     const { default: undici } = await import('undici');
     pool = new undici.Pool(process.env.STUB_URL, { connections: 32 });
   }

@@ -1,20 +1,20 @@
-import { type Option, type OptionName, options } from '../../src/config/options.ts';
+import { type Setting, type SettingName, settingDefinitions } from '../../src/settings/settings.ts';
 import { code, heading, table } from './markdown.ts';
 
-/** docs/configuration.md: the table of settings, and the rules by which their values are found. */
+/** Returns docs/configuration.md: the table of settings and where their values come from. */
 export function docsConfiguration(): string {
-  const all = Object.entries(options) as [OptionName, Option][];
+  const all = Object.entries(settingDefinitions) as [SettingName, Setting][];
   return `${heading('Configuration')}
-Every setting can come from several places. The first of these that has a value counts:
+heddle looks for the value of a setting in these places and uses the first that has one:
 
-1. the flag of the command,
-2. the environment,
-3. the profile in \`config.json\`: the one that \`--profile\` or \`HEDDLE_PROFILE\` names, else \`default\`,
+1. the command-line flag,
+2. the environment variable,
+3. the profile in \`config.json\`: the one that \`--profile\` or \`HEDDLE_PROFILE\` names, otherwise \`default\`,
 4. the default.
 
-An empty value and a placeholder that a host left unfilled, like \`\${user_config.token}\`, count as absent. A value that
-cannot be read ends the command with exit code 2 and names the place that it came from. \`heddle status\` shows for each
-setting where its value comes from.
+An empty value, or a placeholder that a host did not fill in, like \`\${user_config.token}\`, counts as absent. An invalid
+value ends the command with exit code 2 and an error that names its source. \`heddle status\` shows where the value of each
+setting comes from.
 
 ${table(
   ['Environment', 'Flag', 'Profile key', 'Default', 'Meaning'],
@@ -27,12 +27,12 @@ ${table(
   ]),
 )}
 
-No password, token or key has a flag, because every process of a machine can read the flags of every other.
+Passwords, tokens and keys have no flag, because every process on a machine can read the flags of all others.
 
-## Names that other tools use
+## Environment variables of other tools
 
 ${table(
-  ['Setting', 'Where heddle has no value of its own'],
+  ['Setting', 'Used when the setting has no value'],
   all.flatMap(([, { environment, weave }]) =>
     weave
       ? [[code(environment), 'environment' in weave ? code(weave.environment) : `${code(weave.value)} for Weave`]]
@@ -44,11 +44,11 @@ ${table(
 
 | | Linux | macOS | Windows |
 | --- | --- | --- | --- |
-| \`config.json\`, and \`credentials.json\` of \`login --store file\` | \`$XDG_CONFIG_HOME/heddle\`, else \`~/.config/heddle\` | \`~/Library/Preferences/heddle\` | \`%APPDATA%\\heddle\\Config\` |
-| data of the embedded service, \`heddle.db\` | \`$XDG_DATA_HOME/heddle\`, else \`~/.local/share/heddle\` | \`~/Library/Application Support/heddle\` | \`%LOCALAPPDATA%\\heddle\\Data\` |
-| compiled code, for faster starts; can be removed at any time, and is not kept with \`NODE_DISABLE_COMPILE_CACHE=1\` | \`$XDG_CACHE_HOME/heddle\`, else \`~/.cache/heddle\` | \`~/Library/Caches/heddle\` | \`%LOCALAPPDATA%\\heddle\\Cache\` |
+| \`config.json\`, and \`credentials.json\` from \`heddle login --store file\` | \`$XDG_CONFIG_HOME/heddle\`, otherwise \`~/.config/heddle\` | \`~/Library/Preferences/heddle\` | \`%APPDATA%\\heddle\\Config\` |
+| data of the embedded service: \`heddle.db\` | \`$XDG_DATA_HOME/heddle\`, otherwise \`~/.local/share/heddle\` | \`~/Library/Application Support/heddle\` | \`%LOCALAPPDATA%\\heddle\\Data\` |
+| compiled code for faster starts; safe to delete, and disabled by \`NODE_DISABLE_COMPILE_CACHE=1\` | \`$XDG_CACHE_HOME/heddle\`, otherwise \`~/.cache/heddle\` | \`~/Library/Caches/heddle\` | \`%LOCALAPPDATA%\\heddle\\Cache\` |
 
-A profile is one object of \`config.json\`. It never holds a secret; \`heddle login\` writes it, and it can be edited by hand:
+A profile is an object in \`config.json\`. It never contains a secret. \`heddle login\` writes it, and you can edit it:
 
 \`\`\`json config
 {

@@ -1,34 +1,34 @@
-import { options } from '../../src/config/options.ts';
 import { prompts } from '../../src/mcp/prompts.ts';
 import { listedTemplates } from '../../src/mcp/resources.ts';
-import { toolGroups } from '../../src/tools/tool.ts';
+import { settingDefinitions } from '../../src/settings/settings.ts';
+import { toolGroups } from '../../src/tools/support/tool.ts';
 import { listedTools as tools } from './listed-tools.ts';
 import { code, heading, table } from './markdown.ts';
 
 type Schema = Record<string, unknown>;
 
-/** docs/tools.md: what a model is told of each tool, with its arguments and results as tables. */
+/** Returns docs/tools.md: each tool's description, with tables of its arguments and its result. */
 export function docsTools(): string {
   return `${heading('Tools')}
-The tools in the order in which clients see them. \`heddle tools --json\` prints the same with the schemas.
-${code(options.readOnly.environment)} offers only those that change nothing; ${code(options.tools.environment)} names tools or groups (${toolGroups.map(code).join(', ')}).
+The tools, in the order in which clients see them. \`heddle tools --json\` prints them with their schemas.
+${code(settingDefinitions.readOnly.environment)} offers only the tools that change nothing; ${code(settingDefinitions.tools.environment)} selects tools by name or by group (${toolGroups.map(code).join(', ')}).
 
 ${table(
-  ['Tool', 'Groups', 'Changes something'],
+  ['Tool', 'Groups', 'Changes data'],
   tools.map(({ name, groups, hints }) => [
     `[${name}](#${name})`,
     groups.join(', '),
-    hints.readOnlyHint ? 'no' : hints.destructiveHint ? 'yes, and replaces what was there' : 'yes, adds only',
+    hints.readOnlyHint ? 'no' : hints.destructiveHint ? 'yes, and may overwrite it' : 'yes',
   ]),
 )}
 
 ${tools.map(toolSection).join('\n')}
 ## Prompts
 
-Instructions that walk an agent through the tools, for a person to pick in the client.
+Step-by-step instructions for an agent. Users pick them in their client.
 
 ${table(
-  ['Prompt', 'For', 'Arguments'],
+  ['Prompt', 'Purpose', 'Arguments'],
   prompts.map(({ name, description, arguments: args }) => [
     code(name),
     description,
@@ -39,7 +39,7 @@ ${table(
 ## Resources
 
 ${table(
-  ['Template', 'Holds'],
+  ['Template', 'Contents'],
   listedTemplates.map(({ uriTemplate, description = '' }) => [code(uriTemplate), description]),
 )}
 `;
@@ -53,12 +53,12 @@ function toolSection({
   inputJsonSchema,
   outputJsonSchema,
 }: (typeof tools)[number]): string {
-  const set = Object.entries(hints).filter(([, value]) => value);
+  const trueHints = Object.entries(hints).filter(([, value]) => value);
   return `## ${name}
 
-**${title}.** ${description.split('\n').map(sentences).join('\n\n')}
+**${title}.** ${description.split('\n').map(withInlineCode).join('\n\n')}
 
-Hints: ${set.map(([hint]) => code(hint)).join(', ') || 'none'}.
+Hints: ${trueHints.map(([hint]) => code(hint)).join(', ') || 'none'}.
 
 ${members('Argument', inputJsonSchema)}
 
@@ -68,13 +68,13 @@ ${members('Member', outputJsonSchema)}
 `;
 }
 
-/** An example stands in the description as JSON; here it is code. */
-function sentences(line: string): string {
+/** Formats the JSON of an example as inline code. */
+function withInlineCode(line: string): string {
   return line.replace(/(\{".*\})/, (json) => code(json));
 }
 
-function members(what: string, schema: Schema, prefix = ''): string {
-  return table([what, 'Type', 'Meaning'], rows(schema, prefix));
+function members(heading: string, schema: Schema): string {
+  return table([heading, 'Type', 'Meaning'], rows(schema, ''));
 }
 
 function rows(schema: Schema, prefix: string): string[][] {

@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { apiTypes } from './api-types.ts';
 import { docsConfiguration } from './docs-configuration.ts';
 import { docsDeploy } from './docs-deploy.ts';
 import { docsErrors } from './docs-errors.ts';
@@ -16,8 +15,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 /** Every generated file of the repository by its path, as it must be. */
 export async function generated(): Promise<Record<string, string>> {
   return {
-    'src/tools/listed.json': listedToolsFile(),
-    'src/api/types.ts': formatted('types.ts', apiTypes()),
+    'src/tools/support/listed.json': listedToolsFile(),
     'manifest.json': formatted('manifest.json', JSON.stringify(mcpbManifest(), null, 2)),
     'docs/tools.md': docsTools(),
     'docs/configuration.md': docsConfiguration(),

@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { allTools } from '../../src/tools/all.ts';
-import type { JsonSchema } from '../../src/tools/arguments.ts';
+import { allTools } from '../../src/tools/index.ts';
+import type { JsonSchema } from '../../src/tools/support/arguments.ts';
 
-/** What is listed of every tool, with the JSON Schemas that zod makes. */
+/** Every tool as clients see it, with JSON Schemas generated from its zod schemas. */
 export const listedTools = allTools.map(({ name, title, description, groups, uses, hints, input, output }) => ({
   name,
   title,
@@ -14,16 +14,16 @@ export const listedTools = allTools.map(({ name, title, description, groups, use
   outputJsonSchema: jsonSchema(output, 'output'),
 }));
 
-/** src/tools/listed.json: the same, one tool a line. */
+/** Returns src/tools/support/listed.json, with one tool per line. */
 export function listedToolsFile(): string {
   return `[\n${listedTools.map((tool) => JSON.stringify(tool)).join(',\n')}\n]\n`;
 }
 
+/** Converts a zod schema, without the keywords that a model cannot use but would pay for. */
 function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io,
     override: ({ jsonSchema: node }) => {
-      // What a model cannot use, it should not pay for.
       if (node.maximum === Number.MAX_SAFE_INTEGER) delete node.maximum;
       if (node.minimum === Number.MIN_SAFE_INTEGER) delete node.minimum;
       delete node.propertyNames;

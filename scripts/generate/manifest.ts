@@ -1,9 +1,9 @@
 import packageJson from '../../package.json' with { type: 'json' };
-import { type Option, type OptionName, options } from '../../src/config/options.ts';
+import { type Setting, type SettingName, settingDefinitions } from '../../src/settings/settings.ts';
 import { listedTools as tools } from './listed-tools.ts';
 
-/** The settings that Claude Desktop asks for, with the words of its form. */
-const asked: { name: OptionName; title: string; type: 'string' | 'boolean' }[] = [
+/** Settings that Claude Desktop asks the user for, with the labels of its form. */
+const formFields: { name: SettingName; title: string; type: 'string' | 'boolean' }[] = [
   { name: 'baseUrl', title: 'Service address', type: 'string' },
   { name: 'project', title: 'Project', type: 'string' },
   { name: 'username', title: 'User name', type: 'string' },
@@ -12,13 +12,13 @@ const asked: { name: OptionName; title: string; type: 'string' | 'boolean' }[] =
   { name: 'readOnly', title: 'Read only', type: 'boolean' },
 ];
 
-/** Where the server is in the bundle. */
+/** Path of the server in the bundle. */
 export const entryPoint = 'server/heddle.mjs';
 
-/** The manifest of the Claude Desktop bundle. */
+/** Returns manifest.json, the manifest of the Claude Desktop bundle. */
 export function mcpbManifest(): object {
   const { name, version, description, license, keywords, engines } = packageJson;
-  const asOption = (key: OptionName): Option => options[key];
+  const asOption = (key: SettingName): Setting => settingDefinitions[key];
   return {
     manifest_version: '0.3',
     name,
@@ -26,7 +26,7 @@ export function mcpbManifest(): object {
     version,
     description,
     long_description:
-      'Lists what waits in annotation queues, shows the recorded calls behind it, records judgements, asks models with stored prompts, and sets up evaluations. Without a service address everything runs on an embedded service on this computer, with a sample project.',
+      'Lists the items of annotation queues with their recorded calls, records judgements, asks models with stored prompts, and sets up evaluations. Without a service address, everything runs on an embedded service on this computer, with a sample project.',
     author: { name: 'The heddle authors' },
     icon: 'assets/icon.png',
     server: {
@@ -36,7 +36,7 @@ export function mcpbManifest(): object {
         command: 'node',
         args: [`\${__dirname}/${entryPoint}`, 'serve'],
         env: Object.fromEntries(
-          asked.map(({ name: key }) => [options[key].environment, `\${user_config.${idOf(key)}}`]),
+          formFields.map(({ name: key }) => [settingDefinitions[key].environment, `\${user_config.${idOf(key)}}`]),
         ),
       },
     },
@@ -46,14 +46,14 @@ export function mcpbManifest(): object {
     license,
     compatibility: { platforms: ['darwin', 'win32', 'linux'], runtimes: { node: engines.node } },
     user_config: Object.fromEntries(
-      asked.map(({ name: key, title, type }) => [
+      formFields.map(({ name: key, title, type }) => [
         idOf(key),
         {
           type,
           title,
           description: sentence(asOption(key).help),
           required: false,
-          // Hosts pass the placeholder of a value without a default on as it is.
+          // Without a default, hosts pass the placeholder itself to the server.
           default: type === 'boolean' ? asOption(key).default : '',
           ...(asOption(key).secret && { sensitive: true }),
         },
@@ -62,7 +62,7 @@ export function mcpbManifest(): object {
   };
 }
 
-function idOf(name: OptionName): string {
+function idOf(name: SettingName): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 

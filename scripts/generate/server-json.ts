@@ -1,7 +1,7 @@
 import packageJson from '../../package.json' with { type: 'json' };
-import { type Option, options } from '../../src/config/options.ts';
+import { type Setting, settingDefinitions } from '../../src/settings/settings.ts';
 
-/** The entry of the MCP registry. */
+/** Returns server.json, the entry in the MCP registry. */
 export function serverJson(): object {
   const { mcpName, name, version, description } = packageJson;
   return {
@@ -18,13 +18,13 @@ export function serverJson(): object {
         runtimeHint: 'npx',
         transport: { type: 'stdio' },
         packageArguments: [{ type: 'positional', value: 'serve' }],
-        environmentVariables: Object.values(options).map(variable),
+        environmentVariables: Object.values(settingDefinitions).map(variable),
       },
     ],
   };
 }
 
-function variable({ environment, help, default: fallback, secret }: Option): object {
+function variable({ environment, help, default: fallback, secret }: Setting): object {
   return {
     name: environment,
     description: help,

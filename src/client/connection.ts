@@ -1,34 +1,35 @@
 import type { AuthScheme } from '../contract/endpoints.ts';
-import { HeddleError } from '../contract/errors.ts';
+import { HeddleError } from '../core/errors.ts';
 
-/** What it takes to reach a service. Either secret may be missing: they belong to different operations. */
+/** The address and the credentials of a service. Operations need one kind of credentials each, so either may be missing. */
 export interface Connection {
-  /** Base address without a slash at its end. */
+  /** Base address without a trailing slash. */
   baseUrl: string;
   basic?: { username: string; password: string };
   bearer?: string;
-  /** Why what is missing is missing, where more is known than that. */
+  /** The reason for missing credentials, if known. */
   problem?: HeddleError;
 }
 
+const schemes = {
+  basic: { label: 'user name and password (Basic)', settings: 'HEDDLE_USERNAME and HEDDLE_PASSWORD' },
+  bearer: { label: 'bearer token', settings: 'HEDDLE_TOKEN' },
+} as const;
+
 /**
- * The Authorization header of an operation (interface part 5).
- * @throws HeddleError `credentials_missing` when the connection lacks what the scheme needs.
+ * Returns the value of the Authorization header.
+ * @throws HeddleError `credentials_missing` if the connection lacks the credentials of the scheme.
  */
-export function authorization(connection: Connection, scheme: AuthScheme): string {
-  if (scheme === 'basic' && connection.basic) {
-    const { username, password } = connection.basic;
-    return `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`;
+export function authorization({ baseUrl, basic, bearer, problem }: Connection, scheme: AuthScheme): string {
+  if (scheme === 'basic' && basic) {
+    return `Basic ${Buffer.from(`${basic.username}:${basic.password}`).toString('base64')}`;
   }
-  if (scheme === 'bearer' && connection.bearer) return `Bearer ${connection.bearer}`;
-  if (connection.problem) throw connection.problem;
-  const [what, names] =
-    scheme === 'basic'
-      ? ['user name and password (Basic)', 'HEDDLE_USERNAME and HEDDLE_PASSWORD']
-      : ['bearer token', 'HEDDLE_TOKEN'];
+  if (scheme === 'bearer' && bearer) return `Bearer ${bearer}`;
+  if (problem) throw problem;
+  const { label, settings } = schemes[scheme];
   throw new HeddleError({
     code: 'credentials_missing',
-    message: `No ${what} for ${connection.baseUrl}: nothing was sent.`,
-    hint: `Ask the user to run \`heddle login\` in a terminal, or to set ${names} for this server, and then call again.`,
+    message: `No ${label} for ${baseUrl}: nothing was sent.`,
+    hint: `Ask the user to run \`heddle login\` in a terminal, or to set ${settings} for this server, and then call again.`,
   });
 }

@@ -1,209 +1,230 @@
 import type { AuthScheme } from '../contract/endpoints.ts';
-import { type ErrorCode, type ErrorDetail, HeddleError, validationErrorBody } from '../contract/errors.ts';
+import { validationErrorBody } from '../contract/validation-errors.ts';
+import { type ErrorCode, type ErrorDetail, HeddleError } from '../core/errors.ts';
 
-/** Longest quotation of a service's own words in an error, in characters. */
-const quotationLimit = 500;
+/** Maximum length of a quotation from the service in an error, in characters. */
+const maxQuotationChars = 500;
 
-/** What an error says about the call that met it. */
-export interface CallInfo {
-  /** Operation, method and path, for the message. */
+/** Facts about a request that its errors mention. */
+export interface RequestInfo {
+  /** Method and path. */
   operation: string;
   /** Name of the endpoint in the contract's table. */
   endpoint: string;
   auth: AuthScheme;
-  /** Whether it may be carried out twice without harm. */
+  /** True if the service may run it twice without harm. */
   repeatable: boolean;
-  /** Takes secrets out of text of the service before it is quoted. */
+  /** Removes secrets from text of the service before it is quoted. */
   redact: (text: string) => string;
 }
 
-export interface Answer {
+/** A response whose body was read. */
+export interface ServiceResponse {
   status: number;
   headers: Record<string, string | string[] | undefined>;
   body: string;
 }
 
-type Verdict = { code: ErrorCode; says: string; hint: string; retryable?: boolean };
+/** One kind of failure, as the tables below list them. */
+interface FailureKind {
+  code: ErrorCode;
+  hint: string;
+  retryable?: boolean;
+  /** True if the service may have done the work despite the failure. */
+  mayHaveRun?: boolean;
+}
 
-const lacking: Verdict = {
+/** A kind of failure that the service reports. `summary` continues "The service …". */
+type StatusFailure = FailureKind & { summary: string };
+
+const missingOperation: StatusFailure = {
   code: 'unsupported',
-  says: 'does not have this operation',
+  summary: 'does not have this operation',
   hint: 'Another deployment of the service may have it; this one does not.',
 };
+const redirect: StatusFailure = {
+  code: 'bad_response',
+  summary: 'sent a redirect, which is not followed with credentials',
+  hint: 'Ask the user to set the base URL to the real address of the service.',
+};
+const clientFault: StatusFailure = {
+  code: 'invalid_request',
+  summary: 'refused the request',
+  hint: 'Correct the call, then try again.',
+};
+const serviceFault: StatusFailure = {
+  code: 'service_unavailable',
+  summary: 'failed',
+  hint: 'The fault is at the service. Try again later; if it stays, tell the user.',
+  retryable: true,
+  mayHaveRun: true,
+};
+const statusFailures: Partial<Record<number, StatusFailure>> = {
+  401: {
+    code: 'unauthorized',
+    summary: 'rejected the credentials',
+    hint: 'Ask the user to run `heddle login` again, or to correct the credentials in the environment.',
+  },
+  402: { code: 'quota_exceeded', summary: 'reports that a quota is used up', hint: 'Ask the user to check the plan.' },
+  403: { code: 'forbidden', summary: 'refused access', hint: 'Check the project, or ask its owner for access.' },
+  404: { code: 'not_found', summary: 'did not find it', hint: 'Check the identifiers, references and the project.' },
+  408: { ...serviceFault, code: 'timeout', summary: 'gave up waiting' },
+  409: { code: 'conflict', summary: 'reports a conflict', hint: 'Read the current state, then decide again.' },
+  413: { code: 'too_large', summary: 'finds the request too large', hint: 'Send less at once.' },
+  422: { code: 'validation_failed', summary: 'found the request invalid', hint: 'Correct what detail names.' },
+  429: {
+    code: 'rate_limited',
+    summary: 'limits the rate of requests',
+    hint: 'Wait as long as retry_after_ms says, or a minute, and send fewer calls at once.',
+    retryable: true,
+  },
+  503: { ...serviceFault, mayHaveRun: false },
+};
 
-const schemeNames = { basic: 'Basic', bearer: 'Bearer' } as const;
-
-/** Said where the service may have done its work although its answer is lost: the call must not be doubled blindly. */
-const maybeDone = 'The service may have carried it out all the same: check before you send it again.';
-
-function verdictOf(status: number, { auth, repeatable }: CallInfo): Verdict {
-  const scheme = schemeNames[auth];
-  switch (status) {
-    case 401:
-      return {
-        code: 'unauthorized',
-        says: `rejected the credentials (${scheme})`,
-        hint: 'Ask the user to run `heddle login` again, or to correct the credentials in the environment.',
-      };
-    case 402:
-      return { code: 'quota_exceeded', says: 'says that a quota is used up', hint: 'Ask the user to check the plan.' };
-    case 403:
-      return {
-        code: 'forbidden',
-        says: `refused access (${scheme})`,
-        hint: 'These credentials may not do this here. Check the project, or ask its owner for access.',
-      };
-    case 404:
-      return {
-        code: 'not_found',
-        says: 'did not find it',
-        hint: 'Check the identifiers, references and the project of the call.',
-      };
-    case 408:
-      return {
-        code: 'timeout',
-        says: 'gave up waiting',
-        hint: repeatable ? 'Try again later.' : maybeDone,
-        retryable: true,
-      };
-    case 409:
-      return { code: 'conflict', says: 'reports a conflict', hint: 'Read the current state, then decide again.' };
-    case 413:
-      return { code: 'too_large', says: 'finds the request too large', hint: 'Send less at once.' };
-    case 422:
-      return {
-        code: 'validation_failed',
-        says: 'found the request invalid',
-        hint: 'Correct what detail names, then call again.',
-      };
-    case 429:
-      return {
-        code: 'rate_limited',
-        says: 'limits the rate of calls',
-        hint: 'Wait as long as retry_after_ms says, or a minute, and send fewer calls at once.',
-        retryable: true,
-      };
-    default:
-  }
-  if (status >= 500) {
-    return {
-      code: 'service_unavailable',
-      says: 'failed',
-      hint:
-        repeatable || status === 503
-          ? 'The fault is at the service. Try again later; if it stays, tell the user.'
-          : `The fault is at the service. ${maybeDone}`,
-      retryable: status !== 501,
-    };
-  }
-  if (status >= 300 && status < 400) {
-    return {
+const brokenConnection: FailureKind = {
+  code: 'network',
+  hint: 'Ask the user to check the network and the base URL with `heddle doctor`; then try again.',
+  retryable: true,
+  mayHaveRun: true,
+};
+/** Failures of a connection, by the name and the code of the error. */
+const networkFailures: [RegExp, FailureKind][] = [
+  [
+    /HTTPParserError|\b(Z_|ERR__ERROR_|ERR_BROTLI|UND_ERR_HEADERS_OVERFLOW)/,
+    {
       code: 'bad_response',
-      says: 'answered with a redirect, which is not followed with credentials',
-      hint: 'Ask the user to set the base URL to the address that the service really has.',
-    };
-  }
-  return { code: 'invalid_request', says: 'refused the request', hint: 'Correct the call, then try again.' };
-}
+      hint: 'Ask the user to check that the base URL is the API of the service, and any proxy in between.',
+    },
+  ],
+  [/\bUND_ERR_DESTROYED/, { code: 'cancelled', hint: 'heddle is shutting down. Call again later.', mayHaveRun: true }],
+  [
+    /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME|INVALID_CA|INVALID_PURPOSE/,
+    {
+      code: 'network',
+      hint: 'The certificate of the service cannot be verified. Ask the user to check the base URL, or to trust the issuer with NODE_EXTRA_CA_CERTS.',
+    },
+  ],
+  [
+    /\b(EPROTO|ERR_SSL)/,
+    { code: 'network', hint: 'The TLS connection failed. Ask the user to check https and the port in the base URL.' },
+  ],
+];
 
-/**
- * Whether the service has no such route, as against no such object: the router's own answer has no text of the
- * service in it.
- */
-function lacksRoute(status: number, body: string, text: string | undefined): boolean {
-  return (
-    status === 405 || status === 501 || (status === 404 && (text === undefined || body.includes('"detail":"NotFound"')))
-  );
-}
+const mayHaveRunHint = 'The service may have carried it out: check before you send it again.';
 
-/** The error for an answer that is no success. Understands every body shape that services of this interface send. */
-export function failureOf(answer: Answer, call: CallInfo): HeddleError {
-  const { text, detail } = readErrorBody(answer.body);
-  // Some services answer a bearer route without a usable header by 403.
-  const status = answer.status === 403 && text === 'Not authenticated' ? 401 : answer.status;
-  const { code, says, hint, retryable } = lacksRoute(status, answer.body.replaceAll(' ', ''), text)
-    ? lacking
-    : verdictOf(status, call);
-  const quotation = text === undefined ? '' : `: ${quote(text, call)}`;
+/** Returns the error for a response other than success. Reads every error body that services of this interface send. */
+export function failureOf(response: ServiceResponse, info: RequestInfo): HeddleError {
+  const { text, detail } = readErrorBody(response.body);
+  const { code, summary, hint, retryable, mayHaveRun } = kindOf(response, text);
+  const scheme = code === 'unauthorized' || code === 'forbidden' ? ` (${schemeNames[info.auth]})` : '';
+  const quotation = text === undefined ? '' : `: ${quote(text, info)}`;
   return new HeddleError({
     code,
-    message: `The service ${says}, status ${answer.status}, on ${call.operation}${quotation}.`,
-    hint,
-    status: answer.status,
-    detail: detail?.map((entry) => ({ ...entry, msg: cut(call.redact(entry.msg)) })),
+    message: `The service ${summary}${scheme}, status ${response.status}, on ${info.operation}${quotation}.`,
+    hint: mayHaveRun && !info.repeatable ? mayHaveRunHint : hint,
+    status: response.status,
+    detail: detail?.map((entry) => ({ ...entry, msg: truncate(info.redact(entry.msg)) })),
     retryable,
-    endpoint: code === 'unsupported' ? call.endpoint : undefined,
-    retryAfterMs: retryAfterMs(answer.headers['retry-after'], nowAt(answer)),
+    endpoint: code === 'unsupported' ? info.endpoint : undefined,
+    retryAfterMs: retryAfterMs(response.headers['retry-after'], serviceTime(response)),
   });
 }
 
-/** The error for a success whose body is not what the interface promises: HTML, truncated JSON, a wrong shape. */
-export function badResponse(answer: Answer, call: CallInfo, reason: string, detail?: ErrorDetail[]): HeddleError {
-  // Cut twice: a secret that the first cut falls into is beyond the second one.
-  const start = call.redact(answer.body.trim().slice(0, 64 * 1024)).slice(0, 120);
-  const shown = detail || start === '' ? '' : ` It starts with ${quote(start, call)}`;
+const schemeNames = { basic: 'Basic', bearer: 'Bearer' } as const;
+
+function kindOf({ status, body }: ServiceResponse, text: string | undefined): StatusFailure {
+  // A router reports a missing route in its own words, or without any.
+  const missingRoute = text === undefined || /"detail"\s*:\s*"Not ?Found"/.test(body);
+  if (status === 405 || status === 501 || (status === 404 && missingRoute)) return missingOperation;
+  // Some services answer a request without a usable bearer token with 403.
+  if (status === 403 && text === 'Not authenticated') return statusFailures[401]!;
+  const generic = status >= 500 ? serviceFault : status < 400 ? redirect : clientFault;
+  return statusFailures[status] ?? generic;
+}
+
+/** Returns the error for a success whose body breaks the interface: HTML, truncated JSON, another shape. */
+export function badResponse(
+  response: ServiceResponse,
+  info: RequestInfo,
+  reason: string,
+  detail?: ErrorDetail[],
+): HeddleError {
+  // The first cut may split a secret, which is then not recognized; the second cut removes it.
+  const start = info.redact(response.body.trim().slice(0, 64 * 1024)).slice(0, 120);
+  const excerpt = detail || start === '' ? '' : ` It starts with ${quote(start, info)}`;
   return new HeddleError({
     code: 'bad_response',
-    message: `The service answered ${call.operation} with status ${answer.status}, but ${reason}.${shown}`,
+    message: `The service answered ${info.operation} with status ${response.status}, but ${reason}.${excerpt}`,
     hint: 'Ask the user to check that the base URL is the API of the service, not a web page or a proxy.',
-    status: answer.status,
+    status: response.status,
     detail,
   });
 }
 
-/** The error for a request that got no complete answer: reset, refused, unresolved, untrusted certificate, no HTTP. */
-export function networkFailure(error: unknown, call: CallInfo, origin: string, notSent: boolean): HeddleError {
+/**
+ * Returns the error for a request without a complete response: connection refused or reset, name not resolved,
+ * certificate not trusted, no HTTP.
+ */
+export function networkFailure(error: unknown, info: RequestInfo, origin: string, notSent: boolean): HeddleError {
   const { code = '', message, name } = error as NodeJS.ErrnoException;
-  const reason = cut(call.redact(message || code || String(error)));
-  const named = `${reason}${code && !reason.includes(code) ? ` (${code})` : ''}`;
-  if (name === 'HTTPParserError' || /^(Z_|ERR__ERROR_|ERR_BROTLI|UND_ERR_HEADERS_OVERFLOW)/.test(code)) {
-    return new HeddleError({
-      code: 'bad_response',
-      message: `The answer of ${origin} to ${call.operation} cannot be read: ${named}.`,
-      hint: 'Ask the user to check that the base URL is the API of the service, and what stands between.',
-      cause: error,
-    });
-  }
-  if (code === 'UND_ERR_DESTROYED') {
-    return new HeddleError({
-      code: 'cancelled',
-      message: `${call.operation} was given up: heddle is being ended.`,
-      hint: call.repeatable || notSent ? 'Call again once it runs.' : `${maybeDone} Call again once it runs.`,
-      cause: error,
-    });
-  }
-  const certificate = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME|INVALID_CA|INVALID_PURPOSE/.test(code);
-  const noTls = /^(EPROTO|ERR_SSL)/.test(code);
-  const again = 'Ask the user to check the network and the base URL with `heddle doctor`; then try again.';
+  const kind = networkFailures.find(([pattern]) => pattern.test(`${name} ${code}`))?.[1] ?? brokenConnection;
+  const reason = truncate(info.redact(message || code || String(error)));
+  const suffix = code && !reason.includes(code) ? ` (${code})` : '';
   return new HeddleError({
-    code: 'network',
-    message: `No complete answer from ${origin} to ${call.operation}: ${named}.`,
-    hint: certificate
-      ? 'The certificate of the service does not verify. Ask the user to check the base URL, or to trust the issuer with NODE_EXTRA_CA_CERTS.'
-      : noTls
-        ? 'No TLS connection came about. Ask the user to check https and the port in the base URL.'
-        : call.repeatable || notSent
-          ? again
-          : `${maybeDone} Ask the user to check the network with \`heddle doctor\`.`,
-    retryable: !certificate && !noTls,
+    code: kind.code,
+    message: `No complete response from ${origin} to ${info.operation}: ${reason}${suffix}.`,
+    hint: kind.mayHaveRun && !info.repeatable && !notSent ? mayHaveRunHint : kind.hint,
+    retryable: kind.retryable,
     cause: error,
   });
 }
 
-/** The service's own clock, where it tells it: a date in Retry-After is by that clock. */
-function nowAt({ headers }: Answer): number {
+/** Returns the error for a request that its caller cancelled. */
+export function cancellation({ operation }: RequestInfo, partialText: string | undefined): HeddleError {
+  return new HeddleError({
+    code: 'cancelled',
+    message: `${operation} was cancelled.`,
+    hint: 'Nothing to do.',
+    partialText,
+  });
+}
+
+/** Returns the error for a request that missed its deadline. `setting` names the setting that raises it. */
+export function timeoutFailure(
+  { operation, repeatable }: RequestInfo,
+  {
+    timeoutMs,
+    setting,
+    attempt,
+    partialText,
+  }: { timeoutMs: number; setting: string; attempt: number; partialText?: string },
+): HeddleError {
+  const inAttempt = attempt === 1 ? '' : `, in attempt ${attempt}`;
+  return new HeddleError({
+    code: 'timeout',
+    message: `${operation} got no complete response within ${timeoutMs} ms${inAttempt}.`,
+    hint: repeatable
+      ? `Try again, request less at once, or raise ${setting}.`
+      : `${mayHaveRunHint} To allow more time, raise ${setting}.`,
+    retryable: true,
+    partialText,
+  });
+}
+
+/** Returns the service's own time if it sends one, since a date in Retry-After is by that clock. */
+function serviceTime({ headers }: ServiceResponse): number {
   const date = Date.parse(String(headers.date));
   return Number.isNaN(date) ? Date.now() : date;
 }
 
 /**
- * Milliseconds that a Retry-After header asks to wait, from its seconds or its date; undefined where it says nothing
- * readable. `now` is the time in milliseconds since the epoch.
+ * Returns the milliseconds that a Retry-After header asks to wait, given in seconds or as a date; undefined if it is
+ * unreadable. `now` is in milliseconds since the epoch.
  */
 export function retryAfterMs(header: string | string[] | undefined, now: number): number | undefined {
   const text = (Array.isArray(header) ? header[0] : header)?.trim() ?? '';
   if (/^\d+(\.\d+)?$/.test(text)) return Math.round(Number(text) * 1000);
-  // Date.parse alone takes almost anything for a date, -1 too.
+  // Date.parse alone accepts almost anything, even "-1".
   const date = /^[A-Z][a-z]{2,8}[, ]/.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }
@@ -213,38 +234,36 @@ function readErrorBody(body: string): { text?: string; detail?: ErrorDetail[] } 
   try {
     value = JSON.parse(body);
   } catch {
-    // HTML of a proxy is noise to an agent; a line of plain text may say something.
+    // The HTML of a proxy tells an agent nothing; a line of plain text may.
     return body.trim() === '' || body.trimStart().startsWith('<') ? {} : { text: body.trim() };
   }
   const validation = validationErrorBody.safeParse(value);
-  if (validation.success) {
-    const { detail } = validation.data;
-    return { detail, text: detail.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ') };
-  }
-  return { text: errorText(value) };
+  if (!validation.success) return { text: errorText(value) };
+  const { detail } = validation.data;
+  return { detail, text: detail.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ') };
 }
 
-/** The members that carry the text, in the order in which the official client reads them. */
+/** Returns the text of an error body, from the first of the members that may hold it. */
 function errorText(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   if (typeof value !== 'object' || value === null) return undefined;
   const members = value as Record<string, unknown>;
   for (const name of ['message', 'error', 'detail', 'reason']) {
     const text = errorText(members[name]);
-    if (text !== undefined && text !== '') return text;
+    if (text) return text;
   }
   return undefined;
 }
 
-/** The text of an error object that arrives inside a stream, quoted. */
-export function errorTextOf(value: unknown, call: CallInfo): string {
-  return quote(errorText(value) ?? 'without a reason', call);
+/** Returns the quoted text of an error that arrives inside a stream. */
+export function quotedErrorText(value: unknown, info: RequestInfo): string {
+  return quote(errorText(value) ?? 'without a reason', info);
 }
 
-function quote(text: string, call: CallInfo): string {
-  return JSON.stringify(cut(call.redact(text)));
+function quote(text: string, info: RequestInfo): string {
+  return JSON.stringify(truncate(info.redact(text)));
 }
 
-function cut(text: string): string {
-  return text.length <= quotationLimit ? text : `${text.slice(0, quotationLimit)}…`;
+function truncate(text: string): string {
+  return text.length <= maxQuotationChars ? text : `${text.slice(0, maxQuotationChars)}…`;
 }

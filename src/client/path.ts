@@ -1,23 +1,21 @@
-import { HeddleError } from '../contract/errors.ts';
-import { inferencePath, pathSegment } from '../contract/path-segments.ts';
+import { inferencePath, pathSegment } from '../contract/identifiers.ts';
+import { HeddleError } from '../core/errors.ts';
 
 /**
- * Fills an endpoint's path template: `{name}` takes one checked and encoded segment, `{name*}` the rest of the path
- * with its leading slash. The result cannot leave the template's prefix.
- * @throws HeddleError `invalid_arguments` when a value is no such segment or path.
+ * Fills the path template of an endpoint: `{name}` with one checked and encoded segment, `{name*}` with the rest of the
+ * path, including its leading slash. The result cannot leave the prefix of the template.
+ * @throws HeddleError `invalid_arguments` for a value that is not such a segment or path.
  */
 export function fillPath(template: string, values: Record<string, string>): string {
   return template.replace(/\{(\w+)(\*?)\}/g, (_, name: string, rest: string) => {
     const value = values[name] ?? '';
-    const checked = (rest ? inferencePath : pathSegment).safeParse(value);
-    if (!checked.success) {
-      throw new HeddleError({
-        code: 'invalid_arguments',
-        message: `${name} ${checked.error.issues[0]?.message ?? 'is not usable in a path'}.`,
-        hint: `Correct ${name} and call again.`,
-        detail: checked.error.issues.map((issue) => ({ loc: ['path', name], msg: issue.message, type: 'path' })),
-      });
-    }
-    return rest ? value : encodeURIComponent(value);
+    const { error } = (rest ? inferencePath : pathSegment).safeParse(value);
+    if (!error) return rest ? value : encodeURIComponent(value);
+    throw new HeddleError({
+      code: 'invalid_arguments',
+      message: `${name} ${error.issues[0]!.message}.`,
+      hint: `Correct ${name} and call again.`,
+      detail: error.issues.map(({ message }) => ({ loc: ['path', name], msg: message, type: 'path' })),
+    });
   });
 }

@@ -1,39 +1,45 @@
-import type { UpdateProgressRequest } from '../contract/change-queues.ts';
-import type { CreateEvaluationRequest } from '../contract/create-evaluation.ts';
-import type { CreateFeedbackRequest } from '../contract/create-feedback.ts';
+import type { QueryCallsRequest, ReadCallRequest, ReadCallResponse, RecordedCall } from '../contract/calls.ts';
 import { type Endpoint, type EndpointName, endpoints } from '../contract/endpoints.ts';
-import type { ListObjectsQuery } from '../contract/list-objects.ts';
-import type { CallScope } from '../contract/observer.ts';
-import { splitProjectId } from '../contract/path-segments.ts';
-import type { QueryCallsRequest } from '../contract/query-calls.ts';
-import type { QueryQueueItemsRequest } from '../contract/query-queue-items.ts';
-import type { QueryQueuesRequest, QueueStatsRequest } from '../contract/query-queues.ts';
-import type { ReadCallRequest } from '../contract/read-call.ts';
-import type { InferenceRequest, InferenceResponse } from '../contract/run-inference.ts';
-import { readAnswer, readJson, readLines } from './answers.ts';
-import { Caller, type CallerOptions, type Parts } from './caller.ts';
-import type { Answer, CallInfo } from './failures.ts';
-import { readStreamedReply } from './streamed-reply.ts';
+import type { CreateEvaluationRequest, CreateEvaluationResponse } from '../contract/evaluations.ts';
+import type { CreateFeedbackRequest, CreateFeedbackResponse } from '../contract/feedback.ts';
+import { splitProjectId } from '../contract/identifiers.ts';
+import type { InferenceRequest, InferenceResponse, ListModelsResponse } from '../contract/inference.ts';
+import type { ListObjectsQuery, StoredObject } from '../contract/objects.ts';
+import type {
+  QueryQueueItemsRequest,
+  QueryQueueItemsResponse,
+  UpdateProgressRequest,
+  UpdateProgressResponse,
+} from '../contract/queue-items.ts';
+import type {
+  QueryQueuesRequest,
+  Queue,
+  QueueStatsRequest,
+  QueueStatsResponse,
+  ReadQueueResponse,
+} from '../contract/queues.ts';
+import type { McpCallScope } from '../core/observer.ts';
+import type { RequestInfo, ServiceResponse } from './failures.ts';
+import { type RequestParts, RequestSender, type RequestSenderOptions } from './request-sender.ts';
+import { parseJsonResponse, parseNdjsonResponse, readResponse } from './responses.ts';
+import { readStreamedReply } from './stream/streamed-reply.ts';
 
 const defaultIdleTimeoutMs = 120_000;
 
-export interface ServiceClientOptions extends CallerOptions {
-  /**
-   * Longest silence of a streamed reply in milliseconds, once its first byte is there; 120 000 by default. Users have no
-   * setting for it: HEDDLE_TIMEOUT_MS bounds the whole call.
-   */
+export interface ServiceClientOptions extends RequestSenderOptions {
+  /** Maximum silence of a streamed reply in milliseconds, after its first byte. Default 120 000. */
   idleTimeoutMs?: number;
 }
 
-export interface CallOptions {
-  /** Ends the call; the request at the service is aborted with it. */
+export interface RequestOptions {
+  /** Cancels the request, also at the service. */
   signal?: AbortSignal;
 }
 
-export interface InferenceOptions extends CallOptions {
-  /** Called with the text of the first choice received so far, for each piece of a streamed reply. */
+export interface InferenceOptions extends RequestOptions {
+  /** Called for each piece of a streamed reply, with the text of the first choice so far. */
   onText?: (text: string) => void;
-  /** Called with the number of characters received so far in all its parts, reasoning and tool calls too. */
+  /** Called for each piece of a streamed reply, with the number of characters so far, including reasoning and tool calls. */
   onProgress?: (characters: number) => void;
 }
 
@@ -43,122 +49,156 @@ const objectLists = {
   scorer: endpoints.listScorers,
 } as const;
 
-/** The service's operations, one method each. Every failure is a HeddleError. */
+/** Calls the operations of the service, one method each; see docs/interface.md. Every failure is a HeddleError. */
 export class ServiceClient {
   readonly #options: ServiceClientOptions;
-  readonly #caller: Caller;
-  /** Operations that the service turned out to lack, kept by whoever has another way. */
-  readonly lacking: Set<EndpointName>;
+  readonly #sender: RequestSender;
+  /** Operations that turned out to be missing at the service, recorded by callers that have an alternative. */
+  readonly unsupportedOperations: Set<EndpointName>;
 
-  constructor(options: ServiceClientOptions, caller = new Caller(options), lacking = new Set<EndpointName>()) {
+  constructor(
+    options: ServiceClientOptions,
+    sender = new RequestSender(options),
+    unsupportedOperations = new Set<EndpointName>(),
+  ) {
     this.#options = options;
-    this.#caller = caller;
-    this.lacking = lacking;
+    this.#sender = sender;
+    this.unsupportedOperations = unsupportedOperations;
   }
 
-  /** The same client for one task of several calls: they share one deadline, which begins now, and one log. */
-  withSharedDeadline(scope?: CallScope): ServiceClient {
-    return new ServiceClient(this.#options, this.#caller.withSharedDeadline(scope), this.lacking);
+  /** Returns a client over the same connections for one tool call, whose requests share one deadline that begins now. */
+  withSharedDeadline(scope?: McpCallScope): ServiceClient {
+    return new ServiceClient(this.#options, this.#sender.withSharedDeadline(scope), this.unsupportedOperations);
   }
 
-  /** Items of one annotation queue (interface 4.1). */
-  queryQueueItems(queueId: string, body: QueryQueueItemsRequest, options?: CallOptions) {
-    return this.#call(endpoints.queryQueueItems, { path: { queue_id: queueId }, body }, options, readJson);
+  /** Returns the items of an annotation queue that match the filter. An unknown queue has no items. */
+  queryQueueItems(
+    queueId: string,
+    body: QueryQueueItemsRequest,
+    options?: RequestOptions,
+  ): Promise<QueryQueueItemsResponse> {
+    return this.#json(endpoints.queryQueueItems, { path: { queue_id: queueId }, body }, options);
   }
 
   /**
-   * Sends an inference request to a path below the inference prefix (interface 4.2). With `stream: true` the streamed
-   * reply is put together; a stream that breaks is an error that carries the text received so far.
+   * Sends an inference request and returns the reply of the model.
+   * @param path path below `/inference/v1`, such as `/chat/completions`.
+   * @param body with `stream: true` the streamed reply is assembled; if the stream breaks, the error holds the text that
+   * had arrived.
    */
   runInference(path: string, body: InferenceRequest, options: InferenceOptions = {}): Promise<InferenceResponse> {
-    const { signal, onText, onProgress } = options;
-    return this.#caller.call(endpoints.runInference, { path: { path }, body }, signal, async (answer, call) =>
-      /^text\/event-stream\b/i.test(String(answer.headers['content-type'] ?? ''))
-        ? readStreamedReply(answer, call, {
-            idleTimeoutMs: this.#options.idleTimeoutMs ?? defaultIdleTimeoutMs,
-            onText,
-            onProgress,
-          })
-        : readJson(endpoints.runInference, await readAnswer(answer, call), call),
+    const { signal, ...callbacks } = options;
+    const { idleTimeoutMs = defaultIdleTimeoutMs } = this.#options;
+    return this.#sender.send(endpoints.runInference, { path: { path }, body }, signal, async (response, info) =>
+      /^text\/event-stream\b/i.test(String(response.headers['content-type'] ?? ''))
+        ? readStreamedReply(response, info, { idleTimeoutMs, ...callbacks })
+        : parseJsonResponse(endpoints.runInference, await readResponse(response, info), info),
     );
   }
 
-  /** Creates an evaluation definition, or finds the version with the same content (interface 4.3). */
-  createEvaluation(projectId: string, body: CreateEvaluationRequest, options?: CallOptions) {
-    return this.#call(endpoints.createEvaluation, { path: splitProjectId(projectId), body }, options, readJson);
+  /**
+   * Stores an evaluation definition. The same content again returns the existing version.
+   * @param projectId `entity/project`.
+   */
+  createEvaluation(
+    projectId: string,
+    body: CreateEvaluationRequest,
+    options?: RequestOptions,
+  ): Promise<CreateEvaluationResponse> {
+    return this.#json(endpoints.createEvaluation, { path: splitProjectId(projectId), body }, options);
   }
 
-  /** Models that inference offers. */
-  listModels(options?: CallOptions) {
-    return this.#call(endpoints.listModels, {}, options, readJson);
+  /** Returns the models that inference offers. */
+  listModels(options?: RequestOptions): Promise<ListModelsResponse> {
+    return this.#json(endpoints.listModels, {}, options);
   }
 
-  /** Annotation queues of a project. */
-  queryQueues(body: QueryQueuesRequest, options?: CallOptions) {
-    return this.#call(endpoints.queryQueues, { body }, options, readLines);
+  /** Returns the annotation queues of a project, by default the newest first. */
+  queryQueues(body: QueryQueuesRequest, options?: RequestOptions): Promise<Queue[]> {
+    return this.#lines(endpoints.queryQueues, { body }, options);
   }
 
-  /** One annotation queue. */
-  readQueue(queueId: string, projectId: string, options?: CallOptions) {
+  /**
+   * Returns one annotation queue.
+   * @param projectId `entity/project`.
+   */
+  readQueue(queueId: string, projectId: string, options?: RequestOptions): Promise<ReadQueueResponse> {
     const parts = { path: { queue_id: queueId }, query: { project_id: projectId } };
-    return this.#call(endpoints.readQueue, parts, options, readJson);
+    return this.#json(endpoints.readQueue, parts, options);
   }
 
-  /** Item counts of several queues. */
-  queueStats(body: QueueStatsRequest, options?: CallOptions) {
-    return this.#call(endpoints.queueStats, { body }, options, readJson);
+  /** Returns the number of items of several queues, and how many of them are completed or skipped. */
+  queueStats(body: QueueStatsRequest, options?: RequestOptions): Promise<QueueStatsResponse> {
+    return this.#json(endpoints.queueStats, { body }, options);
   }
 
-  /** Moves one item to a state, as the caller's progress. */
-  updateProgress(queueId: string, itemId: string, body: UpdateProgressRequest, options?: CallOptions) {
-    const path = { queue_id: queueId, item_id: itemId };
-    return this.#call(endpoints.updateProgress, { path, body }, options, readJson);
+  /** Sets the caller's progress on an item. Setting the same state again changes nothing. */
+  updateProgress(
+    queueId: string,
+    itemId: string,
+    body: UpdateProgressRequest,
+    options?: RequestOptions,
+  ): Promise<UpdateProgressResponse> {
+    return this.#json(endpoints.updateProgress, { path: { queue_id: queueId, item_id: itemId }, body }, options);
   }
 
-  /** One recorded call; null when there is none. */
-  readCall(body: ReadCallRequest, options?: CallOptions) {
-    return this.#call(endpoints.readCall, { body }, options, readJson);
+  /** Returns one recorded call; its `call` is null if the project has none with this id. */
+  readCall(body: ReadCallRequest, options?: RequestOptions): Promise<ReadCallResponse> {
+    return this.#json(endpoints.readCall, { body }, options);
   }
 
-  /** Recorded calls of a project, with one request; those that it does not have are left out. */
-  queryCalls(body: QueryCallsRequest, options?: CallOptions) {
-    return this.#call(endpoints.queryCalls, { body }, options, readLines);
+  /** Returns recorded calls of a project, by default the oldest first. Ids that the project does not have are skipped. */
+  queryCalls(body: QueryCallsRequest, options?: RequestOptions): Promise<RecordedCall[]> {
+    return this.#lines(endpoints.queryCalls, { body }, options);
   }
 
-  /** Keeps feedback on a recorded call; with the same `id` again nothing new. */
-  createFeedback(body: CreateFeedbackRequest & { id: string }, options?: CallOptions) {
-    return this.#call(endpoints.createFeedback, { body }, options, readJson);
+  /** Stores feedback on a recorded call. Because the caller chooses the `id`, sending it again stores nothing new. */
+  createFeedback(
+    body: CreateFeedbackRequest & { id: string },
+    options?: RequestOptions,
+  ): Promise<CreateFeedbackResponse> {
+    return this.#json(endpoints.createFeedback, { body }, options);
   }
 
-  /** Stored evaluations, datasets or scorers of a project. */
-  listObjects(kind: keyof typeof objectLists, projectId: string, query: ListObjectsQuery, options?: CallOptions) {
-    const parts = { path: splitProjectId(projectId), query: { ...query } };
-    return this.#call(objectLists[kind], parts, options, readLines);
+  /**
+   * Returns stored evaluations, datasets or scorers of a project.
+   * @param projectId `entity/project`.
+   */
+  listObjects(
+    kind: 'evaluation' | 'dataset' | 'scorer',
+    projectId: string,
+    query: ListObjectsQuery,
+    options?: RequestOptions,
+  ): Promise<StoredObject[]> {
+    return this.#lines(objectLists[kind], { path: splitProjectId(projectId), query: { ...query } }, options);
   }
 
-  /** Whom the calls of the Basic scheme are made as; undefined where nobody is configured. */
+  /** Returns the user name of the Basic credentials; undefined if there are none. */
   username(): Promise<string | undefined> {
-    return this.#caller.username();
+    return this.#sender.username();
   }
 
-  /** Loads what the first call will need, so that it is not slower than the others. */
-  warmUp(): Promise<void> {
-    return this.#caller.warmUp();
-  }
-
-  /** Ends every connection. */
+  /** Closes every connection. Requests in progress fail with `cancelled`. */
   close(): Promise<void> {
-    return this.#caller.close();
+    return this.#sender.close();
   }
 
-  #call<E extends Endpoint, Result>(
+  #json<E extends Endpoint>(endpoint: E, parts: RequestParts, options?: RequestOptions) {
+    return this.#send(endpoint, parts, options, parseJsonResponse<E['response']>);
+  }
+
+  #lines<E extends Endpoint>(endpoint: E, parts: RequestParts, options?: RequestOptions) {
+    return this.#send(endpoint, parts, options, parseNdjsonResponse<E['response']>);
+  }
+
+  #send<E extends Endpoint, Result>(
     endpoint: E,
-    parts: Parts,
-    { signal }: CallOptions = {},
-    read: (endpoint: E, answer: Answer, call: CallInfo) => Result,
+    parts: RequestParts,
+    { signal }: RequestOptions = {},
+    parse: (endpoint: E, response: ServiceResponse, info: RequestInfo) => Result,
   ): Promise<Result> {
-    return this.#caller.call(endpoint, parts, signal, async (answer, call) =>
-      read(endpoint, await readAnswer(answer, call), call),
+    return this.#sender.send(endpoint, parts, signal, async (response, info) =>
+      parse(endpoint, await readResponse(response, info), info),
     );
   }
 }

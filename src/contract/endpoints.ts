@@ -1,174 +1,187 @@
 import type * as z from 'zod';
-import {
-  addQueueItemsRequest,
-  addQueueItemsResponse,
-  createQueueRequest,
-  createQueueResponse,
-  updateProgressRequest,
-  updateProgressResponse,
-} from './change-queues.ts';
-import { createEvaluationRequest, createEvaluationResponse } from './create-evaluation.ts';
-import { createFeedbackRequest, createFeedbackResponse } from './create-feedback.ts';
-import { listModelsResponse } from './list-models.ts';
-import { listObjectsQuery, storedObject } from './list-objects.ts';
-import { queryCallsRequest } from './query-calls.ts';
-import { queryQueueItemsRequest, queryQueueItemsResponse } from './query-queue-items.ts';
-import {
-  queryQueuesRequest,
-  queue,
-  queueStatsRequest,
-  queueStatsResponse,
-  readQueueQuery,
-  readQueueResponse,
-} from './query-queues.ts';
-import { readCallRequest, readCallResponse, recordedCall } from './read-call.ts';
-import { inferenceRequest, inferenceResponse } from './run-inference.ts';
+import * as calls from './calls.ts';
+import * as evaluations from './evaluations.ts';
+import * as feedback from './feedback.ts';
+import * as inference from './inference.ts';
+import * as objects from './objects.ts';
+import * as items from './queue-items.ts';
+import * as queues from './queues.ts';
 
-/** How an endpoint is authorized (interface part 5). */
+/** The scheme of the Authorization header. */
 export type AuthScheme = 'basic' | 'bearer';
 
+/** The timeouts of requests and their defaults in milliseconds; each is a setting. */
+export const defaultTimeoutsMs = { tool: 60_000, inference: 600_000 } as const;
+
+/** One operation of the service. */
 export interface Endpoint<
   Request extends z.ZodType = z.ZodType,
   Response extends z.ZodType = z.ZodType,
   Query extends z.ZodType = z.ZodType,
 > {
+  summary: string;
+  description?: string;
   method: 'GET' | 'POST';
-  /** Path below the base URL. `{name}` is one segment; `{path*}` is the rest, with its leading slash. */
+  /** Path below the base URL. `{name}` is one segment; `{path*}` is the rest, including its leading slash. */
   path: string;
   auth: AuthScheme;
-  /** Body schema; absent where there is no body. */
+  /** Schema of the body; absent without a body. */
   request?: Request;
-  /** Schema of the query parameters; absent where there are none. */
+  /** Schema of the query parameters; absent without any. */
   query?: Query;
   response: Response;
-  /** The answer has one JSON value a line (NDJSON), each of which `response` describes. */
+  /** Set if the response has one JSON value per line (NDJSON), each described by `response`. */
   lines?: true;
-  /**
-   * Whether a call may be carried out twice without harm. Where not, it is sent again only if it is certain that the
-   * service did not carry it out.
-   */
+  /** False if running it twice does harm. It is then sent again only if the service certainly did not run it. */
   repeatable: boolean;
+  /** The timeout that covers the request and its retries; `tool` by default. */
+  timeout?: keyof typeof defaultTimeoutsMs;
 }
 
 function objectList<const Kind extends string>(kind: Kind) {
   return {
+    summary: `List ${kind}`,
     method: 'GET',
     path: `/v2/{entity}/{project}/${kind}`,
     auth: 'basic',
-    query: listObjectsQuery,
-    response: storedObject,
+    query: objects.listObjectsQuery,
+    response: objects.storedObject,
     lines: true,
     repeatable: true,
   } as const;
 }
 
-/** The service's operations (interface part 4 and 5). The client, the embedded service and the docs are driven by it. */
+/** The operations of the service, which drive the client, the embedded service and its documentation: docs/interface.md. */
 export const endpoints = {
   queryQueueItems: {
+    summary: 'Query the items of a queue',
+    description:
+      'Filter members are compared exactly and all must match. The default order is created_at ascending; ties are broken by id. An unknown queue has no items. position_in_queue counts the whole queue, before any filter.',
     method: 'POST',
     path: '/annotation_queues/{queue_id}/items/query',
     auth: 'basic',
-    request: queryQueueItemsRequest,
-    response: queryQueueItemsResponse,
+    request: items.queryQueueItemsRequest,
+    response: items.queryQueueItemsResponse,
     repeatable: true,
   },
   runInference: {
+    summary: 'Run inference',
+    description:
+      'Every path below /inference/v1 takes the same body; /chat/completions is the usual one. With prompt, the messages of the stored prompt go first. {name} in messages is replaced from template_vars; {{ and }} stand for braces. With stream, the reply is a stream of server-sent events.',
     method: 'POST',
     path: '/inference/v1{path*}',
     auth: 'bearer',
-    request: inferenceRequest,
-    response: inferenceResponse,
+    request: inference.inferenceRequest,
+    response: inference.inferenceResponse,
     repeatable: false,
+    timeout: 'inference',
   },
   listModels: {
+    summary: 'List the models',
     method: 'GET',
     path: '/inference/v1/models',
     auth: 'bearer',
-    response: listModelsResponse,
+    response: inference.listModelsResponse,
     repeatable: true,
   },
   createEvaluation: {
+    summary: 'Create an evaluation',
+    description:
+      'Definitions are addressed by content: the same content gives the same digest and version_index; different content under the same name gives the next version.',
     method: 'POST',
     path: '/v2/{entity}/{project}/evaluations',
     auth: 'basic',
-    request: createEvaluationRequest,
-    response: createEvaluationResponse,
+    request: evaluations.createEvaluationRequest,
+    response: evaluations.createEvaluationResponse,
     repeatable: false,
   },
   queryQueues: {
+    summary: 'Query queues',
+    description: 'By default the newest queue comes first.',
     method: 'POST',
     path: '/annotation_queues/query',
     auth: 'basic',
-    request: queryQueuesRequest,
-    response: queue,
+    request: queues.queryQueuesRequest,
+    response: queues.queue,
     lines: true,
     repeatable: true,
   },
   queueStats: {
+    summary: 'Count the items of queues',
     method: 'POST',
     path: '/annotation_queues/stats',
     auth: 'basic',
-    request: queueStatsRequest,
-    response: queueStatsResponse,
+    request: queues.queueStatsRequest,
+    response: queues.queueStatsResponse,
     repeatable: true,
   },
   readQueue: {
+    summary: 'Read a queue',
     method: 'GET',
     path: '/annotation_queues/{queue_id}',
     auth: 'basic',
-    query: readQueueQuery,
-    response: readQueueResponse,
+    query: queues.readQueueQuery,
+    response: queues.readQueueResponse,
     repeatable: true,
   },
   createQueue: {
+    summary: 'Create a queue',
     method: 'POST',
     path: '/annotation_queues',
     auth: 'basic',
-    request: createQueueRequest,
-    response: createQueueResponse,
+    request: queues.createQueueRequest,
+    response: queues.createQueueResponse,
     repeatable: false,
   },
   addQueueItems: {
+    summary: 'Add recorded calls to a queue',
+    description: 'Calls that the queue already holds are counted as duplicates and not added again.',
     method: 'POST',
     path: '/annotation_queues/{queue_id}/items',
     auth: 'basic',
-    request: addQueueItemsRequest,
-    response: addQueueItemsResponse,
+    request: items.addQueueItemsRequest,
+    response: items.addQueueItemsResponse,
     repeatable: true,
   },
   updateProgress: {
+    summary: 'Move an item to another state',
+    description: 'The current state again changes nothing; a move backwards is refused with status 400.',
     method: 'POST',
     path: '/annotation_queues/{queue_id}/items/{item_id}/progress',
     auth: 'basic',
-    request: updateProgressRequest,
-    response: updateProgressResponse,
-    // The same state again changes nothing.
+    request: items.updateProgressRequest,
+    response: items.updateProgressResponse,
     repeatable: true,
   },
   readCall: {
+    summary: 'Read a recorded call',
     method: 'POST',
     path: '/call/read',
     auth: 'basic',
-    request: readCallRequest,
-    response: readCallResponse,
+    request: calls.readCallRequest,
+    response: calls.readCallResponse,
     repeatable: true,
   },
   queryCalls: {
+    summary: 'Query recorded calls',
+    description:
+      'The call that started first comes first; ties are broken by id. With columns, other members are empty.',
     method: 'POST',
     path: '/calls/stream_query',
     auth: 'basic',
-    request: queryCallsRequest,
-    response: recordedCall,
+    request: calls.queryCallsRequest,
+    response: calls.recordedCall,
     lines: true,
     repeatable: true,
   },
   createFeedback: {
+    summary: 'Create feedback on a recorded call',
     method: 'POST',
     path: '/feedback/create',
     auth: 'basic',
-    request: createFeedbackRequest,
-    response: createFeedbackResponse,
-    // The client always sends an id of its own.
+    request: feedback.createFeedbackRequest,
+    response: feedback.createFeedbackResponse,
+    // The client chooses the id, so the service recognizes a repeated request.
     repeatable: true,
   },
   listEvaluations: objectList('evaluations'),

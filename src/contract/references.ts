@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { splitProjectId } from './path-segments.ts';
+import { splitProjectId } from './identifiers.ts';
 
-/** The scheme of references that the embedded service writes: the one of the public service. */
+/** The scheme of references at the embedded service, which is that of the public service. */
 export const referenceScheme = 'weave';
 
-/** A parsed reference (interface 2.5). `version` is a digest, `latest`, `vN` (0-based) or an alias; calls have none. */
+/** A parsed reference. `version` is a digest, `latest`, `vN` (0-based) or an alias; calls have none. */
 export interface Reference {
   scheme: string;
   entity: string;
@@ -14,15 +14,15 @@ export interface Reference {
   version?: string;
 }
 
-/** Names of stored objects. */
+/** Valid names of stored objects. */
 export const objectNamePattern = /^[\w.-]{1,128}$/;
 
 const referencePattern =
   /^(?<scheme>[A-Za-z][A-Za-z0-9+.-]*):\/\/\/(?<entity>[^/:?#]+)\/(?<project>[^/:?#]+)\/(?<kind>object|op|table|call)\/(?<name>[\w.-]{1,128})(?::(?<version>[^/:\s]+))?$/;
 
 /**
- * Reads `<scheme>:///<entity>/<project>/<kind>/<name>:<version>`. Returns undefined for any other text, also for an
- * object, op or table without a version: which version is meant must be said.
+ * Parses `<scheme>:///<entity>/<project>/<kind>/<name>:<version>`. Returns undefined for any other text, including an
+ * object, op or table without a version.
  */
 export function parseReference(text: string): Reference | undefined {
   const groups = referencePattern.exec(text)?.groups;
@@ -32,18 +32,18 @@ export function parseReference(text: string): Reference | undefined {
   return version === undefined ? named : { ...named, version };
 }
 
-/** The text of a reference; the inverse of {@link parseReference}. */
+/** Formats a reference; the inverse of {@link parseReference}. */
 export function formatReference(reference: Reference): string {
   const { scheme, entity, project, kind, name, version } = reference;
   return `${scheme}:///${entity}/${project}/${kind}/${name}${version === undefined ? '' : `:${version}`}`;
 }
 
-/** Reference to a version of a stored object of a project, written entity/project. */
+/** Formats the reference to a version of a stored object. `projectId` is `entity/project`. */
 export function objectReference(projectId: string, name: string, version: string): string {
   return formatReference({ scheme: referenceScheme, ...splitProjectId(projectId), kind: 'object', name, version });
 }
 
-/** A reference as a tool takes it: any service's scheme, checked for its form only (design §4). */
+/** A reference of any service's scheme; only its form is checked. */
 export const referenceText = z
   .string()
   .regex(/^[A-Za-z][A-Za-z0-9+.-]*:\/\/\S+$/, 'must be a reference like weave:///entity/project/object/name:version');

@@ -1,34 +1,34 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
-import { HeddleError } from '../contract/errors.ts';
-import type { Log } from '../contract/log.ts';
-import type { Observer } from '../contract/observer.ts';
-import { redactValue } from '../credentials/redact.ts';
-import { parseArguments } from '../tools/arguments.ts';
-import { cutValue } from '../tools/call-values.ts';
-import type { ListedTool } from '../tools/registry.ts';
-import { escapeInvisible } from '../tools/table.ts';
-import type { Tool, ToolContext } from '../tools/tool.ts';
-import { type Origin, ownOrigin, watchCall } from './watch-call.ts';
+import { HeddleError } from '../core/errors.ts';
+import type { Log } from '../core/log.ts';
+import type { Observer } from '../core/observer.ts';
+import type { Redactor } from '../core/redaction.ts';
+import { parseArguments } from '../tools/support/arguments.ts';
+import { cutValue } from '../tools/support/call-values.ts';
+import type { ListedTool } from '../tools/support/registry.ts';
+import { escapeInvisible } from '../tools/support/table.ts';
+import type { Tool, ToolContext } from '../tools/support/tool.ts';
+import { type CallOrigin, localOrigin, watchCall } from './watch-call.ts';
 
-/** How results are shaped, the same for every call of a process. */
-export interface ResultSettings {
+/** Options that are the same for every tool call of a process. */
+export interface ResultOptions {
   /** `json` repeats the structured result as the text; `compact` is written for a model. */
   text: 'compact' | 'json';
-  /** Most characters of the serialised result. */
+  /** Maximum length of the serialized result, in characters. */
   maxResultChars: number;
-  /** Said at the end of every text, where there is something to say about the service in use. */
+  /** Ends every compact text. */
   footnote?: string;
   log: Log;
-  /** Is told of every call, where somebody asked for metrics or traces. */
+  /** Receives every call, where metrics or traces are enabled. */
   observer?: Observer | undefined;
-  /** Takes secrets out of text; the last gate before an error leaves the process. */
-  redact: (text: string) => string;
+  /** Removes secrets from results and errors before they leave the process. */
+  redactor: Redactor;
   /** The tools on offer. */
   tools: readonly ListedTool[];
 }
 
-/** Thrown by a context's `ask`: the call is put off until the person has answered. It is no failure. */
-export class PutOff {
+/** Thrown by a context's `ask` to end the call with a question for the person. The client repeats the call with the answer. */
+export class InputRequired {
   readonly question: string;
 
   constructor(question: string) {
@@ -36,60 +36,55 @@ export class PutOff {
   }
 }
 
-/** A result, and where it has been serialised already, the same as JSON in UTF-8 for a transport that can use it. */
-export interface ToolAnswer {
-  result: CallToolResult;
-  json?: Buffer;
-}
-
-/** Runs one tool. The one place where any failure becomes a tool result (design §5). */
+/**
+ * Runs a tool. Every failure becomes an error result.
+ * @throws InputRequired when the tool asks the person a question.
+ */
 export async function callTool(
   listed: ListedTool,
   args: unknown,
   context: ToolContext,
-  settings: ResultSettings,
-  origin: Origin = ownOrigin(),
-): Promise<ToolAnswer> {
-  const watch = watchCall({ method: 'tools/call', tool: listed.name }, origin, settings);
+  options: ResultOptions,
+  origin: CallOrigin = localOrigin(),
+): Promise<CallToolResult> {
+  const watch = watchCall({ method: 'tools/call', tool: listed.name }, origin, options);
   try {
     const tool = await listed.load();
     const input = parseArguments(tool.input, args, listed);
-    // However many requests a tool makes, its caller waits for one deadline.
+    // All requests of one call share its deadline.
     const service = context.service.withSharedDeadline(watch.scope);
-    let data: object | undefined = await tool.run(input, { ...context, service });
-    while (data !== undefined) {
-      const whole = resultOf(tool, data, settings);
-      let text = JSON.stringify(whole);
-      let json = Buffer.from(text);
-      // A service may send back what it was sent; a live secret goes no further, whatever else the result holds.
-      const result = redactValue(whole, json);
-      if (result !== whole) {
-        text = JSON.stringify(result);
-        json = Buffer.from(text);
-      }
-      if (text.length <= settings.maxResultChars) {
-        watch.end('ok');
-        return { result, json };
-      }
-      data = tool.shrink(data, settings.maxResultChars / text.length);
-    }
-    throw new HeddleError({
-      code: 'too_large',
-      message: `The result of ${tool.name} is larger than ${settings.maxResultChars} characters.`,
-      hint: 'Ask for less, or ask the user to raise HEDDLE_MAX_RESULT_CHARS.',
-    });
+    const data = await tool.run(input, { ...context, service });
+    const result = fittingResult(tool, data, options);
+    watch.end('ok');
+    return result;
   } catch (error) {
-    if (error instanceof PutOff) {
+    if (error instanceof InputRequired) {
       watch.end('input_required');
       throw error;
     }
-    const failure = toHeddleError(error, listed.name, watch);
-    watch.end(failure.code, failure);
-    return { result: errorResult(withRemainingTools(failure, settings), settings) };
+    return errorResult(withAlternatives(watch.fail(error), options), options);
   }
 }
 
-function resultOf(tool: Tool, data: object, { text, footnote }: ResultSettings): CallToolResult {
+/** Shrinks the data of a tool until the result fits into `maxResultChars`. */
+function fittingResult(tool: Tool, data: object, options: ResultOptions): CallToolResult {
+  const { maxResultChars, redactor } = options;
+  let rest: object | undefined = data;
+  while (rest !== undefined) {
+    // A service may echo a secret that it was sent.
+    const result = redactor.redactValue(resultOf(tool, rest, options));
+    const chars = JSON.stringify(result).length;
+    if (chars <= maxResultChars) return result;
+    rest = tool.shrink(rest, maxResultChars / chars);
+  }
+  throw new HeddleError({
+    code: 'too_large',
+    message: `The result of ${tool.name} is larger than ${maxResultChars} characters.`,
+    hint: 'Ask for less, or ask the user to raise HEDDLE_MAX_RESULT_CHARS.',
+  });
+}
+
+function resultOf(tool: Tool, data: object, { text, footnote }: ResultOptions): CallToolResult {
   const body = text === 'json' ? JSON.stringify(data) : tool.render(data);
   return {
     content: [{ type: 'text', text: footnote === undefined || text === 'json' ? body : `${body}\n${footnote}` }],
@@ -97,40 +92,22 @@ function resultOf(tool: Tool, data: object, { text, footnote }: ResultSettings):
   };
 }
 
-/** Where the service lacks an operation, the next step is one of the tools that do without it. */
-function withRemainingTools(error: HeddleError, { tools }: ResultSettings): HeddleError {
+/** Names the tools that work without an operation that the service lacks. */
+function withAlternatives(error: HeddleError, { tools }: ResultOptions): HeddleError {
   if (error.code !== 'unsupported') return error;
-  const remaining = tools.filter(({ uses }) => !uses.some((name) => name === error.endpoint));
-  const hint = `This service does not have the operation. Tools that do without it: ${remaining.map(({ name }) => name).join(', ')}.`;
+  const alternatives = tools.filter(({ uses }) => !uses.some((name) => name === error.endpoint));
+  const hint = `This service does not have the operation. Tools that work without it: ${alternatives.map(({ name }) => name).join(', ')}.`;
   return new HeddleError({ ...error, message: error.message, hint });
 }
 
-/** Gives every failure the one error type; what is not foreseen is logged whole and told without its inside. */
-export function toHeddleError(error: unknown, what: string, { log }: Pick<ResultSettings, 'log'>): HeddleError {
-  if (error instanceof HeddleError) return error;
-  log('error', 'unexpected failure', { what, error: error instanceof Error ? (error.stack ?? error.message) : error });
-  return new HeddleError({
-    code: 'internal',
-    message: `heddle failed in ${what}: the fault is in heddle itself, not in the call or the service.`,
-    hint: 'Try once more; if it stays, ask the user to report it with the log on stderr.',
-    cause: error,
-  });
-}
+/** Maximum number of `detail` entries in an error result. */
+const maxDetails = 50;
 
-/** Most entries of `detail` that an error result has. */
-const maxDetail = 50;
-
-/**
- * A sentence for the model with the next step, then the same as one line of JSON. Like every result it keeps to its
- * size: of a reply's text so far the beginning stays, with a mark that says how much is missing.
- */
-export function errorResult(
-  error: HeddleError,
-  { redact, maxResultChars }: Pick<ResultSettings, 'redact' | 'maxResultChars'>,
-): CallToolResult {
+/** Formats an error for a model: a sentence with the next step, then one line of JSON. A long partial text is cut. */
+function errorResult(error: HeddleError, { redactor, maxResultChars }: ResultOptions): CallToolResult {
   const json = error.toJSON();
-  if (error.detail && error.detail.length > maxDetail) json.detail = error.detail.slice(0, maxDetail);
+  if (error.detail) json.detail = error.detail.slice(0, maxDetails);
   if (error.partialText !== undefined) json.partial_text = cutValue(error.partialText, Math.floor(maxResultChars / 2));
   const text = `${escapeInvisible(`${error.message} ${error.hint}`)}\n${escapeInvisible(JSON.stringify(json))}`;
-  return { content: [{ type: 'text', text: redact(text) }], isError: true };
+  return { content: [{ type: 'text', text: redactor.redact(text) }], isError: true };
 }

@@ -1,6 +1,6 @@
 import type { Server, Transport } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
-import type { Log } from '../contract/log.ts';
+import type { Log } from '../core/log.ts';
 
 /**
  * Serves one client on a transport that the caller brings, in whichever protocol revision the client opens with.

@@ -1,28 +1,28 @@
 import { type ReadResourceResult, ResourceNotFoundError, UriTemplate } from '@modelcontextprotocol/server';
 import type { ServiceClient } from '../client/service-client.ts';
-import { HeddleError } from '../contract/errors.ts';
-import { pathSegment } from '../contract/path-segments.ts';
-import type { Completable } from './prompts.ts';
+import { pathSegment } from '../contract/identifiers.ts';
+import { HeddleError } from '../core/errors.ts';
+import type { CompletionKind } from './completions.ts';
 
 type Variables = Record<string, string>;
 
-interface Template {
+interface ResourceTemplate {
   name: string;
   title: string;
   description: string;
   uri: UriTemplate;
-  completes: Record<string, Completable>;
+  completions: Record<string, CompletionKind>;
   read: (variables: Variables, service: ServiceClient, signal: AbortSignal) => Promise<unknown>;
 }
 
-/** What a person can attach to a conversation: a queue with its counts, and a recorded call. */
-const templates: readonly Template[] = [
+/** Resources that a person can attach to a conversation. */
+const templates: readonly ResourceTemplate[] = [
   {
     name: 'queue',
     title: 'Annotation queue',
-    description: 'A queue with its counts of items, as JSON',
+    description: 'A queue with its item counts, as JSON',
     uri: new UriTemplate('heddle://{entity}/{project}/queues/{queue_id}'),
-    completes: { queue_id: 'queue' },
+    completions: { queue_id: 'queue' },
     async read({ entity, project, queue_id }, service, signal) {
       const project_id = `${entity}/${project}`;
       const [{ queue }, { stats }] = await Promise.all([
@@ -35,18 +35,17 @@ const templates: readonly Template[] = [
   {
     name: 'call',
     title: 'Recorded call',
-    description: 'A recorded call: inputs, output and how it ended, as JSON',
+    description: 'A recorded call with its inputs, output and outcome, as JSON',
     uri: new UriTemplate('heddle://{entity}/{project}/calls/{call_id}'),
-    completes: {},
+    completions: {},
     async read({ entity, project, call_id }, service, signal) {
-      return (
-        (await service.readCall({ project_id: `${entity}/${project}`, id: call_id! }, { signal })).call ?? undefined
-      );
+      const { call } = await service.readCall({ project_id: `${entity}/${project}`, id: call_id! }, { signal });
+      return call ?? undefined;
     },
   },
 ];
 
-/** The templates as clients list them. */
+/** The templates in the form of `resources/templates/list`. */
 export const listedTemplates = templates.map(({ name, title, description, uri }) => ({
   name,
   title,
@@ -55,14 +54,14 @@ export const listedTemplates = templates.map(({ name, title, description, uri })
   mimeType: 'application/json',
 }));
 
-/** What a variable of a template can be completed from. */
-export function completesFrom(uriTemplate: string, variable: string): Completable | undefined {
-  return templates.find(({ uri }) => uri.toString() === uriTemplate)?.completes[variable];
+/** Returns the kind of values that completes a variable of a template. */
+export function completionOfVariable(uriTemplate: string, variable: string): CompletionKind | undefined {
+  return templates.find(({ uri }) => uri.toString() === uriTemplate)?.completions[variable];
 }
 
 /**
- * Reads a resource.
- * @throws ResourceNotFoundError when the address has another form, or there is nothing at it.
+ * Reads a resource from the service.
+ * @throws ResourceNotFoundError when no template matches the address or the service has nothing there.
  */
 export async function readResource(
   address: string,
@@ -70,7 +69,7 @@ export async function readResource(
   signal: AbortSignal,
 ): Promise<ReadResourceResult> {
   for (const { uri, read } of templates) {
-    const variables = variablesOf(uri, address);
+    const variables = matchVariables(uri, address);
     if (!variables) continue;
     const value = await read(variables, service, signal).catch((error: unknown) => {
       if (error instanceof HeddleError && error.code === 'not_found') return undefined;
@@ -82,16 +81,14 @@ export async function readResource(
   throw new ResourceNotFoundError(address);
 }
 
-function variablesOf(template: UriTemplate, address: string): Variables | undefined {
+function matchVariables(template: UriTemplate, address: string): Variables | undefined {
   try {
-    const found = Object.entries(template.match(address) ?? {}).map(([name, text]) => [
-      name,
-      decodeURIComponent(String(text)),
-    ]);
-    const usable = found.length > 0 && found.every(([, text]) => pathSegment.safeParse(text).success);
-    return usable ? Object.fromEntries(found) : undefined;
+    const matched = Object.entries(template.match(address) ?? {});
+    const variables = matched.map(([name, text]) => [name, decodeURIComponent(String(text))]);
+    const valid = variables.length > 0 && variables.every(([, text]) => pathSegment.safeParse(text).success);
+    return valid ? Object.fromEntries(variables) : undefined;
   } catch {
-    // A per cent sign that encodes nothing.
+    // decodeURIComponent throws for a malformed escape.
     return undefined;
   }
 }

@@ -11,40 +11,38 @@ import {
   type ServerOptions,
 } from '@modelcontextprotocol/server';
 import type { ServiceClient } from '../client/service-client.ts';
-import { version } from '../config/version.ts';
-import type { ListedTool } from '../tools/registry.ts';
-import type { ToolContext } from '../tools/tool.ts';
-import { callTool, PutOff, type ResultSettings, toHeddleError } from './call-tool.ts';
-import { listedPrompt, promptResult, prompts } from './prompts.ts';
-import { completesFrom, listedTemplates, readResource } from './resources.ts';
-import { DefaultJsonSchemaValidator } from './schema-shims.ts';
-import type { SerializedResults } from './serialized-results.ts';
-import { type Origin, originOf, watchCall } from './watch-call.ts';
+import type { McpCallStart } from '../core/observer.ts';
+import { version } from '../core/version.ts';
+import type { ListedTool } from '../tools/support/registry.ts';
+import type { ToolContext } from '../tools/support/tool.ts';
+import { callTool, InputRequired, type ResultOptions } from './call-tool.ts';
+import { complete } from './completions.ts';
+import { listedPrompt, type PromptDefinition, promptResult, prompts } from './prompts.ts';
+import { completionOfVariable, listedTemplates, readResource } from './resources.ts';
+import { originOf, watchCall } from './watch-call.ts';
 
-/** What every server instance of a process shares; made once, however many connections or requests are served. */
-export interface ServerSettings extends ResultSettings {
-  /** The client of the service, made when first needed. */
+/** Options that all MCP servers of one runtime share. */
+export interface McpServerOptions extends ResultOptions {
+  /** Returns the service client; creates it on first use. */
   service: () => Promise<ServiceClient>;
-  /** Project for calls that name none. */
+  /** Project for calls without `project_id`. */
   project?: string;
-  /** What the one connection is, where it is known and not HTTP. */
+  /** `stdio` on stdio; absent over HTTP, where the headers of a request show it. */
   transport?: 'stdio';
-  /** For the client's model: what this server is and which service it works on. */
+  /** Tells the client's model about this server and its service. */
   instructions: string;
-  /** Called once, when a client has asked for the list of tools: the first call is not far. */
-  onListed?: () => void;
 }
 
-/** Makes a server. A transport that can send results as they are serialised gives it the place to keep them. */
-export type ServerFactory = (serialized?: SerializedResults) => Server;
+/** Creates a protocol server for one stdio connection or one HTTP request. */
+export type ServerFactory = () => Server;
 
-/** Progress of one call is told at most this often, in milliseconds. */
+/** Minimum time between two progress notifications of a call. */
 const progressIntervalMs = 250;
 
-/** What is listed changes only with the version of the package and its configuration. */
-const listHint = { ttlMs: 3_600_000, cacheScope: 'private' } as const;
+/** Clients may keep lists for an hour: they change only with heddle's version and configuration. */
+const listCacheHint = { ttlMs: 3_600_000, cacheScope: 'private' } as const;
 
-/** A tool as clients see it. */
+/** Returns a tool in the form of `tools/list`. */
 export function listedTool(tool: ListedTool): ListToolsResult['tools'][number] {
   const { name, title, description, inputJsonSchema, outputJsonSchema, hints } = tool;
   return {
@@ -57,122 +55,120 @@ export function listedTool(tool: ListedTool): ListToolsResult['tools'][number] {
   };
 }
 
-/**
- * Makes the factory of protocol servers over the tools on offer. What it returns is cheap to call: one server serves
- * one stdio connection or one HTTP request. `extra` is merged into the options, for tests that add what an outside
- * suite wants.
- */
-export function serverFactory(settings: ServerSettings, extra: ServerOptions = {}): ServerFactory {
-  const { tools, service, project, instructions } = settings;
-  const toolsByName = new Map(tools.map((tool) => [tool.name, tool]));
-  let listed: ListToolsResult | undefined;
-  const promptsByName = new Map(
-    prompts
-      .filter((prompt) => prompt.tools.every((name) => toolsByName.has(name)))
-      .map((prompt) => [prompt.name, prompt]),
-  );
-  const listedPrompts = { prompts: [...promptsByName.values()].map(listedPrompt) };
-  const options: ServerOptions = {
-    ...extra,
+/** Returns a function that creates an MCP server with the offered tools, their prompts and the resources. */
+export function serverFactory(options: McpServerOptions): ServerFactory {
+  return () => {
+    const server = new Server({ name: 'heddle', title: 'heddle', version }, protocolOptions(options));
+    registerHandlers(server, options);
+    return server;
+  };
+}
+
+/** Returns the options of the SDK's server: capabilities, instructions and cache hints. */
+export function protocolOptions({ instructions }: McpServerOptions): ServerOptions {
+  return {
     capabilities: {
       tools: { listChanged: false },
       prompts: { listChanged: false },
       resources: { listChanged: false },
       completions: {},
-      ...extra.capabilities,
     },
     instructions,
-    jsonSchemaValidator: new DefaultJsonSchemaValidator(),
     cacheHints: {
-      'tools/list': listHint,
-      'prompts/list': listHint,
-      'resources/list': listHint,
-      'resources/templates/list': listHint,
-      ...extra.cacheHints,
+      'tools/list': listCacheHint,
+      'prompts/list': listCacheHint,
+      'resources/list': listCacheHint,
+      'resources/templates/list': listCacheHint,
     },
-  };
-
-  return (serialized) => {
-    const server = new Server({ name: 'heddle', title: 'heddle', version }, options);
-    const from = (context: ServerContext): Origin =>
-      originOf(context, { transport: settings.transport, protocolVersion: server.getNegotiatedProtocolVersion() });
-    server.setRequestHandler('tools/list', () => {
-      if (!listed) {
-        listed = { tools: tools.map(listedTool) };
-        // After the answer, which must not wait for it.
-        if (settings.onListed) setImmediate(settings.onListed);
-      }
-      return listed;
-    });
-    server.setRequestHandler('tools/call', async (request, context) => {
-      const tool = toolsByName.get(request.params.name);
-      const origin = from(context);
-      if (!tool) {
-        watchCall({ method: 'tools/call' }, origin, settings).end('invalid_arguments');
-        throw unknown('tool', request.params.name, toolsByName);
-      }
-      try {
-        const { result, json } = await callTool(
-          tool,
-          request.params.arguments,
-          {
-            service: await service(),
-            project,
-            maxResultChars: settings.maxResultChars,
-            signal: context.mcpReq.signal,
-            ask: asking(context, server),
-            progress: progressTo(context, settings, origin),
-          },
-          settings,
-          origin,
-        );
-        // What was cancelled is not sent, and would stay here.
-        if (json && !context.mcpReq.signal.aborted) serialized?.keep(context.mcpReq.id, json);
-        return result;
-      } catch (error) {
-        if (error instanceof PutOff) return confirmation(error.question);
-        throw error;
-      }
-    });
-    server.setRequestHandler('prompts/list', () => listedPrompts);
-    server.setRequestHandler('prompts/get', ({ params }) => {
-      const prompt = promptsByName.get(params.name);
-      if (!prompt) throw unknown('prompt', params.name, promptsByName);
-      const missing = prompt.arguments.filter(({ name, required }) => required && !params.arguments?.[name]);
-      if (missing.length > 0) {
-        const names = missing.map(({ name }) => name).join(', ');
-        throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Prompt ${params.name} needs ${names}`);
-      }
-      return promptResult(prompt, params.arguments ?? {});
-    });
-    // Queues come and go; a client finds them by the template and its completions.
-    server.setRequestHandler('resources/list', () => ({ resources: [] }));
-    server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: listedTemplates }));
-    server.setRequestHandler('resources/read', ({ params }, context) =>
-      told('resources/read', from(context), settings, (service) =>
-        readResource(params.uri, service, context.mcpReq.signal),
-      ),
-    );
-    server.setRequestHandler('completion/complete', async ({ params }, context) => {
-      const { ref, argument } = params;
-      const given = params.context?.arguments ?? {};
-      const what =
-        ref.type === 'ref/prompt'
-          ? promptsByName.get(ref.name)?.arguments.find(({ name }) => name === argument.name)?.completes
-          : completesFrom(ref.uri, argument.name);
-      if (!what) return { completion: { values: [] } };
-      const within = given.project_id || (given.entity && given.project ? `${given.entity}/${given.project}` : project);
-      const values = await told('completion/complete', from(context), settings, async (service) => {
-        const { complete } = await import('./completions.ts');
-        return complete(what, argument.value, within, service, context.mcpReq.signal);
-      });
-      return { completion: { values } };
-    });
-    return server;
   };
 }
 
-function unknown(kind: string, name: string, known: ReadonlyMap<string, unknown>): ProtocolError {
+/** Registers the handlers of all requests that heddle serves. */
+export function registerHandlers(server: Server, options: McpServerOptions): void {
+  const toolsByName = new Map(options.tools.map((tool) => [tool.name, tool]));
+  const promptsByName = new Map(
+    prompts
+      .filter((prompt) => prompt.tools.every((name) => toolsByName.has(name)))
+      .map((prompt) => [prompt.name, prompt]),
+  );
+  registerTools(server, options, toolsByName);
+  registerPrompts(server, promptsByName);
+  registerResources(server, options);
+  registerCompletions(server, options, promptsByName);
+}
+
+function registerTools(server: Server, options: McpServerOptions, toolsByName: ReadonlyMap<string, ListedTool>): void {
+  server.setRequestHandler('tools/list', () => ({ tools: options.tools.map(listedTool) }));
+  server.setRequestHandler('tools/call', async ({ params }, context) => {
+    const origin = originOf(context, server, options.transport);
+    const tool = toolsByName.get(params.name);
+    if (!tool) {
+      watchCall({ method: 'tools/call' }, origin, options).end('invalid_arguments');
+      throw unknownName('tool', params.name, toolsByName);
+    }
+    const toolContext: ToolContext = {
+      service: await options.service(),
+      project: options.project,
+      maxResultChars: options.maxResultChars,
+      signal: context.mcpReq.signal,
+      ask: createAsk(context, server),
+      progress: createProgress(context, options, origin.requestId),
+    };
+    try {
+      return await callTool(tool, params.arguments, toolContext, options, origin);
+    } catch (error) {
+      if (error instanceof InputRequired) return confirmationRequest(error.question);
+      throw error;
+    }
+  });
+}
+
+function registerPrompts(server: Server, promptsByName: ReadonlyMap<string, PromptDefinition>): void {
+  server.setRequestHandler('prompts/list', () => ({ prompts: [...promptsByName.values()].map(listedPrompt) }));
+  server.setRequestHandler('prompts/get', ({ params }) => {
+    const prompt = promptsByName.get(params.name);
+    if (!prompt) throw unknownName('prompt', params.name, promptsByName);
+    const missing = prompt.arguments.filter(({ name, required }) => required && !params.arguments?.[name]);
+    if (missing.length > 0) {
+      const names = missing.map(({ name }) => name).join(', ');
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Prompt ${params.name} needs ${names}`);
+    }
+    return promptResult(prompt, params.arguments ?? {});
+  });
+}
+
+function registerResources(server: Server, options: McpServerOptions): void {
+  // Clients find queues and calls through the templates and their completions.
+  server.setRequestHandler('resources/list', () => ({ resources: [] }));
+  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: listedTemplates }));
+  server.setRequestHandler('resources/read', ({ params }, context) =>
+    watched('resources/read', context, server, options, (service) =>
+      readResource(params.uri, service, context.mcpReq.signal),
+    ),
+  );
+}
+
+function registerCompletions(
+  server: Server,
+  options: McpServerOptions,
+  promptsByName: ReadonlyMap<string, PromptDefinition>,
+): void {
+  server.setRequestHandler('completion/complete', async ({ params: { ref, argument, context: given } }, context) => {
+    const kind =
+      ref.type === 'ref/prompt'
+        ? promptsByName.get(ref.name)?.arguments.find(({ name }) => name === argument.name)?.completion
+        : completionOfVariable(ref.uri, argument.name);
+    if (!kind) return { completion: { values: [] } };
+    const { project_id, entity, project } = given?.arguments ?? {};
+    const within = project_id || (entity && project ? `${entity}/${project}` : options.project);
+    const values = await watched('completion/complete', context, server, options, (service) =>
+      complete(kind, argument.value, within, service, context.mcpReq.signal),
+    );
+    return { completion: { values } };
+  });
+}
+
+function unknownName(kind: string, name: string, known: ReadonlyMap<string, unknown>): ProtocolError {
   const names = [...known.keys()].join(', ') || 'none';
   return new ProtocolError(
     ProtocolErrorCode.InvalidParams,
@@ -180,69 +176,70 @@ function unknown(kind: string, name: string, known: ReadonlyMap<string, unknown>
   );
 }
 
-/** Outside of tools a failure is a protocol error; it says the same. */
-async function told<T>(
-  method: 'resources/read' | 'completion/complete',
-  origin: Origin,
-  settings: ServerSettings,
+/** Runs a resource read or a completion. Its failures become protocol errors with the message and hint of a tool error. */
+async function watched<T>(
+  method: McpCallStart['method'],
+  context: ServerContext,
+  server: Server,
+  options: McpServerOptions,
   work: (service: ServiceClient) => Promise<T>,
 ): Promise<T> {
-  const watch = watchCall({ method }, origin, settings);
+  const watch = watchCall({ method }, originOf(context, server, options.transport), options);
   try {
-    const result = await work((await settings.service()).withSharedDeadline(watch.scope));
+    const service = await options.service();
+    const result = await work(service.withSharedDeadline(watch.scope));
     watch.end('ok');
     return result;
   } catch (error) {
-    // Nothing at the address: the protocol has an error of its own for that.
+    // readResource throws the protocol's own error for a missing resource.
     if (error instanceof ProtocolError) {
       watch.end('not_found');
       throw error;
     }
-    const failure = toHeddleError(error, method, watch);
-    watch.end(failure.code, failure);
+    const failure = watch.fail(error);
+    const { redactor } = options;
     throw new ProtocolError(
       ProtocolErrorCode.InternalError,
-      settings.redact(`${failure.message} ${failure.hint}`),
-      JSON.parse(settings.redact(JSON.stringify(failure))),
+      redactor.redact(`${failure.message} ${failure.hint}`),
+      JSON.parse(redactor.redact(JSON.stringify(failure))),
     );
   }
 }
 
-/** The question as a result: the client asks the person, and makes the call again with the answer. */
-function confirmation(message: string) {
+/** Puts a question into a result: the client asks the person, then repeats the call with the answer. */
+function confirmationRequest(message: string) {
   const properties = { confirm: { type: 'boolean', title: 'Do it' } } as const;
   const requestedSchema = { type: 'object' as const, properties, required: ['confirm'] };
   return inputRequired({ inputRequests: { confirm: inputRequired.elicit({ message, requestedSchema }) } });
 }
 
-/** Answers `ask` from what the client brought with the call; without an answer yet, puts the call off. */
-function asking({ mcpReq }: ServerContext, server: Server): ToolContext['ask'] {
+/** Creates a tool's `ask`, which reads the answer that came with the call or throws InputRequired to get one. */
+function createAsk({ mcpReq }: ServerContext, server: Server): ToolContext['ask'] {
   return (question) => {
-    const declared = mcpReq.envelope as Record<string, ClientCapabilities> | undefined;
     const answer = inputResponse(mcpReq.inputResponses, 'confirm');
     if (answer.kind === 'elicit') return answer.action === 'accept' && answer.content?.confirm === true ? 'yes' : 'no';
-    const capabilities: ClientCapabilities | undefined =
-      declared?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
-    const { elicitation } = capabilities ?? {};
-    // An empty object is how revisions before modes said that they can show a form.
+    const envelope = mcpReq.envelope as Record<string, ClientCapabilities> | undefined;
+    const capabilities = envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
+    const elicitation = capabilities?.elicitation;
+    // Before elicitation had modes, an empty object meant that the client can show a form.
     if (!elicitation || (Object.keys(elicitation).length > 0 && !elicitation.form)) return 'cannot';
-    throw new PutOff(question);
+    throw new InputRequired(question);
   };
 }
 
-/** Sends progress to a client that asked for it, and not more often than it is of use. */
-function progressTo(
+/** Creates a tool's `progress`, which notifies a client that asked for it, at most every 250 ms. */
+function createProgress(
   { mcpReq }: ServerContext,
-  { log }: ServerSettings,
-  { requestId }: Origin,
+  { log }: McpServerOptions,
+  requestId: string,
 ): ToolContext['progress'] {
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return () => {};
-  let last = Number.NEGATIVE_INFINITY;
+  let lastAt = Number.NEGATIVE_INFINITY;
   return (progress, message) => {
     const now = performance.now();
-    if (now - last < progressIntervalMs) return;
-    last = now;
+    if (now - lastAt < progressIntervalMs) return;
+    lastAt = now;
     mcpReq
       .notify({ method: 'notifications/progress', params: { progressToken, progress, message } })
       .catch((error: Error) => log('debug', 'progress not delivered', { request_id: requestId, error: error.message }));

@@ -1,79 +1,74 @@
 import type { Server } from 'node:http';
 import { createAdaptorServer } from '@hono/node-server';
-import type { Log } from '../contract/log.ts';
-import { endServer } from '../http/end-server.ts';
-import { listen } from '../http/listen.ts';
-import { type Account, Authenticator } from './accounts.ts';
-import { createApp } from './app.ts';
-import { openDatabase } from './database.ts';
-import { ensureSampleProject } from './sample-project.ts';
-import { Upstream, type UpstreamOptions } from './upstream.ts';
+import { endServer } from '../core/http/end-server.ts';
+import { listen } from '../core/http/listen.ts';
+import type { Log } from '../core/log.ts';
+import type { Account } from './admin/accounts.ts';
+import { ensureSampleProject } from './admin/sample-project.ts';
+import { createApp } from './http/app.ts';
+import { Authenticator } from './http/authenticator.ts';
+import { ModelProvider, type ModelProviderOptions } from './inference/model-provider.ts';
+import { openDatabase } from './storage/open-database.ts';
 
-export type { Account } from './accounts.ts';
-export type { ImportResult, ImportTarget } from './import-items.ts';
-export type { ObjectVersion } from './objects.ts';
-export { loadSqlite } from './sqlite.ts';
-export { type Listing, openStore, type StorableKind, type Store } from './store.ts';
-export type { UpstreamOptions } from './upstream.ts';
+export type { Account } from './admin/accounts.ts';
+export type { ImportResult, ImportTarget } from './admin/import-items.ts';
+export { type Listing, openServiceStore, type StorableKind, type Store } from './admin/store.ts';
+export type { ModelProviderOptions } from './inference/model-provider.ts';
+export type { ObjectVersion } from './storage/object-versions.ts';
 
 export interface ServiceOptions {
   /**
-   * Path of a SQLite file, which is made, with its folder, where it is missing; or `postgres://` URL of a database.
-   * Several processes may use one at the same time.
+   * Path of a SQLite file, created with its folder if it is missing, or `postgres://` URL of a database. Several
+   * processes may share it.
    */
   data: string;
   /** Address to listen on; `127.0.0.1` by default. */
   host?: string;
-  /** Port to listen on; 0, the default, takes a free one. */
+  /** Port to listen on; a free one by default. */
   port?: number;
-  /** An account that this process accepts besides the stored ones. It is not stored. */
+  /** An account that this process accepts in addition to the stored ones. It is not stored. */
   account?: Account;
-  /** Where inference is forwarded to; without it the built-in model answers. */
-  upstream?: UpstreamOptions;
-  /** Puts the sample project `demo/support` in, if it is not there. */
+  /** Runs inference; the built-in echo model does when absent. */
+  modelProvider?: ModelProviderOptions;
+  /** Adds the sample project `demo/support` if it is missing. */
   sample?: boolean;
   log?: Log;
 }
 
 export interface RunningService {
-  /** Base URL, without a slash at its end. */
+  /** Base URL, without a trailing slash. */
   url: string;
-  /** Lets running requests finish, for up to 10 s, then closes the storage. */
+  /** Gives running requests up to 10 s to finish, then closes the storage. */
   close(): Promise<void>;
 }
 
 const closeGraceMs = 10_000;
-/** Longer than proxies usually keep a connection, so that they close it and not this side while a request is on its way. */
-const idleMs = 75_000;
+// Longer than proxies usually keep a connection, so that the service never closes one while a request is on its way.
+const keepAliveTimeoutMs = 75_000;
 
 /**
- * Starts the embedded service: interface parts 4 to 7 over HTTP, on a SQLite file or PostgreSQL. Throws a HeddleError
- * where the storage cannot be used, and the system's error where the address cannot be.
+ * Starts the embedded service: the contract's endpoints over HTTP, on a SQLite file or PostgreSQL.
+ * @throws HeddleError when the storage cannot be used, the system's error when it cannot listen on the address.
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const database = await openDatabase(options.data);
-  const upstream = options.upstream && new Upstream(options.upstream);
   try {
     if (options.sample) await ensureSampleProject(database);
     const app = createApp({
       database,
-      upstream,
+      modelProvider: options.modelProvider && new ModelProvider(options.modelProvider),
       authenticator: new Authenticator(database, options.account),
       log: options.log ?? (() => {}),
     });
     const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server;
-    server.keepAliveTimeout = idleMs;
+    server.keepAliveTimeout = keepAliveTimeoutMs;
     const url = await listen(server, options.port ?? 0, options.host ?? '127.0.0.1');
     let closing: Promise<void> | undefined;
-    return {
-      url,
-      close: () => {
-        closing ??= endServer(server, closeGraceMs)
-          .then(() => upstream?.close())
-          .then(() => database.close());
-        return closing;
-      },
+    const close = () => {
+      closing ??= endServer(server, closeGraceMs).then(() => database.close());
+      return closing;
     };
+    return { url, close };
   } catch (error) {
     await database.close();
     throw error;

@@ -1,17 +1,14 @@
-import type { Log } from '../contract/log.ts';
-import type { CallObserver, Observer } from '../contract/observer.ts';
+import type { Log } from '../core/log.ts';
+import type { McpCallObserver, Observer } from '../core/observer.ts';
 
-/** Where every version of the OpenTelemetry API keeps what an SDK has registered. */
+/** The global where every version of the OpenTelemetry API keeps the registered SDK. */
 const openTelemetry = Symbol.for('opentelemetry.js.api.1');
 
-/**
- * Traces, if whoever started the process has set up an OpenTelemetry SDK in it, as with `node --import`. Without one
- * nothing is loaded.
- */
+/** Returns the tracing observer if an OpenTelemetry SDK is set up in this process, as with `node --import`. */
 export async function configuredTraces(log: Log): Promise<Observer | undefined> {
   const registered = (globalThis as Record<symbol, { trace?: unknown; version?: string } | undefined>)[openTelemetry];
   if (registered?.trace === undefined) return undefined;
-  // An API does not find what an older one has registered, and would trace nothing without a word.
+  // A newer API silently ignores an SDK that an older one has registered.
   if (Number(registered.version?.split('.')[1]) < 9) {
     log('warn', 'no traces: @opentelemetry/api of the SDK must be 1.9 or later', { version: registered.version });
     return undefined;
@@ -20,30 +17,29 @@ export async function configuredTraces(log: Log): Promise<Observer | undefined> 
   return traces();
 }
 
-/** Tells all of them. */
-export function together(first: Observer, second: Observer): Observer {
+/** Combines two observers, of which either may be missing, into one. */
+export function combineObservers(first: Observer | undefined, second: Observer | undefined): Observer | undefined {
+  if (!first || !second) return first ?? second;
   return {
-    call(start) {
-      const observers = [first.call(start), second.call(start)];
-      const logFields = observers.find((each) => each.logFields)?.logFields;
-      return { ...(logFields && { logFields }), ...all(observers) };
-    },
+    call: (start) => combineCalls([first.call(start), second.call(start)]),
     flush: async () => {
       await Promise.all([first.flush?.(), second.flush?.()]);
     },
   };
 }
 
-function all(observers: CallObserver[]): Pick<CallObserver, 'request' | 'end'> {
+function combineCalls(calls: McpCallObserver[]): McpCallObserver {
+  const logFields = calls.find((call) => call.logFields)?.logFields;
   return {
+    ...(logFields && { logFields }),
     request(start) {
-      const requests = observers.map((each) => each.request(start));
+      const requests = calls.map((call) => call.request(start));
       return {
         headers: Object.assign({}, ...requests.map(({ headers }) => headers)),
         send: (work) => requests.reduce((inner, { send }) => (send ? () => send(inner) : inner), work)(),
-        end: (end) => requests.forEach((each) => void each.end(end)),
+        end: (end) => requests.forEach((request) => void request.end(end)),
       };
     },
-    end: (outcome) => observers.forEach((each) => void each.end(outcome)),
+    end: (outcome) => calls.forEach((call) => void call.end(outcome)),
   };
 }

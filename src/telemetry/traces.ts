@@ -8,70 +8,77 @@ import {
   type Span,
   SpanKind,
   SpanStatusCode,
+  type Tracer,
   trace,
 } from '@opentelemetry/api';
-import { version } from '../config/version.ts';
-import type { CallStart, Observer, RequestStart } from '../contract/observer.ts';
+import type { McpCallObserver, McpCallStart, Observer, RequestObserver, RequestStart } from '../core/observer.ts';
+import { version } from '../core/version.ts';
 
-/** Under this key instrumentations look whether they are to keep still; the SDK's core has it, the API does not. */
+/** The key by which the SDK turns off instrumentations. The API does not export it. */
 const suppressTracing = createContextKey('OpenTelemetry SDK Context Key SUPPRESS_TRACING');
 
-/** How long spans may take to get out when the process ends, in milliseconds. */
-const flushMs = 3_000;
+/** Longest time that flushing may delay the end of the process. */
+const flushTimeoutMs = 3_000;
 
 /**
- * Tells every call and every request to the service to the SDK of this process: semantic conventions of OpenTelemetry
- * for MCP and for HTTP clients. Contents are never told: no arguments, no results, no addresses with ids in them.
+ * Creates the observer that traces every call and every request to the service with the SDK of this process, by
+ * OpenTelemetry's semantic conventions. Spans contain no arguments, results or ids of the service.
  */
 export function traces(): Observer {
   const tracer = trace.getTracer('heddle', version);
   return {
-    call(start) {
-      const { parent, links } = parentOf(start);
-      const name = start.tool === undefined ? start.method : `${start.method} ${start.tool}`;
-      const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes: callAttributes(start), links }, parent);
-      const within = trace.setSpan(parent, span);
-      const { traceId, spanId } = span.spanContext();
-      return {
-        logFields: { trace_id: traceId, span_id: spanId },
-        request(request) {
-          const options = { kind: SpanKind.CLIENT, attributes: requestAttributes(request) };
-          const sent = tracer.startSpan(`${request.method} ${templateOf(request)}`, options, within);
-          const around = trace.setSpan(within, sent);
-          const headers: Record<string, string> = {};
-          propagation.inject(around, headers);
-          return {
-            headers,
-            // An instrumentation of undici would tell the same once more, and add the headers once more.
-            send: (work) => context.with(around.setValue(suppressTracing, true), work),
-            end({ status, code }) {
-              if (status !== undefined) sent.setAttribute('http.response.status_code', status);
-              if (code !== undefined) fail(sent, code);
-              else if (status !== undefined && status >= 400) fail(sent, String(status));
-              sent.end();
-            },
-          };
-        },
-        end(outcome) {
-          if (outcome !== 'ok' && outcome !== 'input_required') {
-            span.setAttribute('heddle.error.code', outcome);
-            fail(span, start.tool === undefined ? outcome : 'tool_error');
-          }
-          span.end();
-        },
-      };
-    },
+    call: (start) => traceCall(tracer, start),
     async flush() {
       const provider = trace.getTracerProvider() as { getDelegate?: () => unknown };
       const sdk = (provider.getDelegate?.() ?? provider) as { forceFlush?: () => Promise<void> };
-      const late = new Promise<void>((resolve) => setTimeout(resolve, flushMs).unref());
-      await Promise.race([sdk.forceFlush?.(), late]);
+      const timeout = new Promise<void>((resolve) => setTimeout(resolve, flushTimeoutMs).unref());
+      await Promise.race([sdk.forceFlush?.(), timeout]);
     },
   };
 }
 
-/** What the client says of its call is the parent, and what the process is at is linked; or that is the parent. */
-function parentOf({ trace: incoming }: CallStart): {
+function traceCall(tracer: Tracer, start: McpCallStart): McpCallObserver {
+  const { parent, links } = parentOf(start);
+  const name = start.tool === undefined ? start.method : `${start.method} ${start.tool}`;
+  const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes: callAttributes(start), links }, parent);
+  const { traceId, spanId } = span.spanContext();
+  return {
+    logFields: { trace_id: traceId, span_id: spanId },
+    request: (request) => traceRequest(tracer, request, trace.setSpan(parent, span)),
+    end(outcome) {
+      if (outcome !== 'ok' && outcome !== 'input_required') {
+        span.setAttribute('heddle.error.code', outcome);
+        fail(span, start.tool === undefined ? outcome : 'tool_error');
+      }
+      span.end();
+    },
+  };
+}
+
+function traceRequest(tracer: Tracer, request: RequestStart, parent: Context): RequestObserver {
+  const options = { kind: SpanKind.CLIENT, attributes: requestAttributes(request) };
+  const span = tracer.startSpan(`${request.method} ${templateOf(request)}`, options, parent);
+  const active = trace.setSpan(parent, span);
+  const headers: Record<string, string> = {};
+  propagation.inject(active, headers);
+  return {
+    headers,
+    // An instrumentation of undici would record the request and inject the headers a second time.
+    send: (work) => context.with(active.setValue(suppressTracing, true), work),
+    end({ status, code }) {
+      if (status !== undefined) span.setAttribute('http.response.status_code', status);
+      if (code !== undefined) fail(span, code);
+      else if (status !== undefined && status >= 400) fail(span, String(status));
+      span.end();
+    },
+  };
+}
+
+/**
+ * Makes the client's trace context the parent and links the active span. Without a client's context, the active span is the
+ * parent.
+ */
+function parentOf({ trace: incoming }: McpCallStart): {
   parent: Context;
   links: { context: ReturnType<Span['spanContext']> }[];
 } {
@@ -81,7 +88,7 @@ function parentOf({ trace: incoming }: CallStart): {
   return { parent, links: ambient ? [{ context: ambient }] : [] };
 }
 
-function callAttributes({ method, tool, transport, rpcId, protocolVersion }: CallStart): Attributes {
+function callAttributes({ method, tool, transport, rpcId, protocolVersion }: McpCallStart): Attributes {
   return {
     'mcp.method.name': method,
     ...(tool !== undefined && { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool }),
@@ -92,7 +99,7 @@ function callAttributes({ method, tool, transport, rpcId, protocolVersion }: Cal
   };
 }
 
-/** Not `url.full`: in the paths of the service stand names of projects and queues. */
+/** Omits `url.full`, because paths of the service contain names of projects and queues. */
 function requestAttributes(request: RequestStart): Attributes {
   const { hostname, port, protocol } = new URL(request.baseUrl);
   return {

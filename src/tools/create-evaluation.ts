@@ -1,21 +1,21 @@
 import * as z from 'zod';
-import { createEvaluationRequest, createEvaluationResponse } from '../contract/create-evaluation.ts';
-import { cell } from './table.ts';
-import { defineTool, projectArgument, projectOf, shapeWithoutNull } from './tool.ts';
+import { createEvaluationRequest, createEvaluationResponse } from '../contract/evaluations.ts';
+import { cell } from './support/table.ts';
+import { defineTool, projectArgument, projectOf, shapeWithoutNull } from './support/tool.ts';
 
 const input = z.strictObject({
   ...shapeWithoutNull(createEvaluationRequest.shape),
-  trials: createEvaluationRequest.shape.trials.unwrap().default(1).describe('Number of trials to run for each row.'),
-  project_id: projectArgument('Project to create it in'),
+  trials: createEvaluationRequest.shape.trials.unwrap().default(1).describe('Number of trials per row.'),
+  project_id: projectArgument('Project of the evaluation'),
 });
 
-export const createEvaluation = defineTool({
+export const createEvaluationTool = defineTool({
   name: 'create_evaluation',
   title: 'Create evaluation',
   groups: ['evaluation'],
   uses: ['createEvaluation'],
-  description: `Stores the definition of an evaluation: a dataset and the scorers that judge a model's answers on it. It does not run the evaluation.
-Use it once dataset and scorers are known by their references. Definitions are versioned by name and addressed by content: the same content gives the same version again, other content under the same name gives the next version.
+  description: `Stores an evaluation definition: a dataset and the scorers that judge a model's answers on it. It does not run the evaluation.
+Use it once you know the references of the dataset and the scorers. The same content under the same name returns the existing version; different content creates the next version.
 Example: {"name":"Support answers","dataset":"weave:///demo/support/object/tickets:latest","scorers":["weave:///demo/support/object/helpfulness:latest"],"description":"Weekly check"}
 Returns digest, object_id, version_index (from 0) and evaluation_ref, the reference to use elsewhere.`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },

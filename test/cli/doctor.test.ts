@@ -1,20 +1,17 @@
-import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { createServer as createHttpServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { sendGoodResponse, sendResponse, startFakeService } from '../support/fake-service.ts';
+import { freePort } from '../support/free-port.ts';
 import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
-import { startStub } from '../support/stub-service.ts';
 
-// biome-ignore lint/suspicious/noTemplateCurlyInString: hosts that fill nothing in leave exactly this
+// biome-ignore lint/suspicious/noTemplateCurlyInString: a host leaves exactly this for a field that is not filled in
 const placeholder = '${user_config.secret}';
 
 interface Finding {
   check: string;
   state: string;
-  says: string;
+  message: string;
   advice?: string;
 }
 
@@ -29,165 +26,157 @@ async function examine(
 const right = { username: 'mia', password: 'correct-horse', token: 'tok-11112222' };
 const secrets = { HEDDLE_USERNAME: 'mia', HEDDLE_PASSWORD: 'correct-horse', HEDDLE_TOKEN: 'tok-11112222' };
 
-test('with the embedded service everything is in order', async () => {
-  const environment = emptyHome(temporaryFolder());
-  await call('query_queue_items', { queue_id: 'support-triage' }, environment);
-  const { code, findings, states } = await examine(environment);
-  expect(states).toEqual({
-    version: 'ok',
-    configuration: 'ok',
-    keychain: 'warning',
-    'data file': 'ok',
-    'disk space': 'ok',
-    MCP: 'ok',
+describe('heddle doctor', () => {
+  it('reports no failure with the embedded service', async () => {
+    const environment = emptyHome(temporaryFolder());
+    await call('query_queue_items', { queue_id: 'support-triage' }, environment);
+    const { code, findings, states } = await examine(environment);
+    expect(states).toEqual({
+      version: 'ok',
+      configuration: 'ok',
+      keychain: 'warning',
+      'data file': 'ok',
+      'disk space': 'ok',
+      MCP: 'ok',
+    });
+    expect(findings.find(({ check }) => check === 'data file')?.message).toMatch(/heddle\.db is sound$/);
+    expect(findings.find(({ check }) => check === 'MCP')?.message).toMatch(/, protocol \d{4}-\d\d-\d\d, \d+ tools$/);
+    expect(code).toBe(0);
   });
-  expect(findings.find(({ check }) => check === 'data file')?.says).toMatch(/heddle\.db is sound$/);
-  expect(code).toBe(0);
-});
 
-test('each layer of a service, the clock and each operation has its line', async () => {
-  const stub = await startStub(right);
-  const { code, states } = await examine(
-    emptyHome(temporaryFolder(), {
-      HEDDLE_BASE_URL: stub.url.replace('127.0.0.1', 'localhost'),
-      HEDDLE_PROJECT: 'a/b',
-      ...secrets,
-    }),
-  );
-  expect(states).toEqual({
-    version: 'ok',
-    configuration: 'ok',
-    keychain: 'warning',
-    credentials: 'ok',
-    DNS: 'ok',
-    TCP: 'ok',
-    HTTP: 'ok',
-    clock: 'ok',
-    'query_queue_items (Basic)': 'ok',
-    'create_evaluation (Basic)': 'ok',
-    'run_inference (Bearer)': 'ok',
-    MCP: 'ok',
+  it('reports each network layer, the clock and each operation of a remote service', async () => {
+    const service = await startFakeService({ credentials: right });
+    const { code, states } = await examine(
+      emptyHome(temporaryFolder(), {
+        HEDDLE_BASE_URL: service.url.replace('127.0.0.1', 'localhost'),
+        HEDDLE_PROJECT: 'a/b',
+        ...secrets,
+      }),
+    );
+    expect(states).toEqual({
+      version: 'ok',
+      configuration: 'ok',
+      keychain: 'warning',
+      credentials: 'ok',
+      DNS: 'ok',
+      TCP: 'ok',
+      HTTP: 'ok',
+      clock: 'ok',
+      'query_queue_items (Basic)': 'ok',
+      'create_evaluation (Basic)': 'ok',
+      'run_inference (Bearer)': 'ok',
+      MCP: 'ok',
+    });
+    expect(code).toBe(0);
   });
-  expect(code).toBe(0);
-});
 
-test('a rejected secret, a wrong clock and an unfilled placeholder are told apart', async () => {
-  const stub = await startStub(right);
-  stub.intercept = (_request, response) => {
-    response.setHeader('date', new Date(Date.now() - 3_600_000).toUTCString());
-    return false;
-  };
-  const { code, findings } = await examine(
-    emptyHome(temporaryFolder(), {
-      ...secrets,
-      HEDDLE_BASE_URL: stub.url,
-      HEDDLE_PROJECT: 'a/b',
-      HEDDLE_TOKEN: 'tok-wrong-one',
-      HEDDLE_UPSTREAM_KEY: placeholder,
-    }),
-  );
-  const worse = findings.filter(({ state, check }) => state !== 'ok' && check !== 'keychain');
-  expect(worse.map(({ check, state }) => [check, state])).toEqual([
-    ['configuration', 'warning'],
-    ['clock', 'warning'],
-    ['run_inference (Bearer)', 'failure'],
-  ]);
-  expect(worse[0]?.says).toContain('HEDDLE_UPSTREAM_KEY holds a placeholder');
-  expect(worse[1]?.says).toMatch(/^360\d s ahead of the service's$/);
-  expect(worse[2]?.says).toContain('The service rejected the credentials (Bearer), status 401');
-  expect(worse.every(({ advice }) => advice)).toBe(true);
-  expect(JSON.stringify(findings)).not.toContain('tok-wrong-one');
-  expect(code).toBe(1);
-});
-
-test('the layer that fails is the last one that is tried', async () => {
-  const unresolved = await examine(
-    emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: 'http://no.such.host.invalid', ...secrets }),
-  );
-  expect(unresolved.states).toMatchObject({ DNS: 'failure', MCP: 'ok' });
-  expect(unresolved.states).not.toHaveProperty('TCP');
-
-  const closed = createServer();
-  closed.listen(0, '127.0.0.1');
-  await once(closed, 'listening');
-  const { port } = closed.address() as AddressInfo;
-  closed.close();
-  await once(closed, 'close');
-  const refused = await examine(
-    emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: `http://127.0.0.1:${port}`, ...secrets }),
-  );
-  expect(refused.states).toMatchObject({ TCP: 'failure' });
-  expect(refused.states).not.toHaveProperty('HTTP');
-
-  // Plain HTTP on the other end is no TLS.
-  const stub = await startStub(right);
-  const plain = await examine(
-    emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: stub.url.replace('http:', 'https:'), ...secrets }),
-  );
-  expect(plain.states).toMatchObject({ TCP: 'ok', TLS: 'failure' });
-  expect(plain.states).not.toHaveProperty('HTTP');
-
-  const mute = createServer((socket) => socket.destroy());
-  mute.listen(0, '127.0.0.1');
-  await once(mute, 'listening');
-  onTestFinished(() => void mute.close());
-  const muted = await examine(
-    emptyHome(temporaryFolder(), {
-      HEDDLE_BASE_URL: `http://127.0.0.1:${(mute.address() as AddressInfo).port}`,
-      ...secrets,
-    }),
-  );
-  expect(muted.states).toMatchObject({ TCP: 'ok', HTTP: 'failure' });
-});
-
-test('missing credentials and a damaged data file are failures with advice', async () => {
-  const home = temporaryFolder();
-  mkdirSync(join(home, 'heddle'));
-  writeFileSync(
-    join(home, 'heddle', 'heddle.db'),
-    'this was never a database, and it is long enough to be read as one',
-  );
-  const { code, findings } = await examine(
-    emptyHome(home, { HEDDLE_BASE_URL: 'http://127.0.0.1:1', HEDDLE_PROJECT: 'a/b' }),
-  );
-  const failed = findings.filter(({ state }) => state === 'failure');
-  expect(failed.map(({ check }) => check)).toEqual(['credentials', 'credentials', 'TCP', 'data file']);
-  expect(failed[0]?.advice).toBe('Run `heddle login`, or set HEDDLE_PASSWORD.');
-  expect(failed.every(({ advice }) => advice)).toBe(true);
-  expect(code).toBe(1);
-});
-
-test('an address that has no operation at all, and a folder that cannot hold data, are failures', async () => {
-  const page = createHttpServer((_request, response) => {
-    response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>Not here</h1>');
+  it('distinguishes a rejected secret, a wrong clock and an unfilled placeholder', async () => {
+    const service = await startFakeService({ credentials: right });
+    const anHourAgo = new Date(Date.now() - 3_600_000).toUTCString();
+    service.respond = (request) => {
+      if (request.headers.authorization?.includes('tok-wrong-one')) service.respondNormally(request);
+      else sendGoodResponse(request, { date: anHourAgo });
+    };
+    const { code, findings } = await examine(
+      emptyHome(temporaryFolder(), {
+        ...secrets,
+        HEDDLE_BASE_URL: service.url,
+        HEDDLE_PROJECT: 'a/b',
+        HEDDLE_TOKEN: 'tok-wrong-one',
+        HEDDLE_MODEL_PROVIDER_KEY: placeholder,
+      }),
+    );
+    const worse = findings.filter(({ state, check }) => state !== 'ok' && check !== 'keychain');
+    expect(worse.map(({ check, state }) => [check, state])).toEqual([
+      ['configuration', 'warning'],
+      ['clock', 'warning'],
+      ['run_inference (Bearer)', 'failure'],
+    ]);
+    expect(worse[0]?.message).toContain('HEDDLE_MODEL_PROVIDER_KEY holds an unfilled placeholder');
+    expect(worse[1]?.message).toMatch(/^360\d s ahead of the service's$/);
+    expect(worse[2]?.message).toContain('The service rejected the credentials (Bearer), status 401');
+    expect(worse.every(({ advice }) => advice)).toBe(true);
+    expect(JSON.stringify(findings)).not.toContain('tok-wrong-one');
+    expect(code).toBe(1);
   });
-  page.listen(0, '127.0.0.1');
-  await once(page, 'listening');
-  onTestFinished(() => void page.close());
-  const url = `http://127.0.0.1:${(page.address() as AddressInfo).port}/api`;
-  const folder = temporaryFolder();
-  const home = emptyHome(folder, { HEDDLE_BASE_URL: url, HEDDLE_PROJECT: 'a/b', ...secrets });
-  const elsewhere = await examine(home);
-  expect(elsewhere.code).toBe(1);
-  expect(elsewhere.states).toMatchObject({ operations: 'failure', HTTP: 'ok' });
-  const login = await run(
-    ['login', '--base-url', url, '--username', 'mia', '--store', 'file', '--password-stdin', '--token-stdin'],
-    emptyHome(folder),
-    'correct-horse\ntok-11112222\n',
-  );
-  expect(login).toMatchObject({ code: 1, stderr: expect.stringContaining('Nothing was stored') });
 
-  writeFileSync(join(folder, 'file'), '');
-  const nowhere = await examine(emptyHome(folder, { HEDDLE_DATA_DIR: join(folder, 'file', 'data') }));
-  expect(nowhere.code).toBe(1);
-  expect(nowhere.states).toMatchObject({ 'data file': 'failure' });
-});
+  it('stops at the first network layer that fails', async () => {
+    const unresolved = await examine(
+      emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: 'http://no.such.host.invalid', ...secrets }),
+    );
+    expect(unresolved.states).toMatchObject({ DNS: 'failure', MCP: 'ok' });
+    expect(unresolved.states).not.toHaveProperty('TCP');
 
-test('a configuration that cannot be read is a finding, not a crash', async () => {
-  const { code, findings } = await examine(emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: 'service.example' }));
-  expect(code).toBe(1);
-  expect(findings.map(({ check, state }) => [check, state])).toEqual([
-    ['version', 'ok'],
-    ['configuration', 'failure'],
-  ]);
+    const refused = await examine(
+      emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: `http://127.0.0.1:${await freePort()}`, ...secrets }),
+    );
+    expect(refused.states).toMatchObject({ TCP: 'failure' });
+    expect(refused.states).not.toHaveProperty('HTTP');
+
+    // A server of plain HTTP cannot answer a TLS handshake.
+    const service = await startFakeService({ credentials: right });
+    const plain = await examine(
+      emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: service.url.replace('http:', 'https:'), ...secrets }),
+    );
+    expect(plain.states).toMatchObject({ TCP: 'ok', TLS: 'failure' });
+    expect(plain.states).not.toHaveProperty('HTTP');
+
+    const mute = await startFakeService();
+    mute.onConnection = (socket) => socket.destroy();
+    const muted = await examine(
+      emptyHome(temporaryFolder(), {
+        HEDDLE_BASE_URL: mute.url,
+        ...secrets,
+      }),
+    );
+    expect(muted.states).toMatchObject({ TCP: 'ok', HTTP: 'failure' });
+  });
+
+  it('gives advice for missing credentials and a damaged data file', async () => {
+    const home = temporaryFolder();
+    mkdirSync(join(home, 'heddle'));
+    writeFileSync(
+      join(home, 'heddle', 'heddle.db'),
+      'this was never a database, and it is long enough to be read as one',
+    );
+    const { code, findings } = await examine(
+      emptyHome(home, { HEDDLE_BASE_URL: 'http://127.0.0.1:1', HEDDLE_PROJECT: 'a/b' }),
+    );
+    const failed = findings.filter(({ state }) => state === 'failure');
+    expect(failed.map(({ check }) => check)).toEqual(['credentials', 'credentials', 'TCP', 'data file']);
+    expect(failed[0]?.advice).toBe('Run `heddle login`, or set HEDDLE_PASSWORD.');
+    expect(failed.every(({ advice }) => advice)).toBe(true);
+    expect(code).toBe(1);
+  });
+
+  it('fails for an address without any operation, and for a data folder that cannot be created', async () => {
+    const page = await startFakeService();
+    page.respond = (request) => sendResponse(request, 404, '<h1>Not here</h1>', { 'content-type': 'text/html' });
+    const url = `${page.url}/api`;
+    const folder = temporaryFolder();
+    const home = emptyHome(folder, { HEDDLE_BASE_URL: url, HEDDLE_PROJECT: 'a/b', ...secrets });
+    const elsewhere = await examine(home);
+    expect(elsewhere.code).toBe(1);
+    expect(elsewhere.states).toMatchObject({ operations: 'failure', HTTP: 'ok' });
+    const login = await run(
+      ['login', '--base-url', url, '--username', 'mia', '--store', 'file', '--password-stdin', '--token-stdin'],
+      emptyHome(folder),
+      'correct-horse\ntok-11112222\n',
+    );
+    expect(login).toMatchObject({ code: 1, stderr: expect.stringContaining('Nothing was stored') });
+
+    writeFileSync(join(folder, 'file'), '');
+    const nowhere = await examine(emptyHome(folder, { HEDDLE_DATA_DIR: join(folder, 'file', 'data') }));
+    expect(nowhere.code).toBe(1);
+    expect(nowhere.states).toMatchObject({ 'data file': 'failure' });
+  });
+
+  it('reports an invalid setting as a finding', async () => {
+    const { code, findings } = await examine(emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: 'service.example' }));
+    expect(code).toBe(1);
+    expect(findings.map(({ check, state }) => [check, state])).toEqual([
+      ['version', 'ok'],
+      ['configuration', 'failure'],
+    ]);
+  });
 });

@@ -1,100 +1,108 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
-import { inferencePath, pathSegment, projectId } from '../../src/contract/path-segments.ts';
+import { describe, expect, it } from 'vitest';
+import { inferencePath, pathSegment, projectId } from '../../src/contract/identifiers.ts';
 import { formatReference, parseReference, referenceText } from '../../src/contract/references.ts';
 
-test('a reference is read into its parts', () => {
-  expect(parseReference('weave:///demo/support/object/triage:v3')).toEqual({
-    scheme: 'weave',
-    entity: 'demo',
-    project: 'support',
-    kind: 'object',
-    name: 'triage',
-    version: 'v3',
+describe('parseReference', () => {
+  it('returns the parts of a reference', () => {
+    expect(parseReference('weave:///demo/support/object/triage:v3')).toEqual({
+      scheme: 'weave',
+      entity: 'demo',
+      project: 'support',
+      kind: 'object',
+      name: 'triage',
+      version: 'v3',
+    });
+    expect(parseReference('weave:///demo/support/call/0190-aa')).toEqual({
+      scheme: 'weave',
+      entity: 'demo',
+      project: 'support',
+      kind: 'call',
+      name: '0190-aa',
+    });
   });
-  expect(parseReference('weave:///demo/support/call/0190-aa')).toEqual({
-    scheme: 'weave',
-    entity: 'demo',
-    project: 'support',
-    kind: 'call',
-    name: '0190-aa',
+
+  it.each([
+    '',
+    'triage:latest',
+    'weave://demo/support/object/triage:latest',
+    'weave:///demo/support/object/triage',
+    'weave:///demo/support/thing/triage:latest',
+    'weave:///demo/support/object/tri age:latest',
+    'weave:///demo/support/object/triage:latest:v1',
+    'weave:///demo/object/triage:latest',
+    `weave:///demo/support/object/${'a'.repeat(129)}:latest`,
+    'weave:///demo/support/call/abc:v1',
+  ])('returns undefined for %j', (text) => {
+    expect(parseReference(text)).toBeUndefined();
+  });
+
+  it('parses what formatReference returns', () => {
+    const name = fc.stringMatching(/^[\w.-]{1,128}$/);
+    const segment = fc.stringMatching(/^[A-Za-z0-9_.-]{1,20}$/);
+    fc.assert(
+      fc.property(
+        fc.stringMatching(/^[a-z][a-z0-9+.-]{0,8}$/),
+        segment,
+        segment,
+        fc.constantFrom('object' as const, 'op' as const, 'table' as const),
+        name,
+        fc.stringMatching(/^[A-Za-z0-9]{1,43}$/),
+        (scheme, entity, project, kind, objectName, version) => {
+          const reference = { scheme, entity, project, kind, name: objectName, version };
+          const text = formatReference(reference);
+          expect(parseReference(text)).toEqual(reference);
+          expect(referenceText.safeParse(text).success).toBe(true);
+        },
+      ),
+    );
+  });
+
+  it('never throws, and formatReference restores the text', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        const reference = parseReference(text);
+        if (reference) expect(formatReference(reference)).toBe(text);
+      }),
+    );
   });
 });
 
-test.each([
-  '',
-  'triage:latest',
-  'weave://demo/support/object/triage:latest',
-  'weave:///demo/support/object/triage',
-  'weave:///demo/support/thing/triage:latest',
-  'weave:///demo/support/object/tri age:latest',
-  'weave:///demo/support/object/triage:latest:v1',
-  'weave:///demo/object/triage:latest',
-  `weave:///demo/support/object/${'a'.repeat(129)}:latest`,
-  'weave:///demo/support/call/abc:v1',
-])('%j is no reference', (text) => {
-  expect(parseReference(text)).toBeUndefined();
-});
-
-test('what is formatted is read back', () => {
-  const name = fc.stringMatching(/^[\w.-]{1,128}$/);
-  const segment = fc.stringMatching(/^[A-Za-z0-9_.-]{1,20}$/);
-  fc.assert(
-    fc.property(
-      fc.stringMatching(/^[a-z][a-z0-9+.-]{0,8}$/),
-      segment,
-      segment,
-      fc.constantFrom('object' as const, 'op' as const, 'table' as const),
-      name,
-      fc.stringMatching(/^[A-Za-z0-9]{1,43}$/),
-      (scheme, entity, project, kind, objectName, version) => {
-        const reference = { scheme, entity, project, kind, name: objectName, version };
-        const text = formatReference(reference);
-        expect(parseReference(text)).toEqual(reference);
-        expect(referenceText.safeParse(text).success).toBe(true);
-      },
-    ),
+describe('pathSegment', () => {
+  it.each(['', '.', '..', 'a/b', 'a\\b', 'a%2fb', 'a b', 'a?b', 'a#b', 'a\u0000b', 'a\ud800b', 'a\u0085b'])(
+    'rejects %j',
+    (text) => {
+      expect(pathSegment.safeParse(text).success).toBe(false);
+    },
   );
 });
 
-test('no text whatever makes reading a reference fail', () => {
-  fc.assert(
-    fc.property(fc.string({ unit: 'binary' }), (text) => {
-      const reference = parseReference(text);
-      if (reference) expect(formatReference(reference)).toBe(text);
-    }),
+describe('projectId', () => {
+  it.each(['support', '/support', 'demo/', 'demo/support/x', '../support', 'demo/..', 'demo/a b'])(
+    'rejects %j',
+    (text) => {
+      expect(projectId.safeParse(text).success).toBe(false);
+    },
   );
 });
 
-test.each(['', '.', '..', 'a/b', 'a\\b', 'a%2fb', 'a b', 'a?b', 'a#b', 'a\u0000b', 'a\ud800b', 'a\u0085b'])(
-  '%j is no path segment',
-  (text) => {
-    expect(pathSegment.safeParse(text).success).toBe(false);
-  },
-);
-
-test.each(['support', '/support', 'demo/', 'demo/support/x', '../support', 'demo/..', 'demo/a b'])(
-  '%j is no project',
-  (text) => {
-    expect(projectId.safeParse(text).success).toBe(false);
-  },
-);
-
-test.each(['/../../v2/x', 'chat', '//chat', '/chat//x', '/./x', '/%2e%2e/x', '/a\\b', 'http://x', '/a?b', '/a#b', '/'])(
-  '%j is no inference path',
-  (text) => {
-    expect(inferencePath.safeParse(text).success).toBe(false);
-  },
-);
-
-test('a path that passes stays below its prefix', () => {
-  const piece = fc.constantFrom('/', '.', '..', 'a', '%2e', '%2f', '\\', ':', '?', '#', '@', ' ', '\t');
-  fc.assert(
-    fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
-      const path = `/${pieces.join('')}`;
-      if (!inferencePath.safeParse(path).success) return;
-      expect(new URL(`http://host/inference/v1${path}`).href).toBe(`http://host/inference/v1${path}`);
-    }),
-    { numRuns: 2000 },
+describe('inferencePath', () => {
+  it.each(['/../../v2/x', 'chat', '//chat', '/chat//x', '/./x', '/%2e%2e/x', '/a\\b', 'http://x', '/a?b', '/a#b', '/'])(
+    'rejects %j',
+    (text) => {
+      expect(inferencePath.safeParse(text).success).toBe(false);
+    },
   );
+
+  it('accepts only paths that stay below their prefix', () => {
+    const piece = fc.constantFrom('/', '.', '..', 'a', '%2e', '%2f', '\\', ':', '?', '#', '@', ' ', '\t');
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
+        const path = `/${pieces.join('')}`;
+        if (!inferencePath.safeParse(path).success) return;
+        expect(new URL(`http://host/inference/v1${path}`).href).toBe(`http://host/inference/v1${path}`);
+      }),
+      { numRuns: 2000 },
+    );
+  });
 });

@@ -10,20 +10,19 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parse as parseToml } from 'smol-toml';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { options } from '../../src/config/options.ts';
-import { environmentNames } from '../../src/config/resolve.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { environmentNames } from '../../src/settings/resolve-settings.ts';
+import { settingDefinitions } from '../../src/settings/settings.ts';
+import { freePort } from '../support/free-port.ts';
 import { command, emptyHome, run } from '../support/heddle.ts';
-import { type Block, blocksOf, inlineCode, pages, root, textOf } from './blocks.ts';
-import { pattern, Shell, transcript } from './shell.ts';
+import { type Block, blocksOf, inlineCode, pages, root, textOf } from '../support/markdown-blocks.ts';
+import { requireProgram } from '../support/require-program.ts';
+import { pattern, Shell, transcript } from '../support/shell.ts';
 
-const hasCurl = existsSync('/usr/bin/curl');
-if (!hasCurl) console.warn('SKIPPED: the blocks of the documentation that use curl, which is not here');
+const hasCurl = requireProgram('curl', 'curl', 'apt-get install curl');
 
 let folder: string;
 let environment: Record<string, string>;
@@ -36,7 +35,7 @@ beforeAll(() => {
     chmodSync(join(bin, name), 0o755);
   };
   program('heddle', `exec "${process.execPath}" "${command}" "$@"`);
-  // The reader's package is the packed checkout here too, installed in a folder of this test, without network.
+  // Stands in for npm: packs this checkout, and installs it into a folder of this test without network.
   const settings = '--offline --ignore-scripts --omit=optional --no-audit --no-fund --no-update-notifier';
   const npm = execFileSync('bash', ['-c', 'command -v npm'], { encoding: 'utf8' }).trim();
   program(
@@ -49,20 +48,11 @@ exec "${npm}" "$@" --prefix "${folder}/global" ${settings}`,
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** A home of its own for each page. */
+/** Creates a home for a page. */
 function homeOf(page: string): { home: string; env: Record<string, string> } {
   const home = join(folder, page.replaceAll(/\W/g, '-'));
   mkdirSync(home, { recursive: true });
   return { home, env: emptyHome(home, { PATH: environment.PATH! }) };
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 const kinds: [RegExp, string][] = [
@@ -82,22 +72,23 @@ const kinds: [RegExp, string][] = [
 ];
 const kindOf = ({ info }: Block): string | undefined => kinds.find(([form]) => form.test(info))?.[1];
 
-/** A test where a page has such blocks. */
-function testOf(blocks: Block[], skipped = false): typeof test | typeof test.skip {
-  return blocks.length === 0 ? (((): void => {}) as unknown as typeof test) : skipped ? test.skip : test;
+/** Declares a test only if a page has blocks for it. */
+function testOf(blocks: Block[], isSkipped = false): typeof it | typeof it.skip {
+  if (blocks.length === 0) return (() => {}) as unknown as typeof it;
+  return isSkipped ? it.skip : it;
 }
 
 describe.each(pages)('%s', (page) => {
   const blocks = blocksOf(page);
   const of = (kind: string): Block[] => blocks.filter((block) => kindOf(block) === kind);
 
-  test('says of every block what a test does with it', () => {
+  it('names for every block the test that checks it', () => {
     expect(blocks.filter((block) => !kindOf(block)).map(({ info, line }) => `${line}: ${info}`)).toEqual([]);
   });
 
   const runs = of('run');
   testOf(runs, !hasCurl && runs.some(({ text }) => text.includes('curl')))(
-    'every command runs, and writes what stands below it',
+    'has commands that run and print the output below them',
     async () => {
       const { home, env } = homeOf(page);
       const ports = new Map<string, string>();
@@ -125,16 +116,16 @@ describe.each(pages)('%s', (page) => {
     120_000,
   );
 
-  testOf(of('clone'))('every command for a clone is one that .ci/run runs', () => {
+  testOf(of('clone'))('has commands for a clone that .ci/run runs', () => {
     const script = readFileSync(join(root, '.ci/run'), 'utf8');
     for (const { text } of of('clone')) {
-      for (const line of text.trim().split('\n')) expect(script).toContain(line.replace(/\s*#.*/, ''));
+      for (const line of text.trim().split(/\n|&&/)) expect(script).toContain(line.replace(/\s*#.*/, '').trim());
     }
   });
 
-  testOf(of('demo'))('what the demo is said to print, it prints', async () => {
+  testOf(of('demo'))('shows what the demo prints', async () => {
     const { env } = homeOf(`${page} demo`);
-    // Ids and times are of their run.
+    // Ids and times differ in every run.
     const steady = (text: string): string =>
       text.replaceAll(
         /\b[0-9a-z]{17}\b|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b20\d\d-\d\d-\d\dT[\d:.]+Z\b/g,
@@ -151,11 +142,11 @@ describe.each(pages)('%s', (page) => {
     }
   });
 
-  testOf(of('json'))('JSON is JSON', () => {
-    for (const { text } of of('json')) JSON.parse(text);
+  testOf(of('json'))('has blocks of JSON that parse', () => {
+    for (const { text } of of('json')) expect(() => JSON.parse(text), text).not.toThrow();
   });
 
-  testOf(of('config'))('every config.json is one that heddle reads', async () => {
+  testOf(of('config'))('has configuration files that heddle reads', async () => {
     const { home, env } = homeOf(`${page} config`);
     const file = join(home, 'heddle', 'config.json');
     mkdirSync(dirname(file), { recursive: true });
@@ -169,7 +160,7 @@ describe.each(pages)('%s', (page) => {
     }
   });
 
-  testOf(of('entry'))('every entry of a client is what setup writes', async () => {
+  testOf(of('entry'))('has entries of clients as `heddle setup` writes them', async () => {
     const { env } = homeOf(`${page} entry`);
     for (const { info, text } of of('entry')) {
       const [format, , client] = info.split(' ');
@@ -177,26 +168,28 @@ describe.each(pages)('%s', (page) => {
       const { stdout } = await run(['setup', client!, '--print'], env);
       const shown = stdout
         .replaceAll(JSON.stringify(process.execPath), '"/usr/bin/node"')
-        .replaceAll(JSON.stringify(command), '"/usr/lib/node_modules/heddle/dist/heddle.cjs"');
+        .replaceAll(JSON.stringify(command), '"/usr/lib/node_modules/heddle/dist/heddle.js"');
       expect(read(text)).toEqual(read(shown));
     }
   });
 
-  testOf(of('file'))('a file of the repository is shown as it is', () => {
+  testOf(of('file'))('shows files of the repository unchanged', () => {
     for (const { info, text } of of('file')) {
       const [, , file] = info.split(' ');
       expect(text, file).toBe(readFileSync(join(root, file!), 'utf8'));
     }
   });
 
-  testOf(of('env'))('every setting of an environment file exists', () => {
-    const names = (Object.keys(options) as (keyof typeof options)[]).map((name) => options[name].environment);
+  testOf(of('env'))('has only existing settings in environment files', () => {
+    const names = (Object.keys(settingDefinitions) as (keyof typeof settingDefinitions)[]).map(
+      (name) => settingDefinitions[name].environment,
+    );
     for (const { text } of of('env')) {
       for (const line of text.trim().split('\n')) expect(names).toContain(line.split('=')[0]);
     }
   });
 
-  testOf(of('machine'))('what commands for a machine of its own name is in the repository', () => {
+  testOf(of('machine'))('names only existing files, units and Kubernetes objects in commands for a server', () => {
     const files = readdirSync(join(root, 'deploy'), { recursive: true, encoding: 'utf8' });
     const manifests = files.filter((file) => file.endsWith('.yaml')).map((file) => textOf(join('deploy', file)));
     for (const { text } of of('machine')) {
@@ -211,7 +204,7 @@ describe.each(pages)('%s', (page) => {
     }
   });
 
-  testOf(of('compile'))('every program compiles', () => {
+  testOf(of('compile'))('has programs that compile', () => {
     const { home } = homeOf(`${page} ts`);
     mkdirSync(join(home, 'node_modules'), { recursive: true });
     symlinkSync(root, join(home, 'node_modules/heddle'));
@@ -239,7 +232,7 @@ describe.each(pages)('%s', (page) => {
     });
   });
 
-  test('its links lead somewhere', () => {
+  it('has links to existing files and headings', () => {
     const anchorsOf = (file: string): string[] =>
       [...textOf(file).matchAll(/^#+ (.+)$/gm)].map(([, title]) =>
         title!
@@ -256,8 +249,8 @@ describe.each(pages)('%s', (page) => {
     }
   });
 
-  test('commands, flags and names inside of sentences exist', async () => {
-    const names = (Object.keys(options) as (keyof typeof options)[]).flatMap(environmentNames);
+  it('names only existing commands, flags and settings in its sentences', async () => {
+    const names = (Object.keys(settingDefinitions) as (keyof typeof settingDefinitions)[]).flatMap(environmentNames);
     const helps = new Map<string, string>();
     for (const code of inlineCode(page)) {
       for (const [name] of code.matchAll(/\bHEDDLE_[A-Z_]+\b/g)) expect(names, `${page}: ${code}`).toContain(name);

@@ -1,9 +1,11 @@
-import { expect, test } from 'vitest';
-import { killRounds } from './kill-rounds.ts';
+import { describe, expect, it } from 'vitest';
+import { killRounds } from '../support/kill-rounds.ts';
 
-// Fifty rounds are the suite test/suites/faults.
-test('three processes on one file are killed at random points: what they told of is there', async () => {
-  const { acknowledged, lost } = await killRounds(2);
-  expect(acknowledged).toBeGreaterThan(0);
-  expect(lost).toBe(0);
-}, 60_000);
+describe('the data file', () => {
+  // test/long/kill.test.ts runs fifty rounds.
+  it('has every acknowledged write after three processes were killed at random moments', async () => {
+    const { acknowledged, lost } = await killRounds(2);
+    expect(acknowledged).toBeGreaterThan(0);
+    expect(lost).toBe(0);
+  }, 60_000);
+});

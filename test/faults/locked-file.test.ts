@@ -1,23 +1,25 @@
-import { expect, test } from 'vitest';
-import { connect, loadSqlite, retryWhileBusy } from '../../src/service/sqlite.ts';
-import { temporaryFile } from '../service/helpers.ts';
+import { describe, expect, it } from 'vitest';
+import { loadSqlite, openConnection, retryWhileBusy } from '../../src/service/storage/sqlite/connection.ts';
+import { temporaryFile } from '../support/embedded-service.ts';
 
-test('reading while another process has the file for itself waits for it', async () => {
-  const file = temporaryFile('heddle.db');
-  const open = await loadSqlite();
-  const other = connect(open, file);
-  other.exec('create table t (x); insert into t values (1)');
-  const own = connect(open, file);
-  const statement = own.prepare('select x from t');
-  other.exec('begin exclusive');
-  let attempts = 0;
-  const read = retryWhileBusy(() => {
-    attempts += 1;
-    if (attempts === 3) other.exec('commit');
-    return statement.all();
+describe('retryWhileBusy', () => {
+  it('repeats a read until another connection releases its exclusive lock', async () => {
+    const file = temporaryFile('heddle.db');
+    const open = await loadSqlite();
+    const other = openConnection(open, file);
+    other.exec('create table t (x); insert into t values (1)');
+    const own = openConnection(open, file);
+    const statement = own.prepare('select x from t');
+    other.exec('begin exclusive');
+    let attempts = 0;
+    const read = retryWhileBusy(() => {
+      attempts += 1;
+      if (attempts === 3) other.exec('commit');
+      return statement.all();
+    });
+    expect(await read).toMatchObject([{ x: 1 }]);
+    expect(attempts).toBe(3);
+    other.close();
+    own.close();
   });
-  expect(await read).toMatchObject([{ x: 1 }]);
-  expect(attempts).toBe(3);
-  other.close();
-  own.close();
 });

@@ -2,14 +2,14 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { expect, onTestFinished, test } from 'vitest';
-import { connect, loadSqlite } from '../../src/service/sqlite.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { loadSqlite, openConnection } from '../../src/service/storage/sqlite/connection.ts';
 import { command, emptyHome, temporaryFolder } from '../support/heddle.ts';
-import { tally } from './tally.ts';
+import { tally } from '../support/tally.ts';
 
 const evaluation = { name: 'E', dataset: 'weave:///demo/support/object/tickets:latest' };
 
-/** A server whose embedded service keeps its data in a folder; `shell` goes before it, to take something away. */
+/** Starts a server with its data in a folder, after the shell commands in `shell`, and returns a function that calls tools. */
 async function start(dataDir: string, shell?: string) {
   const home = temporaryFolder();
   chmodSync(home, 0o755);
@@ -28,88 +28,96 @@ async function start(dataDir: string, shell?: string) {
   };
 }
 
-test.skipIf(process.platform === 'win32')(
-  'a disk that is full: told to the caller, and no index is used up',
-  async () => {
+describe('the storage of the embedded service', () => {
+  it.skipIf(process.platform === 'win32')(
+    'reports a full disk to the client, and skips no version index afterwards',
+    async () => {
+      const folder = temporaryFolder();
+      // With a limit on the size of files, writes fail like on a full disk.
+      const call = await start(folder, `trap '' XFSZ; ulimit -f 1000`);
+      const acknowledged: number[] = [];
+      let failure: { code: string } | undefined;
+      for (let index = 0; !failure; index += 1) {
+        const result = await call('create_evaluation', {
+          ...evaluation,
+          description: `${index} ${'x'.repeat(20_000)}`,
+        });
+        if (result.code === 'ok') acknowledged.push(result.version_index);
+        else failure = result;
+      }
+      expect(failure).toMatchObject({
+        code: 'service_unavailable',
+        message: expect.stringContaining('could not be written: the disk is full or failing'),
+      });
+      // Reads still work.
+      expect(await call('query_queue_items', { queue_id: 'support-triage' })).toMatchObject({ code: 'ok' });
+      const after = await start(folder);
+      expect(await after('create_evaluation', { ...evaluation, description: 'there is space again' })).toMatchObject({
+        version_index: acknowledged.length,
+      });
+      expect(acknowledged).toEqual(acknowledged.map((_, index) => index));
+    },
+  );
+
+  it('reports a data folder that is a file', async () => {
     const folder = temporaryFolder();
-    // A limit on the size of files fails writes like a full disk does.
-    const call = await start(folder, `trap '' XFSZ; ulimit -f 1000`);
-    const acknowledged: number[] = [];
-    let failure: { code: string } | undefined;
-    for (let index = 0; !failure; index += 1) {
-      const told = await call('create_evaluation', { ...evaluation, description: `${index} ${'x'.repeat(20_000)}` });
-      if (told.code === 'ok') acknowledged.push(told.version_index);
-      else failure = told;
+    const dataDir = join(folder, 'data');
+    writeFileSync(dataDir, 'not a folder');
+    const call = await start(dataDir);
+    for (const [name, args] of [
+      ['create_evaluation', evaluation],
+      ['list_queues', {}],
+    ] as const) {
+      const result = await call(name, args);
+      expect(result).toMatchObject({ code: 'service_unavailable', hint: expect.stringContaining('HEDDLE_DATA_DIR') });
+      expect(JSON.stringify(result)).not.toContain('at ');
     }
-    expect(failure).toMatchObject({
-      code: 'service_unavailable',
-      message: expect.stringContaining('could not be written: the disk is full or failing'),
-    });
-    // Reading goes on.
-    expect(await call('query_queue_items', { queue_id: 'support-triage' })).toMatchObject({ code: 'ok' });
-    const after = await start(folder);
-    expect(await after('create_evaluation', { ...evaluation, description: 'there is room again' })).toMatchObject({
-      version_index: acknowledged.length,
-    });
-    expect(acknowledged).toEqual(acknowledged.map((_, index) => index));
-  },
-);
+    expect(readFileSync(dataDir, 'utf8')).toBe('not a folder');
+  });
 
-test('a data folder that cannot be: told to the caller', async () => {
-  const folder = temporaryFolder();
-  const dataDir = join(folder, 'data');
-  writeFileSync(dataDir, 'a file in the place of the folder');
-  const call = await start(dataDir);
-  for (const [name, args] of [
-    ['create_evaluation', evaluation],
-    ['list_queues', {}],
-  ] as const) {
-    const told = await call(name, args);
-    expect(told).toMatchObject({ code: 'service_unavailable', hint: expect.stringContaining('HEDDLE_DATA_DIR') });
-    expect(JSON.stringify(told)).not.toContain('at ');
-  }
-  expect(readFileSync(dataDir, 'utf8')).toBe('a file in the place of the folder');
-});
+  it.skipIf(process.platform === 'win32')(
+    'reports a data folder without write permission, and works once it has one',
+    async () => {
+      const folder = temporaryFolder();
+      const dataDir = join(folder, 'data');
+      mkdirSync(dataDir, { mode: 0o555 });
+      chmodSync(folder, 0o755);
+      // Root may write everywhere, so the server runs as another user.
+      const nobody = 'exec setpriv --reuid=65534 --regid=65534 --clear-groups "$0" "$@"';
+      const call = await start(dataDir, process.getuid?.() === 0 ? nobody : undefined);
+      for (const [name, args] of [
+        ['create_evaluation', evaluation],
+        ['list_queues', {}],
+      ] as const) {
+        expect(await call(name, args)).toMatchObject({
+          code: 'service_unavailable',
+          message: expect.stringContaining('cannot be created (EACCES)'),
+          hint: expect.stringContaining('permissions'),
+        });
+      }
+      // The same server works once the folder can be written.
+      chmodSync(dataDir, 0o777);
+      expect(await call('list_queues', {})).toMatchObject({ code: 'ok' });
+    },
+  );
 
-test.skipIf(process.platform === 'win32')('a data folder that cannot be written', async () => {
-  const folder = temporaryFolder();
-  const dataDir = join(folder, 'data');
-  mkdirSync(dataDir, { mode: 0o555 });
-  chmodSync(folder, 0o755);
-  // Root may write everywhere, so that the server runs as somebody else.
-  const nobody = 'exec setpriv --reuid=65534 --regid=65534 --clear-groups "$0" "$@"';
-  const call = await start(dataDir, process.getuid?.() === 0 ? nobody : undefined);
-  for (const [name, args] of [
-    ['create_evaluation', evaluation],
-    ['list_queues', {}],
-  ] as const) {
-    expect(await call(name, args)).toMatchObject({
-      code: 'service_unavailable',
-      message: expect.stringContaining('cannot be created (EACCES)'),
-      hint: expect.stringContaining('permissions'),
-    });
-  }
-  // The same server works once the folder can be written.
-  chmodSync(dataDir, 0o777);
-  expect(await call('list_queues', {})).toMatchObject({ code: 'ok' });
-});
-
-test('a data file of a newer version: told to the caller, not damaged, and nothing beside it', async () => {
-  const folder = temporaryFolder();
-  const first = await start(folder);
-  await first('create_evaluation', evaluation);
-  const file = join(folder, 'heddle.db');
-  const database = connect(await loadSqlite(), file);
-  database.exec('update schema_version set version = 99; pragma wal_checkpoint(truncate)');
-  database.close();
-  const before = readFileSync(file);
-  const call = await start(folder);
-  for (let time = 0; time < 2; time += 1) {
-    expect(await call('create_evaluation', { ...evaluation, name: 'other' })).toMatchObject({
-      code: 'not_configured',
-      message: expect.stringContaining('schema version 99'),
-    });
-  }
-  expect(readFileSync(file).equals(before)).toBe(true);
-  if (existsSync(`${file}-wal`)) expect(readFileSync(`${file}-wal`)).toHaveLength(0);
+  it('reports a data file of a newer version, and does not change it', async () => {
+    const folder = temporaryFolder();
+    const first = await start(folder);
+    await first('create_evaluation', evaluation);
+    const file = join(folder, 'heddle.db');
+    const database = openConnection(await loadSqlite(), file);
+    database.exec('update schema_version set version = 99; pragma wal_checkpoint(truncate)');
+    database.close();
+    const before = readFileSync(file);
+    const call = await start(folder);
+    for (let time = 0; time < 2; time += 1) {
+      expect(await call('create_evaluation', { ...evaluation, name: 'other' })).toMatchObject({
+        code: 'not_configured',
+        message: expect.stringContaining('schema version 99'),
+      });
+    }
+    expect(readFileSync(file).equals(before)).toBe(true);
+    if (existsSync(`${file}-wal`)) expect(readFileSync(`${file}-wal`)).toHaveLength(0);
+  });
 });

@@ -1,18 +1,18 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { temporaryHome } from '../support/temporary-home.ts';
-import { answer, type Fault, type FaultService, startFaultService } from './fault-service.ts';
-import { bodies, type Expected, endless, others, routerBodies, statuses } from './faults.ts';
-import { tally } from './tally.ts';
-import { startToolServer, type Told, type ToolServer, toolCalls, unrepeatable } from './tool-calls.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type FakeService, type Responder, sendResponse, startFakeService } from '../support/fake-service.ts';
+import { temporaryFolder } from '../support/heddle.ts';
+import { bodies, type Expected, endless, others, routerBodies, statuses } from '../support/service-faults.ts';
+import { tally } from '../support/tally.ts';
+import { startToolServer, type ToolOutcome, type ToolServer, toolCalls, unrepeatable } from '../support/tool-server.ts';
 
 const listsOfLines = new Set(['list_queues', 'list_objects']);
 const tools = Object.keys(toolCalls);
-const home = temporaryHome();
+const home = temporaryFolder();
 
 interface Case {
   name: string;
-  fault: Fault;
+  fault: Responder;
   expected: (tool: string) => Expected;
 }
 
@@ -20,8 +20,8 @@ const cases: Case[] = [
   ...Object.entries(statuses).flatMap(([status, expected]) =>
     Object.entries(bodies).map(([shape, [body, contentType = 'application/json']]) => ({
       name: `${status} with ${shape}`,
-      fault: (request: Parameters<Fault>[0]) =>
-        answer(request, Number(status), status === '304' ? '' : body, {
+      fault: (request: Parameters<Responder>[0]) =>
+        sendResponse(request, Number(status), status === '304' ? '' : body, {
           'content-type': contentType,
           location: 'http://localhost:1/elsewhere',
         }),
@@ -42,12 +42,12 @@ const endlessCases = Object.entries(endless).map(([name, fault]) => ({
   expected: (): Expected => ['timeout', true, 1, 1],
 }));
 
-let service: FaultService;
+const service: FakeService = await startFakeService();
 let server: ToolServer;
-let hasty: ToolServer;
-const told = new Map<string, Told>();
+let impatientServer: ToolServer;
+const outcomes = new Map<string, ToolOutcome>();
 
-/** Every case is told apart by the project it names, so that they can run side by side. */
+/** Marks the project of a case, so the requests of parallel cases can be counted. */
 const keyOf = (index: number): string => `case-${index}-`;
 const requestsOf = (index: number, tool: string): number =>
   service.requests.filter(({ path, body }) => `${path}${body}`.includes(`${keyOf(index)}${tool}`)).length;
@@ -58,98 +58,101 @@ async function runAll(list: Case[], first: number, { call }: ToolServer): Promis
     for (let next = queue.shift(); next; next = queue.shift()) {
       const { index, tool } = next;
       const args = toolCalls[tool]!(`${keyOf(index)}${tool}`);
-      told.set(`${index} ${tool}`, await call(tool, args));
+      outcomes.set(`${index} ${tool}`, await call(tool, args));
     }
   };
   await Promise.all(Array.from({ length: 30 }, lane));
 }
 
 beforeAll(async () => {
-  service = await startFaultService();
   const all = [...cases, ...endlessCases];
-  service.fault = (request) => {
+  service.respond = (request) => {
     const index = /case-(\d+)-/.exec(`${request.path}${request.body}`)?.[1];
-    if (index === undefined) answer(request, 200, '{}');
+    if (index === undefined) sendResponse(request, 200, '{}');
     else all[Number(index)]!.fault(request);
   };
-  [server, hasty] = await Promise.all([
-    startToolServer(service.url, home, { HEDDLE_TIMEOUT_MS: '60000' }),
-    startToolServer(service.url, home, { HEDDLE_TIMEOUT_MS: '1000' }),
+  [server, impatientServer] = await Promise.all([
+    startToolServer(service.url, home, { HEDDLE_TIMEOUT_MS: '60000', HEDDLE_INFERENCE_TIMEOUT_MS: '60000' }),
+    startToolServer(service.url, home, { HEDDLE_TIMEOUT_MS: '1000', HEDDLE_INFERENCE_TIMEOUT_MS: '1000' }),
   ]);
-  await Promise.all([runAll(cases, 0, server), runAll(endlessCases, cases.length, hasty)]);
+  await Promise.all([runAll(cases, 0, server), runAll(endlessCases, cases.length, impatientServer)]);
   tally('faults', all.length * tools.length);
 }, 240_000);
 
 afterAll(async () => {
-  await Promise.all([server?.client.close(), hasty?.client.close()]);
-  await service?.stop();
+  await Promise.all([server?.client.close(), impatientServer?.client.close()]);
 });
 
-describe.each([...cases, ...endlessCases].map((entry, index) => ({ ...entry, index })))('$name', (entry) => {
-  const { index, expected } = entry;
-  test.each(tools)('%s', (tool) => {
-    const [code, retryable, repeatable, once] = expected(tool);
-    const result = told.get(`${index} ${tool}`);
-    if (result === undefined) tally('hung', 1);
-    const requests = requestsOf(index, tool);
-    const wanted = unrepeatable.has(tool) ? once : repeatable;
-    // A good answer is followed by what else the tool asks for.
-    const sent = code === 'ok' ? Math.min(requests, 1) : requests;
-    if (unrepeatable.has(tool) && sent > wanted) tally('doubled', 1);
-    expect({ code: result?.code, retryable: result?.retryable, sent }, JSON.stringify(result)).toEqual({
-      code,
-      retryable,
-      sent: wanted,
-    });
-  });
-});
-
-test('a wait beyond the deadline is reported in milliseconds', () => {
-  const seconds = cases.findIndex(({ name }) => name === '429, Retry-After beyond the deadline');
-  const date = cases.findIndex(({ name }) => name === '429, Retry-After as a date beyond the deadline');
-  for (const tool of tools) {
-    expect(told.get(`${seconds} ${tool}`)?.retry_after_ms).toBe(120_000);
-    expect(told.get(`${date} ${tool}`)?.retry_after_ms).toBeGreaterThan(3_000_000);
-  }
-});
-
-test('what may have been done is said where the call must not be doubled', () => {
-  for (const name of ['reset after the request was read', 'no answer at all', '502 with html']) {
-    const index = [...cases, ...endlessCases].findIndex((entry) => entry.name === name);
-    for (const tool of tools) {
-      const { hint } = told.get(`${index} ${tool}`)!;
-      if (unrepeatable.has(tool)) expect(hint).toContain('may have carried it out');
-      else expect(hint).not.toContain('may have carried it out');
-    }
-  }
-});
-
-test('credentials and text of the service stay where they belong', () => {
-  expect(JSON.stringify([...told.values()])).not.toMatch(/password-of-user|token-of-user/);
-  for (const { hint } of told.values()) expect(hint ?? '').not.toContain('some text');
-});
-
-test('afterwards every tool works, and nothing has piled up', async () => {
-  service.fault = others['nothing wrong']!.fault;
-  for (const { call, pid, stderr } of [server, hasty]) {
-    for (const tool of tools) {
-      const { code } = await call(tool, toolCalls[tool]!('well'));
-      if (code !== 'ok') tally('crashed', 1);
-      expect([tool, code]).toEqual([tool, 'ok']);
-    }
-    expect(stderr()).not.toContain('"level":"error"');
-    if (process.platform === 'linux') {
-      const files = readdirSync(`/proc/${pid}/fd`).map((fd) => {
-        try {
-          return readlinkSync(`/proc/${pid}/fd/${fd}`);
-        } catch {
-          return '';
-        }
+describe.each([...cases, ...endlessCases].map((entry, index) => ({ ...entry, index })))(
+  'a response with $name',
+  (entry) => {
+    const { index, expected } = entry;
+    it.each(tools)('gives the expected error code and number of requests for %s', (tool) => {
+      const [code, retryable, repeatable, once] = expected(tool);
+      const result = outcomes.get(`${index} ${tool}`);
+      if (result === undefined) tally('hung', 1);
+      const requests = requestsOf(index, tool);
+      const wanted = unrepeatable.has(tool) ? once : repeatable;
+      // After a good response, some tools send further requests.
+      const sent = code === 'ok' ? Math.min(requests, 1) : requests;
+      if (unrepeatable.has(tool) && sent > wanted) tally('doubled', 1);
+      expect({ code: result?.code, retryable: result?.retryable, sent }, JSON.stringify(result)).toEqual({
+        code,
+        retryable,
+        sent: wanted,
       });
-      expect(files.filter((file) => file.startsWith('socket:')).length).toBeLessThanOrEqual(40);
-      const [, peakKb] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-      console.log(`peak memory of the server: ${Math.round(Number(peakKb) / 1024)} MB`);
-      expect(Number(peakKb)).toBeLessThan(900_000);
+    });
+  },
+);
+
+describe('after all faults', () => {
+  it('a Retry-After beyond the deadline is reported in milliseconds', () => {
+    const seconds = cases.findIndex(({ name }) => name === '429, Retry-After beyond the deadline');
+    const date = cases.findIndex(({ name }) => name === '429, Retry-After as a date beyond the deadline');
+    for (const tool of tools) {
+      expect(outcomes.get(`${seconds} ${tool}`)?.retry_after_ms).toBe(120_000);
+      expect(outcomes.get(`${date} ${tool}`)?.retry_after_ms).toBeGreaterThan(3_000_000);
     }
-  }
+  });
+
+  it('the hint says that the service may have carried out a request that must not be repeated', () => {
+    for (const name of ['reset after the request was read', 'no response at all', '502 with html']) {
+      const index = [...cases, ...endlessCases].findIndex((entry) => entry.name === name);
+      for (const tool of tools) {
+        const { hint } = outcomes.get(`${index} ${tool}`)!;
+        if (unrepeatable.has(tool)) expect(hint).toContain('may have carried it out');
+        else expect(hint).not.toContain('may have carried it out');
+      }
+    }
+  });
+
+  it('no error contains a credential, and no hint contains text of the service', () => {
+    expect(JSON.stringify([...outcomes.values()])).not.toMatch(/password-of-user|token-of-user/);
+    for (const { hint } of outcomes.values()) expect(hint ?? '').not.toContain('some text');
+  });
+
+  it('every tool works, and neither sockets nor memory have grown', async () => {
+    service.respond = others['no fault']!.fault;
+    for (const { call, pid, stderr } of [server, impatientServer]) {
+      for (const tool of tools) {
+        const { code } = await call(tool, toolCalls[tool]!('well'));
+        if (code !== 'ok') tally('crashed', 1);
+        expect([tool, code]).toEqual([tool, 'ok']);
+      }
+      expect(stderr()).not.toContain('"level":"error"');
+      if (process.platform === 'linux') {
+        const files = readdirSync(`/proc/${pid}/fd`).map((fd) => {
+          try {
+            return readlinkSync(`/proc/${pid}/fd/${fd}`);
+          } catch {
+            return '';
+          }
+        });
+        expect(files.filter((file) => file.startsWith('socket:')).length).toBeLessThanOrEqual(40);
+        const [, peakKb] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+        console.log(`peak memory of the server: ${Math.round(Number(peakKb) / 1024)} MB`);
+        expect(Number(peakKb)).toBeLessThan(900_000);
+      }
+    }
+  });
 });

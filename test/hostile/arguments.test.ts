@@ -1,13 +1,14 @@
 import fc from 'fast-check';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { ServiceClient } from '../../src/client/service-client.ts';
-import { callTool, type ResultSettings } from '../../src/mcp/call-tool.ts';
-import { tools } from '../../src/tools/registry.ts';
-import { startFaultService } from '../faults/fault-service.ts';
-import { tally } from '../faults/tally.ts';
-import { toolCalls } from '../faults/tool-calls.ts';
+import { Redactor } from '../../src/core/redaction.ts';
+import { callTool, type ResultOptions } from '../../src/mcp/call-tool.ts';
+import { tools } from '../../src/tools/support/registry.ts';
+import { startFakeService } from '../support/fake-service.ts';
+import { tally } from '../support/tally.ts';
+import { toolCalls } from '../support/tool-server.ts';
 
-const service = await startFaultService();
+const service = await startFakeService();
 const client = new ServiceClient({
   connect: async () => ({ baseUrl: service.url, basic: { username: 'u', password: 'p' }, bearer: 't' }),
   userAgent: 'test',
@@ -18,21 +19,21 @@ afterAll(async () => {
 });
 
 const unexpected: unknown[] = [];
-const settings: ResultSettings = {
+const settings: ResultOptions = {
   text: 'compact',
   maxResultChars: 50_000,
   log: (level, _, ...fields) => {
     if (level === 'error') unexpected.push(...fields);
   },
-  redact: (text) => text,
+  redactor: new Redactor(),
   tools,
 };
 
-/** What the tool answers; whatever the arguments are, it answers, in bounds, and without a fault of its own. */
+/** Calls a tool and checks what holds for any arguments: a bounded result and no internal failure. */
 async function answered(name: string, args: unknown): Promise<{ isError?: boolean; text: string }> {
   const tool = tools.find((candidate) => candidate.name === name)!;
   const context = { service: client, project: 'a/b', maxResultChars: 50_000, signal: new AbortController().signal };
-  const { result } = await callTool(tool, args, { ...context, ask: () => 'cannot', progress: () => {} }, settings);
+  const result = await callTool(tool, args, { ...context, ask: () => 'cannot', progress: () => {} }, settings);
   expect(unexpected).toEqual([]);
   const [block] = result.content as unknown as [{ text: string }];
   expect(JSON.stringify(result).length).toBeLessThan(60_000);
@@ -67,7 +68,7 @@ const nasty = fc.oneof(
 describe.each(Object.keys(toolCalls))('%s', (name) => {
   const names = Object.keys(tools.find((tool) => tool.name === name)!.inputJsonSchema.properties!);
 
-  test('answers whatever its arguments are', async () => {
+  it('returns a bounded result for arbitrary arguments', async () => {
     const runs = 150;
     await fc.assert(
       fc.asyncProperty(nasty, async (args) => void (await answered(name, args))),
@@ -76,7 +77,7 @@ describe.each(Object.keys(toolCalls))('%s', (name) => {
     tally('property runs', runs);
   });
 
-  test('answers whatever stands in the place of its arguments', async () => {
+  it('returns a bounded result for values that are no arguments object', async () => {
     const runs = 300;
     const place = fc.oneof(fc.constantFrom(...names), fc.constantFrom('__proto__', 'constructor', 'toString', 'x'));
     await fc.assert(
@@ -89,7 +90,7 @@ describe.each(Object.keys(toolCalls))('%s', (name) => {
     tally('property runs', runs);
   });
 
-  test('refuses what is too deep, too many and too long, and says so briefly', async () => {
+  it('briefly refuses arguments that are too deep, too many or too long', async () => {
     const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
     for (const place of names) {
       expect((await answered(name, { ...toolCalls[name]!('p'), [place]: deep })).isError).toBe(true);
@@ -103,8 +104,10 @@ describe.each(Object.keys(toolCalls))('%s', (name) => {
   });
 });
 
-test('free members keep names that objects inherit; the one that would change what is inherited goes', async () => {
-  const args = JSON.parse('{"model":"m","template_vars":{"__proto__":"a","constructor":"b","toString":"c"}}');
-  await answered('run_inference', args);
-  expect(service.requests.at(-1)!.body).toContain('"template_vars":{"constructor":"b","toString":"c"}');
+describe('free-form arguments', () => {
+  it('keep names that objects inherit, except __proto__', async () => {
+    const args = JSON.parse('{"model":"m","template_vars":{"__proto__":"a","constructor":"b","toString":"c"}}');
+    await answered('run_inference', args);
+    expect(service.requests.at(-1)!.body).toContain('"template_vars":{"constructor":"b","toString":"c"}');
+  });
 });

@@ -3,14 +3,13 @@ import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startFaultService } from '../faults/fault-service.ts';
-import { tally } from '../faults/tally.ts';
-import { command, emptyHome } from '../support/heddle.ts';
-import { temporaryHome } from '../support/temporary-home.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startFakeService } from '../support/fake-service.ts';
+import { command, emptyHome, temporaryFolder } from '../support/heddle.ts';
+import { tally } from '../support/tally.ts';
 
-const home = temporaryHome();
-const service = await startFaultService();
+const home = temporaryFolder();
+const service = await startFakeService();
 let server: ChildProcess;
 let stderr = '';
 let port: number;
@@ -72,96 +71,100 @@ async function isWell(): Promise<void> {
   expect(body).toContain('read_call');
 }
 
-test('arbitrary bytes are answered or the connection is closed', async () => {
-  const runs = 100;
-  const bytes = fc.oneof(
-    fc.uint8Array({ minLength: 1, maxLength: 400 }),
-    fc
-      .string({ unit: 'binary', maxLength: 200 })
-      .map((text) => Buffer.from(`POST /mcp HTTP/1.1\r\nHost: localhost\r\n${text}\r\n\r\n`)),
-  );
-  await fc.assert(
-    fc.asyncProperty(bytes, async (sent) => {
-      const socket = connect(port, '127.0.0.1');
-      const received = await new Promise<string>((resolve) => {
-        let text = '';
-        socket.on('data', (part) => {
-          text += part.toString('latin1');
+describe('HTTP server under hostile input', () => {
+  it('answers arbitrary bytes or closes the connection', async () => {
+    const runs = 100;
+    const bytes = fc.oneof(
+      fc.uint8Array({ minLength: 1, maxLength: 400 }),
+      fc
+        .string({ unit: 'binary', maxLength: 200 })
+        .map((text) => Buffer.from(`POST /mcp HTTP/1.1\r\nHost: localhost\r\n${text}\r\n\r\n`)),
+    );
+    await fc.assert(
+      fc.asyncProperty(bytes, async (sent) => {
+        const socket = connect(port, '127.0.0.1');
+        const received = await new Promise<string>((resolve) => {
+          let text = '';
+          socket.on('data', (part) => {
+            text += part.toString('latin1');
+          });
+          socket.on('error', () => {});
+          socket.once('close', () => resolve(text));
+          socket.end(sent);
         });
-        socket.on('error', () => {});
-        socket.once('close', () => resolve(text));
-        socket.end(sent);
-      });
-      expect(received === '' || received.startsWith('HTTP/1.1 ')).toBe(true);
-    }),
-    { numRuns: runs },
-  );
-  tally('property runs', runs);
-  await isWell();
-});
+        expect(received === '' || received.startsWith('HTTP/1.1 ')).toBe(true);
+      }),
+      { numRuns: runs },
+    );
+    tally('property runs', runs);
+    await isWell();
+  });
 
-test('arbitrary JSON and text in the place of a message is answered', async () => {
-  const runs = 200;
-  const message = fc.record(
-    {
-      jsonrpc: fc.constantFrom('2.0', '1.0', 2),
-      id: fc.oneof(fc.nat(), fc.string(), fc.constant(null), fc.jsonValue()),
-      method: fc.oneof(
-        fc.constantFrom('tools/call', 'tools/list', 'ping', 'initialize', 'prompts/get', 'constructor'),
-        fc.jsonValue(),
-      ),
-      params: fc.oneof(fc.jsonValue(), fc.record({ name: fc.constant('read_call'), arguments: fc.jsonValue() })),
-    },
-    { requiredKeys: [] },
-  );
-  const body = fc.oneof(
-    message.map((value) => JSON.stringify(value)),
-    fc.array(message, { maxLength: 4 }).map((value) => JSON.stringify(value)),
-    fc.json(),
-    fc.string({ unit: 'binary' }),
-  );
-  await fc.assert(
-    fc.asyncProperty(body, async (text) => {
-      const { status } = await post(text);
-      expect([200, 202, 400, 404, 405]).toContain(status);
-    }),
-    { numRuns: runs },
-  );
-  tally('property runs', runs);
-  await isWell();
-});
+  it('answers arbitrary JSON and text sent as a message', async () => {
+    const runs = 200;
+    const message = fc.record(
+      {
+        jsonrpc: fc.constantFrom('2.0', '1.0', 2),
+        id: fc.oneof(fc.nat(), fc.string(), fc.constant(null), fc.jsonValue()),
+        method: fc.oneof(
+          fc.constantFrom('tools/call', 'tools/list', 'ping', 'initialize', 'prompts/get', 'constructor'),
+          fc.jsonValue(),
+        ),
+        params: fc.oneof(fc.jsonValue(), fc.record({ name: fc.constant('read_call'), arguments: fc.jsonValue() })),
+      },
+      { requiredKeys: [] },
+    );
+    const body = fc.oneof(
+      message.map((value) => JSON.stringify(value)),
+      fc.array(message, { maxLength: 4 }).map((value) => JSON.stringify(value)),
+      fc.json(),
+      fc.string({ unit: 'binary' }),
+    );
+    await fc.assert(
+      fc.asyncProperty(body, async (text) => {
+        const { status } = await post(text);
+        expect([200, 202, 400, 404, 405]).toContain(status);
+      }),
+      { numRuns: runs },
+    );
+    tally('property runs', runs);
+    await isWell();
+  });
 
-test('nesting, inherited names, lone surrogates and huge numbers', async () => {
-  const call = (args: string) =>
-    `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_call","arguments":${args}}}`;
-  for (const args of [
-    `{"call_id":${'['.repeat(100_000)}${']'.repeat(100_000)}}`,
-    '{"call_id":"\\ud800"}',
-    '{"call_id":"c","max_value_chars":1e400}',
-    '{"__proto__":{"call_id":"c"},"constructor":1}',
-  ]) {
-    const { status, body } = await post(call(args));
-    expect(status).toBe(200);
-    expect(body).toContain('content');
-  }
-  const { status } = await post(
-    `{"jsonrpc":"2.0","id":1,"method":"ping","params":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`,
-  );
-  expect([200, 400]).toContain(status);
-  await isWell();
-});
+  it('answers calls with deep nesting, inherited names, lone surrogates and huge numbers', async () => {
+    const call = (args: string) =>
+      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_call","arguments":${args}}}`;
+    for (const args of [
+      `{"call_id":${'['.repeat(100_000)}${']'.repeat(100_000)}}`,
+      '{"call_id":"\\ud800"}',
+      '{"call_id":"c","max_value_chars":1e400}',
+      '{"__proto__":{"call_id":"c"},"constructor":1}',
+    ]) {
+      const { status, body } = await post(call(args));
+      expect(status).toBe(200);
+      expect(body).toContain('content');
+    }
+    const { status } = await post(
+      `{"jsonrpc":"2.0","id":1,"method":"ping","params":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`,
+    );
+    expect([200, 400]).toContain(status);
+    await isWell();
+  });
 
-test('a body of 200 MB is refused in bounded memory', async () => {
-  const memory = () =>
-    process.platform === 'linux'
-      ? Math.round(Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1]) / 1024)
-      : 0;
-  const before = memory();
-  const outcome = await post(Buffer.alloc(200 * 1024 * 1024, ' ')).catch((error: NodeJS.ErrnoException) => error.code);
-  // A client that goes on sending may meet the closed connection before it reads the refusal.
-  if (typeof outcome === 'object') expect(outcome.status).toBe(413);
-  else expect(['ECONNRESET', 'EPIPE']).toContain(outcome);
-  console.log(`memory: ${before} MB before, ${memory()} MB at the peak of a body of 200 MB`);
-  expect(memory() - before).toBeLessThan(60);
-  await isWell();
+  it('refuses a body of 200 MB in bounded memory', async () => {
+    const memory = () =>
+      process.platform === 'linux'
+        ? Math.round(Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1]) / 1024)
+        : 0;
+    const before = memory();
+    const outcome = await post(Buffer.alloc(200 * 1024 * 1024, ' ')).catch(
+      (error: NodeJS.ErrnoException) => error.code,
+    );
+    // A client that goes on sending may meet the closed connection before it reads the refusal.
+    if (typeof outcome === 'object') expect(outcome.status).toBe(413);
+    else expect(['ECONNRESET', 'EPIPE']).toContain(outcome);
+    console.log(`memory: ${before} MB before, ${memory()} MB at the peak of a body of 200 MB`);
+    expect(memory() - before).toBeLessThan(60);
+    await isWell();
+  });
 });

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answer, good, startFaultService } from '../faults/fault-service.ts';
-import { tally } from '../faults/tally.ts';
-import { temporaryHome } from '../support/temporary-home.ts';
-import { LineClient } from './line-client.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sendGoodResponse, sendResponse, startFakeService } from '../support/fake-service.ts';
+import { temporaryFolder } from '../support/heddle.ts';
+import { LineClient } from '../support/line-client.ts';
+import { tally } from '../support/tally.ts';
 
-const service = await startFaultService();
-const home = temporaryHome();
+const service = await startFakeService();
+const home = temporaryFolder();
 const settings = {
   HEDDLE_BASE_URL: service.url,
   HEDDLE_PROJECT: 'a/b',
@@ -25,194 +25,203 @@ afterAll(async () => {
 });
 
 let lastId = 0;
-/** Whether the server answers at all. */
+/** Checks that the server still answers. */
 async function isWell(): Promise<void> {
   lastId += 1;
   expect((await server.ask({ id: lastId, method: 'tools/list' })).result).toHaveProperty('tools');
 }
 
-test('arbitrary bytes do it no harm', async () => {
-  const runs = 150;
-  await fc.assert(
-    fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 5 }), async (lines) => {
-      for (const line of lines) server.write(Buffer.concat([line, Buffer.from('\n')]));
-      await isWell();
-    }),
-    { numRuns: runs },
-  );
-  tally('property runs', runs);
-});
+describe('stdio server under hostile input', () => {
+  it('survives arbitrary bytes', async () => {
+    const runs = 150;
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 5 }), async (lines) => {
+        for (const line of lines) server.write(Buffer.concat([line, Buffer.from('\n')]));
+        await isWell();
+      }),
+      { numRuns: runs },
+    );
+    tally('property runs', runs);
+  });
 
-const methods = [
-  'tools/call',
-  'tools/list',
-  'ping',
-  'prompts/get',
-  'resources/read',
-  'completion/complete',
-  'logging/setLevel',
-];
-const anyMethod = fc.oneof(
-  fc.constantFrom(...methods, 'initialize', 'server/discover', 'subscriptions/listen', 'tasks/get', 'constructor'),
-  fc.string({ unit: 'binary', maxLength: 20 }),
-  fc.jsonValue(),
-);
-const names = [
-  'name',
-  'arguments',
-  'uri',
-  'ref',
-  'argument',
-  '_meta',
-  'cursor',
-  'inputResponses',
-  'requestState',
-  '__proto__',
-];
-const anyParams = fc.oneof(
-  fc.jsonValue(),
-  fc.dictionary(
-    fc.constantFrom(...names),
-    fc.oneof(fc.jsonValue(), fc.constantFrom('read_call', 'heddle://a/b/queues/q')),
-  ),
-);
-
-test('every message with an id is answered under it, whatever else it is', async () => {
-  const runs = 250;
-  await fc.assert(
-    fc.asyncProperty(anyMethod, anyParams, fc.constantFrom('2.0', '1.0', 2, null), async (method, params, jsonrpc) => {
-      lastId += 1;
-      const message = await server.ask({ jsonrpc, id: lastId, method, params });
-      expect('result' in message !== 'error' in message).toBe(true);
-    }),
-    { numRuns: runs },
-  );
-  tally('property runs', runs);
-  await isWell();
-});
-
-test.each([
-  ['no method', { id: 'a' }, -32_600],
-  ['a wrong version', { jsonrpc: '1.0', id: 'b', method: 'ping' }, -32_600],
-  ['a method that is no text', { id: 'c', method: 7 }, -32_600],
-  ['parameters that are no object', { id: 'd', method: 'ping', params: 'x' }, -32_600],
-  ['an unknown method', { id: 'e', method: 'no/such' }, -32_601],
-  ['a fraction as id', { id: 1.5, method: 'ping' }, -32_600],
-])('%s is told under the id', async (_, message, code) => {
-  expect((await server.ask(message)).error?.code).toBe(code);
-});
-
-test('ids that cannot be answered, and what is no object, are passed over', async () => {
-  const lines = [
-    '{"jsonrpc":"2.0","id":null,"method":"ping"}',
-    '{"jsonrpc":"2.0","id":{},"method":"ping"}',
-    '5',
-    '"x"',
-    'null',
-    '[]',
+  const methods = [
+    'tools/call',
+    'tools/list',
+    'ping',
+    'prompts/get',
+    'resources/read',
+    'completion/complete',
+    'logging/setLevel',
   ];
-  for (const line of lines) server.write(`${line}\n`);
-  await isWell();
-});
-
-test('a batch is answered message by message', async () => {
-  server.write(
-    '[{"jsonrpc":"2.0","id":"b1","method":"ping"},{"jsonrpc":"2.0","method":"x"},{"id":"b2"},{"jsonrpc":"2.0","id":"b3","method":"ping"}]\n',
+  const anyMethod = fc.oneof(
+    fc.constantFrom(...methods, 'initialize', 'server/discover', 'subscriptions/listen', 'tasks/get', 'constructor'),
+    fc.string({ unit: 'binary', maxLength: 20 }),
+    fc.jsonValue(),
   );
-  expect(await server.answerTo('b1')).toHaveProperty('result');
-  expect(await server.answerTo('b2')).toMatchObject({ error: { code: -32_600 } });
-  expect(await server.answerTo('b3')).toHaveProperty('result');
-});
+  const names = [
+    'name',
+    'arguments',
+    'uri',
+    'ref',
+    'argument',
+    '_meta',
+    'cursor',
+    'inputResponses',
+    'requestState',
+    '__proto__',
+  ];
+  const anyParams = fc.oneof(
+    fc.jsonValue(),
+    fc.dictionary(
+      fc.constantFrom(...names),
+      fc.oneof(fc.jsonValue(), fc.constantFrom('read_call', 'heddle://a/b/queues/q')),
+    ),
+  );
 
-test('an id that is in use is refused, and its call made once', async () => {
-  service.requests.length = 0;
-  let finish = (): void => {};
-  const arrived = new Promise<void>((resolve) => {
-    service.fault = (request) => {
-      finish = () => good(request);
-      resolve();
+  it('answers every message that has an id under that id', async () => {
+    const runs = 250;
+    await fc.assert(
+      fc.asyncProperty(
+        anyMethod,
+        anyParams,
+        fc.constantFrom('2.0', '1.0', 2, null),
+        async (method, params, jsonrpc) => {
+          lastId += 1;
+          const message = await server.ask({ jsonrpc, id: lastId, method, params });
+          expect('result' in message !== 'error' in message).toBe(true);
+        },
+      ),
+      { numRuns: runs },
+    );
+    tally('property runs', runs);
+    await isWell();
+  });
+
+  it.each([
+    ['no method', { id: 'a' }, -32_600],
+    ['a wrong version', { jsonrpc: '1.0', id: 'b', method: 'ping' }, -32_600],
+    ['a method that is no text', { id: 'c', method: 7 }, -32_600],
+    ['parameters that are no object', { id: 'd', method: 'ping', params: 'x' }, -32_600],
+    ['an unknown method', { id: 'e', method: 'no/such' }, -32_601],
+    ['a fraction as id', { id: 1.5, method: 'ping' }, -32_600],
+  ])('reports %s under the id', async (_, message, code) => {
+    expect((await server.ask(message)).error?.code).toBe(code);
+  });
+
+  it('ignores messages whose id cannot be answered and values that are no object', async () => {
+    const lines = [
+      '{"jsonrpc":"2.0","id":null,"method":"ping"}',
+      '{"jsonrpc":"2.0","id":{},"method":"ping"}',
+      '5',
+      '"x"',
+      'null',
+      '[]',
+    ];
+    for (const line of lines) server.write(`${line}\n`);
+    await isWell();
+  });
+
+  it('answers each message of a batch', async () => {
+    server.write(
+      '[{"jsonrpc":"2.0","id":"b1","method":"ping"},{"jsonrpc":"2.0","method":"x"},{"id":"b2"},{"jsonrpc":"2.0","id":"b3","method":"ping"}]\n',
+    );
+    expect(await server.answerTo('b1')).toHaveProperty('result');
+    expect(await server.answerTo('b2')).toMatchObject({ error: { code: -32_600 } });
+    expect(await server.answerTo('b3')).toHaveProperty('result');
+  });
+
+  it('refuses an id that is in use and makes its call once', async () => {
+    service.requests.length = 0;
+    let finish = (): void => {};
+    const arrived = new Promise<void>((resolve) => {
+      service.respond = (request) => {
+        finish = () => sendGoodResponse(request);
+        resolve();
+      };
+    });
+    const call = {
+      id: 'twice',
+      method: 'tools/call',
+      params: { name: 'create_evaluation', arguments: { name: 'E', dataset: 'x://d' } },
     };
+    server.write(`${JSON.stringify({ jsonrpc: '2.0', ...call })}\n`);
+    await arrived;
+    expect((await server.ask(call)).error).toMatchObject({ code: -32_600 });
+    finish();
+    expect(await server.answerTo('twice')).toHaveProperty('result');
+    expect(service.requests).toHaveLength(1);
+    if (service.requests.length > 1) tally('doubled', 1);
   });
-  const call = {
-    id: 'twice',
-    method: 'tools/call',
-    params: { name: 'create_evaluation', arguments: { name: 'E', dataset: 'x://d' } },
-  };
-  server.write(`${JSON.stringify({ jsonrpc: '2.0', ...call })}\n`);
-  await arrived;
-  expect((await server.ask(call)).error).toMatchObject({ code: -32_600 });
-  finish();
-  expect(await server.answerTo('twice')).toHaveProperty('result');
-  expect(service.requests).toHaveLength(1);
-  if (service.requests.length > 1) tally('doubled', 1);
-});
 
-test('nesting, surrogates, NUL and huge numbers in the arguments of a call', async () => {
-  service.fault = (request) => good(request);
-  const texts = [
-    `{"call_id":${'['.repeat(100_000)}${']'.repeat(100_000)}}`,
-    `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`,
-    '{"call_id":"\\ud800"}',
-    '{"call_id":"a\\u0000b"}',
-    '{"call_id":"c","max_value_chars":1e400}',
-    '{"call_id":"c","max_value_chars":-0}',
-    '{"call_id":"c","call_id":"d"}',
-    '{"__proto__":{"call_id":"c"},"call_id":"c"}',
-  ];
-  for (const [index, args] of texts.entries()) {
+  it('answers calls whose arguments hold deep nesting, surrogates, NUL or huge numbers', async () => {
+    service.respond = (request) => sendGoodResponse(request);
+    const texts = [
+      `{"call_id":${'['.repeat(100_000)}${']'.repeat(100_000)}}`,
+      `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`,
+      '{"call_id":"\\ud800"}',
+      '{"call_id":"a\\u0000b"}',
+      '{"call_id":"c","max_value_chars":1e400}',
+      '{"call_id":"c","max_value_chars":-0}',
+      '{"call_id":"c","call_id":"d"}',
+      '{"__proto__":{"call_id":"c"},"call_id":"c"}',
+    ];
+    for (const [index, args] of texts.entries()) {
+      server.write(
+        `{"jsonrpc":"2.0","id":"n${index}","method":"tools/call","params":{"name":"read_call","arguments":${args}}}\n`,
+      );
+      const { result } = await server.answerTo(`n${index}`);
+      expect(result).toHaveProperty('content');
+    }
+    // The same outside of the arguments.
+    server.write(`{"jsonrpc":"2.0","id":"deep","method":"ping","params":${texts[1]}}\n`);
+    await server.answerTo('deep');
+    server.write(`{"jsonrpc":"2.0","id":"deeper","method":"tools/list","params":{"_meta":${texts[1]}}}\n`);
+    await server.answerTo('deeper');
+  });
+
+  it('refuses a line of 200 MB under its id in bounded memory', async () => {
+    const before = server.memory();
+    const block = Buffer.alloc(1024 * 1024, 'x');
+    server.write('{"jsonrpc":"2.0","id":"huge","method":"tools/call","params":{"name":"');
+    for (let sent = 0; sent < 200; sent += 1) {
+      if (!server.child.stdin!.write(block)) await new Promise((resolve) => server.child.stdin!.once('drain', resolve));
+    }
+    server.write('"}}\n');
+    expect((await server.answerTo('huge')).error).toMatchObject({
+      code: -32_600,
+      message: expect.stringContaining('larger than'),
+    });
     server.write(
-      `{"jsonrpc":"2.0","id":"n${index}","method":"tools/call","params":{"name":"read_call","arguments":${args}}}\n`,
+      `{"method":"tools/call","params":{"name":"${'x'.repeat(11 * 1024 * 1024)}"},"jsonrpc":"2.0","id":4711}\n`,
     );
-    const { result } = await server.answerTo(`n${index}`);
-    expect(result).toHaveProperty('content');
-  }
-  // Elsewhere than in arguments too.
-  server.write(`{"jsonrpc":"2.0","id":"deep","method":"ping","params":${texts[1]}}\n`);
-  await server.answerTo('deep');
-  server.write(`{"jsonrpc":"2.0","id":"deeper","method":"tools/list","params":{"_meta":${texts[1]}}}\n`);
-  await server.answerTo('deeper');
-});
-
-test('a line of 200 MB is refused under its id, in bounded memory', async () => {
-  const before = server.memory();
-  const block = Buffer.alloc(1024 * 1024, 'x');
-  server.write('{"jsonrpc":"2.0","id":"huge","method":"tools/call","params":{"name":"');
-  for (let sent = 0; sent < 200; sent += 1) {
-    if (!server.child.stdin!.write(block)) await new Promise((resolve) => server.child.stdin!.once('drain', resolve));
-  }
-  server.write('"}}\n');
-  expect((await server.answerTo('huge')).error).toMatchObject({
-    code: -32_600,
-    message: expect.stringContaining('larger than'),
-  });
-  server.write(
-    `{"method":"tools/call","params":{"name":"${'x'.repeat(11 * 1024 * 1024)}"},"jsonrpc":"2.0","id":4711}\n`,
-  );
-  expect((await server.answerTo(4711)).error).toMatchObject({ code: -32_600 });
-  await isWell();
-  const { peak } = server.memory();
-  console.log(`memory: ${before.peak} MB before, ${peak} MB at the peak of a line of 200 MB`);
-  expect(peak - before.peak).toBeLessThan(120);
-  expect(server.stderr).toMatch(/"message":"line refused: it is too long","bytes":2097\d+,"limit":10485760/);
-});
-
-test('more requests at once than are taken are refused, the others answered', async () => {
-  let release = (): void => {};
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  service.fault = async (request) => {
-    await released;
-    answer(request, 200, '{"call":null}');
-  };
-  const ids = Array.from({ length: 1_100 }, (_, index) => `many${index}`);
-  for (const id of ids) {
-    server.write(
-      `{"jsonrpc":"2.0","id":"${id}","method":"tools/call","params":{"name":"read_call","arguments":{"call_id":"c"}}}\n`,
+    expect((await server.answerTo(4711)).error).toMatchObject({ code: -32_600 });
+    await isWell();
+    const { peak } = server.memory();
+    console.log(`memory: ${before.peak} MB before, ${peak} MB at the peak of a line of 200 MB`);
+    expect(peak - before.peak).toBeLessThan(120);
+    expect(server.stderr).toMatch(
+      /"message":"message refused","id":"huge","reason":"its 2097\d+ bytes are larger than 10485760"/,
     );
-  }
-  expect((await server.answerTo('many1099')).error).toMatchObject({ code: -32_000 });
-  release();
-  const answers = await Promise.all(ids.slice(0, -1).map((id) => server.answerTo(id)));
-  expect(answers.filter(({ result }) => result)).toHaveLength(1_024);
+  });
+
+  it('refuses requests beyond the limit and answers the others', async () => {
+    let release = (): void => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    service.respond = async (request) => {
+      await released;
+      sendResponse(request, 200, '{"call":null}');
+    };
+    const ids = Array.from({ length: 1_100 }, (_, index) => `many${index}`);
+    for (const id of ids) {
+      server.write(
+        `{"jsonrpc":"2.0","id":"${id}","method":"tools/call","params":{"name":"read_call","arguments":{"call_id":"c"}}}\n`,
+      );
+    }
+    expect((await server.answerTo('many1099')).error).toMatchObject({ code: -32_000 });
+    release();
+    const answers = await Promise.all(ids.slice(0, -1).map((id) => server.answerTo(id)));
+    expect(answers.filter(({ result }) => result)).toHaveLength(1_024);
+  });
 });

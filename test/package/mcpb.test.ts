@@ -1,14 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { unzipSync } from 'fflate';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { startFakeService } from '../support/fake-service.ts';
 import { emptyHome, temporaryFolder } from '../support/heddle.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -42,7 +41,7 @@ function unpack(): string {
   return folder;
 }
 
-/** What a host does with a placeholder: the value, the default, or nothing at all. */
+/** Replaces placeholders like a host, which leaves those without a value. */
 function filled(text: string, folder: string, values: Record<string, string>): string {
   return text.replaceAll(/\$\{(?:(__dirname)|user_config\.(\w+))\}/g, (whole, dir, key) =>
     dir ? folder : (values[key] ?? whole),
@@ -69,63 +68,58 @@ async function connect(values: Record<string, string>): Promise<Client> {
   return client;
 }
 
-test('the bundle holds one file of code, an icon, and nothing native', () => {
-  expect(Object.keys(packed).sort()).toEqual([
-    'LICENSE',
-    'README.md',
-    'THIRD-PARTY-NOTICES.txt',
-    'assets/icon.png',
-    'manifest.json',
-    'server/heddle.mjs',
-  ]);
-  const icon = Buffer.from(packed['assets/icon.png']!);
-  expect([icon.toString('latin1', 1, 4), icon.readUInt32BE(16), icon.readUInt32BE(20)]).toEqual(['PNG', 512, 512]);
-  expect(Buffer.from(packed['server/heddle.mjs']!).includes('.node"')).toBe(false);
-  expect(bytes.length).toBeLessThan(1_000_000);
-});
+describe('the MCP bundle', () => {
+  it('contains one file of code, an icon, and nothing native', () => {
+    expect(Object.keys(packed).sort()).toEqual([
+      'LICENSE',
+      'README.md',
+      'THIRD-PARTY-NOTICES.txt',
+      'assets/icon.png',
+      'manifest.json',
+      'server/heddle.mjs',
+    ]);
+    const icon = Buffer.from(packed['assets/icon.png']!);
+    expect([icon.toString('latin1', 1, 4), icon.readUInt32BE(16), icon.readUInt32BE(20)]).toEqual(['PNG', 512, 512]);
+    expect(Buffer.from(packed['server/heddle.mjs']!).includes('.node"')).toBe(false);
+    expect(bytes.length).toBeLessThan(1_000_000);
+  });
 
-test('packing again, elsewhere in the world, gives the same bytes', () => {
-  const hash = (data: Buffer): string => createHash('sha256').update(data).digest('hex');
-  expect(hash(bundle(temporaryFolder(), { TZ: 'Pacific/Auckland' }))).toBe(hash(bytes));
-});
+  it('has the same bytes when packed in another time zone', () => {
+    const hash = (data: Buffer): string => createHash('sha256').update(data).digest('hex');
+    expect(hash(bundle(temporaryFolder(), { TZ: 'Pacific/Auckland' }))).toBe(hash(bytes));
+  });
 
-test('mcpb validate and mcpb pack pass', () => {
-  const folder = unpack();
-  const run = (...args: string[]): string => execFileSync(process.execPath, [mcpb, ...args], { encoding: 'utf8' });
-  expect(run('validate', join(root, 'manifest.json'))).toContain('passes');
-  expect(run('validate', join(folder, 'manifest.json'))).toContain('passes');
-  const file = join(temporaryFolder(), 'packed.mcpb');
-  run('pack', folder, file);
-  expect(existsSync(file)).toBe(true);
-});
+  it('passes mcpb validate and mcpb pack', () => {
+    const folder = unpack();
+    const run = (...args: string[]): string => execFileSync(process.execPath, [mcpb, ...args], { encoding: 'utf8' });
+    expect(run('validate', join(root, 'manifest.json'))).toContain('passes');
+    expect(run('validate', join(folder, 'manifest.json'))).toContain('passes');
+    const file = join(temporaryFolder(), 'packed.mcpb');
+    run('pack', folder, file);
+    expect(existsSync(file)).toBe(true);
+  });
 
-test('what validate does not check: the entry file is there, every placeholder declared, every default set', () => {
-  expect(packed[manifest.server.entry_point]).toBeDefined();
-  const { args, env } = manifest.server.mcp_config;
-  const used = [...JSON.stringify([args, env]).matchAll(/\$\{user_config\.(\w+)\}/g)].map(([, key]) => key);
-  expect(used.sort()).toEqual(Object.keys(manifest.user_config).sort());
-  expect(manifest.user_config).toMatchObject({
-    base_url: { type: 'string', required: false, default: '' },
-    project: { type: 'string', required: false, default: '' },
-    username: { type: 'string', required: false, default: '' },
-    password: { type: 'string', required: false, default: '', sensitive: true },
-    token: { type: 'string', required: false, default: '', sensitive: true },
-    read_only: { type: 'boolean', required: false, default: false },
+  it('has its entry file, and a declaration and a default for every placeholder', () => {
+    expect(packed[manifest.server.entry_point]).toBeDefined();
+    const { args, env } = manifest.server.mcp_config;
+    const used = [...JSON.stringify([args, env]).matchAll(/\$\{user_config\.(\w+)\}/g)].map(([, key]) => key);
+    expect(used.sort()).toEqual(Object.keys(manifest.user_config).sort());
+    expect(manifest.user_config).toMatchObject({
+      base_url: { type: 'string', required: false, default: '' },
+      project: { type: 'string', required: false, default: '' },
+      username: { type: 'string', required: false, default: '' },
+      password: { type: 'string', required: false, default: '', sensitive: true },
+      token: { type: 'string', required: false, default: '', sensitive: true },
+      read_only: { type: 'boolean', required: false, default: false },
+    });
   });
 });
 
 describe("the manifest's own command", () => {
-  test('with a base URL sends the credentials of the form to it', async () => {
-    const seen: (string | undefined)[] = [];
-    const service = createServer((request, response) => {
-      seen.push(`${request.method} ${request.url} ${request.headers.authorization}`);
-      response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ items: [] }));
-    });
-    await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => void service.close());
-
+  it('sends the credentials of the form to the base URL', async () => {
+    const service = await startFakeService();
     const client = await connect({
-      base_url: `http://127.0.0.1:${(service.address() as AddressInfo).port}`,
+      base_url: service.url,
       project: 'team/support',
       username: 'ada',
       password: 'opensesame',
@@ -137,13 +131,13 @@ describe("the manifest's own command", () => {
     const result = await client.callTool({ name: 'query_queue_items', arguments: { queue_id: 'q1' } });
     expect(result.isError).toBeFalsy();
     const basic = `Basic ${Buffer.from('ada:opensesame').toString('base64')}`;
-    expect(seen).toEqual([`POST /annotation_queues/q1/items/query ${basic}`]);
+    expect(service.requestLines()).toEqual([`POST /annotation_queues/q1/items/query ${basic}`]);
   });
 
-  test.each([
+  it.each([
     ['the defaults', { base_url: '', project: '', username: '', password: '', token: '', read_only: 'false' }],
-    ['placeholders that the host left', {}],
-  ])('with %s works on the embedded service, or names what this Node lacks', async (_, values) => {
+    ['placeholders that the host did not replace', {}],
+  ])('works on the embedded service with %s, or names the version of Node that it needs', async (_, values) => {
     const client = await connect(values as Record<string, string>);
     expect(client.getInstructions()).toContain('No service is configured');
     const result = await client.callTool({ name: 'list_queues', arguments: {} });
@@ -152,7 +146,7 @@ describe("the manifest's own command", () => {
       expect(text).toContain('support-triage');
     } else {
       expect(result.isError).toBe(true);
-      expect(text).toContain('This Node has no node:sqlite');
+      expect(text).toContain('This version of Node has no node:sqlite');
       expect(text).toContain('Use Node 22.13 or later');
     }
   });

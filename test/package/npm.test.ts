@@ -13,14 +13,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { emptyHome, temporaryFolder } from '../support/heddle.ts';
 
 const root = join(import.meta.dirname, '../..');
 let folder: string;
 let installed: string;
 
-/** npm with an empty home, without network, without scripts, without what is optional. */
+/** Runs npm with an empty home, without network, scripts and optional packages. */
 function npm(...args: string[]): string {
   const settings = [
     '--offline',
@@ -47,90 +47,89 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('the package holds the bundle, its types and notices, and little else', () => {
-  const files = readdirSync(installed, { recursive: true, encoding: 'utf8' })
-    .filter((file) => statSync(join(installed, file)).isFile())
-    .sort();
-  expect(files.filter((file) => !file.startsWith('dist/chunks/'))).toEqual([
-    'CHANGELOG.md',
-    'LICENSE',
-    'README.md',
-    'dist/THIRD-PARTY-NOTICES.txt',
-    'dist/heddle.cjs',
-    'dist/index.d.ts',
-    'dist/index.js',
-    'dist/interfaces.d.ts',
-    'dist/types.d.ts',
-    'package.json',
-  ]);
-  const bytes = files.reduce((sum, file) => sum + statSync(join(installed, file)).size, 0);
-  console.log(`installed without optional packages: ${files.length} files, ${Math.round(bytes / 1024)} KiB`);
-  expect(files.length).toBeLessThan(120);
-  expect(bytes).toBeLessThan(4.5 * 1024 * 1024);
-  expect(readdirSync(join(folder, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual(['heddle']);
-});
-
-test('nothing is a dependency that is bundled, and no script runs at install', () => {
-  const { dependencies, optionalDependencies, scripts, engines } = JSON.parse(
-    readFileSync(join(installed, 'package.json'), 'utf8'),
-  );
-  expect(dependencies).toBeUndefined();
-  expect(Object.keys(optionalDependencies)).toEqual(['@napi-rs/keyring', '@photostructure/sqlite']);
-  for (const name of ['preinstall', 'install', 'postinstall']) expect(scripts[name]).toBeUndefined();
-  expect(engines.node).toBe('>=20.18.1');
-});
-
-test('the notices name every bundled package with its licence', () => {
-  const notices = readFileSync(join(installed, 'dist/THIRD-PARTY-NOTICES.txt'), 'utf8');
-  for (const name of ['zod', 'undici', 'hono', 'kysely', 'commander', '@modelcontextprotocol/server', 'smol-toml']) {
-    expect(notices).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+ \\([\\w.-]+\\)$`, 'm'));
-  }
-  expect(notices).not.toContain('undefined');
-});
-
-test('the command works where it was installed', async () => {
-  const heddle = join(folder, 'node_modules/.bin/heddle');
-  const env = emptyHome(temporaryFolder());
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  expect(execFileSync(heddle, ['--version'], { encoding: 'utf8', env })).toBe(`${version}\n`);
-  expect(execFileSync(heddle, ['setup', 'cursor', '--print'], { encoding: 'utf8', env, stdio: 'pipe' })).toContain(
-    JSON.stringify(join(installed, 'dist/heddle.cjs')),
-  );
-  const client = new Client({ name: 'test', version: '1.0.0' });
-  await client.connect(new StdioClientTransport({ command: heddle, args: [], env }));
-  onTestFinished(() => client.close());
-  expect((await client.listTools()).tools.map(({ name }) => name)).toContain('query_queue_items');
-});
-
-/** A program as its writer has it: nothing installed but heddle and the types of Node. */
-function program(name: string, text: string): string {
-  mkdirSync(join(folder, 'node_modules/@types'), { recursive: true });
-  writeFileSync(join(folder, `${name}.ts`), text);
-  const tsc = join(root, 'node_modules/typescript/lib/tsc.js');
-  const flags = [
-    '--strict',
-    '--target',
-    'es2023',
-    '--module',
-    'nodenext',
-    '--skipLibCheck',
-    'false',
-    '--types',
-    'node',
-  ];
-  const roots = ['--typeRoots', join(root, 'node_modules/@types'), '--outDir', folder];
-  execFileSync(process.execPath, [tsc, ...flags, ...roots, join(folder, `${name}.ts`), '--ignoreConfig'], {
-    cwd: folder,
-    stdio: 'pipe',
-    encoding: 'utf8',
+describe('the npm package', () => {
+  it('contains the bundle, its types and its notices, and nothing else', () => {
+    const files = readdirSync(installed, { recursive: true, encoding: 'utf8' })
+      .filter((file) => statSync(join(installed, file)).isFile())
+      .sort();
+    expect(files.filter((file) => !file.startsWith('dist/chunks/'))).toEqual([
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'dist/THIRD-PARTY-NOTICES.txt',
+      'dist/heddle.js',
+      'dist/index.d.ts',
+      'dist/index.js',
+      'package.json',
+    ]);
+    const bytes = files.reduce((sum, file) => sum + statSync(join(installed, file)).size, 0);
+    console.log(`installed without optional packages: ${files.length} files, ${Math.round(bytes / 1024)} KiB`);
+    expect(files.length).toBeLessThan(120);
+    expect(bytes).toBeLessThan(4.5 * 1024 * 1024);
+    expect(readdirSync(join(folder, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual(['heddle']);
   });
-  return execFileSync(process.execPath, [join(folder, `${name}.js`)], { encoding: 'utf8', env: emptyHome(folder) });
-}
 
-test('the library compiles without the bundled packages, and runs', () => {
-  const out = program(
-    'library',
-    `import { contract, createClient, createServer, formatReference, HeddleError, parseReference, version } from 'heddle';
+  it('has no dependencies and no install scripts', () => {
+    const { dependencies, optionalDependencies, scripts, engines } = JSON.parse(
+      readFileSync(join(installed, 'package.json'), 'utf8'),
+    );
+    expect(dependencies).toBeUndefined();
+    expect(Object.keys(optionalDependencies)).toEqual(['@napi-rs/keyring', '@photostructure/sqlite']);
+    for (const name of ['preinstall', 'install', 'postinstall']) expect(scripts[name]).toBeUndefined();
+    expect(engines.node).toBe('>=20.18.1');
+  });
+
+  it('names bundled packages with their licences in its notices', () => {
+    const notices = readFileSync(join(installed, 'dist/THIRD-PARTY-NOTICES.txt'), 'utf8');
+    for (const name of ['zod', 'undici', 'hono', 'kysely', 'commander', '@modelcontextprotocol/server', 'smol-toml']) {
+      expect(notices).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+ \\([\\w.-]+\\)$`, 'm'));
+    }
+    expect(notices).not.toContain('undefined');
+  });
+
+  it('installs a command that works', async () => {
+    const heddle = join(folder, 'node_modules/.bin/heddle');
+    const env = emptyHome(temporaryFolder());
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    expect(execFileSync(heddle, ['--version'], { encoding: 'utf8', env })).toBe(`${version}\n`);
+    expect(execFileSync(heddle, ['setup', 'cursor', '--print'], { encoding: 'utf8', env, stdio: 'pipe' })).toContain(
+      JSON.stringify(join(installed, 'dist/heddle.js')),
+    );
+    const client = new Client({ name: 'test', version: '1.0.0' });
+    await client.connect(new StdioClientTransport({ command: heddle, args: [], env }));
+    onTestFinished(() => client.close());
+    expect((await client.listTools()).tools.map(({ name }) => name)).toContain('query_queue_items');
+  });
+
+  /** Compiles and runs a program in a folder with only heddle and the types of Node, and returns its output. */
+  function program(name: string, text: string): string {
+    mkdirSync(join(folder, 'node_modules/@types'), { recursive: true });
+    writeFileSync(join(folder, `${name}.ts`), text);
+    const tsc = join(root, 'node_modules/typescript/lib/tsc.js');
+    const flags = [
+      '--strict',
+      '--target',
+      'es2023',
+      '--module',
+      'nodenext',
+      '--skipLibCheck',
+      'false',
+      '--types',
+      'node',
+    ];
+    const roots = ['--typeRoots', join(root, 'node_modules/@types'), '--outDir', folder];
+    execFileSync(process.execPath, [tsc, ...flags, ...roots, join(folder, `${name}.ts`), '--ignoreConfig'], {
+      cwd: folder,
+      stdio: 'pipe',
+      encoding: 'utf8',
+    });
+    return execFileSync(process.execPath, [join(folder, `${name}.js`)], { encoding: 'utf8', env: emptyHome(folder) });
+  }
+
+  it('is a library that compiles without the bundled packages, and runs', () => {
+    const out = program(
+      'library',
+      `import { contract, createClient, createServer, formatReference, HeddleError, parseReference, version } from 'heddle';
 import type { QueryQueueItemsRequest, QueueItem, Transport } from 'heddle';
 
 const body: QueryQueueItemsRequest = { project_id: 'team/support', filter: { annotation_states: ['unstarted'] }, limit: 5 };
@@ -156,12 +155,12 @@ const transport: Transport = {
   send: async (message) => { sent.push(message); arrived(); },
   close: async () => transport.onclose?.(),
 };
-const told: unknown[] = [];
+const logged: unknown[] = [];
 const server = createServer({
   baseUrl: 'http://127.0.0.1:9',
   token: 't0ken-of-mine',
   readOnly: true,
-  log: (level, message, fields) => told.push([level, message, fields?.tool, fields?.code, typeof fields?.request_id]),
+  log: (level, message, fields) => logged.push([level, message, fields?.tool, fields?.code, typeof fields?.request_id]),
 });
 await server.connect(transport);
 const ask = (message: object) => new Promise<void>((resolve) => { arrived = resolve; transport.onmessage?.({ jsonrpc: '2.0', ...message }); });
@@ -170,24 +169,25 @@ await ask({ id: 2, method: 'tools/list' });
 const names: string[] = sent[1].result.tools.map((tool: { name: string }) => tool.name);
 console.log(sent[0].result.serverInfo.name, names.includes('list_queues'), names.includes('create_evaluation'));
 await ask({ id: 3, method: 'tools/call', params: { name: 'list_queues', arguments: {} } });
-console.log(JSON.stringify(told.at(-1)));
+console.log(JSON.stringify(logged.at(-1)));
 await server.close();
 
 console.log(formatReference(parseReference('weave:///team/support/object/triage:latest')!));
 `,
-  );
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  expect(out.trim().split('\n')).toEqual([
-    `${version} POST /annotation_queues/{queue_id}/items/query 1`,
-    'network true',
-    'heddle true false',
-    '["info","call ended","list_queues","invalid_arguments","string"]',
-    'weave:///team/support/object/triage:latest',
-  ]);
-});
+    );
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    expect(out.trim().split('\n')).toEqual([
+      `${version} POST /annotation_queues/{queue_id}/items/query 1`,
+      'network true',
+      'heddle true false',
+      '["info","call ended","list_queues","invalid_arguments","string"]',
+      'weave:///team/support/object/triage:latest',
+    ]);
+  });
 
-test('taking it out leaves nothing', () => {
-  npm('uninstall', 'heddle');
-  expect(existsSync(installed)).toBe(false);
-  expect(existsSync(join(folder, 'node_modules/.bin/heddle'))).toBe(false);
+  it('leaves nothing behind when it is uninstalled', () => {
+    npm('uninstall', 'heddle');
+    expect(existsSync(installed)).toBe(false);
+    expect(existsSync(join(folder, 'node_modules/.bin/heddle'))).toBe(false);
+  });
 });

@@ -1,26 +1,21 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { onTestFinished } from 'vitest';
+import { onEnd } from './on-end.ts';
 
-/** The built command. */
-export const command = fileURLToPath(new URL('../../dist/heddle.cjs', import.meta.url));
+/** Path of the built command. */
+export const command = fileURLToPath(new URL('../../dist/heddle.js', import.meta.url));
 
-/** Real review items, where the checkout has them beside it. */
-export const reviewItems = fileURLToPath(new URL('../../../shared/data/queue-items.jsonl', import.meta.url));
-export const hasReviewItems = existsSync(reviewItems);
-if (!hasReviewItems) console.warn('SKIPPED: the tests on real review items, ../shared/data is not here');
-
-/** An empty folder that goes with the test. */
+/** Creates an empty folder. It is removed at the end of the test, or of the file when called at its top level. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'heddle-test-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  onEnd(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }));
   return folder;
 }
 
-/** An environment with an empty home and nothing of the machine's but PATH. */
+/** Returns an environment with `folder` as home and nothing of this machine but PATH. */
 export function emptyHome(folder: string, extra: Record<string, string> = {}): Record<string, string> {
   const homes = ['HOME', 'XDG_CONFIG_HOME', 'XDG_DATA_HOME', 'XDG_STATE_HOME', 'XDG_RUNTIME_DIR'];
   return { PATH: process.env.PATH ?? '', ...Object.fromEntries(homes.map((name) => [name, folder])), ...extra };
@@ -32,7 +27,7 @@ export interface Finished {
   stderr: string;
 }
 
-/** Runs the command to its end. */
+/** Runs heddle until it exits. `script` may name another build of it. */
 export function run(
   args: string[],
   environment: Record<string, string>,
@@ -50,7 +45,7 @@ export function run(
   });
 }
 
-/** Runs `heddle call` and reads its JSON. */
+/** Runs `heddle call` and parses the JSON that it prints. */
 export async function call(
   tool: string,
   args: unknown,

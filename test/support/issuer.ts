@@ -3,26 +3,26 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 import { onTestFinished } from 'vitest';
-import { type Answer, ask, jsonHeaders, olderRequest } from '../protocol/http-process.ts';
+import { type Answer, ask, jsonHeaders, olderRequest } from './http-process.ts';
 
-/** A token issuer of a few lines: it publishes keys, and the test signs what it wants. */
+/** A token issuer that publishes keys and signs whatever a test asks for. */
 export interface Issuer {
   issuer: string;
-  /** Paths that were asked for. */
+  /** Paths of the requests, in order. */
   asked: string[];
-  /** Public keys as published. */
+  /** The published public keys. */
   keys: JWK[];
-  /** Signs from now on with a new key; the old ones are no longer published. */
+  /** Signs with a new key from now on, and no longer publishes the old ones. */
   rotate: (kid: string) => Promise<void>;
-  /** A token with these claims beside `iss`, `sub`, `scope` and an `exp` in an hour; undefined takes one away. */
+  /** Signs a token. The claims override `iss`, `sub`, `scope` and an `exp` in an hour; undefined removes one. */
   token: (claims: Record<string, unknown>, header?: Record<string, unknown>) => Promise<string>;
-  /** Answers in the place of the usual answer where it returns true. */
+  /** Handles a request instead of the issuer when it returns true. */
   intercept: (request: IncomingMessage, response: ServerResponse) => boolean;
   stop: () => Promise<void>;
   resume: () => Promise<void>;
 }
 
-/** Starts an issuer that ends with the test. `path` is that of its identifier. */
+/** Starts an issuer that stops with the test. `path` is the path of its identifier. */
 export async function startIssuer(path = ''): Promise<Issuer> {
   const server = createServer((request, response) => {
     const { url = '' } = request;
@@ -75,7 +75,7 @@ export async function startIssuer(path = ''): Promise<Issuer> {
   return self;
 }
 
-/** One request of an older revision with a token. */
+/** Sends a request of an older protocol revision with a token. */
 export function askAs(url: string, token: string, method = 'tools/list', params: object = {}): Promise<Answer> {
   return ask(url, {
     ...olderRequest(method, params),

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { emptyHome, temporaryFolder } from './heddle.ts';
 
-/** What a profile and the store know of a service. */
+/** The service and the credentials of a profile. */
 export interface Account {
   baseUrl: string;
   project: string;
@@ -11,17 +11,17 @@ export interface Account {
   token: string;
 }
 
-/** What `heddle serve --http` is started with so that subjects have profiles. */
+/** Input for `heddle serve --http --subjects`. */
 export interface Setup {
-  /** The home with the profiles and their secrets. */
+  /** Environment whose home has the profiles and their secrets. */
   environment: Record<string, string>;
-  /** For `--subjects`. */
+  /** Path for `--subjects`. */
   subjectsFile: string;
-  /** Writes the subjects file anew. */
+  /** Rewrites the subjects file. */
   assign: (subjects: Record<string, string>, rest?: string) => void;
 }
 
-/** Leaves behind what `heddle login --store file` does for each profile, and gives the subjects their profiles. */
+/** Writes the files that `heddle login --store file` writes for each profile, and a subjects file. */
 export function setUpProfiles(
   accounts: Record<string, Account>,
   subjects: Record<string, string>,

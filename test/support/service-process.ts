@@ -1,18 +1,55 @@
-import { spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { onTestFinished } from 'vitest';
-import { command, emptyHome, temporaryFolder } from './heddle.ts';
+import { command, emptyHome, run, temporaryFolder } from './heddle.ts';
+import type { Account } from './profiles.ts';
 
-/** The embedded service as a server of its own, on an empty file or as `env` says; its base URL. It ends with the test. */
-export async function startTestService(env = emptyHome(temporaryFolder())): Promise<string> {
-  const child = spawn(process.execPath, [command, 'service', 'start', '--port', '0'], {
-    env,
+/** A running `heddle service start`. */
+export interface ServiceProcess {
+  url: string;
+  child: ChildProcess;
+  /** Returns what it has written to stderr so far. */
+  stderr: () => string;
+}
+
+/**
+ * Starts the embedded service on a free port, in an empty home unless `environment` names one. It ends with the test.
+ */
+export async function startServiceProcess(
+  environment: Record<string, string> = {},
+  args: string[] = [],
+): Promise<ServiceProcess> {
+  const child = spawn(process.execPath, [command, 'service', 'start', '--port', '0', ...args], {
+    env: emptyHome(temporaryFolder(), environment),
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  onTestFinished(() => void child.kill());
-  for await (const line of createInterface(child.stderr)) {
-    const found = /^listening on (\S+)$/.exec(line);
-    if (found) return found[1]!;
-  }
-  throw new Error('the service did not start');
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let stderr = '';
+  const url = await new Promise<string>((resolve, reject) => {
+    child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+      stderr += chunk;
+      const address = /^listening on (http:\S+)$/m.exec(stderr)?.[1];
+      if (address) resolve(address);
+    });
+    child.once('exit', (code) => reject(new Error(`the service ended with ${code}: ${stderr}`)));
+  });
+  return { url, child, stderr: () => stderr };
+}
+
+/** Creates an account in the data that `environment` names. */
+export async function addAccount(
+  username: string,
+  environment: Record<string, string>,
+): Promise<Pick<Account, 'username' | 'password' | 'token'>> {
+  const { code, stdout, stderr } = await run(['service', 'add-user', username], environment);
+  const [, password, token] = /^password: +(\S+)\ntoken: +(\S+)$/m.exec(stdout) ?? [];
+  if (code !== 0 || !password || !token) throw new Error(`add-user ended with ${code}: ${stderr}`);
+  return { username, password, token };
+}
+
+/** Starts the embedded service on an empty data file with one account. */
+export async function startServiceWithAccount(username: string, project: string): Promise<Account> {
+  const environment = emptyHome(temporaryFolder());
+  const account = await addAccount(username, environment);
+  const { url } = await startServiceProcess(environment);
+  return { ...account, baseUrl: url, project };
 }

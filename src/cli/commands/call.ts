@@ -1,0 +1,56 @@
+import { text } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import { openRuntime } from '../../runtime/runtime.ts';
+import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
+import { UsageError } from '../support/report-failure.ts';
+import { runtimeOptions } from '../support/secrets.ts';
+import { showProgress } from '../support/show-progress.ts';
+
+/** Adds `heddle call TOOL [JSON]`, which makes one tool call from the shell. */
+export function addCall(program: Command): void {
+  const call = program
+    .command('call')
+    .description('call one tool and print its structured result as JSON')
+    .argument('<tool>', 'name of the tool')
+    .argument('[arguments]', 'arguments as a JSON object, or - to read them from stdin', '{}');
+  addSettingFlags(call, runtimeFlags).action((name: string, json: string) => runCall(call, name, json));
+}
+
+async function runCall(call: Command, name: string, json: string): Promise<void> {
+  const settings = settingsOf(call);
+  const runtime = openRuntime(settings, runtimeOptions(settings));
+  const { serverOptions } = runtime;
+  const tool = serverOptions.tools.find((candidate) => candidate.name === name);
+  if (!tool) {
+    const names = serverOptions.tools.map((candidate) => candidate.name).join(', ');
+    throw new UsageError(`unknown tool '${name}'; available tools: ${names}`);
+  }
+  const args = parseJson(json === '-' ? await text(process.stdin) : json);
+  const { callTool } = await import('../../mcp/call-tool.ts');
+  const abort = new AbortController();
+  process.once('SIGINT', () => abort.abort());
+  const context = {
+    service: await serverOptions.service(),
+    project: serverOptions.project,
+    maxResultChars: serverOptions.maxResultChars,
+    signal: abort.signal,
+    ask: () => 'cannot' as const,
+    progress: (_done: number, message: string) => showProgress(message),
+  };
+  const result = await callTool(tool, args, context, serverOptions);
+  showProgress('');
+  const [block] = result.content;
+  // The text of an error ends with the error as one line of JSON.
+  const error = result.isError && block?.type === 'text' ? block.text.split('\n').at(-1) : undefined;
+  process.stdout.write(`${error ?? JSON.stringify(result.structuredContent, null, 2)}\n`);
+  await runtime.close();
+  process.exitCode = result.isError ? 1 : 0;
+}
+
+function parseJson(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch (error) {
+    throw new UsageError(`the arguments are not valid JSON: ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,53 @@
+import { existsSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { databaseSecrets, dataOf } from '../../../runtime/runtime.ts';
+import { openServiceStore } from '../../../service/index.ts';
+import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
+import type { SettingValues } from '../../../settings/settings.ts';
+import { redactor } from '../../support/redactor.ts';
+import { type Finding, failure, ok, warning } from './finding.ts';
+
+/** Free disk space below which doctor reports a failure or a warning. */
+const failureFreeBytes = 20e6;
+const warningFreeBytes = 500e6;
+
+/** Checks the PostgreSQL database of the embedded service, if one is configured. */
+export async function checkDatabase({ values }: ResolvedSettings): Promise<Finding[]> {
+  if (values.databaseUrl === undefined) return [];
+  const faults = await findFaults(values);
+  if (faults === '') return [ok('database', 'PostgreSQL is reachable, and its tables and indexes are in order')];
+  const advice = 'Set HEDDLE_DATABASE_URL to the primary, REINDEX invalid indexes, or restore a backup.';
+  return [failure('database', `PostgreSQL is reachable, but ${faults}`, advice)];
+}
+
+/** Checks the data file of the embedded service and its disk, if the embedded service is in use or was used earlier. */
+export async function checkDataFile({ values }: ResolvedSettings): Promise<Finding[]> {
+  const file = dataOf(values);
+  if (values.databaseUrl !== undefined || (values.baseUrl !== undefined && !existsSync(file))) return [];
+  const faults = await findFaults(values);
+  const advice = 'Move the file away, then restore a backup or let heddle create a new one.';
+  const integrity =
+    faults === '' ? ok('data file', `${file} is sound`) : failure('data file', `${file} is damaged: ${faults}`, advice);
+  return [integrity, await checkDiskSpace(dirname(file))];
+}
+
+async function checkDiskSpace(folder: string): Promise<Finding> {
+  const { bavail, bsize } = await statfs(folder);
+  const freeBytes = bavail * bsize;
+  const message = `${Math.floor(freeBytes / 1e6)} MB free in ${folder}`;
+  if (freeBytes >= warningFreeBytes) return ok('disk space', message);
+  const advice = 'Free some space, or set HEDDLE_DATA_DIR to a folder on another disk.';
+  return freeBytes < failureFreeBytes ? failure('disk space', message, advice) : warning('disk space', message, advice);
+}
+
+/** Opens the data as the service does, creating what is missing. Returns the first faults, or an empty string. */
+async function findFaults(values: SettingValues): Promise<string> {
+  redactor.protect(...databaseSecrets(values));
+  const store = await openServiceStore(dataOf(values));
+  try {
+    return (await store.integrityCheck()).slice(0, 3).join('; ');
+  } finally {
+    await store.close();
+  }
+}

@@ -1,0 +1,134 @@
+import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
+import { connect as connectTcp, isIP } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { version } from '../../../core/version.ts';
+import { remoteConnection } from '../../../runtime/runtime.ts';
+import type { Credentials } from '../../../settings/secrets/credentials.ts';
+import type { SettingValues } from '../../../settings/settings.ts';
+import { lacksEveryOperation, type Probe, probeService } from '../../support/probe-service.ts';
+import { type Finding, failure, ok, warning } from './finding.ts';
+
+const layerTimeoutMs = 5_000;
+/** Differences of the clocks up to this many seconds are normal. */
+const maxClockSkewS = 60;
+/** Certificates that expire within this many days are reported. */
+const certificateWarningDays = 14;
+
+const layerAdvice = {
+  DNS: 'Check the host name in the base URL, and the name server of this network.',
+  TCP: 'Check the port in the base URL, and firewalls between here and there.',
+  TLS: 'Check the base URL. For a private certificate authority, set NODE_EXTRA_CA_CERTS where heddle is started.',
+  HTTP: 'Check that the base URL is the API of the service.',
+};
+
+/** Checks DNS, TCP, TLS and HTTP up to the first layer that fails, then the clock and each operation. */
+export async function* checkService(
+  baseUrl: string,
+  credentials: Credentials,
+  values: SettingValues,
+): AsyncGenerator<Finding> {
+  const { hostname, port: givenPort, protocol } = new URL(baseUrl);
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const port = Number(givenPort) || (protocol === 'https:' ? 443 : 80);
+  let layer: keyof typeof layerAdvice = 'DNS';
+  try {
+    if (!isIP(host)) yield await checkDns(host);
+    layer = 'TCP';
+    yield await checkTcp(host, port);
+    layer = 'TLS';
+    if (protocol === 'https:') yield await checkTls(host, port);
+    layer = 'HTTP';
+    yield* await checkHttp(baseUrl);
+  } catch (error) {
+    yield failure(layer, networkMessage(error), layerAdvice[layer]);
+    return;
+  }
+  yield* await checkOperations(baseUrl, credentials, values);
+}
+
+async function checkDns(host: string): Promise<Finding> {
+  const addresses = await lookup(host, { all: true });
+  return ok('DNS', `${host} resolves to ${addresses.map(({ address }) => address).join(', ')}`);
+}
+
+async function checkTcp(host: string, port: number): Promise<Finding> {
+  const startedAt = performance.now();
+  const socket = connectTcp({ host, port });
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.timeout(layerTimeoutMs) });
+    return ok('TCP', `connected to port ${port} in ${millisecondsSince(startedAt)} ms`);
+  } finally {
+    socket.destroy();
+  }
+}
+
+async function checkTls(host: string, port: number): Promise<Finding> {
+  const socket = connectTls({ host, port, ...(isIP(host) ? {} : { servername: host }) });
+  try {
+    await once(socket, 'secureConnect', { signal: AbortSignal.timeout(layerTimeoutMs) });
+    const { valid_to, issuer } = socket.getPeerCertificate();
+    const days = Math.floor((Date.parse(valid_to) - Date.now()) / 86_400_000);
+    const message = `${socket.getProtocol()}, certificate issued by ${issuer.O ?? issuer.CN}, valid for ${days} more days`;
+    if (days >= certificateWarningDays) return ok('TLS', message);
+    return warning('TLS', message, 'Ask whoever runs the service to renew the certificate.');
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** Sends one request without credentials. Any response proves HTTP, and its Date header gives the service's clock. */
+async function checkHttp(baseUrl: string): Promise<Finding[]> {
+  const startedAt = performance.now();
+  const { status, headers, body } = await fetch(baseUrl, {
+    redirect: 'manual',
+    headers: { 'user-agent': `heddle/${version}` },
+    signal: AbortSignal.timeout(layerTimeoutMs),
+  });
+  await body?.cancel();
+  const message = `status ${status} in ${millisecondsSince(startedAt)} ms`;
+  const clock = checkClock(headers.get('date'));
+  if (status < 300 || status >= 400) return [ok('HTTP', message), ...clock];
+  const advice = 'heddle does not send credentials to the target of a redirect: set the base URL to the final address.';
+  return [warning('HTTP', `${message}, a redirect`, advice), ...clock];
+}
+
+function checkClock(date: string | null): Finding[] {
+  const serviceTime = Date.parse(date ?? '');
+  if (Number.isNaN(serviceTime)) return [];
+  const seconds = Math.round((Date.now() - serviceTime) / 1000);
+  if (Math.abs(seconds) <= maxClockSkewS) return [ok('clock', `within ${maxClockSkewS} s of the service's`)];
+  const message = `${Math.abs(seconds)} s ${seconds > 0 ? 'ahead of' : 'behind'} the service's`;
+  return [warning('clock', message, 'Let this machine set its clock over the network (NTP).')];
+}
+
+async function checkOperations(baseUrl: string, credentials: Credentials, values: SettingValues): Promise<Finding[]> {
+  const probes = await probeService(remoteConnection(baseUrl, credentials), values, { withCreation: true });
+  const findings = probes.map(findingOf);
+  if (lacksEveryOperation(probes)) {
+    const advice =
+      'Check the path of the base URL: something responds at this address, but not the API of the service.';
+    findings.push(failure('operations', `${baseUrl} has none of the operations that were tried`, advice));
+  }
+  return findings;
+}
+
+function findingOf(probe: Probe): Finding {
+  const name = `${probe.operation} (${probe.scheme})`;
+  if (probe.state === 'accepted') return ok(name, 'the service accepts the credentials');
+  const { message, hint } = probe.error;
+  if (probe.state === 'failed') return failure(name, message, hint);
+  return warning(name, `could not be verified. ${message}`, hint);
+}
+
+/** Returns the reason of a network error: `fetch` and connections to several addresses wrap it. */
+function networkMessage(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(networkMessage).join('; ');
+  const { name, message, cause } = error as Error;
+  if (name === 'AbortError' || name === 'TimeoutError') return `no response within ${layerTimeoutMs} ms`;
+  return cause === undefined ? message : networkMessage(cause);
+}
+
+function millisecondsSince(startedAt: number): number {
+  return Math.round(performance.now() - startedAt);
+}

@@ -1,0 +1,103 @@
+import { text } from 'node:stream/consumers';
+import * as prompts from '@clack/prompts';
+import { HeddleError } from '../../../core/errors.ts';
+import type { SecretRecord } from '../../../settings/secrets/secret-store.ts';
+import { settingDefinitions } from '../../../settings/settings.ts';
+import { redactor } from '../../support/redactor.ts';
+import { UsageError } from '../../support/report-failure.ts';
+
+/** The flags of `heddle login` that are not settings. */
+export interface LoginOptions {
+  weave?: true;
+  store?: 'keychain' | 'file';
+  passwordStdin?: true;
+  tokenStdin?: true;
+}
+
+/** The service to log in to, and the secrets for it. */
+export interface LoginInput {
+  baseUrl: string;
+  record: SecretRecord;
+}
+
+/** Values from flags, environment and profile. Absent ones are asked for. */
+export interface LoginDefaults {
+  baseUrl?: string;
+  username?: string;
+  /** One API key is both password and token. */
+  weave: boolean;
+}
+
+/**
+ * Reads the secrets from stdin for scripts, else asks for them on the terminal without echo.
+ * @throws UsageError if something is missing that cannot be asked for; HeddleError `cancelled`.
+ */
+export async function readLoginInput(options: LoginOptions, defaults: LoginDefaults): Promise<LoginInput> {
+  const isScripted = options.passwordStdin || options.tokenStdin;
+  if (!isScripted && !process.stdin.isTTY) {
+    throw new UsageError('stdin is not a terminal: pass secrets with --password-stdin or --token-stdin');
+  }
+  const input = isScripted ? await readLines(options, defaults) : await askForInput(defaults);
+  const { password, token } = input.record;
+  redactor.protect(password, token);
+  if (!password && !token) throw new UsageError('neither a password nor a token was given');
+  const problem = token && problemOf('token', token);
+  if (problem) throw new UsageError(`the token ${problem}`);
+  return input;
+}
+
+/** Reads the password from the first line and the token from the next; the options say which of them are there. */
+async function readLines(options: LoginOptions, { baseUrl, username, weave }: LoginDefaults): Promise<LoginInput> {
+  if (baseUrl === undefined) throw new UsageError('no service: pass --base-url or --weave');
+  const lines = (await text(process.stdin)).split(/\r?\n/);
+  const nextLine = (content: string): string => {
+    const line = lines.shift();
+    if (!line) throw new UsageError(`no ${content} on stdin`);
+    return line;
+  };
+  let password = options.passwordStdin && nextLine('password');
+  let token = options.tokenStdin && nextLine('token');
+  if (weave) {
+    password ??= token;
+    token ??= password;
+  }
+  if (password && username === undefined) throw new UsageError('a password needs --username');
+  return { baseUrl, record: { ...(password && { username, password }), ...(token && { token }) } };
+}
+
+async function askForInput({ baseUrl, username, weave }: LoginDefaults): Promise<LoginInput> {
+  const url = baseUrl ?? settingDefinitions.baseUrl.parse(await askForUrl());
+  if (weave) {
+    const key = await answerOf(prompts.password({ message: `API key for ${url}` }));
+    return { baseUrl: url, record: { username, password: key, token: key } };
+  }
+  const userQuestion = 'User name (for queues and evaluations); leave empty for none';
+  const user = username ?? (await answerOf(prompts.text({ message: userQuestion })));
+  const passwordQuestion = `Password of ${user}; leave empty for none`;
+  const password = user && (await answerOf(prompts.password({ message: passwordQuestion })));
+  const tokenQuestion = 'Bearer token (for inference); leave empty for none';
+  const token = await answerOf(prompts.password({ message: tokenQuestion }));
+  return { baseUrl: url, record: { ...(password && { username: user, password }), ...(token && { token }) } };
+}
+
+function askForUrl(): Promise<string> {
+  const validate = (url = ''): string | undefined => problemOf('baseUrl', url);
+  return answerOf(prompts.text({ message: 'Base URL of the service', validate }));
+}
+
+/** Waits for the user's answer. @throws HeddleError `cancelled` if the user cancelled the question. */
+async function answerOf(question: Promise<string | symbol | undefined>): Promise<string> {
+  const answer = await question;
+  if (!prompts.isCancel(answer)) return String(answer ?? '');
+  throw new HeddleError({ code: 'cancelled', message: 'Cancelled: nothing was stored.', hint: 'Nothing to do.' });
+}
+
+/** Returns why a value is not valid for a setting; undefined if it is. */
+function problemOf(name: 'baseUrl' | 'token', value: string): string | undefined {
+  try {
+    settingDefinitions[name].parse(value);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}

@@ -1,0 +1,164 @@
+import type { Command } from 'commander';
+import { HeddleError } from '../../../core/errors.ts';
+import { databaseSecrets, dataOf } from '../../../runtime/runtime.ts';
+import { stderrLog } from '../../../runtime/stderr-log.ts';
+import type { Listing, Store } from '../../../service/index.ts';
+import type { SettingName, SettingValues } from '../../../settings/settings.ts';
+import { addSettingFlags, asPort, settingsOf } from '../../support/flags.ts';
+import { redactor } from '../../support/redactor.ts';
+import { UsageError } from '../../support/report-failure.ts';
+import { showProgress } from '../../support/show-progress.ts';
+import { readFileLines, readJsonFile } from './read-file.ts';
+
+const dataFlags: readonly SettingName[] = ['profile', 'dataDir', 'databaseUrl'];
+
+/** Adds `heddle service`, which runs the embedded service as a separate server and manages its data. */
+export function addService(program: Command): void {
+  const service = program
+    .command('service')
+    .description('run the embedded service as a separate server, and manage its data');
+  addStart(service);
+  addUser(service);
+  addImport(service);
+  addPut(service, 'prompt', 'a JSON array of messages, or {"messages":[…]}');
+  addPut(service, 'dataset', 'a JSON array of rows, or one JSON object per line');
+  addList(service);
+}
+
+function addStart(service: Command): void {
+  const start = service
+    .command('start')
+    .description('serve the embedded service over HTTP until SIGTERM or SIGINT')
+    .option('--port <port>', 'port to listen on; 0 picks a free one', asPort, 8787)
+    .option('--host <address>', 'address to listen on', '127.0.0.1');
+  addSettingFlags(start, [...dataFlags, 'modelProviderUrl', 'logLevel', 'logFormat']);
+  start.action(async ({ port, host }: { port: number; host: string }) => {
+    const { values } = settingsOf(start);
+    redactor.protect(values.modelProviderKey, ...databaseSecrets(values));
+    const { startService } = await import('../../../service/index.ts');
+    const running = await startService({
+      data: dataOf(values),
+      host,
+      port,
+      ...(values.modelProviderUrl !== undefined && {
+        modelProvider: { url: values.modelProviderUrl, key: values.modelProviderKey },
+      }),
+      log: stderrLog(values.logLevel, values.logFormat, (text) => redactor.redact(text)),
+    }).catch((error) => throwListenError(error, host, port));
+    process.stderr.write(`listening on ${running.url}\n`);
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void running.close());
+  });
+}
+
+function addUser(service: Command): void {
+  const command = service
+    .command('add-user')
+    .description('create an account and print its password and bearer token, which are not shown again')
+    .argument('<name>', 'user name');
+  addSettingFlags(command, dataFlags).action(async (name: string) => {
+    const { password, token } = await withStore(settingsOf(command).values, (store) => store.addUser(name));
+    process.stdout.write(`user name: ${name}\npassword:  ${password}\ntoken:     ${token}\n`);
+  });
+}
+
+function addImport(service: Command): void {
+  const command = service
+    .command('import')
+    .description('import queue items from lines of JSON: all of them, or none if a line is invalid')
+    .argument('<file>', 'file to read, or - for stdin')
+    .requiredOption('--queue <id>', 'queue to import into; created if it does not exist');
+  addSettingFlags(command, [...dataFlags, 'project']);
+  command.action(async (file: string, { queue }: { queue: string }) => {
+    const { values } = settingsOf(command);
+    const target = { projectId: projectOf(values), queueId: queue, onProgress: showImportProgress };
+    const { added, duplicates } = await withStore(values, (store) =>
+      store.importItems(readFileLines(file), target).finally(() => showProgress('')),
+    );
+    process.stdout.write(`${added} added, ${duplicates} duplicates\n`);
+  });
+}
+
+function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): void {
+  const command = service
+    .command(`put-${kind}`)
+    .description(`store a version of a ${kind}; unchanged content adds no version`)
+    .argument('<name>', `name of the ${kind}`)
+    .argument('<file>', `file with ${form}; - for stdin`);
+  addSettingFlags(command, [...dataFlags, 'project']).action(async (name: string, file: string) => {
+    const { values } = settingsOf(command);
+    const projectId = projectOf(values);
+    const value = await readJsonFile(file);
+    // A file of one line is a valid JSON object and a dataset of one row.
+    const rows = kind === 'dataset' && !Array.isArray(value) ? [value] : value;
+    const { reference, version_index } = await withStore(values, (store) =>
+      store.putObject(kind, projectId, name, rows),
+    );
+    process.stdout.write(`v${version_index} ${reference}\n`);
+  });
+}
+
+function addList(service: Command): void {
+  const command = service
+    .command('list')
+    .description('list the stored queues and objects')
+    .option('--json', 'print JSON');
+  addSettingFlags(command, [...dataFlags, 'project']).action(async ({ json }: { json?: true }) => {
+    const { values } = settingsOf(command);
+    const listings = await withStore(values, (store) => store.list(values.project));
+    process.stdout.write(json ? `${JSON.stringify(listings, null, 2)}\n` : listings.map(formatListing).join(''));
+    if (listings.length === 0 && !json) process.stderr.write('Nothing is stored.\n');
+  });
+}
+
+function formatListing({ project_id, queues, objects }: Listing): string {
+  const lines = [project_id];
+  for (const { id, items, states } of queues) {
+    const counts = Object.entries(states).map(([state, count]) => `${count} ${state}`);
+    lines.push(`  queue ${id}: ${countOf(items, 'item')}${counts.length ? ` (${counts.join(', ')})` : ''}`);
+  }
+  for (const { kind, object_id, versions } of objects) {
+    const { version_index, reference } = versions.at(-1)!;
+    lines.push(`  ${kind} ${object_id}: ${countOf(versions.length, 'version')}, latest v${version_index} ${reference}`);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function countOf(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** Opens the data of the embedded service, runs `use` on it and closes it. */
+async function withStore<T>(values: SettingValues, use: (store: Store) => Promise<T>): Promise<T> {
+  const { openServiceStore } = await import('../../../service/index.ts');
+  redactor.protect(...databaseSecrets(values));
+  const store = await openServiceStore(dataOf(values));
+  try {
+    return await use(store);
+  } finally {
+    await store.close();
+  }
+}
+
+function projectOf({ project }: SettingValues): string {
+  if (project !== undefined) return project;
+  throw new UsageError('no project: pass --project entity/project or set HEDDLE_PROJECT');
+}
+
+function showImportProgress({ phase, done, total }: { phase: string; done: number; total?: number }): void {
+  const width = 30;
+  const filled = '#'.repeat(Math.round((done / (total ?? done)) * width));
+  showProgress(
+    total === undefined ? `${phase} line ${done}` : `${phase} [${filled.padEnd(width, '.')}] ${done} of ${total}`,
+  );
+}
+
+function throwListenError(error: unknown, host: string, port: number): never {
+  const { syscall, code } = error as NodeJS.ErrnoException;
+  if (syscall !== 'listen' && syscall !== 'getaddrinfo') throw error;
+  throw new HeddleError({
+    code: 'not_configured',
+    message: `The service cannot listen on ${host}, port ${port} (${code}).`,
+    hint: 'Choose another --port or --host, or stop the process that uses the port.',
+    cause: error,
+  });
+}

@@ -1,0 +1,35 @@
+import type { Command } from 'commander';
+import { type ListedTool, selectTools } from '../../tools/support/registry.ts';
+import { addSettingFlags, settingsOf } from '../support/flags.ts';
+
+/** Adds `heddle tools`, which lists the tools that the server offers. */
+export function addTools(program: Command): void {
+  const command = program
+    .command('tools')
+    .description('list the tools with their arguments and hints')
+    .option('--json', 'print everything that clients see, as JSON');
+  addSettingFlags(command, ['profile', 'readOnly', 'tools']).action(async ({ json }: { json?: true }) => {
+    const { readOnly, tools: only } = settingsOf(command).values;
+    const tools = selectTools({ readOnly, only });
+    if (json) {
+      const { listedTool } = await import('../../mcp/server.ts');
+      process.stdout.write(`${JSON.stringify(tools.map(listedTool), null, 2)}\n`);
+      return;
+    }
+    for (const tool of tools) process.stdout.write(formatTool(tool));
+    process.stdout.write('* required. `heddle tools --json` prints the schemas.\n');
+  });
+}
+
+function formatTool({ name, title, description, inputJsonSchema, hints }: ListedTool): string {
+  const { properties = {}, required = [] } = inputJsonSchema as { properties?: object; required?: string[] };
+  const argumentNames = Object.keys(properties).map((key) => (required.includes(key) ? `${key}*` : key));
+  const trueHints = Object.entries(hints).flatMap(([hint, value]) => (value ? [hint] : []));
+  const lines = [
+    `${name}: ${title}`,
+    ...description.split('\n'),
+    `Arguments: ${argumentNames.join(', ')}`,
+    `Hints: ${trueHints.join(', ') || 'none'}`,
+  ];
+  return `${lines.join('\n  ')}\n\n`;
+}

@@ -1,0 +1,57 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type ResolvedSettings, resolveSettings } from '../../settings/resolve-settings.ts';
+import { type Setting, type SettingName, settingDefinitions } from '../../settings/settings.ts';
+
+/** The settings of a runtime that have flags. */
+export const runtimeFlags: readonly SettingName[] = [
+  'profile',
+  'baseUrl',
+  'project',
+  'username',
+  'dataDir',
+  'databaseUrl',
+  'timeoutMs',
+  'inferenceTimeoutMs',
+  'keychainTimeoutMs',
+  'modelProviderUrl',
+  'logLevel',
+  'logFormat',
+  'maxResultChars',
+  'text',
+  'readOnly',
+  'tools',
+];
+
+/** Adds the flags of settings to a command, with help from the settings table. */
+export function addSettingFlags(command: Command, names: readonly SettingName[]): Command {
+  for (const name of names) {
+    const { flag, environment, help, default: fallback }: Setting = settingDefinitions[name];
+    if (flag === undefined) throw new Error(`${name} has no flag`);
+    command.option(flag, `${help} (${environment}${fallback === undefined ? '' : `, default ${fallback}`})`);
+  }
+  return command;
+}
+
+/** Resolves the settings of a command from its flags, the environment, the profile and the defaults. */
+export function settingsOf(command: Command, { newProfile = false } = {}): ResolvedSettings {
+  return resolveSettings({ flags: flagsOf(command), environment: process.env, newProfile });
+}
+
+/** Returns the settings that were given as flags, as text. */
+export function flagsOf(command: Command): Partial<Record<SettingName, string>> {
+  const given = command.opts<Record<string, string | boolean>>();
+  const flags: Partial<Record<SettingName, string>> = {};
+  for (const name of Object.keys(settingDefinitions) as SettingName[]) {
+    const { flag }: Setting = settingDefinitions[name];
+    const value = flag && given[new Option(flag).attributeName()];
+    if (value !== undefined) flags[name] = String(value);
+  }
+  return flags;
+}
+
+/** Parses the value of a flag as a port number. */
+export function asPort(text: string): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= 65_535) return port;
+  throw new InvalidArgumentError('It must be a whole number from 0 to 65535.');
+}

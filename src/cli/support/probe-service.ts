@@ -1,0 +1,76 @@
+import type { Connection } from '../../client/connection.ts';
+import { ServiceClient } from '../../client/service-client.ts';
+import { HeddleError } from '../../core/errors.ts';
+import { version } from '../../core/version.ts';
+import type { SettingValues } from '../../settings/settings.ts';
+import { redactor } from './redactor.ts';
+
+/** Sent where no project is configured. */
+const placeholderProject = 'heddle/check';
+/** A well-formed id that belongs to no queue. */
+const unusedQueueId = '00000000-0000-0000-0000-000000000000';
+
+/**
+ * The service's verdict on credentials. `unproven`: the service lacks the operation, or refuses only the placeholder
+ * project.
+ */
+type Verdict = { state: 'accepted' } | { state: 'unproven' | 'failed'; error: HeddleError };
+
+/** The verdict of one operation on the credentials of one scheme. */
+export type Probe = Verdict & { operation: string; scheme: 'Basic' | 'Bearer' };
+
+/**
+ * Tests the credentials of a connection with requests that change nothing, one an operation.
+ * @param withCreation also sends a creation that is invalid, since it names nothing to create.
+ */
+export async function probeService(
+  connection: Connection,
+  { project, timeoutMs }: Pick<SettingValues, 'project' | 'timeoutMs'>,
+  { withCreation = false } = {},
+): Promise<Probe[]> {
+  const client = new ServiceClient({
+    connect: async () => connection,
+    timeoutMs,
+    userAgent: `heddle/${version}`,
+    redact: (text) => redactor.redact(text),
+  });
+  const project_id = project ?? placeholderProject;
+  const isPlaceholder = project === undefined;
+  const probes: Probe[] = [];
+  try {
+    if (connection.basic) {
+      const query = client.queryQueueItems(unusedQueueId, { project_id, limit: 0 });
+      probes.push({ operation: 'query_queue_items', scheme: 'Basic', ...(await judge(query, isPlaceholder)) });
+    }
+    if (connection.basic && withCreation) {
+      const creation = client.createEvaluation(project_id, {} as never);
+      probes.push({ operation: 'create_evaluation', scheme: 'Basic', ...(await judge(creation, isPlaceholder)) });
+    }
+    if (connection.bearer) {
+      probes.push({ operation: 'run_inference', scheme: 'Bearer', ...(await judge(client.listModels(), false)) });
+    }
+  } finally {
+    await client.close();
+  }
+  return probes;
+}
+
+/** Returns true if the address responded but has none of the operations: it is not the service. */
+export function lacksEveryOperation(probes: Probe[]): boolean {
+  return probes.length > 0 && probes.every((probe) => probe.state === 'unproven' && probe.error.code === 'unsupported');
+}
+
+async function judge(response: Promise<unknown>, isPlaceholderProject: boolean): Promise<Verdict> {
+  try {
+    await response;
+    return { state: 'accepted' };
+  } catch (error) {
+    if (!(error instanceof HeddleError)) throw error;
+    const { status, code } = error;
+    // A service judges the request itself only after it has accepted the credentials.
+    if (code === 'validation_failed' || status === 400) return { state: 'accepted' };
+    const isMissing = status === 404 || status === 405 || status === 501;
+    const isProjectRefused = code === 'forbidden' && isPlaceholderProject;
+    return { state: isMissing || isProjectRefused ? 'unproven' : 'failed', error };
+  }
+}

@@ -1,0 +1,26 @@
+import { CommanderError } from 'commander';
+import { HeddleError } from '../../core/errors.ts';
+import { redactor } from './redactor.ts';
+
+/** A mistake in how a command was called. It is reported in one line, with exit code 2. */
+export class UsageError extends Error {}
+
+/** Reports an error on stderr, without secrets, and returns the exit code: 2 for wrong usage or configuration, else 1. */
+export function reportFailure(error: unknown): number {
+  // Commander has already printed its message; its errors with exit code 0 are help and version.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  if (error instanceof UsageError) {
+    printError(error.message);
+    return 2;
+  }
+  if (error instanceof HeddleError) {
+    printError(`${error.message}\n${error.hint}`);
+    return error.code === 'not_configured' ? 2 : 1;
+  }
+  printError(`unexpected failure: ${error instanceof Error ? error.stack : error}`);
+  return 1;
+}
+
+function printError(text: string): void {
+  process.stderr.write(redactor.redact(`heddle: ${text}\n`));
+}

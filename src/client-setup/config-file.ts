@@ -1,0 +1,76 @@
+import { constants, copyFileSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { HeddleError } from '../core/errors.ts';
+import { replaceFile } from '../core/private-file.ts';
+
+/** A client's configuration file as it was read. */
+export interface ConfigFile {
+  /** Path of the file itself, with symbolic links resolved so that they survive a change. */
+  path: string;
+  /** Undefined if the file does not exist. */
+  text: string | undefined;
+}
+
+/**
+ * Reads a client's configuration file.
+ * @throws HeddleError `not_configured` if it cannot be read or is not UTF-8.
+ */
+export function readConfig(path: string): ConfigFile {
+  try {
+    const realPath = realpathSync(path);
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(readFileSync(realPath));
+    return { path: realPath, text };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { path, text: undefined };
+    throw unusable(path, 'read', error);
+  }
+}
+
+/**
+ * Replaces a configuration file in one step, or removes it if `after` is undefined. Keeps a copy of the old file beside it
+ * unless `keepsCopy` is false.
+ * @returns the path of the copy, or undefined if there is none.
+ * @throws HeddleError `not_configured` if the file has changed since it was read or cannot be written; it then stays as is.
+ */
+export function replaceConfig(
+  { path, text }: ConfigFile,
+  after: string | undefined,
+  { keepsCopy }: { keepsCopy: boolean },
+): string | undefined {
+  if (readConfig(path).text !== text) {
+    throw new HeddleError({
+      code: 'not_configured',
+      message: `Another program changed ${path} in the meantime. The file was not written.`,
+      hint: 'Run the command again.',
+    });
+  }
+  try {
+    const copy = text === undefined || !keepsCopy ? undefined : copyFile(path);
+    if (after === undefined) rmSync(path);
+    else {
+      mkdirSync(dirname(path), { recursive: true });
+      // The file may hold secrets of other servers, so a new one is readable by its owner only.
+      replaceFile(path, after, (statSync(path, { throwIfNoEntry: false })?.mode ?? 0o600) & 0o777);
+    }
+    return copy;
+  } catch (error) {
+    throw unusable(path, 'written', error);
+  }
+}
+
+/** Copies a file with its permissions to a new file, named after the time. */
+function copyFile(path: string): string {
+  const time = new Date().toISOString().slice(0, 23).replaceAll(/[-:]/g, '').replace(/[T.]/g, '-');
+  const copy = `${path}.${time}.bak`;
+  copyFileSync(path, copy, constants.COPYFILE_EXCL);
+  return copy;
+}
+
+function unusable(path: string, action: string, cause: unknown): HeddleError {
+  return new HeddleError({
+    code: 'not_configured',
+    message: `${path} cannot be ${action}: ${(cause as Error).message}`,
+    hint: 'Check the file and its permissions, or print the entry with --print and add it by hand.',
+    cause,
+  });
+}

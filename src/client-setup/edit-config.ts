@@ -1,0 +1,78 @@
+import { isDeepStrictEqual } from 'node:util';
+import { HeddleError } from '../core/errors.ts';
+import { editJson, parseJson } from './edit-json.ts';
+import { editToml, parseToml } from './edit-toml.ts';
+import { type Edit, type Entry, isLocalEntry } from './entry.ts';
+
+type Members = Record<string, unknown>;
+
+const formats = { json: { parse: parseJson, edit: editJson }, toml: { parse: parseToml, edit: editToml } };
+
+/**
+ * Adds, updates or removes one entry of a client's configuration file. Keeps everything else: comments, formatting, byte
+ * order mark, line ends, other servers, and members of the entry that heddle does not write.
+ * @returns the new text, which equals the old one if nothing had to change.
+ * @throws HeddleError `not_configured` for text that is malformed or cannot be edited safely.
+ */
+export function editConfig(text: string, edit: Edit): string {
+  const byteOrderMark = text.startsWith('\ufeff') ? '\ufeff' : '';
+  const body = text.slice(byteOrderMark.length);
+  const format = formats[edit.format];
+  const before = asMembers(format.parse(body), 'The file');
+  const servers = asMembers(before[edit.servers] ?? {}, `"${edit.servers}" of the file`);
+  const expectedServers = editServers(servers, edit);
+  if (isDeepStrictEqual(servers, expectedServers)) return text;
+
+  const after = format.edit(body, { ...edit, existing: servers[edit.name] });
+  // Unusual files can defeat the edit, so a result that says anything but what is expected is never written.
+  const { [edit.servers]: _, ...others } = before;
+  const expected = [{ ...others, [edit.servers]: expectedServers }];
+  if (Object.keys(expectedServers).length === 0) expected.push(others);
+  const result = parseResult(after, format.parse);
+  if (!expected.some((value) => isDeepStrictEqual(result, value))) throw notEditable();
+  return byteOrderMark + after;
+}
+
+/** Returns true if a file holds nothing but one entry as heddle writes it, so that removing the file loses nothing. */
+export function isOwnConfig(text: string, { entry: _, ...edit }: Edit): boolean {
+  const servers = asMembers(asMembers(formats[edit.format].parse(text), 'The file')[edit.servers] ?? {}, 'It');
+  const existing = servers[edit.name];
+  return isLocalEntry(existing) && editConfig('', { ...edit, entry: existing as unknown as Entry }) === text;
+}
+
+/** Returns true if a file holds no values and no comments. */
+export function isEmptyConfig(text: string): boolean {
+  return text.replaceAll(/[\s{}\ufeff]/g, '') === '';
+}
+
+function editServers(servers: Members, { name, entry }: Edit): Members {
+  const { [name]: existing, ...others } = servers;
+  if (entry === undefined) return others;
+  return { ...others, [name]: isLocalEntry(existing) ? { ...existing, ...entry } : entry };
+}
+
+function parseResult(text: string, parse: (text: string) => unknown): unknown {
+  try {
+    return parse(text);
+  } catch (error) {
+    throw notEditable(error);
+  }
+}
+
+function asMembers(value: unknown, name: string): Members {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+  throw new HeddleError({
+    code: 'not_configured',
+    message: `${name} is not a table of names and values. It was not changed.`,
+    hint: 'Fix the file by hand, or print the entry with --print and add it yourself.',
+  });
+}
+
+function notEditable(cause?: unknown): HeddleError {
+  return new HeddleError({
+    code: 'not_configured',
+    message: 'The file cannot be changed without risk to the rest of its content. It was not changed.',
+    hint: 'Print the entry with --print and add it by hand.',
+    cause,
+  });
+}

@@ -1,0 +1,36 @@
+/** Aborts a request when its time is over or its caller cancels it, whichever happens first. */
+export class Deadline {
+  readonly timeoutMs: number;
+  /** Aborts at the deadline and on cancellation. */
+  readonly signal: AbortSignal;
+  readonly #startedAtMs: number;
+  readonly #cancellation: AbortSignal | undefined;
+  readonly #expiry = new AbortController();
+  readonly #timer: NodeJS.Timeout;
+
+  /** @param startedAtMs when the time began, as `performance.now()` gave it. */
+  constructor(timeoutMs: number, startedAtMs: number, cancellation?: AbortSignal) {
+    this.timeoutMs = timeoutMs;
+    this.#startedAtMs = startedAtMs;
+    this.#cancellation = cancellation;
+    this.signal = AbortSignal.any([this.#expiry.signal, ...(cancellation ? [cancellation] : [])]);
+    if (this.remainingMs <= 0) this.#expiry.abort();
+    // A timer that can be cleared. AbortSignal.timeout could be garbage-collected inside AbortSignal.any, before it fires.
+    this.#timer = setTimeout(() => this.#expiry.abort(), this.remainingMs);
+  }
+
+  get remainingMs(): number {
+    return this.timeoutMs - (performance.now() - this.#startedAtMs);
+  }
+
+  /** Returns why the signal aborted. A cancellation takes precedence over the end of the time. */
+  get abortCode(): 'cancelled' | 'timeout' | undefined {
+    if (this.#cancellation?.aborted) return 'cancelled';
+    return this.#expiry.signal.aborted ? 'timeout' : undefined;
+  }
+
+  /** Clears the timer. To be called when the request has ended. */
+  clear(): void {
+    clearTimeout(this.#timer);
+  }
+}

@@ -1,0 +1,233 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { defaultTimeoutsMs, type Endpoint, endpoints } from '../contract/endpoints.ts';
+import { type ErrorCode, HeddleError } from '../core/errors.ts';
+import type { Log } from '../core/log.ts';
+import type { McpCallScope, RequestEnd } from '../core/observer.ts';
+import { authorization, type Connection } from './connection.ts';
+import { Deadline } from './deadline.ts';
+import { cancellation, failureOf, networkFailure, type RequestInfo, timeoutFailure } from './failures.ts';
+import { HttpTransport, type TransportRequest, type TransportResponse } from './http-transport.ts';
+import { fillPath } from './path.ts';
+import { readResponse } from './responses.ts';
+import { maxAttempts, retryDelayMs } from './retry-policy.ts';
+
+const endpointNames = new Map<Endpoint, string>(Object.entries(endpoints).map(([name, endpoint]) => [endpoint, name]));
+
+/** Error codes of connections that were never established. */
+const unsentCodes = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/;
+
+export interface RequestSenderOptions {
+  /** Called before each request; reads the credentials, or starts the embedded service on first use. */
+  connect: () => Promise<Connection>;
+  /** Time limit in milliseconds, retries included, for one request or all requests of a tool call. Default 60 000. */
+  timeoutMs?: number;
+  /** Time limit of an inference request in milliseconds. Default 600 000. */
+  inferenceTimeoutMs?: number;
+  userAgent: string;
+  log?: Log;
+  /** Removes secrets from text that the service sent. */
+  redact?: (text: string) => string;
+}
+
+/** Values for the path, the query and the body of an endpoint. */
+export interface RequestParts {
+  path?: Record<string, string>;
+  query?: Record<string, string | number | undefined>;
+  body?: unknown;
+}
+
+/** Reads the result from a successful response. An error with a `code` counts as a broken connection. */
+type ResponseReader<Result> = (response: TransportResponse, info: RequestInfo) => Promise<Result>;
+
+/** The tool call that a request belongs to; its requests share one deadline. */
+interface ToolCall {
+  startedAtMs: number;
+  scope: McpCallScope | undefined;
+}
+
+/** A request and the state of its attempts. */
+interface PendingRequest {
+  endpoint: Endpoint;
+  info: RequestInfo;
+  /** Path below the base URL, with the query. */
+  path: string;
+  body: unknown;
+  deadline: Deadline;
+  /** Number of the current attempt; 1 for the first. */
+  attempt: number;
+}
+
+interface FailedAttempt {
+  failure: HeddleError;
+  /** True if the request cannot have reached the service. */
+  notSent: boolean;
+}
+
+/** Sends requests to the service: one deadline over all attempts, and a retry policy that judges each attempt. */
+export class RequestSender {
+  readonly #options: RequestSenderOptions;
+  readonly #transport: HttpTransport;
+  readonly #toolCall: ToolCall | undefined;
+
+  constructor(options: RequestSenderOptions, transport = new HttpTransport(), toolCall?: ToolCall) {
+    this.#options = options;
+    this.#transport = transport;
+    this.#toolCall = toolCall;
+  }
+
+  /** Returns a sender over the same connections, whose requests share one deadline that begins now. */
+  withSharedDeadline(scope?: McpCallScope): RequestSender {
+    return new RequestSender(this.#options, this.#transport, { startedAtMs: performance.now(), scope });
+  }
+
+  /**
+   * Sends a request, repeats it as the retry policy allows, and reads the response.
+   * @throws HeddleError for every failure of the service or the network; `cancelled` if `signal` was aborted.
+   */
+  async send<Result>(
+    endpoint: Endpoint,
+    parts: RequestParts,
+    signal: AbortSignal | undefined,
+    read: ResponseReader<Result>,
+  ): Promise<Result> {
+    const pending = this.#prepare(endpoint, parts, signal);
+    try {
+      const connection = await untilAborted(this.#options.connect(), pending.deadline.signal);
+      const request = this.#transportRequest(pending, connection);
+      for (;;) {
+        const outcome = await this.#attempt(pending, connection, request, read);
+        if ('result' in outcome) return outcome.result;
+        await this.#waitForRetry(pending, outcome);
+        pending.attempt += 1;
+      }
+    } catch (error) {
+      throw finalError(error, pending);
+    } finally {
+      pending.deadline.clear();
+    }
+  }
+
+  #prepare(endpoint: Endpoint, parts: RequestParts, signal: AbortSignal | undefined): PendingRequest {
+    const { timeoutMs, inferenceTimeoutMs, redact = (text) => text } = this.#options;
+    const path = fillPath(endpoint.path, parts.path ?? {}) + queryString(parts.query);
+    const info: RequestInfo = {
+      operation: `${endpoint.method} ${path}`,
+      endpoint: endpointNames.get(endpoint) ?? '',
+      auth: endpoint.auth,
+      repeatable: endpoint.repeatable,
+      redact,
+    };
+    const limitsMs = {
+      tool: timeoutMs ?? defaultTimeoutsMs.tool,
+      inference: inferenceTimeoutMs ?? defaultTimeoutsMs.inference,
+    };
+    const startedAtMs = this.#toolCall?.startedAtMs ?? performance.now();
+    const deadline = new Deadline(limitsMs[endpoint.timeout ?? 'tool'], startedAtMs, signal);
+    return { endpoint, info, path, body: parts.body, deadline, attempt: 1 };
+  }
+
+  #transportRequest({ endpoint, path, body, deadline }: PendingRequest, connection: Connection): TransportRequest {
+    return {
+      method: endpoint.method,
+      url: connection.baseUrl + path,
+      headers: {
+        authorization: authorization(connection, endpoint.auth),
+        accept: 'application/json, text/event-stream, application/x-ndjson',
+        'user-agent': this.#options.userAgent,
+        ...this.#toolCall?.scope?.headers,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal: deadline.signal,
+    };
+  }
+
+  /** Sends a request once. Returns a failure for the retry policy to judge; throws errors that must not be retried. */
+  async #attempt<Result>(
+    { endpoint, info, attempt, deadline }: PendingRequest,
+    { baseUrl }: Connection,
+    request: TransportRequest,
+    read: ResponseReader<Result>,
+  ): Promise<{ result: Result } | FailedAttempt> {
+    const { endpoint: operation } = info;
+    const { method, path: template } = endpoint;
+    const observer = this.#toolCall?.scope?.observer?.request({ operation, method, baseUrl, template, attempt });
+    const end: RequestEnd = {};
+    try {
+      const headers = { ...request.headers, ...observer?.headers };
+      const send = (): Promise<TransportResponse> => this.#transport.send({ ...request, headers });
+      const response = await (observer?.send ? observer.send(send) : send());
+      end.status = response.status;
+      this.#log('debug', 'response of the service', { operation, attempt, status: response.status });
+      if (response.status >= 200 && response.status < 300) return { result: await read(response, info) };
+      return { failure: failureOf(await readResponse(response, info), info), notSent: false };
+    } catch (error) {
+      end.code = deadline.abortCode ?? errorCodeOf(error);
+      if (error instanceof HeddleError || end.code !== 'network') throw error;
+      const notSent = unsentCodes.test((error as NodeJS.ErrnoException).code ?? '');
+      return { failure: networkFailure(error, info, new URL(baseUrl).origin, notSent), notSent };
+    } finally {
+      observer?.end(end);
+    }
+  }
+
+  /** Waits until the next attempt. Throws the failure if no attempt is left. */
+  async #waitForRetry({ info, attempt, deadline }: PendingRequest, { failure, notSent }: FailedAttempt): Promise<void> {
+    const { status, retryAfterMs, code } = failure;
+    const { repeatable, endpoint: operation } = info;
+    const outcome = { attempt, repeatable, status, notSent, retryAfterMs, remainingMs: deadline.remainingMs };
+    const delayMs = failure.retryable ? retryDelayMs(outcome, Math.random()) : undefined;
+    if (delayMs === undefined) throw failure;
+    this.#toolCall?.scope?.onRetry();
+    this.#log('info', 'sending again', { operation, attempt, of: maxAttempts, delay_ms: Math.round(delayMs), code });
+    await delay(delayMs, undefined, { signal: deadline.signal });
+  }
+
+  #log(level: 'debug' | 'info', message: string, fields: Record<string, unknown>): void {
+    const log = this.#toolCall?.scope?.log ?? this.#options.log;
+    log?.(level, message, fields);
+  }
+
+  /** Returns the user name of the Basic credentials; undefined if there are none. */
+  async username(): Promise<string | undefined> {
+    return (await this.#options.connect()).basic?.username;
+  }
+
+  /** Closes every connection. */
+  close(): Promise<void> {
+    return this.#transport.close();
+  }
+}
+
+function queryString(query: RequestParts['query'] = {}): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));
+  return parameters.size === 0 ? '' : `?${parameters}`;
+}
+
+/** Returns the error for the caller: cancellation or timeout instead of the error of the interrupted work. */
+function finalError(error: unknown, { endpoint, info, deadline, attempt }: PendingRequest): unknown {
+  const { status, partialText }: Partial<HeddleError> = error instanceof HeddleError ? error : {};
+  if (deadline.abortCode === 'cancelled') return cancellation(info, partialText);
+  // An error status that the service sent before the deadline explains more than the deadline.
+  const reported = status !== undefined && status >= 300;
+  if (deadline.abortCode !== 'timeout' || reported) return error;
+  const setting = endpoint.timeout === 'inference' ? 'HEDDLE_INFERENCE_TIMEOUT_MS' : 'HEDDLE_TIMEOUT_MS';
+  return timeoutFailure(info, { timeoutMs: deadline.timeoutMs, setting, attempt, partialText });
+}
+
+/** Returns the code of an error. A network error has a `code`; an invalid HTTP response has the name HTTPParserError. */
+function errorCodeOf(error: unknown): ErrorCode {
+  if (error instanceof HeddleError) return error.code;
+  const { code, name } = error as NodeJS.ErrnoException;
+  return code !== undefined || name === 'HTTPParserError' ? 'network' : 'internal';
+}
+
+function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}

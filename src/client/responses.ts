@@ -1,0 +1,92 @@
+import type { Readable } from 'node:stream';
+import type * as z from 'zod';
+import type { Endpoint } from '../contract/endpoints.ts';
+import { errorDetails } from '../contract/validation-errors.ts';
+import { HeddleError } from '../core/errors.ts';
+import { isDeeperThan, maxNesting } from '../core/json-depth.ts';
+import { badResponse, type RequestInfo, type ServiceResponse } from './failures.ts';
+import type { TransportResponse } from './http-transport.ts';
+
+/** Maximum size of a response after decompression; the embedded service accepts requests of the same size. */
+const maxResponseBytes = 32 * 1024 * 1024;
+/** Limits for the body of an error, whose status alone already tells most. */
+const maxErrorBytes = 64 * 1024;
+const errorBodyTimeoutMs = 2_000;
+
+/**
+ * Reads the body of a response as UTF-8: of a success all of it, of an error what arrives within the limits.
+ * @throws HeddleError `too_large` for a success beyond the limit; the error of the connection if it breaks.
+ */
+export async function readResponse(response: TransportResponse, info: RequestInfo): Promise<ServiceResponse> {
+  const { status, headers, body } = response;
+  const parts: Buffer[] = [];
+  if (status >= 300) {
+    const timer = setTimeout(() => body.destroy(), errorBodyTimeoutMs);
+    // A partial body is enough.
+    await collect(body, parts, maxErrorBytes).catch(() => {});
+    clearTimeout(timer);
+  } else if (!(await collect(body, parts, maxResponseBytes))) {
+    throw new HeddleError({
+      code: 'too_large',
+      message: `The response to ${info.operation} is larger than ${maxResponseBytes} bytes.`,
+      hint: 'Request less at once.',
+      status,
+    });
+  }
+  return { status, headers, body: Buffer.concat(parts).toString() };
+}
+
+/** Collects the parts of a body. Returns false, and closes the connection, at the limit. */
+async function collect(body: Readable, parts: Buffer[], maxBytes: number): Promise<boolean> {
+  let size = 0;
+  for await (const part of body as AsyncIterable<Buffer>) {
+    size += part.length;
+    if (size > maxBytes) return false;
+    parts.push(part);
+  }
+  return true;
+}
+
+/**
+ * Parses the JSON of a successful response.
+ * @throws HeddleError `bad_response` for a body that is not JSON or does not match the endpoint's schema.
+ */
+export function parseJsonResponse<Response extends z.ZodType>(
+  endpoint: Endpoint<z.ZodType, Response>,
+  response: ServiceResponse,
+  info: RequestInfo,
+): z.output<Response> {
+  return parse(endpoint, response.body, response, info);
+}
+
+/** Parses a successful response with one JSON value per line, as {@link parseJsonResponse} does; skips empty lines. */
+export function parseNdjsonResponse<Response extends z.ZodType>(
+  endpoint: Endpoint<z.ZodType, Response>,
+  response: ServiceResponse,
+  info: RequestInfo,
+): z.output<Response>[] {
+  const lines = response.body.split('\n').filter((line) => line.trim() !== '');
+  return lines.map((line) => parse(endpoint, line, response, info));
+}
+
+function parse<Response extends z.ZodType>(
+  endpoint: Endpoint<z.ZodType, Response>,
+  text: string,
+  response: ServiceResponse,
+  info: RequestInfo,
+): z.output<Response> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw badResponse(response, info, 'the body is not JSON');
+  }
+  if (isDeeperThan(value, maxNesting)) {
+    throw badResponse(response, info, `the body is nested deeper than ${maxNesting} levels`);
+  }
+  const { error } = endpoint.response.safeParse(value);
+  if (error)
+    throw badResponse(response, info, 'the body does not match the interface', errorDetails(error, 'response'));
+  // Not zod's copy, which reorders the members.
+  return value as z.output<Response>;
+}

@@ -1,0 +1,122 @@
+type Members = Record<string, unknown>;
+
+const isObject = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Members whose strings arrive whole: a repeated one must not be appended to itself. */
+const wholeMembers = new Set(['role', 'id', 'type', 'name', 'object', 'format']);
+/** Members that are handled separately, that pad single chunks, or that are unsafe to set. */
+const skippedMembers = new Set(['choices', 'obfuscation', '__proto__']);
+
+/**
+ * Assembles the chunks of a streamed chat completion into the reply that the same request would get without streaming.
+ * Joins text, extends lists, matches choices and tool calls by `index`, and keeps the last value of other members.
+ */
+export class ReplyAssembly {
+  readonly #reply: Members = {};
+  readonly #choices = new Map<number, Members>();
+  /** Number of characters so far in all choices, including reasoning and the arguments of tool calls. */
+  characters = 0;
+
+  /** Adds a parsed chunk. */
+  add(chunk: Members): void {
+    for (const [name, value] of Object.entries(chunk)) {
+      if (!skippedMembers.has(name) && !(value === null && name in this.#reply)) this.#reply[name] = value;
+    }
+    if (!Array.isArray(chunk.choices)) return;
+    for (const part of chunk.choices.filter(isObject)) {
+      const index = typeof part.index === 'number' ? part.index : 0;
+      const choice = this.#choices.get(index) ?? { index };
+      this.#choices.set(index, choice);
+      for (const [name, value] of Object.entries(part)) {
+        if (name === 'delta') choice.message = merged(choice.message ?? {}, isObject(value) ? value : {}, 'message');
+        else if (name === 'logprobs' || name === 'text') choice[name] = merged(choice[name], value, name);
+        else if (!skippedMembers.has(name) && (value !== null || !(name in choice))) choice[name] = value;
+      }
+      this.characters += charactersOf(part.delta) + charactersOf(part.text);
+    }
+  }
+
+  /** Text of the first choice so far. */
+  get text(): string {
+    const { message, text } = this.#choices.get(0) ?? {};
+    const content = isObject(message) ? message.content : text;
+    return typeof content === 'string' ? content : '';
+  }
+
+  /** True once any choice has arrived. */
+  get begun(): boolean {
+    return this.#choices.size > 0;
+  }
+
+  /** True once there is a choice and every choice has its `finish_reason`. */
+  get finished(): boolean {
+    const choices = [...this.#choices.values()];
+    return choices.length > 0 && choices.every((choice) => typeof choice.finish_reason === 'string');
+  }
+
+  /** Returns the reply, with its choices sorted by index. */
+  reply(): Members {
+    const choices = [...this.#choices.values()].sort((a, b) => (a.index as number) - (b.index as number));
+    for (const { message } of choices) {
+      if (isObject(message) && Array.isArray(message.tool_calls))
+        message.tool_calls = message.tool_calls.map(withoutIndex);
+    }
+    const object = this.#reply.object === 'chat.completion.chunk' ? 'chat.completion' : this.#reply.object;
+    return { ...this.#reply, ...(object !== undefined && { object }), choices };
+  }
+}
+
+function withoutIndex(toolCall: unknown): unknown {
+  if (!isObject(toolCall)) return toolCall;
+  const { index: _, ...rest } = toolCall;
+  return rest;
+}
+
+function charactersOf(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null) return 0;
+  return Object.values(value).reduce((sum: number, member) => sum + charactersOf(member), 0);
+}
+
+/** Returns the value of a member after its next part. Null adds nothing. */
+function merged(before: unknown, part: unknown, name: string): unknown {
+  if (part === null || part === undefined) return before === undefined ? part : before;
+  if (typeof part === 'string' && typeof before === 'string') {
+    return wholeMembers.has(name) ? part || before : before + part;
+  }
+  if (Array.isArray(part)) {
+    const list = Array.isArray(before) ? before : [];
+    for (const entry of part) addEntry(list, entry, name);
+    return list;
+  }
+  if (!isObject(part)) return part;
+  const members = isObject(before) ? before : {};
+  for (const [member, value] of Object.entries(part)) {
+    if (!skippedMembers.has(member)) members[member] = merged(members[member], value, member);
+  }
+  return members;
+}
+
+/** Adds an entry to a list. Tool calls, and entries with an `index`, arrive in parts; all others arrive whole. */
+function addEntry(list: unknown[], entry: unknown, name: string): void {
+  const at = isObject(entry) ? indexOfEntry(list, entry, name) : -1;
+  if (at >= 0) list[at] = merged(list[at], entry, name);
+  else if (isObject(entry)) list.push(merged({}, entry, name));
+  else list.push(entry);
+}
+
+/** Returns where the list holds the earlier parts of an entry; -1 if it is new. */
+function indexOfEntry(list: unknown[], entry: Members, name: string): number {
+  const { index, id } = entry;
+  const hasId = typeof id === 'string' && id !== '';
+  if (name !== 'tool_calls') {
+    return typeof index === 'number' ? list.findIndex((other) => isObject(other) && other.index === index) : -1;
+  }
+  // Some services send no index, or the same one for every tool call. Then the id decides, and a part without an id
+  // continues the latest tool call.
+  return list.findLastIndex((other) => {
+    if (!isObject(other) || (typeof index === 'number' && other.index !== index)) return false;
+    return !hasId || !other.id || other.id === id;
+  });
+}

@@ -1,0 +1,101 @@
+import type { InferenceResponse } from '../../contract/inference.ts';
+import { type ErrorCode, HeddleError } from '../../core/errors.ts';
+import { isDeeperThan, maxNesting } from '../../core/json-depth.ts';
+import { quotedErrorText, type RequestInfo } from '../failures.ts';
+import type { TransportResponse } from '../http-transport.ts';
+import { readEvents, type StreamEvent } from './event-stream.ts';
+import { ReplyAssembly } from './reply-assembly.ts';
+
+export interface StreamOptions {
+  /** Maximum silence in milliseconds, after the first byte. Until then only the deadline of the request counts. */
+  idleTimeoutMs: number;
+  /** Called for each piece, with the text of the first choice so far. */
+  onText?: (text: string) => void;
+  /** Called for each piece, with the number of characters so far in all parts of the reply. */
+  onProgress?: (characters: number) => void;
+}
+
+/**
+ * Reads a streamed reply to its end and assembles it.
+ * @throws HeddleError with the text received so far, if the stream breaks, stalls or reports an error.
+ */
+export async function readStreamedReply(
+  response: TransportResponse,
+  info: RequestInfo,
+  options: StreamOptions,
+): Promise<InferenceResponse> {
+  const assembly = new ReplyAssembly();
+  const failure = (code: ErrorCode, reason: string): HeddleError =>
+    new HeddleError({
+      code,
+      message: `The streamed reply to ${info.operation} ${reason}.`,
+      hint: 'partial_text is what had arrived. Sending the call again asks the model again, and is paid again.',
+      status: response.status,
+      retryable: code === 'network' || code === 'timeout' || code === 'service_unavailable',
+      partialText: assembly.text,
+    });
+  let stalled = false;
+  let idleTimer: NodeJS.Timeout | undefined;
+  const restartIdleTimer = (): void => {
+    clearTimeout(idleTimer);
+    idleTimer = setTimeout(() => {
+      stalled = true;
+      response.body.destroy(new Error('idle'));
+    }, options.idleTimeoutMs);
+  };
+  try {
+    for await (const event of readEvents(response.body, restartIdleTimer)) {
+      if (event.data.trim() === '[DONE]') {
+        if (assembly.begun) return assembly.reply();
+        throw failure('bad_response', 'has no reply in it');
+      }
+      const chunk = parseChunk(event.data);
+      if (!chunk && event.truncated) break;
+      if (!chunk) throw failure('bad_response', 'has an event that is not a JSON object');
+      if (isError(chunk, event)) {
+        throw failure('service_unavailable', `was ended by the service: ${quotedErrorText(chunk, info)}`);
+      }
+      addChunk(assembly, chunk, options);
+    }
+  } catch (error) {
+    if (error instanceof HeddleError) throw error;
+    if (stalled) throw failure('timeout', `stalled for ${options.idleTimeoutMs} ms`);
+    if (error instanceof RangeError) throw failure('too_large', error.message);
+    throw failure('network', `broke: ${info.redact((error as Error).message)}`);
+  } finally {
+    clearTimeout(idleTimer);
+    response.body.destroy();
+  }
+  // Some services end a stream without [DONE].
+  if (assembly.finished) return assembly.reply();
+  throw failure('network', 'ended before it was finished');
+}
+
+function addChunk(
+  assembly: ReplyAssembly,
+  chunk: Record<string, unknown>,
+  { onText, onProgress }: StreamOptions,
+): void {
+  const charactersBefore = assembly.characters;
+  assembly.add(chunk);
+  if (assembly.characters === charactersBefore) return;
+  onText?.(assembly.text);
+  onProgress?.(assembly.characters);
+}
+
+function parseChunk(data: string): Record<string, unknown> | undefined {
+  try {
+    const chunk: unknown = JSON.parse(data);
+    const usable = typeof chunk === 'object' && chunk !== null && !isDeeperThan(chunk, maxNesting);
+    return usable ? (chunk as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns whether a chunk reports an error: by its event name, by its `error`, or by being another error body. */
+function isError(chunk: Record<string, unknown>, { name }: StreamEvent): boolean {
+  if (name === 'error' || chunk.error) return true;
+  if ('choices' in chunk || 'object' in chunk || 'usage' in chunk) return false;
+  return ['message', 'detail', 'reason'].some((member) => chunk[member]);
+}

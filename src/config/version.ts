@@ -1,4 +1,0 @@
-import manifest from '../../package.json' with { type: 'json' };
-
-/** The version of the package, from its one place. */
-export const version: string = manifest.version;

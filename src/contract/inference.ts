@@ -1,0 +1,61 @@
+import * as z from 'zod';
+
+const freeForm = z.record(z.string(), z.unknown());
+
+/** Request body of inference: the members that the interface names and no others, passed on unchanged. */
+export const inferenceRequest = z.strictObject({
+  model: z.string().min(1).describe('Model to ask, by its id.'),
+  messages: z
+    .array(z.unknown())
+    .optional()
+    .describe('Chat messages, oldest first, like {"role":"user","content":"…"}.'),
+  timeout: z.unknown().optional().describe('Maximum time for the service, in seconds.'),
+  temperature: z.number().nullish().describe('Sampling temperature.'),
+  top_p: z.number().nullish().describe('Nucleus sampling probability.'),
+  n: z.int().nullish().describe('Number of choices to generate.'),
+  stop: z
+    .union([z.string(), z.array(z.unknown())])
+    .nullish()
+    .describe('String, or list of strings, that ends the reply.'),
+  max_completion_tokens: z.int().nullish().describe('Maximum number of tokens to generate, including reasoning.'),
+  max_tokens: z.int().nullish().describe('Maximum number of tokens to generate (older name).'),
+  modalities: z.array(z.unknown()).nullish().describe('Kinds of output, like ["text"].'),
+  presence_penalty: z.number().nullish().describe('Penalty for tokens that have occurred.'),
+  frequency_penalty: z.number().nullish().describe('Penalty for tokens by their frequency so far.'),
+  stream: z.boolean().nullish().describe('Receive the reply in pieces.'),
+  logit_bias: freeForm.optional().describe('Bias by token id.'),
+  user: z.string().nullish().describe('Identifier of the end user, for abuse detection.'),
+  response_format: freeForm.optional().describe('Format of the reply, like {"type":"json_object"}.'),
+  seed: z.int().nullish().describe('Seed for repeatable sampling.'),
+  tools: z.array(z.unknown()).nullish().describe('Tools that the model may call.'),
+  tool_choice: z
+    .union([z.string(), freeForm])
+    .optional()
+    .describe('Tool that the model must call: a keyword or an object.'),
+  logprobs: z.boolean().nullish().describe('Also return log probabilities.'),
+  top_logprobs: z.int().nullish().describe('Number of most likely tokens to return at each position.'),
+  parallel_tool_calls: z.boolean().nullish().describe('Whether the model may call several tools at once.'),
+  extra_headers: freeForm.optional().describe('Additional headers for the model provider.'),
+  functions: z.array(z.unknown()).nullish().describe('Functions that the model may call (older form of tools).'),
+  function_call: z.string().nullish().describe('Function to call (older form of tool_choice).'),
+  api_version: z.string().nullish().describe('Version of the provider API.'),
+  prompt: z
+    .string()
+    .nullish()
+    .describe('Reference to a stored prompt, like weave:///entity/project/object/name:latest; its messages go first.'),
+  template_vars: freeForm
+    .optional()
+    .describe('Values for {variable_name} placeholders in the messages of the prompt and of the request.'),
+});
+export type InferenceRequest = z.infer<typeof inferenceRequest>;
+
+/** The reply of the model: any JSON object. */
+export const inferenceResponse = z.looseObject({});
+export type InferenceResponse = z.infer<typeof inferenceResponse>;
+
+/** The models that inference offers. */
+export const listModelsResponse = z.looseObject({
+  object: z.string().nullish(),
+  data: z.array(z.looseObject({ id: z.string() })),
+});
+export type ListModelsResponse = z.infer<typeof listModelsResponse>;

@@ -1,0 +1,89 @@
+import * as z from 'zod';
+import { projectId } from './identifiers.ts';
+
+export const annotationStates = ['unstarted', 'in_progress', 'completed', 'skipped'] as const;
+export type AnnotationState = (typeof annotationStates)[number];
+
+export const sortFields = ['call_started_at', 'call_op_name', 'created_at', 'updated_at'] as const;
+export const sortDirections = ['asc', 'desc'] as const;
+
+/**
+ * One item of an annotation queue. Members that the public service may omit are optional, and `annotation_state` is any
+ * string, so that a new state does not make a page unreadable.
+ */
+export const queueItem = z.looseObject({
+  id: z.string(),
+  project_id: z.string(),
+  queue_id: z.string(),
+  call_id: z.string(),
+  call_started_at: z.string(),
+  call_op_name: z.string(),
+  call_trace_id: z.string(),
+  display_fields: z.array(z.string()),
+  annotation_state: z.string(),
+  created_at: z.string(),
+  created_by: z.string(),
+  updated_at: z.string(),
+  call_ended_at: z.string().nullish(),
+  added_by: z.string().nullish(),
+  annotator_user_id: z.string().nullish(),
+  deleted_at: z.string().nullish(),
+  position_in_queue: z.int().nullish(),
+});
+export type QueueItem = z.infer<typeof queueItem>;
+
+/** Filter of queue items: every member must be equal, including case. An empty list of states filters nothing. */
+export const queueItemsFilter = z.strictObject({
+  id: z.string().nullish().describe('Item identifier.'),
+  call_id: z.string().nullish().describe('Recorded call.'),
+  call_op_name: z.string().nullish().describe('Full operation name of the call.'),
+  call_trace_id: z.string().nullish().describe('Trace of the call.'),
+  added_by: z.string().nullish().describe('User who added the item.'),
+  annotation_states: z.array(z.enum(annotationStates)).nullish().describe('Any of these states.'),
+});
+
+/** One sort key. */
+export const sortEntry = z.strictObject({
+  field: z.enum(sortFields).describe('Field to sort by.'),
+  direction: z.enum(sortDirections).describe('asc or desc.'),
+});
+
+/** Request for the items of a queue. */
+export const queryQueueItemsRequest = z.strictObject({
+  project_id: projectId,
+  filter: queueItemsFilter.nullish().describe('Return only items that match every member exactly.'),
+  sort_by: z.array(sortEntry).nullish().describe('Sort keys, most important first; created_at ascending by default.'),
+  limit: z.int().min(0).nullish().describe('Maximum number of items to return.'),
+  offset: z.int().min(0).nullish().describe('Number of items to skip.'),
+  include_position: z
+    .boolean()
+    .optional()
+    .describe('Also return position_in_queue: the 1-based position of each item in the whole queue, in this order.'),
+});
+export type QueryQueueItemsRequest = z.infer<typeof queryQueueItemsRequest>;
+
+/** A page of queue items. */
+export const queryQueueItemsResponse = z.looseObject({ items: z.array(queueItem) });
+export type QueryQueueItemsResponse = z.infer<typeof queryQueueItemsResponse>;
+
+/** Request to add recorded calls to a queue. */
+export const addQueueItemsRequest = z.strictObject({
+  project_id: projectId,
+  call_ids: z.array(z.string()),
+  display_fields: z.array(z.string()),
+});
+export type AddQueueItemsRequest = z.infer<typeof addQueueItemsRequest>;
+
+/** The number of calls that were added, and of those that the queue already held. */
+export const addQueueItemsResponse = z.looseObject({ added_count: z.int(), duplicates: z.int() });
+
+/** Request to set the caller's progress on an item; docs/interface.md lists the allowed transitions. */
+export const updateProgressRequest = z.strictObject({
+  project_id: projectId,
+  annotation_state: z.enum(annotationStates),
+});
+export type UpdateProgressRequest = z.infer<typeof updateProgressRequest>;
+
+/** The item after the change. */
+export const updateProgressResponse = z.looseObject({ item: queueItem });
+export type UpdateProgressResponse = z.infer<typeof updateProgressResponse>;

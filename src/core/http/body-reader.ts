@@ -1,0 +1,55 @@
+import type { IncomingMessage } from 'node:http';
+import { Refusal } from './refusal.ts';
+
+export interface BodyLimits {
+  /** Maximum size of one body. */
+  maxBytes: number;
+  /** Maximum size of all bodies that are being received; unlimited by default. */
+  maxBytesTogether?: number;
+}
+
+/** Reads request bodies within limits. */
+export class BodyReader {
+  readonly #limits: Required<BodyLimits>;
+  #receivedBytes = 0;
+
+  constructor(limits: BodyLimits) {
+    this.#limits = { maxBytesTogether: Number.POSITIVE_INFINITY, ...limits };
+  }
+
+  /**
+   * Reads the whole body. Listens to events, because leaving an iteration would close the connection before the refusal
+   * is sent.
+   * @returns undefined if the client disconnects before the end.
+   * @throws Refusal 413 for a body that is too large, 503 if too many are being received.
+   */
+  async read(request: IncomingMessage): Promise<Buffer | undefined> {
+    const { maxBytes, maxBytesTogether } = this.#limits;
+    const tooLarge = new Refusal(413, `Payload too large: a request body may have ${maxBytes} bytes`);
+    if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge;
+    if (request.destroyed) return undefined;
+    const parts: Buffer[] = [];
+    let size = 0;
+    try {
+      return await new Promise<Buffer | undefined>((resolve, reject) => {
+        request.on('data', (part: Buffer) => {
+          size += part.length;
+          this.#receivedBytes += part.length;
+          parts.push(part);
+          if (size <= maxBytes && this.#receivedBytes <= maxBytesTogether) return;
+          request.pause().removeAllListeners('data');
+          reject(size > maxBytes ? tooLarge : tooBusy());
+        });
+        request.once('end', () => resolve(Buffer.concat(parts, size)));
+        request.once('close', () => resolve(undefined));
+      });
+    } finally {
+      this.#receivedBytes -= size;
+    }
+  }
+}
+
+/** Returns the refusal of a server at its limit; the client should try again. */
+export function tooBusy(): Refusal {
+  return new Refusal(503, 'Service unavailable: too many requests at once', { headers: { 'retry-after': '1' } });
+}

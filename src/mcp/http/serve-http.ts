@@ -1,0 +1,249 @@
+import { lookup } from 'node:dns/promises';
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
+import type { Socket } from 'node:net';
+import { toNodeHandler } from '@modelcontextprotocol/node';
+import { createMcpHandler } from '@modelcontextprotocol/server';
+import { HeddleError } from '../../core/errors.ts';
+import { BodyReader, tooBusy } from '../../core/http/body-reader.ts';
+import { endServer } from '../../core/http/end-server.ts';
+import { listen } from '../../core/http/listen.ts';
+import { Refusal } from '../../core/http/refusal.ts';
+import type { Log } from '../../core/log.ts';
+import { asRequestId, newRequestId, requestIdHeader } from '../../core/request-id.ts';
+import type { ServerFactory } from '../server.ts';
+import {
+  AccessChecks,
+  type AccessRules,
+  type ClientIdentity,
+  type Guard,
+  sendPreflight,
+  setCorsHeaders,
+} from './access.ts';
+import { breakSilence } from './break-silence.ts';
+import { Cancellations } from './cancellations.ts';
+import { httpLimits } from './limits.ts';
+import { cachedReadiness } from './readiness.ts';
+import { checkMethodAndHeaders, readRequestBody } from './request-checks.ts';
+import { jsonRpcError, sendPublicDocument, sendRefusal, sendText } from './responses.ts';
+
+export interface HttpOptions extends AccessRules {
+  /** Name or address to listen on. */
+  host: string;
+  /** 0 picks a free port. */
+  port: number;
+  /** Creates the guard, given the URL of the endpoint. Without it, every client is let in. */
+  guard?: (url: string) => Guard;
+  /** Returns true if the service responds. An exception counts as not ready. */
+  ready: (signal: AbortSignal) => Promise<boolean>;
+  log: Log;
+  /** Called with the status of each refused request; not for internal errors. */
+  onRefused?: (status: number) => void;
+}
+
+export interface RunningHttpServer {
+  /** Address of the endpoint. */
+  url: string;
+  /** Stops accepting connections, and cuts off calls that still run after `graceMs`. */
+  stop: (graceMs: number) => Promise<void>;
+}
+
+/**
+ * Serves MCP over Streamable HTTP at `/mcp`, in every protocol revision and without state between requests: each is
+ * served by a fresh server from `createServer`, or from the factory that the guard returned for its client. `/healthz` and `/readyz` tell a load
+ * balancer about the process and the service.
+ * @throws HeddleError `not_configured` when it would listen beyond loopback without a guard; Error when it cannot listen.
+ */
+export async function serveHttp(createServer: ServerFactory, options: HttpOptions): Promise<RunningHttpServer> {
+  const { address, loopback } = await resolveHost(options.host);
+  if (!loopback && !options.guard) {
+    // Everyone who can reach it could use the service with the credentials of this process.
+    throw new HeddleError({
+      code: 'not_configured',
+      message: `Listening on ${options.host} without a token would let everybody on the network use the service.`,
+      hint: 'Set HEDDLE_HTTP_TOKEN, --token-file or --oauth-issuer, or listen on 127.0.0.1.',
+    });
+  }
+  const isWildcard = ['0.0.0.0', '::'].includes(address);
+  const allowedHosts = isWildcard ? options.allowedHosts : [...options.allowedHosts, options.host];
+  const server = new McpHttpServer(createServer, { ...options, allowedHosts });
+  return { url: await server.listen(address), stop: (graceMs) => server.stop(graceMs) };
+}
+
+/** Returns the address of a name to listen on, and whether only this machine can reach it. */
+export async function resolveHost(host: string): Promise<{ address: string; loopback: boolean }> {
+  const { address } = await lookup(host);
+  return { address, loopback: address === '::1' || address.startsWith('127.') };
+}
+
+/** Checks and limits requests before they reach the SDK's handler. */
+class McpHttpServer {
+  readonly #options: HttpOptions;
+  readonly #handler: ReturnType<typeof createMcpHandler>;
+  readonly #server: Server;
+  readonly #access: AccessChecks;
+  readonly #isReady: () => Promise<boolean>;
+  readonly #bodies = new BodyReader({
+    maxBytes: httpLimits.maxBodyBytes,
+    maxBytesTogether: httpLimits.maxBodyBytesTogether,
+  });
+  readonly #cancellations = new Cancellations();
+  #guard: Guard | undefined;
+  #runningCalls = 0;
+  #stopping = false;
+
+  constructor(createServer: ServerFactory, options: HttpOptions) {
+    const { ready, log } = options;
+    this.#options = options;
+    this.#access = new AccessChecks(options);
+    this.#isReady = cachedReadiness(ready, log);
+    this.#handler = createMcpHandler(
+      ({ authInfo }) => ((authInfo?.extra?.createServer ?? createServer) as ServerFactory)(),
+      {
+        keepAliveMs: httpLimits.maxSilenceMs,
+        onerror: (error) => log('info', 'protocol', { error: error.message }),
+      },
+    );
+    this.#server = createHttpServer({
+      headersTimeout: httpLimits.headersTimeoutMs,
+      requestTimeout: httpLimits.requestTimeoutMs,
+      connectionsCheckingInterval: httpLimits.timeoutCheckMs,
+      keepAliveTimeout: httpLimits.idleTimeoutMs,
+      // A request without a Host is refused like one with a foreign Host, in the same form.
+      requireHostHeader: false,
+    });
+    this.#server.maxConnections = httpLimits.maxConnections;
+    const onRequest = (request: IncomingMessage, response: ServerResponse): void => void this.#serve(request, response);
+    this.#server.on('request', onRequest);
+    // With `Expect: 100-continue`, the request is checked before its body is asked for.
+    this.#server.on('checkContinue', onRequest);
+    this.#server.on('clientError', (error: Error, socket: Socket) => this.#refuseMalformed(error, socket));
+  }
+
+  /** Listens on the address, and returns the URL of the endpoint. */
+  async listen(address: string): Promise<string> {
+    const { host, port, guard } = this.#options;
+    const url = `${await listen(this.#server, port, host, address)}/mcp`;
+    this.#guard = guard?.(url);
+    return url;
+  }
+
+  async stop(graceMs: number): Promise<void> {
+    this.#stopping = true;
+    await endServer(this.#server, graceMs);
+    await this.#handler.close();
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const requestId = asRequestId(request.headers[requestIdHeader]) ?? newRequestId();
+    request.headers[requestIdHeader] = requestId;
+    response.setHeader(requestIdHeader, requestId);
+    try {
+      await this.#route(request, response);
+    } catch (error) {
+      this.#fail(request, response, error);
+    }
+  }
+
+  async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.#access.checkHost(request);
+    const path = request.url?.split('?')[0] ?? '';
+    const metadata = this.#guard?.metadata;
+    if (metadata?.paths.includes(path)) {
+      sendPublicDocument(request, response, metadata.document);
+      return;
+    }
+    this.#access.checkOrigin(request);
+    setCorsHeaders(request, response);
+    if (path === '/healthz') {
+      sendText(response, 200, 'ok');
+    } else if (path === '/readyz') {
+      const ready = !this.#stopping && (await this.#isReady());
+      sendText(response, ready ? 200 : 503, ready ? 'ready' : 'not ready');
+    } else if (path !== '/mcp') {
+      throw new Refusal(404, 'Not found: the endpoint is /mcp');
+    } else if (request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined) {
+      sendPreflight(request, response);
+    } else {
+      await this.#serveEndpoint(request, response);
+    }
+  }
+
+  async #serveEndpoint(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const client = (await this.#guard?.identify(request)) ?? {};
+    checkMethodAndHeaders(request);
+    this.#checkLoad();
+    const body = await readRequestBody(this.#bodies, request, response);
+    if (body === undefined) return;
+    this.#guard?.permit?.(client, body);
+    // A call counts only once its body has arrived, so that slow senders do not use up the limit.
+    this.#checkLoad();
+    this.#runningCalls += 1;
+    response.once('close', () => {
+      this.#runningCalls -= 1;
+      // The SDK also refuses requests.
+      if (response.writableFinished && response.statusCode >= 400) this.#reportRefusal(request, response.statusCode);
+    });
+    await this.#respond(client, body, response);
+  }
+
+  #checkLoad(): void {
+    if (this.#runningCalls >= httpLimits.maxCalls) throw tooBusy();
+  }
+
+  /** Lets the SDK respond. A client that goes away or cancels aborts the call. */
+  async #respond({ subject, createServer }: ClientIdentity, body: unknown, response: ServerResponse): Promise<void> {
+    const request = response.req;
+    const cancelled = this.#cancellations.handle(body, subject, response);
+    const authInfo = { token: '', clientId: subject ?? '', scopes: [], extra: { createServer } };
+    response.setTimeout(httpLimits.stallTimeoutMs);
+    // Nothing behind this sees the token. The SDK makes a URL from the Host, which fails for some hosts that were allowed.
+    delete request.headers.authorization;
+    delete request.headers.host;
+    const fetch = (adapted: Request): Promise<Response> => {
+      const signal = AbortSignal.any([adapted.signal, cancelled]);
+      const responding = this.#handler.fetch(new Request(adapted, { signal }), { parsedBody: body, authInfo });
+      return breakSilence(responding, httpLimits.maxSilenceMs);
+    };
+    await toNodeHandler({ fetch }, { maxRequestBodySize: httpLimits.maxBodyBytes })(request, response);
+  }
+
+  #fail(request: IncomingMessage, response: ServerResponse, error: unknown): void {
+    if (error instanceof Refusal) {
+      this.#reportRefusal(request, error.status, error.message);
+      sendRefusal(request, response, error);
+      return;
+    }
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.#options.log('error', 'request failed', { request_id: request.headers[requestIdHeader], error: text });
+    sendRefusal(request, response, new Refusal(500, 'Internal error'));
+  }
+
+  #reportRefusal({ headers }: IncomingMessage, status: number, reason?: string): void {
+    this.#options.log('info', 'request refused', { request_id: headers[requestIdHeader], status, reason });
+    this.#options.onRefused?.(status);
+  }
+
+  /** Refuses bytes that are no HTTP request, and requests that arrive too slowly. Node alone would not count them. */
+  #refuseMalformed({ code }: NodeJS.ErrnoException, socket: Socket): void {
+    if (socket.writable && code !== 'ECONNRESET') {
+      const { status, message } = malformedRequests[code ?? ''] ?? { status: 400, message: 'Bad request: not HTTP' };
+      const body = JSON.stringify(jsonRpcError(message));
+      const headers = `connection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`;
+      socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${headers}\r\n\r\n${body}`);
+      this.#options.onRefused?.(status);
+    }
+    socket.destroySoon();
+  }
+}
+
+/** Statuses and messages by the code of an error of Node's HTTP parser. */
+const malformedRequests: Record<string, { status: number; message: string }> = {
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'Request timeout' },
+  HPE_HEADER_OVERFLOW: { status: 431, message: 'The header is too large' },
+};

@@ -1,0 +1,134 @@
+import { createLocalJWKSet, createRemoteJWKSet, customFetch, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
+import { type ErrorFields, HeddleError } from '../../core/errors.ts';
+import type { Log } from '../../core/log.ts';
+
+/** Bounds discovery and the download of the keys together. */
+const timeoutMs = 5_000;
+/** An unknown key makes heddle ask the issuer at most this often. */
+const unknownKeyCooldownMs = 5_000;
+/** Keys are fetched again this often, so that a key that the issuer withdraws soon stops counting. */
+const refreshIntervalMs = 10 * 60_000;
+/** Keys that were fetched longer ago than this are not used, even while the issuer is down. */
+const maxAgeMs = 60 * 60_000;
+
+/**
+ * Creates the key resolver for the tokens of an issuer. It fetches the keys when the first token arrives, then refreshes
+ * them in the background. A failed refresh is logged, and the earlier keys stay in use for up to an hour.
+ *
+ * The resolver throws a HeddleError when the keys cannot be fetched, and an error of jose when the issuer has no matching key.
+ */
+export function issuerKeys(issuer: string, log: Log): JWTVerifyGetKey {
+  const keySet = createRemoteJWKSet(new URL(issuer), {
+    timeoutDuration: timeoutMs,
+    cooldownDuration: unknownKeyCooldownMs,
+    cacheMaxAge: maxAgeMs,
+    // The address of the keys is known only after discovery, which every download repeats.
+    [customFetch]: async (_issuer, { signal }) => {
+      try {
+        const { keys } = await fetchKeys(issuer, signal);
+        return Response.json(keys);
+      } catch (error) {
+        const { message, hint } = error as HeddleError;
+        log('error', 'no keys from the token issuer', { error: message, advice: hint });
+        throw error;
+      }
+    },
+  });
+  let refreshedAtMs = Date.now();
+  return (header, token) => {
+    if (Date.now() - refreshedAtMs > refreshIntervalMs) {
+      refreshedAtMs = Date.now();
+      keySet.reload().catch(() => {});
+    }
+    return keySet(header, token);
+  };
+}
+
+/**
+ * Fetches the keys of an issuer from the `jwks_uri` in its metadata (RFC 8414 or OpenID Connect Discovery).
+ * @throws HeddleError `service_unavailable` when the issuer does not respond, `bad_response` when its response is unusable.
+ */
+export async function fetchKeys(
+  issuer: string,
+  signal = AbortSignal.timeout(timeoutMs),
+): Promise<{ address: string; keys: JSONWebKeySet }> {
+  const address = String((await discoverMetadata(issuer, signal)).jwks_uri);
+  const fault = { code: 'bad_response', hint: 'The issuer is at fault: it must publish its keys.' } as const;
+  if (!URL.canParse(address) || !['https:', new URL(issuer).protocol].includes(new URL(address).protocol)) {
+    throw fetchError(issuer, 'its metadata has no usable jwks_uri', fault);
+  }
+  const keys = (await getJson(issuer, address, signal)) as unknown as JSONWebKeySet;
+  try {
+    createLocalJWKSet(keys);
+  } catch {
+    throw fetchError(issuer, `${address} is not a JSON Web Key Set`, fault);
+  }
+  return { address, keys };
+}
+
+/** Returns the issuer's metadata, trying the addresses in the order of the MCP authorization specification. */
+async function discoverMetadata(issuer: string, signal: AbortSignal): Promise<Record<string, unknown>> {
+  const { origin, pathname } = new URL(issuer);
+  const path = pathname.replace(/\/$/, '');
+  const addresses = new Set([
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}/.well-known/openid-configuration${path}`,
+    `${origin}${path}/.well-known/openid-configuration`,
+  ]);
+  const failures: HeddleError[] = [];
+  for (const address of addresses) {
+    try {
+      const metadata = await getJson(issuer, address, signal);
+      if (metadata.issuer === issuer) return metadata;
+      const found = JSON.stringify(metadata.issuer)?.slice(0, 200);
+      throw fetchError(issuer, `${address} belongs to the issuer ${found}`, {
+        code: 'bad_response',
+        hint: 'Copy --oauth-issuer exactly from the metadata, including a slash at its end.',
+      });
+    } catch (error) {
+      if ((error as HeddleError).code !== 'bad_response') throw error;
+      failures.push(error as HeddleError);
+    }
+  }
+  // Wrong metadata explains more than an address without any.
+  throw failures.find(({ status }) => status === undefined) ?? failures[0]!;
+}
+
+async function getJson(issuer: string, address: string, signal: AbortSignal): Promise<Record<string, unknown>> {
+  const down = {
+    code: 'service_unavailable',
+    hint: 'Check that the issuer is running and reachable from here.',
+  } as const;
+  const wrongAddress = { code: 'bad_response', hint: 'Check --oauth-issuer.' } as const;
+  let response: Response;
+  let text: string;
+  try {
+    response = await fetch(address, { redirect: 'manual', signal, headers: { accept: 'application/json' } });
+    text = await response.text();
+  } catch (error) {
+    const { cause, message } = error as Error;
+    const reason = signal.aborted ? `no response within ${timeoutMs} ms` : (cause as Error)?.message || message;
+    throw fetchError(issuer, `${address}: ${reason}`, down);
+  }
+  const { status } = response;
+  if (status !== 200) {
+    const fields = status >= 500 ? down : wrongAddress;
+    throw fetchError(issuer, `${address} responded with status ${status}`, { ...fields, status });
+  }
+  try {
+    const value = JSON.parse(text);
+    if (typeof value === 'object' && value !== null) return value;
+  } catch {
+    // Reported below.
+  }
+  throw fetchError(issuer, `${address} is not JSON`, wrongAddress);
+}
+
+function fetchError(
+  issuer: string,
+  reason: string,
+  fields: Pick<ErrorFields, 'code' | 'hint' | 'status'>,
+): HeddleError {
+  const message = `Cannot fetch the keys of the token issuer ${issuer}: ${reason}.`;
+  return new HeddleError({ ...fields, message, retryable: true, retryAfterMs: unknownKeyCooldownMs });
+}

@@ -1,0 +1,111 @@
+import type { HeddleError } from '../core/errors.ts';
+import type { Observer } from '../core/observer.ts';
+import { type HttpOptions, type RunningHttpServer, serveHttp } from '../mcp/http/serve-http.ts';
+import { serverFactory } from '../mcp/server.ts';
+import type { Inputs, ResolvedSettings } from '../settings/resolve-settings.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import { combineObservers, configuredTraces } from '../telemetry/observers.ts';
+import { createGuard } from './http-guard.ts';
+import { exitServer, listenOrExit, logUncaught, stopSignal } from './process-lifecycle.ts';
+import { openRuntime, type Runtime, type RuntimeOptions } from './runtime.ts';
+import type { ReadCredentials } from './stored-credentials.ts';
+import { Subjects } from './subjects.ts';
+
+/** Time for running calls to end after a signal to stop. */
+const stopGraceMs = 10_000;
+
+export interface HttpFlags {
+  host: string;
+  port: number;
+  allowedHost: string[];
+  allowedOrigin: string[];
+  tokenFile?: string;
+  metricsPort?: number;
+  metricsHost: string;
+}
+
+export interface HttpServerOptions extends RuntimeOptions {
+  /** Sources of the settings; the profiles of subjects are resolved from them again. */
+  inputs: Pick<Inputs, 'flags' | 'environment'>;
+  /** Reads the credentials of a subject's profile. */
+  readCredentials: ReadCredentials;
+}
+
+/** Serves MCP over Streamable HTTP until a signal arrives, then ends the process. */
+export async function runHttpServer(
+  resolved: ResolvedSettings,
+  flags: HttpFlags,
+  options: HttpServerOptions,
+): Promise<never> {
+  const runtime = openRuntime(resolved, options);
+  const { log } = runtime;
+  const { redactor } = runtime.serverOptions;
+  logUncaught(log);
+  const stop = stopSignal();
+  const metrics = flags.metricsPort === undefined ? undefined : await startMetrics(runtime, flags, flags.metricsPort);
+  const observer = combineObservers(metrics?.observer, await configuredTraces(log));
+  const subjects =
+    resolved.values.oauthIssuer === undefined || resolved.values.subjects === undefined
+      ? undefined
+      : new Subjects(resolved, { ...options, file: resolved.values.subjects, log, observer, redactor });
+  const serverFor = subjects && ((subject: string) => subjects.serverFor(subject));
+  const guard = await createGuard(resolved, { ...flags, serverFor, log });
+  const server = await startListening(runtime, observer, flags, {
+    guard,
+    // Each subject has a service of its own, so readiness reflects only this process.
+    ready: async (signal) => subjects !== undefined || isServiceReachable(runtime, signal),
+    publicUrl: resolved.values.publicUrl,
+    onRefused: metrics?.refused,
+  });
+  process.stderr.write(`listening on ${server.url}\n`);
+  if (!stop.aborted) await new Promise((resolve) => stop.addEventListener('abort', resolve));
+  await server.stop(stopGraceMs);
+  await subjects?.close();
+  return exitServer(runtime, observer);
+}
+
+async function startListening(
+  { serverOptions, log }: Runtime,
+  observer: Observer | undefined,
+  { host, port, allowedHost, allowedOrigin }: HttpFlags,
+  { publicUrl, ...options }: Pick<HttpOptions, 'guard' | 'ready' | 'onRefused'> & { publicUrl: string | undefined },
+): Promise<RunningHttpServer> {
+  const starting = serveHttp(serverFactory({ ...serverOptions, observer }), {
+    ...options,
+    host,
+    port,
+    allowedHosts: [...allowedHost, ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])],
+    allowedOrigins: allowedOrigin,
+    log,
+  });
+  return listenOrExit(starting, host, port, '--port');
+}
+
+async function startMetrics(
+  { serverOptions }: Runtime,
+  { metricsHost: host, allowedHost: allowedHosts }: HttpFlags,
+  port: number,
+): Promise<Metrics> {
+  const [{ createMetrics }, { serveMetrics }] = await Promise.all([
+    import('../telemetry/metrics.ts'),
+    import('./metrics-server.ts'),
+  ]);
+  const metrics = createMetrics(serverOptions.tools.map(({ name }) => name));
+  const url = await listenOrExit(serveMetrics(metrics, { host, port, allowedHosts }), host, port, '--metrics-port');
+  process.stderr.write(`metrics on ${url}\n`);
+  return metrics;
+}
+
+/** Tells whether the service responds at all. What it makes of the credentials is up to each call. */
+async function isServiceReachable({ inUse, serverOptions }: Runtime, signal: AbortSignal): Promise<boolean> {
+  if (inUse.kind === 'remote') {
+    // A service without this endpoint responds with 404, which is good enough.
+    const response = await fetch(`${inUse.baseUrl}/health`, { redirect: 'manual', signal });
+    await response.body?.cancel();
+    return response.status < 500;
+  }
+  return (await serverOptions.service()).listModels({ signal }).then(
+    () => true,
+    (error: HeddleError) => error.status !== undefined,
+  );
+}

@@ -1,0 +1,33 @@
+import { statSync } from 'node:fs';
+import type { Redactor } from '../core/redaction.ts';
+import { configFile } from '../settings/profiles.ts';
+import type { ResolvedSettings } from '../settings/resolve-settings.ts';
+import type { Credentials } from '../settings/secrets/credentials.ts';
+
+/** Reads the credentials of a run. The command line provides it, because reading a keychain starts its program again. */
+export type ReadCredentials = (resolved: ResolvedSettings, redactor: Redactor) => Promise<Credentials>;
+
+/**
+ * Wraps `read` to read the credentials on first use and again after `login` or `logout` has changed the configuration
+ * file, so that a running server need not be restarted. A failure or a `problem` makes the next call read again.
+ */
+export function cacheCredentials(read: () => Promise<Credentials>): () => Promise<Credentials> {
+  let cached: { stamp: string; credentials: Promise<Credentials> } | undefined;
+  return async () => {
+    const stamp = fileStamp(configFile);
+    if (cached?.stamp !== stamp) cached = { stamp, credentials: read() };
+    const current = cached;
+    const usable = await current.credentials.then(
+      ({ problem }) => problem === undefined,
+      () => false,
+    );
+    if (!usable && cached === current) cached = undefined;
+    return current.credentials;
+  };
+}
+
+/** Returns a text that changes whenever the file is replaced; empty while there is no file. */
+export function fileStamp(file: string): string {
+  const found = statSync(file, { throwIfNoEntry: false });
+  return found ? `${found.ino} ${found.mtimeMs} ${found.size}` : '';
+}

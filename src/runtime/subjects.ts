@@ -1,0 +1,177 @@
+import { readFileSync } from 'node:fs';
+import { findNodeAtLocation, parseTree } from 'jsonc-parser';
+import * as z from 'zod';
+import { HeddleError } from '../core/errors.ts';
+import type { Log } from '../core/log.ts';
+import type { Observer } from '../core/observer.ts';
+import type { Redactor } from '../core/redaction.ts';
+import { type ServerFactory, serverFactory } from '../mcp/server.ts';
+import { readProfiles } from '../settings/profiles.ts';
+import { environmentNames, type Inputs, type ResolvedSettings, resolveSettings } from '../settings/resolve-settings.ts';
+import type { Credentials } from '../settings/secrets/credentials.ts';
+import { settingDefinitions } from '../settings/settings.ts';
+import { openRuntime, type Runtime } from './runtime.ts';
+import { cacheCredentials, fileStamp, type ReadCredentials } from './stored-credentials.ts';
+
+/** Settings that select the service and the account. Subjects take them from their profile only. */
+const profileSettings = ['profile', 'baseUrl', 'weave', 'project', 'username', 'password', 'token'] as const;
+
+const subjectsFile = z.strictObject({
+  subjects: z.record(z.string().min(1), z.string()),
+  default: z.string().optional(),
+});
+type SubjectsFile = z.output<typeof subjectsFile>;
+
+export interface SubjectsOptions {
+  /** Path of the JSON file that assigns profiles to subjects; see docs/authorization.md. */
+  file: string;
+  /** Sources of the settings of the server. */
+  inputs: Pick<Inputs, 'flags' | 'environment'>;
+  readCredentials: ReadCredentials;
+  log: Log;
+  /** The redactor of `log`, which has to know the secrets of every subject. */
+  redactor: Redactor;
+  observer: Observer | undefined;
+}
+
+/**
+ * Serves each subject with a runtime of its profile. The environment and the flags belong to whoever runs the server, so
+ * they select neither the service nor the account of a subject.
+ */
+export class Subjects {
+  readonly #options: SubjectsOptions;
+  /** The server's flags and environment without the profile settings. */
+  readonly #inputs: Pick<Inputs, 'flags' | 'environment'>;
+  readonly #servers = new Map<string, { runtime: Runtime; createServer: ServerFactory }>();
+  #assigned: SubjectsFile;
+  #fileStamp: string;
+
+  /** @throws HeddleError `not_configured` when the file or a profile is unusable, or the server sets a profile setting. */
+  constructor({ sources }: ResolvedSettings, options: SubjectsOptions) {
+    checkProfileSettingsUnset(sources);
+    const { flags, environment } = options.inputs;
+    this.#options = options;
+    this.#inputs = {
+      flags: omit(flags, profileSettings),
+      environment: omit(environment, profileSettings.flatMap(environmentNames)),
+    };
+    this.#fileStamp = fileStamp(options.file);
+    this.#assigned = this.#readFile();
+  }
+
+  /** Returns the server factory of a subject's profile, or undefined for a subject without a usable profile. */
+  serverFor(subject: string): ServerFactory | undefined {
+    this.#reloadIfChanged();
+    const { subjects, default: defaultProfile } = this.#assigned;
+    const profile = Object.hasOwn(subjects, subject) ? subjects[subject] : defaultProfile;
+    if (profile === undefined) return undefined;
+    try {
+      return this.#serverOf(profile);
+    } catch (error) {
+      if (!(error instanceof HeddleError)) throw error;
+      // The profile was usable when the file was read.
+      const { message, hint } = error;
+      this.#options.log('error', 'a profile is no longer usable', { profile, error: message, advice: hint });
+      return undefined;
+    }
+  }
+
+  /** Closes all runtimes. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#servers.values()].map(({ runtime }) => runtime.close()));
+  }
+
+  #serverOf(profile: string): ServerFactory {
+    const open = this.#servers.get(profile);
+    if (open) return open.createServer;
+    const { log, redactor, observer, readCredentials } = this.#options;
+    const resolved = this.#resolveProfile(profile);
+    const read = cacheCredentials(() => readCredentials(resolved, redactor));
+    const credentials = async (): Promise<Credentials> => withOperatorHint(await read(), resolved);
+    const runtime = openRuntime(resolved, { log, redactor, credentials });
+    const createServer = serverFactory({ ...runtime.serverOptions, observer });
+    this.#servers.set(profile, { runtime, createServer });
+    return createServer;
+  }
+
+  /** Reads the file again after a change. An unusable file changes nothing. */
+  #reloadIfChanged(): void {
+    const stamp = fileStamp(this.#options.file);
+    if (stamp === this.#fileStamp) return;
+    this.#fileStamp = stamp;
+    try {
+      this.#assigned = this.#readFile();
+    } catch (error) {
+      if (!(error instanceof HeddleError)) throw error;
+      this.#options.log('error', 'the subjects stay as they were', { error: error.message });
+    }
+  }
+
+  #readFile(): SubjectsFile {
+    const { file } = this.#options;
+    try {
+      const text = readFileSync(file, 'utf8');
+      const assigned = subjectsFile.parse(JSON.parse(text));
+      const repeated = repeatedSubject(text);
+      if (repeated !== undefined) throw new Error(`it has the subject ${JSON.stringify(repeated)} twice`);
+      const profiles = new Set(Object.values(assigned.subjects));
+      if (assigned.default !== undefined) profiles.add(assigned.default);
+      for (const profile of profiles) this.#resolveProfile(profile);
+      return assigned;
+    } catch (error) {
+      const form = 'Use the form {"subjects": {"SUBJECT": "PROFILE"}, "default": "PROFILE"}; "default" is optional.';
+      const reason = error instanceof z.ZodError ? z.prettifyError(error) : (error as Error).message;
+      const hint = error instanceof HeddleError ? error.hint : form;
+      throw notConfigured(`The subjects file ${file} cannot be used: ${reason}`, hint);
+    }
+  }
+
+  #resolveProfile(profile: string): ResolvedSettings {
+    const profiles = readProfiles();
+    const hint = `Run \`heddle login --profile ${profile}\` as the user who runs this server.`;
+    if (!Object.hasOwn(profiles, profile)) throw notConfigured(`There is no profile "${profile}".`, hint);
+    const { flags, environment } = this.#inputs;
+    const resolved = resolveSettings({ flags: { ...flags, profile }, environment, profiles });
+    // Without a service, all subjects would share the sample data.
+    if (resolved.values.baseUrl === undefined) throw notConfigured(`Profile "${profile}" names no service.`, hint);
+    return resolved;
+  }
+}
+
+function checkProfileSettingsUnset(sources: ResolvedSettings['sources']): void {
+  const set = profileSettings
+    .map((name) => ({ ...sources[name], environment: settingDefinitions[name].environment }))
+    .find(({ from, name, environment }) => from === 'flag' || (from === 'environment' && name === environment));
+  if (set === undefined) return;
+  throw notConfigured(
+    `${set.name} is set, but with --subjects each subject uses only the service and credentials of its profile.`,
+    `Remove ${set.name}, and put it into the profiles: \`heddle login --profile NAME\`.`,
+  );
+}
+
+function omit<T extends object>(record: T, names: readonly string[]): T {
+  return Object.fromEntries(Object.entries(record).filter(([name]) => !names.includes(name))) as T;
+}
+
+/** Returns a subject that the file names twice. JSON.parse would keep the last one, and so pick who has access. */
+function repeatedSubject(text: string): string | undefined {
+  const subjects = findNodeAtLocation(parseTree(text)!, ['subjects'])?.children ?? [];
+  const names = subjects.map(({ children }) => children![0]!.value as string);
+  return names.find((name, index) => names.indexOf(name) !== index);
+}
+
+/** Replaces the problem with missing credentials: only whoever runs the server can log in. */
+function withOperatorHint(credentials: Credentials, { values: { profile, baseUrl } }: ResolvedSettings): Credentials {
+  const problem = new HeddleError({
+    code: 'credentials_missing',
+    message:
+      credentials.problem?.message ??
+      `Profile "${profile}" has no stored credentials of this kind for ${baseUrl}: nothing was sent.`,
+    hint: `Ask whoever runs this server to run \`heddle login --profile ${profile}\`, and then call again.`,
+  });
+  return { ...credentials, problem };
+}
+
+function notConfigured(message: string, hint: string): HeddleError {
+  return new HeddleError({ code: 'not_configured', message, hint });
+}

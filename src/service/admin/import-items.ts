@@ -1,0 +1,204 @@
+import * as z from 'zod';
+import { pathSegment, projectId as projectIdSchema } from '../../contract/identifiers.ts';
+import { annotationStates } from '../../contract/queue-items.ts';
+import { errorDetails } from '../../contract/validation-errors.ts';
+import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
+import type { Database, Transaction } from '../storage/database.ts';
+import { newIds } from '../storage/ids.ts';
+import { normalizeTimestamp } from '../storage/timestamps.ts';
+
+const timestamp = z.string().transform((text, context) => {
+  const utc = normalizeTimestamp(text);
+  if (utc !== undefined) return utc;
+  context.addIssue({ code: 'custom', message: 'must be an ISO 8601 date and time' });
+  return z.NEVER;
+});
+
+const nonEmpty = z.string().min(1);
+
+const itemLine = z.strictObject({
+  call_id: nonEmpty,
+  call_op_name: nonEmpty,
+  call_trace_id: nonEmpty,
+  call_started_at: timestamp,
+  call_ended_at: timestamp.nullish(),
+  display_fields: z.array(z.string()).default([]),
+  added_by: z.string().nullish(),
+  annotation_state: z.enum(annotationStates).default('unstarted'),
+  call: z.record(z.string(), z.unknown()).default({}),
+});
+
+/** A checked item with normalised times. */
+export type NewItem = z.output<typeof itemLine>;
+/** An item as it is written in a line of a file. */
+export type ItemLine = z.input<typeof itemLine>;
+
+export interface ImportTarget {
+  projectId: string;
+  queueId: string;
+  /** Author of the rows, and of the items whose line names none. */
+  addedBy?: string;
+  /** Receives the number of lines read so far, then the number of items written so far and their total. */
+  onProgress?: (progress: { phase: 'reading' | 'writing'; done: number; total?: number }) => void;
+}
+
+export interface ImportResult {
+  added: number;
+  duplicates: number;
+}
+
+const maxReportedLines = 20;
+const linesPerProgress = 500;
+
+/**
+ * Loads lines of JSON into a queue, which is created if it is missing. A call that is already in the queue counts as a
+ * duplicate and is not changed. Nothing is loaded if any line is invalid.
+ * @throws HeddleError `invalid_arguments` naming up to 20 invalid lines by their 1-based number.
+ */
+export async function importItems(
+  database: Database,
+  source: AsyncIterable<string> | Iterable<string>,
+  target: ImportTarget,
+): Promise<ImportResult> {
+  checkTarget(target);
+  const items = await readItems(source, target);
+  return database.write(async (transaction) => {
+    await ensureQueue(transaction, target);
+    return addItems(transaction, items, target);
+  });
+}
+
+function checkTarget({ projectId, queueId }: ImportTarget): void {
+  const checked = z.object({ projectId: projectIdSchema, queueId: pathSegment }).safeParse({ projectId, queueId });
+  if (checked.success) return;
+  throw new HeddleError({
+    code: 'invalid_arguments',
+    message: 'The name of the project or the queue is invalid.',
+    hint: 'Write the project as entity/project, and the queue as one plain identifier.',
+    detail: errorDetails(checked.error, 'arguments'),
+  });
+}
+
+async function readItems(source: AsyncIterable<string> | Iterable<string>, target: ImportTarget): Promise<NewItem[]> {
+  const items: NewItem[] = [];
+  const faults: ErrorDetail[] = [];
+  let line = 0;
+  let invalidLines = 0;
+  for await (const text of source) {
+    line += 1;
+    if (line % linesPerProgress === 0) target.onProgress?.({ phase: 'reading', done: line });
+    if (text.trim() === '') continue;
+    const parsed = parseItem(text, line);
+    if (!Array.isArray(parsed)) items.push(parsed);
+    else if (++invalidLines <= maxReportedLines) faults.push(...parsed);
+  }
+  if (invalidLines > 0) throw invalidLinesError(invalidLines, faults);
+  return items;
+}
+
+/** Parses a line, or returns its faults. */
+function parseItem(text: string, line: number): NewItem | ErrorDetail[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return [{ loc: ['line', line], msg: 'is not JSON', type: 'json_invalid' }];
+  }
+  const parsed = itemLine.safeParse(value);
+  if (parsed.success) return parsed.data;
+  return errorDetails(parsed.error, 'line').map((fault) => ({ ...fault, loc: ['line', line, ...fault.loc.slice(1)] }));
+}
+
+function invalidLinesError(count: number, faults: ErrorDetail[]): HeddleError {
+  const reports = faults.map(({ loc: [, line, ...member], msg }) => `line ${line}: ${[...member, msg].join(': ')}`);
+  if (count > maxReportedLines) reports.push(`and ${count - maxReportedLines} more`);
+  return new HeddleError({
+    code: 'invalid_arguments',
+    message: `${count} invalid ${count === 1 ? 'line' : 'lines'}, nothing was loaded: ${reports.join('; ')}`,
+    hint: 'Fix these lines and import the file again.',
+    detail: faults,
+  });
+}
+
+/** Creates a queue and names it after its id, unless the project already has a queue with this id. */
+export async function ensureQueue(
+  transaction: Transaction,
+  { projectId, queueId, addedBy }: ImportTarget,
+): Promise<void> {
+  const now = new Date().toISOString();
+  await transaction
+    .insertInto('queues')
+    .values({
+      project_id: projectId,
+      id: queueId,
+      name: queueId,
+      description: null,
+      scorer_refs: '[]',
+      created_at: now,
+      created_by: addedBy ?? 'import',
+      updated_at: now,
+      deleted_at: null,
+    })
+    .onConflict((conflict) => conflict.columns(['project_id', 'id']).doNothing())
+    .execute();
+}
+
+/** Stays below the database engines' limits on parameters. */
+const rowsPerInsert = 100;
+
+/** Adds items and their calls to an existing queue in a write transaction. The new ids sort in the order of the list. */
+export async function addItems(
+  transaction: Transaction,
+  items: NewItem[],
+  target: ImportTarget,
+): Promise<ImportResult> {
+  const { projectId: project_id, queueId: queue_id, addedBy, onProgress } = target;
+  const now = new Date().toISOString();
+  const ids = newIds(items.length);
+  let added = 0;
+  for (let start = 0; start < items.length; start += rowsPerInsert) {
+    const chunk = items.slice(start, start + rowsPerInsert);
+    await transaction
+      .insertInto('calls')
+      .values(
+        chunk.map((item) => ({
+          project_id,
+          id: item.call_id,
+          op_name: item.call_op_name,
+          trace_id: item.call_trace_id,
+          started_at: item.call_started_at,
+          ended_at: item.call_ended_at ?? null,
+          data: JSON.stringify(item.call),
+        })),
+      )
+      .onConflict((conflict) => conflict.columns(['project_id', 'id']).doNothing())
+      .execute();
+    const { numInsertedOrUpdatedRows } = await transaction
+      .insertInto('queue_items')
+      .values(
+        chunk.map((item, i) => ({
+          id: ids[start + i]!,
+          project_id,
+          queue_id,
+          call_id: item.call_id,
+          call_started_at: item.call_started_at,
+          call_ended_at: item.call_ended_at ?? null,
+          call_op_name: item.call_op_name,
+          call_trace_id: item.call_trace_id,
+          display_fields: JSON.stringify(item.display_fields),
+          annotation_state: item.annotation_state,
+          added_by: item.added_by ?? addedBy ?? null,
+          annotator_user_id: null,
+          created_at: now,
+          created_by: addedBy ?? 'import',
+          updated_at: now,
+          deleted_at: null,
+        })),
+      )
+      .onConflict((conflict) => conflict.columns(['project_id', 'queue_id', 'call_id']).doNothing())
+      .executeTakeFirstOrThrow();
+    added += Number(numInsertedOrUpdatedRows);
+    onProgress?.({ phase: 'writing', done: start + chunk.length, total: items.length });
+  }
+  return { added, duplicates: items.length - added };
+}

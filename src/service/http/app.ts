@@ -1,0 +1,119 @@
+import type { HttpBindings } from '@hono/node-server';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import { type Context, type Handler, Hono, type MiddlewareHandler } from 'hono';
+import { methodNotAllowed } from 'hono/method-not-allowed';
+import * as z from 'zod';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { type Endpoint, type EndpointName, endpoints } from '../../contract/endpoints.ts';
+import { inferencePath, pathSegment } from '../../contract/identifiers.ts';
+import { errorDetails } from '../../contract/validation-errors.ts';
+import { HeddleError } from '../../core/errors.ts';
+import { Refusal } from '../../core/http/refusal.ts';
+import type { Log } from '../../core/log.ts';
+import { asRequestId, requestIdHeader } from '../../core/request-id.ts';
+import { handlers } from '../operations/index.ts';
+import type { OperationInput, ServiceContext } from '../operations/operation.ts';
+import { schemaVersion } from '../storage/migrations.ts';
+import type { Authenticator } from './authenticator.ts';
+import { readJson } from './read-json.ts';
+
+export interface AppOptions extends ServiceContext {
+  authenticator: Authenticator;
+  log: Log;
+}
+
+type AppEnvironment = { Bindings: HttpBindings; Variables: { log: Log; operation: EndpointName } };
+
+/** Creates the service's HTTP application: the endpoints of the contract, `/health` and `/openapi.json`. */
+export function createApp(options: AppOptions): Hono<AppEnvironment> {
+  const app = new Hono<AppEnvironment>();
+  app.use(logRequests(options.log));
+  app.use(methodNotAllowed({ app, onMethodNotAllowed: refuseMethod }));
+  app.get('/health', () => checkHealth(options));
+  app.get('/openapi.json', async (context) => context.json((await import('./openapi.ts')).openApiDocument()));
+  for (const name of Object.keys(endpoints) as EndpointName[]) {
+    const { method, path } = endpoints[name];
+    const honoPath = path.replace('{path*}', '/:path{.+}').replaceAll(/\{(\w+)\}/g, ':$1');
+    app.on(method, honoPath, serveEndpoint(name, options));
+  }
+  app.notFound((context) => context.json({ detail: 'Not Found' }, 404));
+  app.onError(errorResponse);
+  return app;
+}
+
+function logRequests(log: Log): MiddlewareHandler<AppEnvironment> {
+  return async (context, next) => {
+    const startedAt = performance.now();
+    const request_id = asRequestId(context.req.header(requestIdHeader));
+    context.set('log', (level, message, ...fields) => log(level, message, { request_id }, ...fields));
+    await next();
+    const { outgoing } = context.env;
+    // The path is not logged: it may contain a user's data.
+    context.get('log')('debug', 'request served', {
+      method: context.req.method,
+      operation: context.get('operation'),
+      status: outgoing.headersSent ? outgoing.statusCode : context.res.status,
+      duration_ms: Math.round(performance.now() - startedAt),
+    });
+  };
+}
+
+function refuseMethod(context: Context, methods: string[]): Response {
+  const allowed = methods.filter((method) => method !== 'HEAD').sort();
+  return context.json({ detail: 'Method Not Allowed' }, 405, { Allow: allowed.join(', ') });
+}
+
+async function checkHealth({ database, log }: AppOptions): Promise<Response> {
+  try {
+    await database.read((transaction) => transaction.selectFrom('schema_version').select('version').execute());
+    return Response.json({ status: 'ok', version: packageJson.version, schema_version: schemaVersion });
+  } catch (error) {
+    log('error', 'health check failed', { error: String(error) });
+    return Response.json({ status: 'unavailable', reason: 'The database cannot be read' }, { status: 503 });
+  }
+}
+
+// `path` is the value of `{path*}`; every other parameter is one segment.
+const pathParameters = z.object({ path: inferencePath.optional() }).catchall(pathSegment);
+
+function serveEndpoint<Name extends EndpointName>(name: Name, options: AppOptions): Handler<AppEnvironment> {
+  const endpoint: Endpoint = endpoints[name];
+  return async (context) => {
+    context.set('operation', name);
+    const { path, ...segments } = context.req.param();
+    const input = {
+      account: await options.authenticator.authenticate(endpoint.auth, context.req.header('Authorization')),
+      path: validate(pathParameters, path === undefined ? segments : { path: `/${path}` }, 'path'),
+      query: endpoint.query && validate(endpoint.query, context.req.query(), 'query'),
+      body: endpoint.request && validate(endpoint.request, await readJson(context.env.incoming), 'body'),
+      response: context.env.outgoing,
+    };
+    // The compiler cannot see that the endpoint's schemas produced this input.
+    const result = await handlers[name](input as unknown as OperationInput<Name>, options);
+    if (result === undefined) return RESPONSE_ALREADY_SENT;
+    if (result instanceof Response) return result;
+    if (!Array.isArray(result)) return context.json(result);
+    const lines = result.map((value) => `${JSON.stringify(value)}\n`);
+    return context.body(lines.join(''), 200, { 'Content-Type': 'application/x-ndjson' });
+  };
+}
+
+function validate(schema: z.ZodType, value: unknown, root: 'path' | 'query' | 'body'): unknown {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new Refusal(422, `Invalid ${root}`, { body: { detail: errorDetails(parsed.error, root) } });
+}
+
+function errorResponse(error: Error, context: Context<AppEnvironment>): Response {
+  if (error instanceof Refusal) {
+    return Response.json(error.body ?? { reason: error.message }, { status: error.status, headers: error.headers });
+  }
+  const log = context.get('log');
+  if (error instanceof HeddleError && error.status !== undefined) {
+    const { status } = error;
+    log(status >= 500 ? 'error' : 'info', error.message, { error: String(error.cause) });
+    return Response.json({ reason: error.message }, { status, headers: error.retryable ? { 'Retry-After': '1' } : {} });
+  }
+  log('error', 'unexpected failure', { error: error.stack });
+  return Response.json({ reason: 'Internal Server Error' }, { status: 500 });
+}

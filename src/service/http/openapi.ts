@@ -1,0 +1,138 @@
+import * as z from 'zod';
+import packageJson from '../../../package.json' with { type: 'json' };
+import * as calls from '../../contract/calls.ts';
+import { type Endpoint, endpoints } from '../../contract/endpoints.ts';
+import * as evaluations from '../../contract/evaluations.ts';
+import * as feedback from '../../contract/feedback.ts';
+import * as inference from '../../contract/inference.ts';
+import * as objects from '../../contract/objects.ts';
+import * as items from '../../contract/queue-items.ts';
+import * as queues from '../../contract/queues.ts';
+import { errorDetail, validationErrorBody } from '../../contract/validation-errors.ts';
+
+/** A JSON Schema, or another object of the document. */
+export type Schema = Record<string, unknown>;
+
+interface OpenApiDocument extends Schema {
+  paths: Record<string, Record<string, Schema>>;
+  components: { schemas: Record<string, Schema> } & Schema;
+}
+
+/** The schemas of the contract that the document lists by name. Other schemas are written out where they are used. */
+const namedSchemas = new Map<string, z.ZodType>(
+  [evaluations, feedback, objects, items, queues, calls, inference, { errorDetail, validationErrorBody }]
+    .flatMap((module) => Object.entries<unknown>({ ...module }))
+    .filter((entry): entry is [string, z.ZodType] => entry[1] instanceof z.ZodType)
+    .map(([name, schema]) => [name[0]!.toUpperCase() + name.slice(1), schema]),
+);
+
+/** Returns the name of a schema in the document; undefined if it is written out. */
+export function nameOfSchema(schema: z.ZodType | undefined): string | undefined {
+  return [...namedSchemas].find(([, candidate]) => candidate === schema)?.[0];
+}
+
+/** Returns the OpenAPI 3.1 document of the embedded service, generated from the contract. */
+export function openApiDocument(): OpenApiDocument {
+  const paths: OpenApiDocument['paths'] = {};
+  for (const [name, endpoint] of Object.entries<Endpoint>(endpoints)) {
+    const path = endpoint.path.replace('{path*}', '/chat/completions');
+    paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: operationOf(name, endpoint) };
+  }
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'heddle embedded service',
+      version: packageJson.version,
+      summary: 'Annotation queues, model inference and evaluation definitions.',
+      description:
+        'Errors are JSON: {"reason": "…"}, {"detail": "…"}, or {"detail": [{"loc", "msg", "type"}]} for invalid input. GET /health needs no account and reports whether the data can be read.',
+      license: { name: packageJson.license, identifier: packageJson.license },
+    },
+    servers: [{ url: '/', description: 'The service that serves this document' }],
+    paths,
+    components: {
+      schemas: componentSchemas(),
+      securitySchemes: {
+        basic: { type: 'http', scheme: 'basic', description: 'User name and password of an account.' },
+        bearer: { type: 'http', scheme: 'bearer', description: 'The bearer token of an account.' },
+      },
+      responses: {
+        Unauthorized: { description: 'The credentials are missing or wrong; WWW-Authenticate names the scheme.' },
+        Invalid: {
+          description: 'The input is invalid; detail lists the faults.',
+          content: json(schemaOf(validationErrorBody)),
+        },
+      },
+    },
+  };
+}
+
+function operationOf(name: string, endpoint: Endpoint): Schema {
+  const { summary, description, auth, request, response, lines } = endpoint;
+  const parameters = [...pathParameters(endpoint), ...queryParameters(endpoint)];
+  const schema = schemaOf(response);
+  const content = lines
+    ? { 'application/x-ndjson': { schema: { ...schema, description: 'One such value per line.' } } }
+    : json(schema);
+  const stream = name === 'runInference' && { 'text/event-stream': { schema: { type: 'string' } } };
+  return {
+    operationId: name,
+    summary,
+    ...(description !== undefined && { description }),
+    security: [{ [auth]: [] }],
+    ...(parameters.length > 0 && { parameters }),
+    ...(request && { requestBody: { required: true, content: json(schemaOf(request)) } }),
+    responses: {
+      200: { description: 'Done.', content: { ...content, ...stream } },
+      401: { $ref: '#/components/responses/Unauthorized' },
+      422: { $ref: '#/components/responses/Invalid' },
+    },
+  };
+}
+
+function pathParameters({ path }: Endpoint): Schema[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string', maxLength: 256 },
+  }));
+}
+
+function queryParameters({ query }: Endpoint): Schema[] {
+  if (!query) return [];
+  const { properties = {}, required = [] } = simplified(z.toJSONSchema(query));
+  return Object.entries(properties as Record<string, Schema>).map(([name, { description, ...schema }]) => ({
+    name,
+    in: 'query',
+    required: (required as string[]).includes(name),
+    ...(description !== undefined && { description }),
+    schema,
+  }));
+}
+
+function componentSchemas(): Record<string, Schema> {
+  const registry = z.registry<{ id: string }>();
+  for (const [id, schema] of namedSchemas) registry.add(schema, { id });
+  const { schemas } = z.toJSONSchema(registry, { uri: (id) => `#/components/schemas/${id}` });
+  const names = [...namedSchemas.keys()].sort();
+  return Object.fromEntries(names.map((name) => [name, simplified(schemas[name]!)]));
+}
+
+function schemaOf(schema: z.ZodType): Schema {
+  const name = nameOfSchema(schema);
+  return name === undefined ? simplified(z.toJSONSchema(schema)) : { $ref: `#/components/schemas/${name}` };
+}
+
+/** Strips `$schema`, `$id` and zod's placeholder integer bounds. */
+function simplified(schema: object): Schema {
+  const isPlaceholder = (key: string, value: unknown): boolean =>
+    ['$schema', '$id'].includes(key) ||
+    (key === 'maximum' && value === Number.MAX_SAFE_INTEGER) ||
+    (key === 'minimum' && value === Number.MIN_SAFE_INTEGER);
+  return JSON.parse(JSON.stringify(schema, (key, value) => (isPlaceholder(key, value) ? undefined : value)));
+}
+
+function json(schema: Schema): Schema {
+  return { 'application/json': { schema } };
+}

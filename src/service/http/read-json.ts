@@ -1,0 +1,31 @@
+import type { IncomingMessage } from 'node:http';
+import { BodyReader } from '../../core/http/body-reader.ts';
+import { Refusal } from '../../core/http/refusal.ts';
+import { isDeeperThan, maxNesting } from '../../core/json-depth.ts';
+
+const bodyReader = new BodyReader({ maxBytes: 32 * 1024 * 1024 });
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * Reads the JSON body of a request.
+ * @throws Refusal 413 for more than 32 MiB, 422 for a body that is not JSON in UTF-8 or is nested too deeply.
+ */
+export async function readJson(request: IncomingMessage): Promise<unknown> {
+  const bytes = await bodyReader.read(request);
+  if (bytes === undefined) throw new Refusal(400, 'The connection was closed before the body was complete');
+  const value = parseJson(bytes);
+  if (isDeeperThan(value, maxNesting)) throw invalidBody(`Nested deeper than ${maxNesting} levels`, 'value_error');
+  return value;
+}
+
+function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(utf8.decode(bytes));
+  } catch {
+    throw invalidBody('The body is not valid JSON in UTF-8', 'json_invalid');
+  }
+}
+
+function invalidBody(msg: string, type: string): Refusal {
+  return new Refusal(422, msg, { body: { detail: [{ loc: ['body'], msg, type }] } });
+}

@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto';
+import type { InferenceRequest } from '../../contract/inference.ts';
+import { Refusal } from '../../core/http/refusal.ts';
+
+/** The built-in model, which shows everything around a language model without being one. */
+export const echoModel = 'heddle/echo';
+
+const preamble =
+  'This is heddle/echo, not a language model: it repeats the messages it received. Its usage counts characters, not tokens.';
+
+/** Returns the list of models of a service without a model provider. */
+export function echoModels() {
+  return { object: 'list', data: [{ id: echoModel, object: 'model', created: 0, owned_by: 'heddle' }] };
+}
+
+/**
+ * Answers like an OpenAI chat completion, in one piece or as a server-sent event stream.
+ * @throws Refusal 404 for another path or model.
+ */
+export function runEchoModel(path: string, request: InferenceRequest, messages: unknown[]): Response {
+  checkAvailable(path, request.model);
+  const received = JSON.stringify(messages, null, 2);
+  const content = `${preamble}\n${received}`;
+  const choices = Array.from({ length: Math.min(Math.max(request.n ?? 1, 1), 128) }, (_, index) => index);
+  const prompt_tokens = Array.from(received).length;
+  const completion_tokens = Array.from(content).length * choices.length;
+  const usage = { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
+  const head = {
+    id: `chatcmpl-${randomBytes(9).toString('hex')}`,
+    created: Math.floor(Date.now() / 1000),
+    model: echoModel,
+  };
+  if (request.stream) return streamCompletion(head, content, choices, usage);
+  return Response.json({
+    ...head,
+    object: 'chat.completion',
+    choices: choices.map((index) => ({
+      index,
+      message: { role: 'assistant', content, refusal: null },
+      logprobs: null,
+      finish_reason: 'stop',
+    })),
+    usage,
+  });
+}
+
+function checkAvailable(path: string, model: string): void {
+  if (path !== '/chat/completions') {
+    const message = `Without a model provider, only /chat/completions is available, not ${path}.`;
+    throw unavailable(message, null, 'unknown_path');
+  }
+  if (model !== echoModel) {
+    const message = `The model ${model} does not exist here: without a model provider, the only model is ${echoModel}.`;
+    throw unavailable(message, 'model', 'model_not_found');
+  }
+}
+
+function unavailable(message: string, param: string | null, code: string): Refusal {
+  return new Refusal(404, message, { body: { error: { message, type: 'invalid_request_error', param, code } } });
+}
+
+function streamCompletion(head: object, content: string, choices: number[], usage: object): Response {
+  const event = (members: object) =>
+    `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', ...members })}\n\n`;
+  const delta = (index: number, delta: object, finish_reason: string | null = null) =>
+    event({ choices: [{ index, delta, logprobs: null, finish_reason }] });
+  // Cut between code points, never inside one.
+  const pieces = content.match(/.{1,48}/gsu) ?? [];
+  const events = [
+    ...choices.map((index) => delta(index, { role: 'assistant', content: '' })),
+    ...pieces.flatMap((piece) => choices.map((index) => delta(index, { content: piece }))),
+    ...choices.map((index) => delta(index, {}, 'stop')),
+    event({ choices: [], usage }),
+    'data: [DONE]\n\n',
+  ];
+  return new Response(events.join(''), {
+    headers: { 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-cache' },
+  });
+}

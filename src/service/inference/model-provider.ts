@@ -1,0 +1,101 @@
+import type { ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import { Agent, type Dispatcher, errors, request as send } from 'undici';
+import type { InferenceRequest } from '../../contract/inference.ts';
+import { Refusal } from '../../core/http/refusal.ts';
+
+/** An OpenAI-compatible API. `url` is the base of its paths and usually ends in `/v1`; `key` is its bearer token. */
+export interface ModelProviderOptions {
+  url: string;
+  key?: string;
+}
+
+/** Longest time without a byte from the model provider. */
+const silenceTimeoutMs = 600_000;
+
+/** Response headers that describe the response rather than the connection. */
+const passedHeaders =
+  /^(content-type|content-encoding|cache-control|retry-after|x-request-id|x-ratelimit-(limit|remaining|reset)-(requests|tokens))$/;
+
+/** Request headers that heddle or HTTP sets, or that are secrets of another connection. */
+const refusedHeaders =
+  /^(authorization|host|cookie|content-length|content-type|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|proxy-.*)$/i;
+
+/** Forwards requests to the model provider and passes its responses through unchanged. */
+export class ModelProvider {
+  readonly #baseUrl: string;
+  readonly #key: string | undefined;
+  readonly #agent = new Agent({ headersTimeout: silenceTimeoutMs, bodyTimeout: silenceTimeoutMs });
+
+  constructor({ url, key }: ModelProviderOptions) {
+    this.#baseUrl = new URL(url).href.replace(/\/+$/, '');
+    this.#key = key;
+  }
+
+  /**
+   * Forwards an inference request.
+   * @param messages the messages with the stored prompt and the template variables applied; undefined if there are none.
+   * @throws Refusal 400 for a header that cannot be sent, 502 or 504 when the model provider fails before it responds.
+   */
+  async infer(path: string, request: InferenceRequest, messages: unknown[] | undefined, response: ServerResponse) {
+    const { prompt: _, template_vars: __, api_version: ___, extra_headers, timeout, ...rest } = request;
+    const timeoutMs = typeof timeout === 'number' && timeout > 0 ? Math.min(timeout * 1000, 2 ** 31 - 1) : undefined;
+    const deadline = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
+    const headers = { ...forwardedHeaders(extra_headers), 'Content-Type': 'application/json' };
+    const body = JSON.stringify({ ...rest, ...(messages && { messages }) });
+    await this.#forward(path, { method: 'POST', headers, body }, response, deadline);
+  }
+
+  /** Passes on the model provider's list of models. */
+  async listModels(response: ServerResponse): Promise<void> {
+    await this.#forward('/models', { method: 'GET', headers: {} }, response);
+  }
+
+  async #forward(
+    path: string,
+    request: { method: 'GET' | 'POST'; headers: Record<string, string>; body?: string },
+    response: ServerResponse,
+    deadline?: AbortSignal,
+  ): Promise<void> {
+    const clientGone = new AbortController();
+    response.once('close', () => clientGone.abort());
+    let received: Dispatcher.ResponseData;
+    try {
+      received = await send(this.#baseUrl + path, {
+        ...request,
+        headers: { ...request.headers, ...(this.#key && { Authorization: `Bearer ${this.#key}` }) },
+        signal: AbortSignal.any([clientGone.signal, ...(deadline ? [deadline] : [])]),
+        dispatcher: this.#agent,
+      });
+    } catch (error) {
+      if (error instanceof errors.InvalidArgumentError) throw new Refusal(400, `extra_headers: ${error.message}`);
+      if (deadline?.aborted)
+        throw failure(504, 'model_provider_timeout', 'The model provider did not respond in time.');
+      throw failure(502, 'model_provider_unreachable', 'The model provider cannot be reached.');
+    }
+    await passOn(received, response);
+  }
+}
+
+async function passOn(received: Dispatcher.ResponseData, response: ServerResponse): Promise<void> {
+  if (received.statusCode >= 300 && received.statusCode < 400) {
+    await received.body.dump();
+    // Following it would send the key to another address.
+    const message = 'The model provider responded with a redirect, which is not followed.';
+    throw failure(502, 'model_provider_redirect', message);
+  }
+  const headers = Object.entries(received.headers).filter(([name]) => passedHeaders.test(name));
+  response.writeHead(received.statusCode, Object.fromEntries(headers));
+  response.flushHeaders();
+  // A failure destroys the response, which is the only way to tell the client that it is incomplete.
+  await pipeline(received.body, response).catch(() => {});
+}
+
+function forwardedHeaders(extra: Record<string, unknown> = {}): Record<string, string> {
+  const allowed = Object.entries(extra).filter(([name]) => !refusedHeaders.test(name));
+  return Object.fromEntries(allowed.map(([name, value]) => [name, String(value)]));
+}
+
+function failure(status: number, type: string, message: string): Refusal {
+  return new Refusal(status, message, { body: { error: { message, type } } });
+}

@@ -1,0 +1,41 @@
+import type { InferenceRequest } from '../../contract/inference.ts';
+import { parseReference } from '../../contract/references.ts';
+import { Refusal } from '../../core/http/refusal.ts';
+import { echoModels, runEchoModel } from '../inference/echo-model.ts';
+import { applyTemplateVariables } from '../inference/template-variables.ts';
+import type { Database } from '../storage/database.ts';
+import { readVersion } from '../storage/object-versions.ts';
+import type { OperationHandler } from './operation.ts';
+
+/** Runs inference with the model provider, or with the echo model when there is none. */
+export const runInference: OperationHandler<'runInference'> = async (input, { database, modelProvider }) => {
+  const messages = await effectiveMessages(database, input.body);
+  if (!modelProvider) return runEchoModel(input.path.path, input.body, messages ?? []);
+  await modelProvider.infer(input.path.path, input.body, messages, input.response);
+};
+
+/** Lists the models of the model provider, or the echo model when there is none. */
+export const listModels: OperationHandler<'listModels'> = async ({ response }, { modelProvider }) => {
+  if (!modelProvider) return echoModels();
+  await modelProvider.listModels(response);
+};
+
+/**
+ * Returns the messages for the model: those of the stored prompt, then those of the request, with the variables applied;
+ * undefined when the request has neither.
+ */
+async function effectiveMessages(
+  database: Database,
+  { prompt, messages, template_vars }: InferenceRequest,
+): Promise<unknown[] | undefined> {
+  if (prompt == null && messages === undefined) return undefined;
+  const stored = prompt == null ? [] : await promptMessages(database, prompt);
+  return applyTemplateVariables([...stored, ...(messages ?? [])], template_vars);
+}
+
+async function promptMessages(database: Database, reference: string): Promise<unknown[]> {
+  if (!parseReference(reference)) throw new Refusal(400, `Invalid URI: ${reference}`);
+  const prompt = await database.read((transaction) => readVersion(transaction, reference, 'prompt'));
+  if (!prompt) throw new Refusal(404, `Prompt ${reference} not found`);
+  return (prompt as { messages: unknown[] }).messages;
+}

@@ -1,0 +1,140 @@
+import { sql } from 'kysely';
+import type { AnnotationState, QueueItem } from '../../contract/queue-items.ts';
+import { Refusal } from '../../core/http/refusal.ts';
+import { addItems } from '../admin/import-items.ts';
+import { inChunks } from '../storage/in-chunks.ts';
+import type { Tables } from '../storage/tables.ts';
+import { totalOrder } from '../storage/total-order.ts';
+import type { TransactionOperation } from './operation.ts';
+import { readQueue } from './queues.ts';
+
+/** Reads a page of a queue's items, with their positions in the whole queue when the request asks for them. */
+export const queryQueueItems: TransactionOperation<'queryQueueItems'> = async (transaction, { path, body }) => {
+  const order = sql.join(
+    totalOrder(body.sort_by, { field: 'created_at', direction: 'asc' }).map(
+      ({ column, direction }) => sql`${sql.ref(`queue_items.${column}`)} ${sql.raw(direction)}`,
+    ),
+  );
+  const items = transaction
+    .selectFrom('queue_items')
+    .select('id')
+    .where('project_id', '=', body.project_id)
+    .where('queue_id', '=', path.queue_id)
+    .where('deleted_at', 'is', null);
+  const { annotation_states, ...equalities } = body.filter ?? {};
+  let page = items
+    .orderBy(order)
+    .limit(body.limit ?? Number.MAX_SAFE_INTEGER)
+    .offset(body.offset ?? 0);
+  for (const [column, value] of Object.entries(equalities)) {
+    if (value != null) page = page.where(column as keyof typeof equalities, '=', value);
+  }
+  if (annotation_states?.length) page = page.where('annotation_state', 'in', [...new Set(annotation_states)]);
+  // The ids come from an index alone, so that whole rows are read for the page only.
+  const rows = await transaction
+    .selectFrom(page.as('page'))
+    .innerJoin('queue_items', 'queue_items.id', 'page.id')
+    .selectAll('queue_items')
+    .orderBy(order)
+    .execute();
+  if (!body.include_position) return { items: rows.map((row) => toItem(row)) };
+  const numbered = items.select(sql<number>`row_number() over (order by ${order})`.as('position'));
+  const positions = await transaction
+    .selectFrom(numbered.as('numbered'))
+    .select(['id', 'position'])
+    .where('id', 'in', page)
+    .execute();
+  // PostgreSQL's driver returns row numbers as strings.
+  const positionsById = new Map(positions.map(({ id, position }) => [id, Number(position)]));
+  return { items: rows.map((row) => toItem(row, positionsById.get(row.id))) };
+};
+
+/** Maximum number of missing calls that a refusal names. */
+const maxNamedCalls = 20;
+
+/**
+ * Adds recorded calls to a queue. Needs a write transaction. A call that the queue has already, or that is named twice,
+ * counts as a duplicate.
+ * @throws Refusal 404 for an unknown queue or call; nothing is added then.
+ */
+export const addQueueItems: TransactionOperation<'addQueueItems'> = async (transaction, { path, body, account }) => {
+  const { project_id, call_ids, display_fields } = body;
+  await readQueue(transaction, { path, query: body });
+  const rows = await inChunks(call_ids, (ids) =>
+    transaction
+      .selectFrom('calls')
+      .select(['id as call_id', 'op_name as call_op_name', 'trace_id as call_trace_id'])
+      .select(['started_at as call_started_at', 'ended_at as call_ended_at'])
+      .where('project_id', '=', project_id)
+      .where('id', 'in', ids)
+      .execute(),
+  );
+  const calls = new Map(rows.map((call) => [call.call_id, call]));
+  const missing = [...new Set(call_ids)].filter((id) => !calls.has(id));
+  if (missing.length > 0) {
+    const more = missing.length > maxNamedCalls ? ` and ${missing.length - maxNamedCalls} more` : '';
+    throw new Refusal(404, `Call ${missing.slice(0, maxNamedCalls).join(', ')}${more} not found`);
+  }
+  // Stored calls are kept, so this empty call is never written.
+  const rest = { display_fields, annotation_state: 'unstarted', call: {} } as const;
+  const items = call_ids.map((id) => ({ ...calls.get(id)!, ...rest }));
+  const target = { projectId: project_id, queueId: path.queue_id, addedBy: account };
+  const { added, duplicates } = await addItems(transaction, items, target);
+  return { added_count: added, duplicates };
+};
+
+/** The states that may follow each state of an annotator's progress. */
+const nextStates: Record<AnnotationState, readonly AnnotationState[]> = {
+  unstarted: ['in_progress', 'completed', 'skipped'],
+  in_progress: ['completed', 'skipped'],
+  completed: [],
+  skipped: [],
+};
+
+/**
+ * Sets an annotator's state for an item, and the item's state with it. Needs a write transaction. The same state again
+ * changes nothing.
+ * @throws Refusal 404 for an unknown queue or item, 400 for a state that cannot follow.
+ */
+export const updateProgress: TransactionOperation<'updateProgress'> = async (transaction, { path, body, account }) => {
+  const { queue_id, item_id } = path;
+  const { project_id, annotation_state } = body;
+  await readQueue(transaction, { path, query: body });
+  const item = await transaction
+    .selectFrom('queue_items')
+    .selectAll()
+    .where('id', '=', item_id)
+    .where('project_id', '=', project_id)
+    .where('queue_id', '=', queue_id)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst();
+  if (!item) throw new Refusal(404, `Item ${item_id} not found`);
+  const progress = await transaction
+    .selectFrom('annotator_progress')
+    .select('annotation_state')
+    .where('item_id', '=', item_id)
+    .where('annotator_user_id', '=', account)
+    .executeTakeFirst();
+  // Every annotator starts at the imported state. Once an annotator has changed the item, the others start at unstarted.
+  const imported = item.annotator_user_id === null ? item.annotation_state : 'unstarted';
+  const current = progress?.annotation_state ?? imported;
+  if (current === annotation_state) return { item: toItem(item) };
+  if (!nextStates[current].includes(annotation_state)) {
+    throw new Refusal(400, `Invalid state transition from ${current} to ${annotation_state}`);
+  }
+  const updated_at = new Date().toISOString();
+  await transaction
+    .insertInto('annotator_progress')
+    .values({ item_id, annotator_user_id: account, annotation_state, created_at: updated_at, updated_at })
+    .onConflict((conflict) =>
+      conflict.columns(['item_id', 'annotator_user_id']).doUpdateSet({ annotation_state, updated_at }),
+    )
+    .execute();
+  const change = { annotation_state, annotator_user_id: account, updated_at };
+  await transaction.updateTable('queue_items').set(change).where('id', '=', item_id).execute();
+  return { item: toItem({ ...item, ...change }) };
+};
+
+function toItem(row: Tables['queue_items'], position: number | null = null): QueueItem {
+  return { ...row, display_fields: JSON.parse(row.display_fields), position_in_queue: position };
+}

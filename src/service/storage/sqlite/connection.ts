@@ -1,0 +1,99 @@
+import type { DatabaseSyncInstance, SqliteModule } from '@photostructure/sqlite';
+import { type ErrorFields, HeddleError } from '../../../core/errors.ts';
+import { retryWhile } from '../retry-while.ts';
+
+type OpenSqlite = SqliteModule['DatabaseSync'];
+
+/** Loads Node's own `node:sqlite`, or the optional package with the same API on Node 20. */
+export async function loadSqlite(): Promise<OpenSqlite> {
+  const builtin = withoutSqliteWarning(() => process.getBuiltinModule('node:sqlite')) as SqliteModule | undefined;
+  if (builtin) return builtin.DatabaseSync;
+  try {
+    return (await import('@photostructure/sqlite')).DatabaseSync;
+  } catch (cause) {
+    throw new HeddleError({
+      code: 'not_configured',
+      message: 'This version of Node has no node:sqlite, and the package that replaces it cannot be loaded.',
+      hint: 'Use Node 22.13 or later, or reinstall heddle with optional dependencies (@photostructure/sqlite).',
+      cause,
+    });
+  }
+}
+
+/** Suppresses Node 22's warning that node:sqlite is experimental, and no other warning. */
+function withoutSqliteWarning<T>(load: () => T): T {
+  const emitWarning = process.emitWarning;
+  process.emitWarning = ((warning: string | Error, ...rest: unknown[]) => {
+    if (!String(warning).includes('SQLite')) Reflect.apply(emitWarning, process, [warning, ...rest]);
+  }) as typeof process.emitWarning;
+  try {
+    return load();
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
+/** Opens a data file with the settings that several processes on one file need. */
+export function openConnection(open: OpenSqlite, file: string): DatabaseSyncInstance {
+  // SQLite's own wait blocks the event loop, so it stays short; retryWhileBusy waits longer.
+  const connection = new open(file, { timeout: 20 });
+  connection.exec('PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON');
+  return connection;
+}
+
+/**
+ * Runs an operation, and repeats it for up to 10 s while another process locks the file.
+ * @throws HeddleError for SQLite's failures that the user can fix; any other error as it is.
+ */
+export async function retryWhileBusy<T>(operation: () => Promise<T> | T): Promise<T> {
+  try {
+    return await retryWhile((error) => failureOf(error) === locked, operation);
+  } catch (error) {
+    const failure = failureOf(error);
+    throw failure ? new HeddleError({ ...failure, cause: error }) : error;
+  }
+}
+
+interface Failure extends ErrorFields {
+  /** Matches SQLite's message. Its result code would be better, but Node 20's package does not always report one. */
+  pattern: RegExp;
+}
+
+const locked: Failure = {
+  code: 'service_unavailable',
+  status: 503,
+  retryable: true,
+  pattern: /is locked/,
+  message: 'The data file stayed locked by another process for 10 seconds.',
+  hint: 'Try again. If it keeps happening, look for a process that hangs while it uses the same data file.',
+};
+
+const failures: Failure[] = [
+  locked,
+  {
+    code: 'service_unavailable',
+    status: 503,
+    pattern: /readonly database|unable to open database file/,
+    message: 'The data file cannot be opened for writing.',
+    hint: 'Check the permissions of the data folder and its files, or set HEDDLE_DATA_DIR to another folder.',
+  },
+  {
+    code: 'service_unavailable',
+    status: 503,
+    pattern: /disk I\/O error|disk is full/,
+    message: 'The data file could not be written: the disk is full or failing.',
+    hint: 'Free some space on the disk that holds the data folder, then try again.',
+  },
+  {
+    code: 'internal',
+    status: 500,
+    pattern: /malformed|is not a database/,
+    message: 'The data file is damaged or is not a heddle data file.',
+    hint: 'Restore it from a backup, or set HEDDLE_DATA_DIR to another folder.',
+  },
+];
+
+function failureOf(error: unknown): Failure | undefined {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code === 'ERR_SQLITE_ERROR' ? failures.find(({ pattern }) => pattern.test(message)) : undefined;
+}

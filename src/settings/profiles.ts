@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import envPaths from 'env-paths';
+import * as z from 'zod';
+import { HeddleError } from '../core/errors.ts';
+import { replacePrivateFile } from '../core/private-file.ts';
+
+const paths = envPaths('heddle', { suffix: '' });
+
+/** The configuration file, which holds the profiles. */
+export const configFile = join(paths.config, 'config.json');
+
+/** The file that holds the secrets of `login --store file`. */
+export const credentialsFile = join(paths.config, 'credentials.json');
+
+/** The folder of the embedded service's data, unless a setting names another. */
+export const defaultDataDir = paths.data;
+
+const scalar = z.union([z.string(), z.number(), z.boolean()]);
+const configFileShape = z.looseObject({
+  profiles: z.record(z.string(), z.record(z.string(), scalar)).optional(),
+});
+
+/** A profile's values by key; never secrets. */
+export type Profile = Record<string, string | number | boolean>;
+
+/** The stores in which `login` can keep secrets. A profile records its store as `store`. */
+export const storeKinds = ['keychain', 'file'] as const;
+export type StoreKind = (typeof storeKinds)[number];
+export const storeNames = { keychain: 'the keychain', file: 'the credentials file' } as const;
+
+/** Returns the store that `login` recorded in a profile, or undefined if there was no login. */
+export function storeOf(profile: Profile | undefined): StoreKind | undefined {
+  return storeKinds.find((kind) => kind === profile?.store);
+}
+
+/**
+ * Reads the profiles of the configuration file, which may be missing.
+ * @throws HeddleError `not_configured` if the file cannot be read or has the wrong shape.
+ */
+export function readProfiles(file = configFile): Record<string, Profile> {
+  return readConfigFile(file).profiles ?? {};
+}
+
+/**
+ * Replaces a profile, or removes it if `profile` is undefined, and keeps everything else in the file.
+ * @throws HeddleError `not_configured` if the file cannot be read or written.
+ */
+export function writeProfile(name: string, profile: Profile | undefined, file = configFile): void {
+  const { profiles = {}, ...rest } = readConfigFile(file);
+  const { [name]: _, ...others } = profiles;
+  const changed = { ...rest, profiles: profile === undefined ? others : { ...others, [name]: profile } };
+  try {
+    replacePrivateFile(file, `${JSON.stringify(changed, null, 2)}\n`);
+  } catch (error) {
+    throw unusable(file, error);
+  }
+}
+
+function readConfigFile(file: string): z.output<typeof configFileShape> {
+  try {
+    return configFileShape.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    throw unusable(file, error);
+  }
+}
+
+function unusable(file: string, cause: unknown): HeddleError {
+  const reason = cause instanceof z.ZodError ? z.prettifyError(cause) : (cause as Error).message;
+  return new HeddleError({
+    code: 'not_configured',
+    message: `The configuration file ${file} cannot be used: ${reason}`,
+    hint: 'Fix or remove the file, or correct its permissions, then try again.',
+    cause,
+  });
+}

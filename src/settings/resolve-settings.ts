@@ -1,0 +1,156 @@
+import { HeddleError } from '../core/errors.ts';
+import { type Profile, readProfiles } from './profiles.ts';
+import {
+  publicWeave,
+  type Setting,
+  type SettingName,
+  type SettingValues,
+  type SourceKind,
+  settingDefinitions,
+} from './settings.ts';
+
+/** Source of the value of a setting; `name` is the flag, the environment variable or the profile. */
+export type Source = { from: SourceKind; name?: string };
+
+export interface ResolvedSettings {
+  values: SettingValues;
+  sources: Record<SettingName, Source>;
+  /** Environment variables that hold a `${…}` placeholder that the MCP client did not fill in and therefore count as unset. */
+  placeholders: string[];
+}
+
+export interface Inputs {
+  /** Values of the given flags, as text. */
+  flags: Partial<Record<SettingName, string>>;
+  environment: NodeJS.ProcessEnv;
+  /** Profiles by name; read from `config.json` if absent. */
+  profiles?: Record<string, Profile>;
+  /** Accepts a profile that does not exist yet, as `login` does. */
+  newProfile?: boolean;
+}
+
+const settingNames = Object.keys(settingDefinitions) as SettingName[];
+
+/** Keys that a profile may hold: those of the settings, and `store`, the secret store that `login` used. */
+const profileKeys = [...settingNames.flatMap((name) => definitionOf(name).profile ?? []), 'store'];
+
+/**
+ * Resolves every setting from the first of flag, environment, profile, Weave's own variable or value, and default that is
+ * set. Empty values and unfilled placeholders count as unset. See docs/configuration.md.
+ * @throws HeddleError `not_configured` naming the source of an invalid value, or an unknown profile or profile key.
+ */
+export function resolveSettings(inputs: Inputs): ResolvedSettings {
+  const { environment, profiles = readProfiles() } = inputs;
+  const selected = findText('profile', inputs);
+  const profileName = selected.text ?? settingDefinitions.profile.default;
+  const profile = selectProfile(profileName, selected.source, { ...inputs, profiles });
+
+  // The order of the settings matters: `weave` depends on `baseUrl`, and later settings on `weave`.
+  const values: Record<string, unknown> = {};
+  const sources = {} as Record<SettingName, Source>;
+  for (const name of settingNames) {
+    const usesWeave = name === 'baseUrl' || values.weave === true;
+    const found = findText(name, inputs, { name: profileName, values: profile }, usesWeave);
+    sources[name] = found.source;
+    values[name] = parseText(name, found);
+    if (name === 'weave') values.weave ??= defaultOfWeave(values, sources);
+  }
+  if (sources.weave.from === 'unset') sources.weave = { from: 'default' };
+  return {
+    values: Object.freeze(values) as SettingValues,
+    sources,
+    placeholders: [...new Set(settingNames.flatMap(environmentNames))].filter((name) =>
+      isPlaceholder(environment[name]),
+    ),
+  };
+}
+
+/** Lists every environment variable that a setting is read from. */
+export function environmentNames(name: SettingName): string[] {
+  const { environment, weave } = definitionOf(name);
+  return weave && 'environment' in weave ? [environment, weave.environment] : [environment];
+}
+
+interface Found {
+  text?: string;
+  source: Source;
+}
+
+function findText(
+  name: SettingName,
+  { flags, environment }: Inputs,
+  profile: { name: string; values: Profile } = { name: '', values: {} },
+  usesWeave = false,
+): Found {
+  const { flag, environment: variable, profile: profileKey, weave, default: fallback } = definitionOf(name);
+  const candidates: [text: unknown, source: Source][] = [
+    [flags[name], { from: 'flag', name: flag?.split(' ')[0] }],
+    [environment[variable], { from: 'environment', name: variable }],
+    [profileKey && profile.values[profileKey], { from: 'profile', name: profile.name }],
+  ];
+  if (weave && usesWeave) {
+    candidates.push(
+      'value' in weave
+        ? [weave.value, { from: 'default' }]
+        : [environment[weave.environment], { from: 'environment', name: weave.environment }],
+    );
+  }
+  for (const [value, source] of candidates) {
+    const text = value === undefined ? '' : String(value);
+    if (text !== '' && !isPlaceholder(text)) return { text, source };
+  }
+  return { source: { from: fallback === undefined ? 'unset' : 'default' } };
+}
+
+function selectProfile(
+  name: string,
+  source: Source,
+  { profiles, newProfile }: Inputs & { profiles: Record<string, Profile> },
+): Profile {
+  if (!Object.hasOwn(profiles, name)) {
+    if (source.from === 'default' || newProfile) return {};
+    throw new HeddleError({
+      code: 'not_configured',
+      message: `There is no profile "${name}" (from ${source.name}).`,
+      hint: `Known profiles: ${Object.keys(profiles).join(', ') || 'none'}. \`heddle login --profile NAME\` creates one.`,
+    });
+  }
+  const profile = profiles[name]!;
+  const unknownKey = Object.keys(profile).find((key) => !profileKeys.includes(key));
+  if (unknownKey === undefined) return profile;
+  throw new HeddleError({
+    code: 'not_configured',
+    message: `Profile "${name}" has the unknown key "${unknownKey}".`,
+    hint: `Known keys: ${profileKeys.join(', ')}. Secrets do not belong there: \`heddle login\` stores them in the keychain.`,
+  });
+}
+
+function parseText(name: SettingName, { text, source }: Found): unknown {
+  const definition = definitionOf(name);
+  if (text === undefined) return definition.default;
+  try {
+    return definition.parse(text, source.from);
+  } catch (error) {
+    const place = source.from === 'profile' ? `"${definition.profile}" of profile "${source.name}"` : source.name;
+    // The value is not shown if it may contain a password, as a URL with `@` may.
+    const value = definition.secret || text.includes('@') ? '' : ` is ${JSON.stringify(text)}, but it`;
+    throw new HeddleError({
+      code: 'not_configured',
+      message: `${place}${value} ${(error as Error).message}.`,
+      hint: 'Fix the value or remove it.',
+    });
+  }
+}
+
+/** Returns the default of the setting `weave`: true for the public service, and for a base URL from WF_TRACE_SERVER_URL. */
+function defaultOfWeave(values: Record<string, unknown>, sources: Record<string, Source>): boolean {
+  return values.baseUrl === publicWeave || sources.baseUrl?.name === 'WF_TRACE_SERVER_URL';
+}
+
+function definitionOf(name: SettingName): Setting {
+  return settingDefinitions[name];
+}
+
+function isPlaceholder(text: string | undefined): boolean {
+  return text !== undefined && /^\$\{[^}]*\}$/.test(text);
+}

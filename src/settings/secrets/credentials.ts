@@ -1,0 +1,84 @@
+import { HeddleError } from '../../core/errors.ts';
+import type { Redactor } from '../../core/redaction.ts';
+import { type Profile, type StoreKind, storeNames, storeOf } from '../profiles.ts';
+import type { ResolvedSettings, Source } from '../resolve-settings.ts';
+import type { SecretRecord, SecretStore } from './secret-store.ts';
+
+/** Source of a secret: a setting, or a secret store under the name of a profile. */
+export type SecretSource = Source | { from: StoreKind; name: string };
+
+export interface Credentials {
+  username?: string;
+  password?: string;
+  token?: string;
+  sources: Record<'username' | 'password' | 'token', SecretSource>;
+  /** Explains why the secret store does not supply what is missing; absent if the profile has no store. */
+  problem?: HeddleError;
+}
+
+/**
+ * Resolves the credentials for the configured service: each secret from the environment, or else from the store that
+ * `login` recorded in the profile. Does not open the store if the environment has both secrets. A store that cannot be
+ * read is reported as `problem` and not thrown, since the other secret may be all that a tool call needs.
+ */
+export async function resolveCredentials(
+  { values, sources }: ResolvedSettings,
+  profile: Profile | undefined,
+  openSecretStore: (kind: StoreKind) => SecretStore,
+  redactor: Redactor,
+): Promise<Credentials> {
+  const { baseUrl, username, password, token } = values;
+  redactor.protect(password, token, password && `${username}:${password}`);
+  const given: Credentials = {
+    username,
+    password,
+    token,
+    sources: { username: sources.username, password: sources.password, token: sources.token },
+  };
+  const kind = storeOf(profile);
+  if (baseUrl === undefined || kind === undefined || (password && token)) return given;
+  try {
+    const records = await openSecretStore(kind).read(values.profile);
+    const record = records[baseUrl];
+    if (record) return addStored(given, record, { from: kind, name: values.profile }, redactor);
+    const subject = `The credentials of profile "${values.profile}"`;
+    const otherUrls = Object.keys(records).join(', ');
+    const message = otherUrls
+      ? `${subject} in ${storeNames[kind]} belong to ${otherUrls}; they are not sent to ${baseUrl}.`
+      : `${subject} are no longer in ${storeNames[kind]}.`;
+    return { ...given, problem: missing(message) };
+  } catch (error) {
+    if (!(error instanceof HeddleError)) throw error;
+    return { ...given, problem: error };
+  }
+}
+
+/** Adds the stored secrets that are not given. */
+function addStored(given: Credentials, record: SecretRecord, source: SecretSource, redactor: Redactor): Credentials {
+  redactor.protect(record.password && `${record.username}:${record.password}`);
+  const credentials: Credentials = { ...given, sources: { ...given.sources } };
+  if (given.token === undefined && record.token !== undefined) {
+    credentials.token = record.token;
+    credentials.sources.token = source;
+  }
+  if (given.password !== undefined || record.password === undefined) return credentials;
+  // A stored password belongs to its stored user name. The profile's copy of that name may be outdated.
+  const { from } = given.sources.username;
+  if ((from === 'flag' || from === 'environment') && given.username !== record.username) {
+    const message = `The stored password belongs to user "${record.username}", not to "${given.username}".`;
+    return { ...credentials, problem: missing(message) };
+  }
+  credentials.username = record.username;
+  credentials.password = record.password;
+  credentials.sources.password = source;
+  if (from !== 'profile') credentials.sources.username = source;
+  return credentials;
+}
+
+function missing(message: string): HeddleError {
+  return new HeddleError({
+    code: 'credentials_missing',
+    message,
+    hint: 'Ask the user to run `heddle login` in a terminal, or to set HEDDLE_USERNAME, HEDDLE_PASSWORD and HEDDLE_TOKEN, then call again.',
+  });
+}

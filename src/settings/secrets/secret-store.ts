@@ -1,0 +1,23 @@
+import type { StoreKind } from '../profiles.ts';
+
+/** The secrets of one profile at one service. A store writes and reads a record as a whole. */
+export interface SecretRecord {
+  /** User name that belongs to the password. */
+  username?: string;
+  password?: string;
+  token?: string;
+}
+
+/**
+ * A place where secrets are kept. Records are filed under the base URL for which `login` checked them, so that a secret
+ * never goes to another service when the configuration changes. All errors are HeddleErrors.
+ */
+export interface SecretStore {
+  kind: StoreKind;
+  /** Returns a profile's records by base URL. Never prompts the user. */
+  read(profile: string): Promise<Record<string, SecretRecord>>;
+  /** Adds or replaces a record. */
+  write(profile: string, baseUrl: string, record: SecretRecord): Promise<void>;
+  /** Removes a profile's records, except the one of `keptBaseUrl`. */
+  remove(profile: string, keptBaseUrl?: string): Promise<void>;
+}

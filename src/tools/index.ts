@@ -1,0 +1,20 @@
+import { createEvaluationTool } from './create-evaluation.ts';
+import { listObjectsTool } from './list-objects.ts';
+import { listQueuesTool } from './list-queues.ts';
+import { queryQueueItemsTool } from './query-queue-items.ts';
+import { readCallTool } from './read-call.ts';
+import { runInferenceTool } from './run-inference.ts';
+import type { Tool } from './support/tool.ts';
+import { updateQueueItemsTool } from './update-queue-items.ts';
+
+/** Every tool, in the order in which clients see them. A read-only tool comes first, because some clients try that one. */
+export const allTools = [
+  listQueuesTool,
+  queryQueueItemsTool,
+  readCallTool,
+  updateQueueItemsTool,
+  listObjectsTool,
+  runInferenceTool,
+  createEvaluationTool,
+  // The inputs differ; each tool only receives what its own schema has accepted.
+] as unknown as readonly Tool[];

@@ -1,0 +1,35 @@
+import type { RecordedCall } from '../../contract/calls.ts';
+
+/**
+ * Returns the value of a recorded call at a path like `inputs.subject` or `inputs.messages[0].content`; undefined when
+ * there is none. Inherited members are ignored.
+ */
+export function valueAt(call: RecordedCall, path: string): unknown {
+  const parts = path.replace(/\[(\d+)\]/g, '.$1').split('.');
+  return parts.reduce<unknown>(
+    (at, part) =>
+      typeof at === 'object' && at !== null && Object.hasOwn(at, part)
+        ? (at as Record<string, unknown>)[part]
+        : undefined,
+    call,
+  );
+}
+
+/**
+ * Cuts a value to `maxChars` characters and appends how many are missing. A value that is not a string is returned
+ * unchanged if its JSON is short enough, and as cut JSON text otherwise.
+ */
+export function cutValue(value: unknown, maxChars: number): unknown {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  if (text === undefined || text.length <= maxChars) return value;
+  return `${text.slice(0, maxChars).toWellFormed()}…[+${text.length - maxChars} characters]`;
+}
+
+/** Returns the values at several paths, each cut to `maxChars`; paths without a value are omitted. */
+export function valuesAt(call: RecordedCall, paths: readonly string[], maxChars: number): Record<string, unknown> {
+  return Object.fromEntries(
+    paths
+      .map((path) => [path, cutValue(valueAt(call, path), maxChars)] as const)
+      .filter(([, value]) => value !== undefined),
+  );
+}

@@ -1,0 +1,94 @@
+import { callColumns, type RecordedCall } from '../../contract/calls.ts';
+import type { QueueItem } from '../../contract/queue-items.ts';
+import { type ErrorCode, HeddleError } from '../../core/errors.ts';
+import { concurrently } from './concurrently.ts';
+import type { ToolContext } from './tool.ts';
+
+type CallOrFailure = RecordedCall | HeddleError;
+type ServiceAccess = Pick<ToolContext, 'service' | 'signal'>;
+
+/** Calls per batch request: covers a default page, and 100 calls of 300 kB still fit a response. */
+const callsPerBatch = 100;
+
+/** Single-call requests in flight at once. */
+const concurrentReads = 32;
+
+/** Failures that the batch request itself may have caused: its calls are then read one by one. */
+const batchFailures = new Set<ErrorCode>([
+  'unsupported',
+  'too_large',
+  'bad_response',
+  'not_found',
+  'invalid_request',
+  'validation_failed',
+]);
+
+const missingCall = new HeddleError({
+  code: 'not_found',
+  message: 'The recorded call does not exist.',
+  hint: 'Skip it.',
+});
+
+/**
+ * Reads the recorded calls of queue items, with the members that the display fields need. The result maps each call id
+ * to the call, or to the error that kept it from being read.
+ * @throws HeddleError only when the client has cancelled.
+ */
+export async function readCalls(
+  items: readonly QueueItem[],
+  project: string,
+  access: ServiceAccess,
+): Promise<Map<string, CallOrFailure>> {
+  const ids = [...new Set(items.map(({ call_id }) => call_id))];
+  const columns = columnsFor(items);
+  const outcomes = new Map<string, CallOrFailure>();
+  for (let start = 0; start < ids.length; start += callsPerBatch) {
+    const batch = ids.slice(start, start + callsPerBatch);
+    const results =
+      (await readBatch(batch, columns, project, access)) ??
+      (await concurrently(batch, concurrentReads, (id) => readOne(id, project, access)));
+    for (const [index, id] of batch.entries()) outcomes.set(id, results[index]!);
+  }
+  return outcomes;
+}
+
+/** Reads calls with one request; undefined when each of them must be read on its own. */
+async function readBatch(
+  ids: string[],
+  columns: string[] | undefined,
+  project_id: string,
+  { service, signal }: ServiceAccess,
+): Promise<CallOrFailure[] | undefined> {
+  if (service.unsupportedOperations.has('queryCalls')) return undefined;
+  try {
+    const query = { project_id, filter: { call_ids: ids }, limit: ids.length, ...(columns && { columns }) };
+    const found = await service.queryCalls(query, { signal });
+    const calls = new Map(found.map((call) => [call.id, call]));
+    return ids.map((id) => calls.get(id) ?? missingCall);
+  } catch (error) {
+    const failure = serviceFailure(error, signal);
+    if (failure.code === 'unsupported') service.unsupportedOperations.add('queryCalls');
+    return batchFailures.has(failure.code) ? undefined : ids.map(() => failure);
+  }
+}
+
+async function readOne(id: string, project_id: string, { service, signal }: ServiceAccess): Promise<CallOrFailure> {
+  try {
+    return (await service.readCall({ project_id, id }, { signal })).call ?? missingCall;
+  } catch (error) {
+    return serviceFailure(error, signal);
+  }
+}
+
+/** Returns a failure of the service; rethrows a cancellation or an unexpected error. */
+function serviceFailure(error: unknown, signal: AbortSignal): HeddleError {
+  if (!(error instanceof HeddleError) || signal.aborted) throw error;
+  return error;
+}
+
+/** Returns the columns that the display fields need; undefined (all columns) when one is not a known member of a call. */
+function columnsFor(items: readonly QueueItem[]): string[] | undefined {
+  const paths = items.flatMap(({ display_fields }) => display_fields.map((path) => path.split('[', 1)[0]!));
+  const columns = [...new Set(['id', ...paths])];
+  return columns.every((path) => callColumns.includes(path.split('.', 1)[0]!)) ? columns : undefined;
+}

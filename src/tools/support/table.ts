@@ -1,0 +1,70 @@
+type Row = Record<string, unknown>;
+
+interface Column {
+  name: string;
+  cells: string[];
+}
+
+/**
+ * Formats rows as a table that costs few tokens: one line per row, with tabs between cells. A column with the same value
+ * in every row, or equal to another column, is stated once above the table. No member of any row is lost.
+ * `columnOrder` names the columns that come first; columns that no row has are skipped.
+ */
+export function compactTable(rows: readonly Row[], columnOrder: readonly string[]): string {
+  const present = new Set(rows.flatMap((row) => Object.keys(row)));
+  const names = new Set([...columnOrder.filter((name) => present.has(name)), ...present]);
+  const constants: string[] = [];
+  const equals: string[] = [];
+  const columns: Column[] = [];
+  for (const name of names) {
+    const cells = rows.map((row) => cell(Object.hasOwn(row, name) ? row[name] : undefined));
+    const twin = columns.find((column) => column.cells.every((text, row) => text === cells[row]));
+    if (rows.length > 1 && cells.every((text) => text === cells[0])) constants.push(pair(cell(name), cells[0]!));
+    else if (rows.length > 1 && twin) equals.push(pair(cell(name), cell(twin.name)));
+    else columns.push({ name, cells });
+  }
+  return [
+    ...(constants.length > 0 ? [`same in every row: ${constants.join(' ')}`] : []),
+    ...(equals.length > 0 ? [`columns equal to another: ${equals.join(' ')}`] : []),
+    columns.map(({ name }) => cell(name)).join('\t'),
+    ...rows.map((_, row) => columns.map(({ cells }) => cells[row]).join('\t')),
+  ].join('\n');
+}
+
+/** Joins two cells with `=`, quoting whichever could be read as more than one pair. */
+function pair(name: string, value: string): string {
+  const quoted = (text: string): string =>
+    /^["[{]/.test(text) || !/[\s="]/.test(text) ? text : escapeInvisible(JSON.stringify(text));
+  return `${quoted(name)}=${quoted(value)}`;
+}
+
+/**
+ * Characters that a reader does not see, in which text can hide or alter its surroundings. The variation selector that
+ * turns a single sign into an emoji is harmless.
+ */
+const invisible = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u{2800}]|(?!\u{fe0f}(?!\p{DI}))\p{DI}/gu;
+
+/** Text that reads as JSON: a string, list, object, literal or number. */
+const looksLikeJson = /^(["[{]|null$|true$|false$|-?\d+(\.\d+)?([eE][+-]?\d+)?$)/;
+
+/**
+ * Formats a value as one line. A string that is empty, looks like JSON, or has spaces around it, tabs, line ends, escape
+ * sequences or invisible characters becomes a JSON string. A missing member is an empty cell.
+ */
+export function cell(value: unknown): string {
+  if (value === undefined) return '';
+  if (typeof value !== 'string') return escapeInvisible(JSON.stringify(value));
+  // Timestamps of the service mostly end in zero milliseconds, which cost tokens and say nothing.
+  const text = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.000Z$/.test(value) ? value.replace('.000Z', 'Z') : value;
+  const isPlain = text !== '' && text === text.trim() && !looksLikeJson.test(text) && text.search(invisible) === -1;
+  return isPlain ? text : escapeInvisible(JSON.stringify(text));
+}
+
+/** Escapes invisible characters as `\uXXXX`: controls, bidirectional marks, tags, line separators, lone surrogates. */
+export function escapeInvisible(text: string): string {
+  return text.replace(invisible, (character) =>
+    [...Array(character.length).keys()]
+      .map((index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`)
+      .join(''),
+  );
+}

@@ -1,0 +1,110 @@
+import * as z from 'zod';
+import type { ServiceClient } from '../../client/service-client.ts';
+import type { EndpointName } from '../../contract/endpoints.ts';
+import { projectId } from '../../contract/identifiers.ts';
+import { HeddleError } from '../../core/errors.ts';
+
+/** The environment in which a tool runs. */
+export interface ToolContext {
+  service: ServiceClient;
+  /** Project for tool calls that name none. */
+  project?: string;
+  /** Maximum characters of the serialised result; asking the service for more than fits is pointless. */
+  maxResultChars: number;
+  /** Aborts when the client cancels the tool call or disconnects. */
+  signal: AbortSignal;
+  /**
+   * Asks the user at the client; returns `cannot` when the client has no way to ask. The first call throws: the tool
+   * call is suspended, and the tool starts over once the user has answered. Call it before anything that has effects.
+   */
+  ask: (question: string) => 'yes' | 'no' | 'cannot';
+  /** Reports progress to the client: `done` only grows, and `message` names its unit. */
+  progress: (done: number, message: string) => void;
+}
+
+/** The four behaviour hints of the protocol, all of them set. */
+export interface ToolHints {
+  readOnlyHint: boolean;
+  destructiveHint: boolean;
+  idempotentHint: boolean;
+  openWorldHint: boolean;
+}
+
+/** Groups of tools that a user can offer by name. */
+export const toolGroups = ['queue', 'inference', 'evaluation'] as const;
+export type ToolGroup = (typeof toolGroups)[number];
+
+/** The definition of a tool. Its functions throw {@link HeddleError}s; `callTool` turns them into results. */
+export interface Tool<Input = unknown, Output extends object = object> {
+  name: string;
+  title: string;
+  groups: ToolGroup[];
+  /** Service operations that the tool requires. */
+  uses: EndpointName[];
+  /** Tells the model when to use the tool, what its arguments mean (with an example) and what it returns. */
+  description: string;
+  hints: ToolHints;
+  input: z.ZodType<Input>;
+  output: z.ZodType;
+  run: (args: Input, context: ToolContext) => Promise<Output>;
+  /** Renders the result as text for a model. */
+  render: (data: Output) => string;
+  /**
+   * Returns the result cut to about `share` (0–1) of its size, stating that it is partial and how to continue;
+   * undefined when it cannot be cut.
+   */
+  shrink: (data: Output, share: number) => Output | undefined;
+}
+
+/** Returns the tool unchanged; infers its input and output types. */
+export function defineTool<Input, Output extends object>(tool: Tool<Input, Output>): Tool<Input, Output> {
+  return tool;
+}
+
+type WithoutNull<T extends z.ZodType> =
+  T extends z.ZodOptional<infer Inner>
+    ? z.ZodOptional<WithoutNull<Inner & z.ZodType>>
+    : T extends z.ZodNullable<infer Inner>
+      ? Inner & z.ZodType
+      : T;
+
+/** Removes null from a schema and keeps its description. */
+function withoutNull<T extends z.ZodType>(schema: T): WithoutNull<T> {
+  const { description } = schema;
+  let inner: z.ZodType = schema;
+  while (inner instanceof z.ZodOptional || inner instanceof z.ZodNullable) inner = inner.unwrap() as z.ZodType;
+  const member: z.ZodType = schema.isOptional() ? inner.optional() : inner;
+  return (description === undefined ? member : member.describe(description)) as WithoutNull<T>;
+}
+
+/**
+ * Removes null from the members of a request schema, because a union with null confuses some models. `parseArguments`
+ * still accepts null for an optional argument.
+ */
+export function shapeWithoutNull<Shape extends Record<string, z.ZodType>>(
+  shape: Shape,
+): { [Name in keyof Shape]: WithoutNull<Shape[Name]> } {
+  return Object.fromEntries(Object.entries(shape).map(([name, schema]) => [name, withoutNull(schema)])) as {
+    [Name in keyof Shape]: WithoutNull<Shape[Name]>;
+  };
+}
+
+/** Returns the `project_id` argument of a tool; `subject` begins its description, like `Project of the queue`. */
+export function projectArgument(subject: string) {
+  return projectId.optional().describe(`${subject}, written entity/project; defaults to the configured one.`);
+}
+
+/**
+ * Returns the project of a tool call: its argument, or else the configured project.
+ * @throws HeddleError `invalid_arguments` when there is neither.
+ */
+export function projectOf(args: { project_id?: string }, context: Pick<ToolContext, 'project'>): string {
+  const project = args.project_id ?? context.project;
+  if (project !== undefined) return project;
+  throw new HeddleError({
+    code: 'invalid_arguments',
+    message: 'No project: the call has no project_id, and no project is configured.',
+    hint: 'Call again with project_id, written entity/project, or ask the user to set HEDDLE_PROJECT.',
+    detail: [{ loc: ['arguments', 'project_id'], msg: 'Required member is missing', type: 'missing' }],
+  });
+}

@@ -1,0 +1,136 @@
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { describe, expect, it } from 'vitest';
+import { storedIn, temporaryData, temporaryFile } from '../support/embedded-service.ts';
+import { command } from '../support/heddle.ts';
+
+const data = await temporaryData();
+const folder = dirname(temporaryFile('x'));
+
+function start(args: string[]) {
+  return spawn(process.execPath, [command, 'service', ...args], {
+    // The tests do not use the settings of the person who runs them.
+    env: { PATH: process.env.PATH, HOME: folder, XDG_CONFIG_HOME: folder, ...storedIn(data) },
+  });
+}
+
+async function run(args: string[], input = '') {
+  const child = start(args);
+  child.stdin.end(input);
+  const code = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  return { code: await code, stdout, stderr };
+}
+
+function file(name: string, content: string | Buffer): string {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+const item = { call_id: 'c1', call_op_name: 'op', call_trace_id: 't', call_started_at: '2026-01-01T00:00:00Z' };
+const target = ['--project', 'p/q', '--queue', 'work'];
+
+describe('heddle service', () => {
+  it('import adds the items of a file, and counts them as duplicates when stdin has them again', async () => {
+    // JSON strings may contain U+2028, which must not end the line.
+    const lines = `${JSON.stringify({ ...item, call: { a: 'b\u2028c' } })}\r\n\n${JSON.stringify({ ...item, call_id: 'c2' })}`;
+    const path = file('items.jsonl', lines);
+    expect(await run(['import', path, ...target])).toEqual({ code: 0, stdout: '2 added, 0 duplicates\n', stderr: '' });
+    expect(await run(['import', '-', ...target], lines)).toMatchObject({ code: 0, stdout: '0 added, 2 duplicates\n' });
+  });
+
+  it('import names invalid lines and adds nothing', async () => {
+    const lines = [item, { ...item, call_id: 7 }, { ...item, colour: 1 }]
+      .map((line) => JSON.stringify(line))
+      .join('\n');
+    const { code, stdout, stderr } = await run(['import', '-', '--project', 'p/q', '--queue', 'bad'], lines);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain('2 invalid lines, nothing was loaded: line 2: call_id: ');
+    expect(stderr).toContain('line 3: colour: Unknown member');
+    expect((await run(['list'])).stdout).not.toContain('queue bad');
+  });
+
+  it('import rejects unreadable files and missing flags', async () => {
+    expect(await run(['import', join(folder, 'nothing'), ...target])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('cannot be read (ENOENT)'),
+    });
+    expect(await run(['import', file('latin1', Buffer.from([0x7b, 0xe9, 0x7d])), ...target])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('is not UTF-8 text'),
+    });
+    expect(await run(['import', '-', '--queue', 'work'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('no project'),
+    });
+    expect(await run(['import', '-', '--project', 'p/q'])).toMatchObject({ code: 2 });
+  });
+
+  it('put-prompt and put-dataset store versions that list shows', async () => {
+    const prompt = file('prompt.json', '[{"role":"system","content":"Hi {name}"}]');
+    const first = await run(['put-prompt', 'hello', prompt, '--project', 'p/q']);
+    expect(first.stdout).toMatch(/^v0 weave:\/\/\/p\/q\/object\/hello:[A-Za-z0-9]{43}\n$/);
+    const same = '{"messages":[{"content":"Hi {name}","role":"system"}]}';
+    expect(await run(['put-prompt', 'hello', '-', '--project', 'p/q'], same)).toEqual(first);
+    const rows = '{"a":1}\n{"a":2}\n';
+    const dataset = await run(['put-dataset', 'rows', '-', '--project', 'p/q'], rows);
+    expect(dataset.stdout).toMatch(/^v0 /);
+    expect(await run(['put-dataset', 'rows', '-', '--project', 'p/q'], '[{"a":1},{"a":2}]')).toEqual(dataset);
+    expect((await run(['put-dataset', 'rows', '-', '--project', 'p/q'], '{"a":1}')).stdout).toMatch(/^v1 /);
+
+    for (const [args, input] of [
+      [['put-prompt', 'hello', '-'], '[{"content":"no role"}]'],
+      [['put-prompt', 'hello', '-'], '{"messages":[]}'],
+      [['put-prompt', 'two words', '-'], same],
+      [['put-dataset', 'rows', '-'], '[1]'],
+      [['put-dataset', 'rows', '-'], '{"a":1}\nnonsense'],
+    ] as const) {
+      expect(await run([...args, '--project', 'p/q'], input), input).toMatchObject({ code: 1, stdout: '' });
+    }
+    const { stdout } = await run(['list', '--json']);
+    expect(JSON.parse(stdout)).toMatchObject([
+      {
+        project_id: 'p/q',
+        queues: [{ id: 'work', items: 2, states: { unstarted: 2 } }],
+        objects: [
+          { object_id: 'hello', kind: 'prompt', versions: [{ version_index: 0 }] },
+          { object_id: 'rows', kind: 'dataset', versions: [{ version_index: 0 }, { version_index: 1 }] },
+        ],
+      },
+    ]);
+    expect((await run(['list'])).stdout).toContain('  queue work: 2 items (2 unstarted)\n');
+  });
+
+  it('start serves until SIGTERM and accepts accounts that are added meanwhile', async () => {
+    const child = start(['start', '--port', '0']);
+    const closed = new Promise<number | null>((resolve) => child.once('close', resolve));
+    let stderr = '';
+    const url = await new Promise<string>((resolve) => {
+      child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+        stderr += chunk;
+        const address = /^listening on (http:\/\/127\.0\.0\.1:\d+)$/m.exec(stderr)?.[1];
+        if (address) resolve(address);
+      });
+    });
+    const port = new URL(url).port;
+    expect(await run(['start', '--port', port])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('EADDRINUSE'),
+    });
+    const { stdout } = await run(['add-user', 'ada']);
+    const [, password] = /^user name: ada\npassword: {2}([\w-]{43})\ntoken: {5}[\w-]{43}\n$/.exec(stdout)!;
+    expect(await run(['add-user', 'ada'])).toMatchObject({ code: 1, stderr: expect.stringContaining('ada') });
+    const response = await fetch(`${url}/annotation_queues/work/items/query`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa(`ada:${password}`)}` },
+      body: '{"project_id":"p/q"}',
+    });
+    expect(((await response.json()) as { items: unknown[] }).items).toHaveLength(2);
+    child.kill('SIGTERM');
+    expect(await closed).toBe(0);
+    expect(await run(['start', '--port', '70000'])).toMatchObject({ code: 2 });
+  });
+});

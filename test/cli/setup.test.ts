@@ -1,0 +1,171 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { parse } from 'smol-toml';
+import { describe, expect, it } from 'vitest';
+import { command, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+
+const started = { command: process.execPath, args: [command, 'serve'] };
+
+function home() {
+  const folder = temporaryFolder();
+  const environment = emptyHome(folder, { XDG_CONFIG_HOME: join(folder, '.config') });
+  const put = (file: string, text: string): string => {
+    const path = join(folder, file);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+    return path;
+  };
+  return { folder, put, setup: (...args: string[]) => run(['setup', ...args], environment) };
+}
+
+describe('heddle setup', () => {
+  it.each([
+    ['claude-desktop', '.config/Claude/claude_desktop_config.json', { mcpServers: { heddle: started } }],
+    ['claude-code', '.claude.json', { mcpServers: { heddle: { type: 'stdio', ...started } } }],
+    ['cursor', '.cursor/mcp.json', { mcpServers: { heddle: started } }],
+    ['vscode', '.config/Code/User/mcp.json', { servers: { heddle: { type: 'stdio', ...started } } }],
+    ['codex', '.codex/config.toml', { mcp_servers: { heddle: started } }],
+    ['gemini-cli', '.gemini/settings.json', { mcpServers: { heddle: started } }],
+    ['windsurf', '.codeium/windsurf/mcp_config.json', { mcpServers: { heddle: started } }],
+  ])('prints, writes and removes the entry of %s', async (client, file, expected) => {
+    const { folder, setup } = home();
+    const path = join(folder, file);
+    const read = (text: string): unknown => (file.endsWith('.toml') ? parse(text) : JSON.parse(text));
+
+    const printed = await setup(client, '--print');
+    expect(read(printed.stdout)).toEqual(expected);
+    expect(printed.stderr).toContain(path);
+    expect(existsSync(path)).toBe(false);
+
+    const made = await setup(client, '--yes');
+    expect(made).toMatchObject({ code: 0, stderr: '' });
+    expect(made.stdout).toContain(`Create ${path}:`);
+    expect(made.stdout.match(/^\+/gm)).not.toBeNull();
+    expect(read(readFileSync(path, 'utf8'))).toEqual(expected);
+    expect((await setup(client, '--yes')).stdout).toBe(`${path} already has this entry.\n`);
+
+    expect((await setup(client, '--remove', '--yes')).stdout).toContain(`Remove ${path}:`);
+    // The file held nothing else, so no copy of it is kept.
+    expect(readdirSync(dirname(path)).filter((name) => !name.startsWith('.'))).toEqual([]);
+  });
+
+  describe('with an existing file', () => {
+    const other =
+      '{\n  // mine\n  "mcpServers": {\n    "db": { "command": "db", "env": { "API_KEY": "hush-1" } }\n  }\n}\n';
+
+    it('shows the change, makes it and keeps a copy of the previous version', async () => {
+      const { folder, put, setup } = home();
+      const path = put('.cursor/mcp.json', other);
+      chmodSync(path, 0o640);
+      const { code, stdout } = await setup('cursor', '--yes', '--project', 'team/support', '--read-only');
+      expect(code).toBe(0);
+      expect(stdout).not.toContain('hush-1');
+      const text = readFileSync(path, 'utf8');
+      expect(text).toContain('// mine');
+      expect(text).toContain('"API_KEY": "hush-1"');
+      expect(JSON.parse(text.replace('// mine', '')).mcpServers.heddle.args).toEqual([
+        command,
+        'serve',
+        '--project',
+        'team/support',
+        '--read-only',
+      ]);
+      expect(statSync(path).mode & 0o777).toBe(0o640);
+
+      const copies = readdirSync(join(folder, '.cursor')).filter((name) => name !== 'mcp.json');
+      expect(copies).toEqual([expect.stringMatching(/^mcp\.json\.\d{8}-\d{6}-\d{3}\.bak$/)]);
+      expect(readFileSync(join(folder, '.cursor', copies[0]!), 'utf8')).toBe(other);
+      await setup('cursor', '--remove', '--yes');
+      expect(readFileSync(path, 'utf8')).toBe(other);
+    });
+
+    it('writes nothing without --yes if there is no terminal', async () => {
+      const { put, setup } = home();
+      const path = put('.cursor/mcp.json', other);
+      const { code, stdout, stderr } = await setup('cursor');
+      expect([code, stderr]).toEqual([
+        2,
+        'heddle: nothing was written: there is no terminal to ask for confirmation on; add --yes\n',
+      ]);
+      expect(stdout).toContain('+    "heddle": {');
+      expect(readFileSync(path, 'utf8')).toBe(other);
+    });
+
+    it.each([
+      ['claude-desktop', '.config/Claude/claude_desktop_config.json', '{ "mcpServers": {', 'is not valid JSON'],
+      ['codex', '.codex/config.toml', 'model = "o4\n', 'is not valid TOML'],
+      ['vscode', '.config/Code/User/mcp.json', Buffer.from([0x7b, 0xff, 0x7d]).toString('latin1'), undefined],
+    ])('leaves a malformed file of %s unchanged', async (client, file, text, message) => {
+      const { folder, put, setup } = home();
+      const path = put(file, text);
+      if (message === undefined) writeFileSync(path, Buffer.from([0x7b, 0xff, 0x7d]));
+      const before = readFileSync(path);
+      const { code, stderr } = await setup(client, '--yes');
+      expect(code).toBe(2);
+      expect(stderr).toContain(path);
+      expect(stderr).toContain(message ?? 'cannot be read');
+      expect(readFileSync(path)).toEqual(before);
+      expect(readdirSync(dirname(join(folder, file)))).toHaveLength(1);
+    });
+
+    it('writes through a symbolic link', async () => {
+      const { folder, put, setup } = home();
+      const target = put('dotfiles/cursor.json', '{}');
+      mkdirSync(join(folder, '.cursor'));
+      symlinkSync(target, join(folder, '.cursor', 'mcp.json'));
+      await setup('cursor', '--yes');
+      expect(JSON.parse(readFileSync(target, 'utf8'))).toEqual({ mcpServers: { heddle: started } });
+      expect(readFileSync(join(folder, '.cursor', 'mcp.json'), 'utf8')).toBe(readFileSync(target, 'utf8'));
+    });
+  });
+
+  it('accepts another name and another file, for a project or a second profile', async () => {
+    const { folder, setup } = home();
+    const file = join(folder, 'work', '.vscode', 'mcp.json');
+    await setup('vscode', '--yes', '--file', file, '--name', 'heddle-eu', '--profile', 'eu');
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
+      servers: {
+        'heddle-eu': { type: 'stdio', command: process.execPath, args: [command, 'serve', '--profile', 'eu'] },
+      },
+    });
+  });
+
+  it('rejects an invalid setting and an unknown client', async () => {
+    const { folder, setup } = home();
+    expect(await setup('cursor', '--yes', '--project', 'support')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('must have the shape entity/project'),
+    });
+    expect(await setup('emacs')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('claude-desktop, claude-code'),
+    });
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it('writes no secret into the entry', async () => {
+    const folder = temporaryFolder();
+    const secrets = {
+      HEDDLE_PASSWORD: 'hush-1',
+      HEDDLE_TOKEN: 'hush-2',
+      HEDDLE_HTTP_TOKEN: 'hush-3',
+      HEDDLE_MODEL_PROVIDER_KEY: 'hush-4',
+    };
+    const { stdout } = await run(['setup', 'cursor', '--print'], emptyHome(folder, secrets));
+    expect(stdout).not.toContain('hush');
+    const url = await run(
+      ['setup', 'cursor', '--print', '--database', 'postgres://ada:hush-5@db/heddle'],
+      emptyHome(folder),
+    );
+    expect([url.code, url.stdout]).toEqual([2, '']);
+  });
+});

@@ -1,0 +1,143 @@
+import { getEventListeners } from 'node:events';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type RequestOptions, ServiceClient, type ServiceClientOptions } from '../../src/client/service-client.ts';
+import { type FakeService, sendGoodResponse, sendResponse, startFakeService } from '../support/fake-service.ts';
+
+async function start(
+  options: Partial<ServiceClientOptions> = {},
+): Promise<{ service: FakeService; client: ServiceClient }> {
+  const service = await startFakeService();
+  const client = new ServiceClient({
+    connect: async () => ({ baseUrl: service.url, basic: { username: 'u', password: 'p' }, bearer: 't' }),
+    userAgent: 'test',
+    ...options,
+  });
+  onTestFinished(async () => {
+    await client.close();
+    await service.stop();
+  });
+  return { service, client };
+}
+
+const readCall = (client: ServiceClient, options: RequestOptions = {}) =>
+  client.readCall({ project_id: 'a/b', id: 'c' }, options);
+
+describe('RequestSender', () => {
+  it('stops waiting for a retry when the request is cancelled', async () => {
+    const { service, client } = await start();
+    const cancel = new AbortController();
+    const asked = new Promise<void>((resolve) => {
+      service.respond = (request) => {
+        sendResponse(request, 429, '{}', { 'retry-after': 20 });
+        resolve();
+      };
+    });
+    const call = readCall(client, { signal: cancel.signal });
+    await asked;
+    setTimeout(() => cancel.abort(), 50);
+    const started = performance.now();
+    await expect(call).rejects.toMatchObject({ code: 'cancelled' });
+    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(service.requests).toHaveLength(1);
+  });
+
+  it('sends nothing if the request was cancelled before it began', async () => {
+    const { service, client } = await start();
+    await expect(readCall(client, { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'cancelled' });
+    expect(service.requests).toEqual([]);
+  });
+
+  it('applies one deadline to all attempts together', async () => {
+    const { service, client } = await start({ timeoutMs: 700 });
+    service.respond = (request) => {
+      if (service.requests.length < 2) sendResponse(request, 503, '{}');
+    };
+    await expect(readCall(client)).rejects.toMatchObject({
+      code: 'timeout',
+      retryable: true,
+      message: 'POST /call/read got no complete response within 700 ms, in attempt 2.',
+    });
+    expect(service.requests).toHaveLength(2);
+  });
+
+  it('names the setting that raises the missed deadline', async () => {
+    const { service, client } = await start({ timeoutMs: 100, inferenceTimeoutMs: 100 });
+    service.respond = () => {};
+    const dataset = 'weave:///a/b/object/rows:latest';
+    await expect(client.createEvaluation('a/b', { name: 'e', dataset })).rejects.toMatchObject({
+      code: 'timeout',
+      hint: expect.stringMatching(/raise HEDDLE_TIMEOUT_MS\.$/),
+    });
+    await expect(client.runInference('/chat/completions', { model: 'm' })).rejects.toMatchObject({
+      code: 'timeout',
+      hint: expect.stringMatching(/raise HEDDLE_INFERENCE_TIMEOUT_MS\.$/),
+    });
+  });
+
+  it('reports the failure of the service if Retry-After exceeds the deadline', async () => {
+    const { service, client } = await start({ timeoutMs: 5_000 });
+    service.respond = (request) => sendResponse(request, 429, '{}', { 'retry-after': 6 });
+    await expect(readCall(client)).rejects.toMatchObject({ code: 'rate_limited', retryAfterMs: 6_000 });
+    expect(service.requests).toHaveLength(1);
+  });
+
+  it('reads a date in Retry-After by the clock of the service', async () => {
+    const { service, client } = await start();
+    service.respond = (request) => {
+      const headers = { date: 'Wed, 21 Oct 2015 07:28:00 GMT', 'retry-after': 'Wed, 21 Oct 2015 07:38:00 GMT' };
+      sendResponse(request, 429, '{}', headers);
+    };
+    await expect(readCall(client)).rejects.toMatchObject({ code: 'rate_limited', retryAfterMs: 600_000 });
+  });
+
+  it('leaves no listener and no timer behind, and no socket after closing', async () => {
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+    const { service, client } = await start();
+    const { signal } = new AbortController();
+    await readCall(client, { signal });
+    const before = timers();
+    service.respond = (request) =>
+      service.requests.length % 3 === 0 ? sendResponse(request, 503, '{}') : sendGoodResponse(request);
+    await Promise.all(Array.from({ length: 40 }, () => readCall(client, { signal }).catch(() => {})));
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+    expect(timers()).toBeLessThanOrEqual(before + 1);
+    expect(service.sockets.size).toBeGreaterThan(0);
+    const closed = [...service.sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)));
+    await client.close();
+    await Promise.all(closed);
+  });
+
+  it('closes the connection of a cancelled request only', async () => {
+    const { service, client } = await start();
+    const cancel = new AbortController();
+    const finish: (() => void)[] = [];
+    const arrived = new Promise<void>((resolve) => {
+      service.respond = (request) => {
+        finish.push(() => sendGoodResponse(request));
+        if (finish.length === 2) resolve();
+      };
+    });
+    const calls = [readCall(client, { signal: cancel.signal }), readCall(client)];
+    await arrived;
+    const [first, second] = service.requests;
+    const closed = new Promise((resolve) => first!.socket.once('close', resolve));
+    cancel.abort();
+    await expect(calls[0]).rejects.toMatchObject({ code: 'cancelled' });
+    await closed;
+    expect(service.sockets.has(second!.socket)).toBe(true);
+    for (const done of finish) done();
+    await expect(calls[1]).resolves.toMatchObject({ call: { id: 'c1' } });
+  });
+
+  it('shares one deadline among the requests of a task, and sends nothing afterwards', async () => {
+    const { service, client } = await start({ timeoutMs: 300 });
+    const task = client.withSharedDeadline();
+    await readCall(task);
+    service.respond = () => {};
+    await expect(readCall(task)).rejects.toMatchObject({ code: 'timeout' });
+    await expect(readCall(task)).rejects.toMatchObject({ code: 'timeout' });
+    expect(service.requests).toHaveLength(2);
+    service.respond = (request) => sendGoodResponse(request);
+    await readCall(client);
+  });
+});

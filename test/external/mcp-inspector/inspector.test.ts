@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest';
+import { exampleFor } from '../../support/call-every-tool.ts';
+import { command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
+import { startHttp } from '../../support/http-process.ts';
+import { outsideTool, type Ran, runTool } from '../../support/outside-programs.ts';
+
+const inspector = outsideTool('@modelcontextprotocol/inspector/clients/launcher/build/index.js');
+
+type Inspect = (...args: string[]) => Promise<Ran>;
+
+/** Returns a function that runs the Inspector for one server, in an empty home. */
+function inspecting(target: string[], ...options: string[]): Inspect {
+  const folder = temporaryFolder();
+  return (...args) =>
+    runTool(
+      process.execPath,
+      [inspector!, '--cli', ...target, ...options, '--format', 'json', ...args],
+      emptyHome(folder),
+      folder,
+    );
+}
+
+const overStdio = async (): Promise<string[]> => [process.execPath, command, 'serve'];
+const overHttp = async (): Promise<string[]> => [(await startHttp()).url, '--transport', 'http'];
+
+describe.skipIf(!inspector)('the MCP Inspector', () => {
+  it.each([
+    ['stdio, older era', overStdio, 'legacy'],
+    ['stdio, negotiated', overStdio, 'auto'],
+    ['stdio, 2026-07-28', overStdio, 'modern'],
+    ['HTTP, older era', overHttp, 'legacy'],
+    ['HTTP, negotiated', overHttp, 'auto'],
+    ['HTTP, 2026-07-28', overHttp, 'modern'],
+  ] as const)('finds no schema error and calls every tool over %s', async (_, target, era) => {
+    const inspect = inspecting(await target(), '--protocol-era', era);
+    const list = await inspect('--method', 'tools/list', '--strict');
+    expect(list.code, list.stderr).toBe(0);
+    expect(list.stderr).not.toMatch(/^Error: tool/m);
+    const { tools } = JSON.parse(list.stdout).result as { tools: { name: string }[] };
+    expect(tools.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['query_queue_items', 'run_inference', 'create_evaluation']),
+    );
+    for (const { name } of tools) {
+      const args = JSON.stringify(exampleFor(name));
+      const called = await inspect('--method', 'tools/call', '--tool-name', name, '--tool-args-json', args);
+      expect(called.code, `${name}: ${called.stderr}`).toBe(0);
+      expect(JSON.parse(called.stdout).result.isError ?? false, name).toBe(false);
+    }
+  });
+
+  it('reports the error of a tool', async () => {
+    const inspect = inspecting(await overStdio());
+    const { code } = await inspect('--method', 'tools/call', '--tool-name', 'run_inference', '--tool-args-json', '{}');
+    expect(code).toBe(5);
+  });
+});

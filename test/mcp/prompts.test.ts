@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest';
+import { emptyHome, temporaryFolder } from '../support/heddle.ts';
+import { connectStdioClient } from '../support/stdio-client.ts';
+
+describe('prompts', () => {
+  it('mention only tools that are on offer', async () => {
+    const { client } = await connectStdioClient(emptyHome(temporaryFolder()));
+    const names = (await client.listTools()).tools.map(({ name }) => name);
+    const { prompts } = await client.listPrompts();
+    expect(prompts.map(({ name }) => name)).toEqual(['triage_queue', 'set_up_evaluation']);
+    const given = {
+      queue_id: 'support-triage',
+      rubric: 'Is it kind?',
+      goal: 'Which answers help?',
+      model: 'heddle/echo',
+    };
+    for (const { name } of prompts) {
+      const { messages } = await client.getPrompt({ name, arguments: given });
+      const text = messages.map(({ content }) => (content.type === 'text' ? content.text : '')).join('\n');
+      const mentioned = [...text.matchAll(/\b(?:query|read|run|update|list|create)_[a-z_]+\b/g)].map(([word]) => word);
+      expect(mentioned.length).toBeGreaterThan(2);
+      for (const word of mentioned) expect(names).toContain(word);
+    }
+  });
+
+  it('complete their arguments from the service', async () => {
+    const { client } = await connectStdioClient(emptyHome(temporaryFolder()));
+    const completed = async (prompt: string, name: string, value: string) =>
+      (await client.complete({ ref: { type: 'ref/prompt', name: prompt }, argument: { name, value } })).completion
+        .values;
+    expect(await completed('triage_queue', 'queue_id', 'sup')).toEqual(['support-triage']);
+    expect(await completed('triage_queue', 'state', 'un')).toEqual(['unstarted']);
+    expect(await completed('triage_queue', 'model', '')).toEqual(['heddle/echo']);
+    expect(await completed('triage_queue', 'project_id', 'd')).toEqual(['demo/support']);
+    expect(await completed('set_up_evaluation', 'dataset', 'tick')).toEqual([
+      'weave:///demo/support/object/tickets:latest',
+    ]);
+  });
+
+  it('are refused without a required argument', async () => {
+    const { client } = await connectStdioClient(emptyHome(temporaryFolder()));
+    await expect(client.getPrompt({ name: 'triage_queue', arguments: {} })).rejects.toThrow('needs queue_id');
+  });
+});

@@ -1,0 +1,22 @@
+import { describe, expect, it } from 'vitest';
+import { importNumberedQueue } from '../support/numbered-queue.ts';
+import { connectStdioClient } from '../support/stdio-client.ts';
+
+describe('resources', () => {
+  it('return a queue with its item counts, and a recorded call', async () => {
+    const { client } = await connectStdioClient(await importNumberedQueue(3));
+    const { resourceTemplates } = await client.listResourceTemplates();
+    expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual([
+      'heddle://{entity}/{project}/queues/{queue_id}',
+      'heddle://{entity}/{project}/calls/{call_id}',
+    ]);
+    const read = async (uri: string) => {
+      const [content] = (await client.readResource({ uri })).contents;
+      return JSON.parse((content as { text: string }).text);
+    };
+    expect(await read('heddle://demo/support/queues/q')).toMatchObject({ id: 'q', total_items: 3, completed_items: 0 });
+    expect(await read('heddle://demo/support/calls/call-2')).toMatchObject({ inputs: { question: 'Question 2?' } });
+    await expect(read('heddle://demo/support/calls/nowhere')).rejects.toMatchObject({ code: expect.any(Number) });
+    await expect(read('heddle://demo/support/other/x')).rejects.toMatchObject({ code: expect.any(Number) });
+  });
+});

@@ -1,0 +1,94 @@
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
+
+/** The part of a client of either generation that the tests use. */
+interface AnyClient {
+  listTools(): Promise<{ tools: { name: string }[] }>;
+  callTool(params: { name: string; arguments: Record<string, unknown> }): Promise<unknown>;
+  getInstructions(): string | undefined;
+  close(): Promise<void>;
+}
+
+const spawned = () => ({
+  command: process.execPath,
+  args: [command, 'serve'],
+  env: emptyHome(temporaryFolder()),
+});
+
+async function newer(mode: 'legacy' | 'auto' | { pin: string }): Promise<AnyClient> {
+  const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } });
+  await client.connect(new StdioClientTransport(spawned()));
+  expect(client.getProtocolEra()).toBe(mode === 'legacy' ? 'legacy' : 'modern');
+  return client as AnyClient;
+}
+
+async function older(): Promise<AnyClient> {
+  const client = new OlderClient({ name: 'test', version: '1.0.0' });
+  await client.connect(new OlderTransport(spawned()));
+  return client as unknown as AnyClient;
+}
+
+describe('MCP clients over stdio', () => {
+  it.each([
+    ['SDK v2, older era', () => newer('legacy')],
+    ['SDK v2, negotiated', () => newer('auto')],
+    ['SDK v2, pinned to 2026-07-28', () => newer({ pin: '2026-07-28' })],
+    ['SDK v1', older],
+  ])('review items, run inference and create evaluations: %s', async (_, connect) => {
+    const client = await connect();
+    onTestFinished(() => client.close());
+
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual([
+      'list_queues',
+      'query_queue_items',
+      'read_call',
+      'update_queue_items',
+      'list_objects',
+      'run_inference',
+      'create_evaluation',
+    ]);
+    expect(client.getInstructions()).toContain('No service is configured: calls go to the embedded service');
+
+    const page = await client.callTool({
+      name: 'query_queue_items',
+      arguments: { queue_id: 'support-triage', limit: 2, include_position: true },
+    });
+    expect(page).toMatchObject({
+      structuredContent: { offset: 0, next_offset: 2, items: [{ position_in_queue: 1 }, { position_in_queue: 2 }] },
+      content: [{ type: 'text', text: expect.stringContaining('More follow: next_offset 2.') }],
+    });
+
+    const reply = await client.callTool({
+      name: 'run_inference',
+      arguments: {
+        model: 'heddle/echo',
+        messages: [{ role: 'user', content: 'Is {thing} {{literal}}?' }],
+        template_vars: { thing: 'this' },
+      },
+    });
+    expect(reply).toMatchObject({
+      structuredContent: { text: expect.stringContaining('Is this {literal}?'), finish_reason: 'stop' },
+    });
+
+    const evaluation = { name: 'Answers', dataset: 'weave:///demo/support/object/tickets:latest' };
+    const created = await client.callTool({ name: 'create_evaluation', arguments: evaluation });
+    expect(created).toMatchObject({ structuredContent: { object_id: 'answers', version_index: 0 } });
+
+    const wrong = await client.callTool({ name: 'create_evaluation', arguments: { nme: 'x' } });
+    expect(wrong).toMatchObject({ isError: true });
+  });
+
+  it('get a protocol error that names the known tools for an unknown one', async () => {
+    const client = await newer('legacy');
+    onTestFinished(() => client.close());
+    await expect(client.callTool({ name: 'query_queue', arguments: {} })).rejects.toMatchObject({
+      code: -32602,
+      message: expect.stringContaining('known are list_queues, query_queue_items,'),
+    });
+  });
+});

@@ -1,0 +1,146 @@
+import { once } from 'node:events';
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import { basic, bearer, startTestService, withStore } from '../../support/embedded-service.ts';
+
+const service = await startTestService();
+const query = '/annotation_queues/q/items/query';
+const body = { project_id: 'a/b' };
+
+describe('embedded service over HTTP', () => {
+  it('serves /health without credentials', async () => {
+    const { status, body } = await service.send('GET', '/health', undefined);
+    expect(status).toBe(200);
+    expect(body).toEqual({ status: 'ok', version: expect.stringMatching(/^\d/), schema_version: 2 });
+  });
+
+  it('keeps idle connections for 75 seconds and announces it', async () => {
+    const { headers } = await service.send('GET', '/health', undefined);
+    expect(headers.get('keep-alive')).toBe('timeout=75');
+  });
+
+  it('answers requests on kept connections after close() was called', async () => {
+    const { running } = await startTestService();
+    const agent = new Agent({ keepAlive: true });
+    const asked = async (): Promise<{ status?: number; reused: boolean }> => {
+      const sent = httpRequest(`${running.url}/health`, { agent }).end();
+      const [response] = (await once(sent, 'response')) as [IncomingMessage];
+      await once(response.resume(), 'end');
+      return { status: response.statusCode, reused: sent.reusedSocket };
+    };
+    const several = () => Promise.all(Array.from({ length: 8 }, asked));
+    await several();
+    const closed = running.close();
+    expect(await several()).toEqual(Array(8).fill({ status: 200, reused: true }));
+    await closed;
+    agent.destroy();
+    await expect(asked()).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+
+  it.each([
+    ['POST', query, 'Basic realm="heddle"'],
+    ['POST', '/v2/a/b/evaluations', 'Basic realm="heddle"'],
+    ['POST', '/inference/v1/chat/completions', 'Bearer realm="heddle"'],
+    ['GET', '/inference/v1/models', 'Bearer realm="heddle"'],
+  ])('%s %s refuses missing and wrong credentials with a challenge', async (method, path, challenge) => {
+    const missing = await service.send(method, path, undefined, method === 'GET' ? undefined : {});
+    expect(missing).toMatchObject({ status: 401, body: { detail: 'Not authenticated' } });
+    expect(missing.headers.get('www-authenticate')).toBe(challenge);
+    const wrong = challenge.startsWith('Basic') ? `Basic ${btoa('tester:wrong')}` : 'Bearer wrong';
+    for (const given of [wrong, challenge.startsWith('Basic') ? bearer : basic, 'Basic', 'nonsense']) {
+      const refused = await service.send(method, path, given, method === 'GET' ? undefined : {});
+      expect(refused).toMatchObject({ status: 401, body: { reason: '401 Error' } });
+      expect(refused.headers.get('www-authenticate')).toBe(challenge);
+    }
+  });
+
+  it('accepts a stored account immediately, with its name and password or its token', async () => {
+    const made = await withStore(service.data, async (store) => {
+      const made = await store.addUser('ada');
+      await expect(store.addUser('ada')).rejects.toMatchObject({ code: 'conflict' });
+      await expect(store.addUser('a:b')).rejects.toMatchObject({ code: 'invalid_arguments' });
+      return made;
+    });
+    expect(made).toMatchObject({ name: 'ada', password: expect.stringMatching(/^[\w-]{43}$/) });
+    const login = (name: string, password: string) => `Basic ${btoa(`${name}:${password}`)}`;
+    expect(await service.send('POST', query, login('ada', made.password), body)).toMatchObject({ status: 200 });
+    expect(await service.send('POST', query, login('ada', made.token), body)).toMatchObject({ status: 401 });
+    expect(await service.send('POST', query, login('bob', made.password), body)).toMatchObject({ status: 401 });
+    expect(await service.send('GET', '/inference/v1/models', `Bearer ${made.token}`)).toMatchObject({ status: 200 });
+  });
+
+  it('reports each fault of a body with its location and type', async () => {
+    const refused = await service.query('q', {
+      limit: -1,
+      filter: { annotation_states: ['done'], colour: 'red' },
+      sort_by: [{ field: 'id', direction: 'asc' }],
+    });
+    expect(refused.status).toBe(422);
+    expect(refused.body.detail).toEqual([
+      { loc: ['body', 'project_id'], msg: 'Required member is missing', type: 'missing' },
+      { loc: ['body', 'filter', 'annotation_states', 0], msg: expect.stringContaining('"unstarted"'), type: 'enum' },
+      { loc: ['body', 'filter', 'colour'], msg: 'Unknown member', type: 'extra_forbidden' },
+      { loc: ['body', 'sort_by', 0, 'field'], msg: expect.stringContaining('"call_started_at"'), type: 'enum' },
+      { loc: ['body', 'limit'], msg: expect.any(String), type: 'greater_than_equal' },
+    ]);
+    for (const text of ['{', '', 'nul', '{"a":1}}']) {
+      expect(await service.query('q', text)).toMatchObject({
+        status: 422,
+        body: { detail: [{ type: 'json_invalid' }] },
+      });
+    }
+  });
+
+  it('refuses a body that is nested deeper than 500 levels', async () => {
+    const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+    expect(await service.infer(`{"model":"heddle/echo","messages":[${deep}],"template_vars":{"a":1}}`)).toMatchObject({
+      status: 422,
+      body: { detail: [{ loc: ['body'], msg: 'Nested deeper than 500 levels', type: 'value_error' }] },
+    });
+  });
+
+  it('reports a path parameter that is not a plain identifier as a fault of the path', async () => {
+    expect(await service.query('a%2F..%2Fb', body)).toMatchObject({
+      status: 422,
+      body: { detail: [{ loc: ['path', 'queue_id'] }] },
+    });
+    expect(await service.query('%zz', body)).toMatchObject({ status: 422 });
+    for (const path of ['/a//b', '/..%2F..%2Fhealth', '/a%2F%2E%2E%2Fb', '/%252e%252e']) {
+      expect(await service.infer({ model: 'm' }, path)).toMatchObject({
+        status: 422,
+        body: { detail: [{ loc: ['path', 'path'] }] },
+      });
+    }
+  });
+
+  it('refuses unknown paths with 404 and unknown methods with 405 and Allow', async () => {
+    expect(await service.send('GET', '/nothing', basic)).toMatchObject({ status: 404, body: { detail: 'Not Found' } });
+    const wrong = await service.send('GET', query, basic);
+    expect(wrong).toMatchObject({ status: 405, body: { detail: 'Method Not Allowed' } });
+    expect(wrong.headers.get('allow')).toBe('POST');
+    expect((await service.send('DELETE', '/inference/v1/models', bearer)).headers.get('allow')).toBe('GET, POST');
+    expect((await service.send('POST', '/health', undefined, {})).headers.get('allow')).toBe('GET');
+  });
+
+  it('refuses a body over 32 MiB, with or without a Content-Length', async () => {
+    const size = 32 * 1024 * 1024 + 1;
+    const announced = await fetch(service.running.url + query, {
+      method: 'POST',
+      headers: { authorization: basic },
+      body: 'x'.repeat(size),
+    });
+    expect(announced.status).toBe(413);
+    expect(await announced.json()).toEqual({ reason: 'Payload too large: a request body may have 33554432 bytes' });
+    const status = await new Promise((resolve, reject) => {
+      const request = httpRequest(service.running.url + query, { method: 'POST', headers: { authorization: basic } });
+      request.on('response', (response) => {
+        resolve(response.statusCode);
+        request.destroy();
+      });
+      request.on('error', reject);
+      for (let sent = 0; sent < size; sent += 2 ** 20) request.write('x'.repeat(2 ** 20));
+      request.end();
+    });
+    expect(status).toBe(413);
+  });
+});

@@ -1,0 +1,215 @@
+import { describe, expect, it } from 'vitest';
+import { basic, startTestService, withStore } from '../../support/embedded-service.ts';
+
+const service = await startTestService({ sample: true });
+
+const read = (project_id: string, id: string) => service.send('POST', '/call/read', basic, { project_id, id });
+
+async function record(id: string, call: object): Promise<void> {
+  const line = { call_id: id, call_op_name: 'op', call_trace_id: 't', call_started_at: '2026-01-01T00:00:00Z', call };
+  await withStore(service.data, (store) =>
+    store.importItems([JSON.stringify(line)], { projectId: 'p/q', queueId: 'q' }),
+  );
+}
+
+describe('calls', () => {
+  it('returns every member of a call of the sample project', async () => {
+    const { status, body } = await read('demo/support', 'support-0001');
+    expect([status, body]).toEqual([
+      200,
+      {
+        call: {
+          id: 'support-0001',
+          project_id: 'demo/support',
+          op_name: 'support.answer',
+          display_name: null,
+          trace_id: 'trace-support-0001',
+          parent_id: null,
+          started_at: '2026-01-12T09:00:00.000Z',
+          ended_at: '2026-01-12T09:00:01.800Z',
+          attributes: {},
+          inputs: { question: 'Why was I charged twice in March?' },
+          output: {
+            answer: 'The second charge was a failed retry; it is refunded and will be back within five working days.',
+          },
+          summary: null,
+          exception: null,
+          wb_user_id: null,
+        },
+      },
+    ]);
+  });
+
+  it('returns unknown recorded members, which cannot override the id, project, times and operation', async () => {
+    await record('rich', {
+      display_name: 'Answer',
+      parent_id: 'parent',
+      attributes: { env: 'test' },
+      inputs: [1],
+      output: 'text',
+      summary: { usage: {} },
+      exception: { type: 'ValueError' },
+      wb_user_id: 'ada',
+      thread: 7,
+      id: 'other',
+      project_id: 'p/other',
+      op_name: 5,
+    });
+    expect((await read('p/q', 'rich')).body).toEqual({
+      call: {
+        id: 'rich',
+        project_id: 'p/q',
+        op_name: 'op',
+        display_name: 'Answer',
+        trace_id: 't',
+        parent_id: 'parent',
+        started_at: '2026-01-01T00:00:00.000Z',
+        ended_at: null,
+        attributes: { env: 'test' },
+        inputs: [1],
+        output: 'text',
+        summary: { usage: {} },
+        exception: '{"type":"ValueError"}',
+        wb_user_id: 'ada',
+        thread: 7,
+      },
+    });
+  });
+
+  it('returns null for a call that the project does not have', async () => {
+    await record('mine', {});
+    for (const [project, id] of [
+      ['p/q', 'nothing'],
+      ['p/other', 'mine'],
+      ['p/q', "mine' or '1'='1"],
+    ] as const) {
+      expect(await read(project, id)).toMatchObject({ status: 200, body: { call: null } });
+    }
+  });
+
+  it('keeps concurrent requests for different calls and by different accounts apart', async () => {
+    const ada = await withStore(service.data, async (store) => {
+      const line = {
+        call_id: 'support-0001',
+        call_op_name: 'mine',
+        call_trace_id: 't',
+        call_started_at: '2026-01-01T00:00:00Z',
+      };
+      await store.importItems([JSON.stringify(line)], { projectId: 'p/q', queueId: 'q' });
+      return store.addUser('ada');
+    });
+    const right = `Basic ${btoa(`ada:${ada.password}`)}`;
+    const wrong = `Basic ${btoa(`ada:${ada.token}`)}`;
+    const asked = Array.from({ length: 50 }, (_, index) => ({
+      who: index % 5 === 4 ? wrong : right,
+      project_id: index % 2 ? 'demo/support' : 'p/q',
+      id: `support-${String((index % 12) + 1).padStart(4, '0')}`,
+    }));
+    const answers = await Promise.all(asked.map(({ who, ...body }) => service.send('POST', '/call/read', who, body)));
+    asked.forEach(({ who, project_id, id }, index) => {
+      const { status, body } = answers[index]!;
+      if (who === wrong) expect([status, body]).toEqual([401, { reason: '401 Error' }]);
+      else if (project_id === 'p/q' && id !== 'support-0001') expect([status, body]).toEqual([200, { call: null }]);
+      else expect([status, body.call.project_id, body.call.id]).toEqual([200, project_id, id]);
+    });
+  });
+
+  /** Queries calls and returns the lines of the response. */
+  async function query(body: object) {
+    const { status, headers, body: text } = await service.send('POST', '/calls/stream_query', basic, body);
+    expect([status, headers.get('content-type')]).toEqual([200, 'application/x-ndjson']);
+    return (text as string)
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line));
+  }
+
+  it('streams the requested calls and leaves out those that the project does not have', async () => {
+    const call_ids = ['support-0003', 'nothing', 'support-0001', 'support-0003', "x' or '1'='1"];
+    const calls = await query({ project_id: 'demo/support', filter: { call_ids } });
+    expect(calls.map(({ id }) => id)).toEqual(['support-0001', 'support-0003']);
+    expect(calls[1]).toEqual((await read('demo/support', 'support-0003')).body.call);
+    expect(await query({ project_id: 'p/nobody', filter: { call_ids } })).toEqual([]);
+  });
+
+  it('sorts calls by start and id, and pages them', async () => {
+    const lines = [
+      ['b', '2026-01-02'],
+      ['c', '2026-01-01'],
+      ['a', '2026-01-02'],
+    ].map(([call_id, day]) =>
+      JSON.stringify({ call_id, call_op_name: 'op', call_trace_id: 't', call_started_at: `${day}T00:00:00Z` }),
+    );
+    await withStore(service.data, (store) => store.importItems(lines, { projectId: 'p/order', queueId: 'q' }));
+    const ids = async (body: object) => (await query({ project_id: 'p/order', ...body })).map(({ id }) => id);
+    expect(await ids({})).toEqual(['c', 'a', 'b']);
+    expect(await ids({ filter: { call_ids: [] }, columns: [] })).toEqual(['c', 'a', 'b']);
+    expect(await ids({ filter: null, limit: null, offset: null, columns: null })).toEqual(['c', 'a', 'b']);
+    expect(await ids({ limit: 2 })).toEqual(['c', 'a']);
+    expect(await ids({ limit: 2, offset: 2 })).toEqual(['b']);
+    expect(await ids({ limit: 0 })).toEqual([]);
+  });
+
+  it('empties members outside the requested columns, except those that identify the call', async () => {
+    const inputs = { x: [{ y: 1, z: 2 }], deep: { a: 1, b: { c: null, d: 'd' } }, other: 'other' };
+    await record('narrow', { inputs, output: 'text', summary: { usage: {} }, thread: 7 });
+    const empty = {
+      id: 'narrow',
+      project_id: 'p/q',
+      op_name: 'op',
+      display_name: null,
+      trace_id: 't',
+      parent_id: null,
+      started_at: '2026-01-01T00:00:00.000Z',
+      ended_at: null,
+      attributes: {},
+      inputs: {},
+      output: null,
+      summary: null,
+      exception: null,
+      wb_user_id: null,
+    };
+    const narrow = async (...columns: string[]) =>
+      (await query({ project_id: 'p/q', filter: { call_ids: ['narrow'] }, columns }))[0];
+    expect(await narrow('id', 'display_name')).toEqual(empty);
+    expect(await narrow('inputs', 'inputs.x', 'summary')).toEqual({ ...empty, inputs, summary: { usage: {} } });
+    expect(await narrow('inputs.deep.b.c', 'inputs.deep.a', 'inputs.x.0.y', 'inputs.none', 'output.text')).toEqual({
+      ...empty,
+      inputs: { deep: { a: 1, b: { c: null } }, x: [{ y: 1, z: 2 }] },
+      output: 'text',
+    });
+    expect(await narrow('inputs.__proto__', 'inputs.toString', 'inputs.')).toEqual(empty);
+  });
+
+  it('refuses a query for more than 1000 calls', async () => {
+    const ids = (count: number) => Array.from({ length: count }, (_, index) => `many-${index}`);
+    const asked = { project_id: 'p/q', filter: { call_ids: [...ids(999), 'narrow'] } };
+    expect(await query(asked)).toMatchObject([{ id: 'narrow' }]);
+    asked.filter.call_ids.push('one-more');
+    expect(await service.send('POST', '/calls/stream_query', basic, asked)).toMatchObject({
+      status: 422,
+      body: { detail: [{ loc: ['body', 'filter', 'call_ids'], type: 'less_than_equal' }] },
+    });
+  });
+
+  it.each([
+    [{}, ['body', 'project_id'], 'missing'],
+    [{ project_id: 'p/q', limit: -1 }, ['body', 'limit'], 'greater_than_equal'],
+    [{ project_id: 'p/q', offset: 1.5 }, ['body', 'offset'], 'int_type'],
+    [{ project_id: 'p/q', filter: { call_ids: 'a' } }, ['body', 'filter', 'call_ids'], 'array_type'],
+    [{ project_id: 'p/q', filter: { op_names: ['a'] } }, ['body', 'filter', 'op_names'], 'extra_forbidden'],
+    [{ project_id: 'p/q', columns: ['id', 'inputsx'] }, ['body', 'columns', 1], 'string_pattern_mismatch'],
+    [{ project_id: 'p/q', query: {} }, ['body', 'query'], 'extra_forbidden'],
+  ])('refuses the invalid query %j', async (body, loc, type) => {
+    expect(await service.send('POST', '/calls/stream_query', basic, body)).toMatchObject({
+      status: 422,
+      body: { detail: [{ loc, type }] },
+    });
+  });
+
+  it('refuses a query without an account, and GET', async () => {
+    const asked = { project_id: 'demo/support' };
+    expect(await service.send('POST', '/calls/stream_query', undefined, asked)).toMatchObject({ status: 401 });
+    expect(await service.send('GET', '/calls/stream_query', basic)).toMatchObject({ status: 405 });
+  });
+});

@@ -1,0 +1,234 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { ItemLine } from '../../../src/service/admin/import-items.ts';
+import { startTestService, withStore } from '../../support/embedded-service.ts';
+
+const service = await startTestService({ sample: true });
+
+async function load(queueId: string, items: ItemLine[]): Promise<void> {
+  await withStore(service.data, (store) =>
+    store.importItems(
+      items.map((item) => JSON.stringify(item)),
+      { projectId: 'p/q', queueId, addedBy: 'loader' },
+    ),
+  );
+}
+
+function line(call_id: string, members: Partial<ItemLine> = {}): ItemLine {
+  return {
+    call_id,
+    call_op_name: 'op',
+    call_trace_id: 'trace',
+    call_started_at: '2026-01-01T00:00:00Z',
+    ...members,
+  };
+}
+
+await load('small', [
+  line('c1', { call_started_at: '2026-01-03T00:00:00+02:00', call_op_name: 'b', annotation_state: 'completed' }),
+  line('c2', { call_started_at: '2026-01-01T00:00:00', call_op_name: 'a', added_by: 'eve' }),
+  line('c3', { call_started_at: '2026-01-02T00:00:00Z', call_op_name: 'a', annotation_state: 'in_progress' }),
+  line('c4', { call_started_at: '2026-01-02T00:00:00Z', call_op_name: 'B', call_trace_id: 'other' }),
+]);
+
+async function calls(request: object): Promise<[string, number | null][]> {
+  const { status, body } = await service.query('small', { project_id: 'p/q', ...request });
+  expect(status).toBe(200);
+  return body.items.map((item: { call_id: string; position_in_queue: number | null }) => [
+    item.call_id,
+    item.position_in_queue,
+  ]);
+}
+
+describe('queryQueueItems', () => {
+  it('returns every member of an item', async () => {
+    const { body } = await service.query('small', { project_id: 'p/q', limit: 1 });
+    expect(body).toEqual({
+      items: [
+        {
+          id: expect.stringMatching(/^[0-9a-z]{17}$/),
+          project_id: 'p/q',
+          queue_id: 'small',
+          call_id: 'c1',
+          call_started_at: '2026-01-02T22:00:00.000Z',
+          call_op_name: 'b',
+          call_trace_id: 'trace',
+          display_fields: [],
+          annotation_state: 'completed',
+          created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+          created_by: 'loader',
+          updated_at: expect.any(String),
+          call_ended_at: null,
+          added_by: 'loader',
+          annotator_user_id: null,
+          deleted_at: null,
+          position_in_queue: null,
+        },
+      ],
+    });
+  });
+
+  it('sorts by the given keys and then the id, by default in order of creation', async () => {
+    const ids = async (sort_by: unknown) => (await calls({ sort_by })).map(([id]) => id).join(' ');
+    expect(await ids(null)).toBe('c1 c2 c3 c4');
+    expect(await ids([])).toBe('c1 c2 c3 c4');
+    expect(await ids([{ field: 'call_started_at', direction: 'desc' }])).toBe('c1 c3 c4 c2');
+    expect(await ids([{ field: 'call_op_name', direction: 'asc' }])).toBe('c4 c2 c3 c1');
+    expect(
+      await ids([
+        { field: 'call_op_name', direction: 'desc' },
+        { field: 'call_started_at', direction: 'desc' },
+      ]),
+    ).toBe('c1 c3 c2 c4');
+  });
+
+  it('returns only items that match every filter exactly', async () => {
+    const ids = async (filter: unknown) => (await calls({ filter })).map(([id]) => id).join(' ');
+    expect(await ids({ call_op_name: 'a' })).toBe('c2 c3');
+    expect(await ids({ call_op_name: 'b' })).toBe('c1');
+    expect(await ids({ call_op_name: '%' })).toBe('');
+    expect(await ids({ call_op_name: 'a', added_by: 'eve' })).toBe('c2');
+    expect(await ids({ call_trace_id: 'other' })).toBe('c4');
+    expect(await ids({ call_id: 'c3' })).toBe('c3');
+    expect(await ids({ annotation_states: ['completed', 'in_progress'] })).toBe('c1 c3');
+    expect(await ids({ annotation_states: [] })).toBe('c1 c2 c3 c4');
+    expect(await ids({ annotation_states: null, call_id: null })).toBe('c1 c2 c3 c4');
+    expect(await ids({ call_id: "c1' or '1'='1" })).toBe('');
+  });
+
+  it('pages with limit and offset', async () => {
+    const ids = async (page: object) => (await calls(page)).map(([id]) => id).join(' ');
+    expect(await ids({ limit: 2, offset: 1 })).toBe('c2 c3');
+    expect(await ids({ offset: 3 })).toBe('c4');
+    expect(await ids({ limit: 0 })).toBe('');
+    expect(await ids({ limit: null, offset: null })).toBe('c1 c2 c3 c4');
+    expect(await ids({ limit: 2, offset: 9_007_199_254_740_991 })).toBe('');
+  });
+
+  it('numbers positions over the whole queue in the requested order, before filters and paging', async () => {
+    const sort_by = [{ field: 'call_started_at', direction: 'desc' }];
+    expect(await calls({ sort_by, include_position: true, offset: 2 })).toEqual([
+      ['c4', 3],
+      ['c2', 4],
+    ]);
+    expect(await calls({ sort_by, include_position: true, filter: { annotation_states: ['unstarted'] } })).toEqual([
+      ['c4', 3],
+      ['c2', 4],
+    ]);
+  });
+
+  it('returns no items for an unknown queue or a queue of another project', async () => {
+    expect(await service.query('nowhere', { project_id: 'p/q' })).toMatchObject({ status: 200, body: { items: [] } });
+    expect(await service.query('small', { project_id: 'p/other' })).toMatchObject({ status: 200, body: { items: [] } });
+  });
+
+  it('returns the queue of the sample project, which is created once, with items in every state', async () => {
+    const again = await startTestService({ sample: true, data: service.data });
+    const { body } = await again.query('support-triage', { project_id: 'demo/support' });
+    expect(body.items).toHaveLength(12);
+    expect(new Set(body.items.map((item: ItemLine) => item.annotation_state)).size).toBe(4);
+    const [sample] = await withStore(service.data, (store) => store.list('demo/support'));
+    expect(sample?.objects.map(({ kind, object_id, versions }) => `${kind} ${object_id} ${versions.length}`)).toEqual([
+      'scorer helpfulness 1',
+      'dataset tickets 1',
+      'scorer tone 1',
+      'prompt triage 1',
+    ]);
+  });
+
+  // Few different values, so that there are ties and groups of every size.
+  const state = fc.constantFrom('unstarted', 'in_progress', 'completed', 'skipped' as const);
+  const item = fc.record({
+    call_op_name: fc.constantFrom('a', 'B', 'b', 'é', '😀'),
+    second: fc.integer({ min: 0, max: 4 }),
+    annotation_state: state,
+    added_by: fc.constantFrom('x', 'y'),
+  });
+  const order = fc.array(
+    fc.record({
+      field: fc.constantFrom('call_started_at', 'call_op_name', 'created_at', 'updated_at' as const),
+      direction: fc.constantFrom('asc', 'desc' as const),
+    }),
+    { maxLength: 4 },
+  );
+  const filter = fc.record(
+    {
+      annotation_states: fc.array(state, { maxLength: 2 }),
+      added_by: fc.constantFrom('x', 'y'),
+      call_op_name: fc.constantFrom('a', 'b'),
+    },
+    { requiredKeys: [] },
+  );
+
+  it('returns the pages and positions that sorting the whole queue gives', async () => {
+    let run = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(item, { maxLength: 40 }),
+        fc.array(fc.tuple(order, filter, fc.nat(10), fc.nat(20)), { minLength: 1, maxLength: 8 }),
+        async (items, requests) => {
+          const queue = `random-${run++}`;
+          await load(
+            queue,
+            items.map(({ second, ...members }, index) =>
+              line(`c${index}`, { ...members, call_started_at: `2026-01-01T00:00:0${second}Z` }),
+            ),
+          );
+          const whole = (await service.query(queue, { project_id: 'p/q' })).body.items as Record<string, string>[];
+          for (const [sort_by, filter, offset, limit] of requests) {
+            const keys = [...sort_by, ...(sort_by.length ? [] : [{ field: 'created_at', direction: 'asc' }])];
+            const sorted = whole.toSorted((a, b) => {
+              for (const { field, direction } of [...keys, { field: 'id', direction: 'asc' }]) {
+                const compared = Buffer.compare(Buffer.from(a[field]!), Buffer.from(b[field]!));
+                if (compared !== 0) return direction === 'asc' ? compared : -compared;
+              }
+              return 0;
+            });
+            const expected = sorted
+              .map((row, index) => ({ ...row, position_in_queue: index + 1 }) as Record<string, unknown>)
+              .filter(
+                (row) =>
+                  (!filter.annotation_states?.length ||
+                    filter.annotation_states.includes(row.annotation_state as never)) &&
+                  (filter.added_by === undefined || row.added_by === filter.added_by) &&
+                  (filter.call_op_name === undefined || row.call_op_name === filter.call_op_name),
+              )
+              .slice(offset, offset + limit);
+            const request = { project_id: 'p/q', sort_by, filter, offset, limit, include_position: true };
+            expect((await service.query(queue, request)).body.items).toEqual(expected);
+          }
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it('numbers positions in a queue of 9000 items in which thousands share the first sort key', async () => {
+    const operations = ['a', 'b'];
+    await load(
+      'large',
+      Array.from({ length: 9000 }, (_, index) =>
+        line(`c${index}`, {
+          call_op_name: operations[index % 2]!,
+          call_started_at: new Date(Date.UTC(2026, 0, 1) + ((index * 7919) % 9000) * 500).toISOString(),
+          annotation_state: index % 100 === 0 ? 'completed' : 'unstarted',
+        }),
+      ),
+    );
+    const sort_by = [
+      { field: 'call_op_name', direction: 'desc' },
+      { field: 'call_started_at', direction: 'asc' },
+      { field: 'updated_at', direction: 'desc' },
+    ];
+    const ask = async (request: object) =>
+      (await service.query('large', { project_id: 'p/q', sort_by, include_position: true, ...request })).body
+        .items as Record<string, unknown>[];
+    const whole = await ask({});
+    expect(whole.map((row) => row.position_in_queue)).toEqual(Array.from({ length: 9000 }, (_, index) => index + 1));
+    const filtered = await ask({ filter: { annotation_states: ['completed'] } });
+    expect(filtered).toHaveLength(90);
+    expect(filtered).toEqual(whole.filter((row) => row.annotation_state === 'completed'));
+    const rest = await ask({ filter: { annotation_states: ['unstarted'] } });
+    expect(rest).toEqual(whole.filter((row) => row.annotation_state === 'unstarted'));
+  });
+});

@@ -1,0 +1,53 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { readProfiles, writeProfile } from '../../src/settings/profiles.ts';
+import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+
+describe('writeProfile', () => {
+  it('changes one profile and keeps everything else in the file', () => {
+    const file = join(temporaryFolder(), 'config.json');
+    writeFileSync(file, '{"note": "mine", "profiles": {"a": {"base_url": "https://a.example", "timeout_ms": 5}}}');
+    writeProfile('b', { base_url: 'https://b.example', store: 'file' }, file);
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
+      note: 'mine',
+      profiles: {
+        a: { base_url: 'https://a.example', timeout_ms: 5 },
+        b: { base_url: 'https://b.example', store: 'file' },
+      },
+    });
+    writeProfile('a', undefined, file);
+    expect(readProfiles(file)).toEqual({ b: { base_url: 'https://b.example', store: 'file' } });
+  });
+
+  it('removes temporary files that a crash left behind, and no other files', () => {
+    const folder = temporaryFolder();
+    const file = join(folder, 'config.json');
+    writeFileSync(`${file}.0b1c.tmp`, 'half');
+    writeFileSync(join(folder, 'credentials.json.0b1c.tmp'), 'not mine');
+    writeProfile('a', {}, file);
+    expect(readdirSync(folder).sort()).toEqual(['config.json', 'credentials.json.0b1c.tmp']);
+  });
+
+  it('names a file that it cannot replace', () => {
+    const file = join(temporaryFolder(), 'config.json');
+    mkdirSync(join(file, 'in-the-way'), { recursive: true });
+    expect(() => writeProfile('a', {}, file)).toThrow(`The configuration file ${file} cannot be used`);
+  });
+});
+
+describe('a profile', () => {
+  it('is rejected if it has an unknown key, without showing its values', async () => {
+    const folder = temporaryFolder();
+    const file = join(folder, 'heddle', 'config.json');
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(
+      file,
+      JSON.stringify({ profiles: { default: { base_ur: 'http://127.0.0.1:9', password: 'hunter-hunter' } } }),
+    );
+    const { code, stderr } = await run(['status'], emptyHome(folder));
+    expect(code).toBe(2);
+    expect(stderr).toContain('Profile "default" has the unknown key "base_ur".');
+    expect(stderr).not.toContain('hunter-hunter');
+  });
+});

@@ -1,0 +1,169 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const src = join(root, 'src');
+
+/** The rooms that each room may import, besides itself. A missing arrow is a mistake, or a decision to make here. */
+const allowed: Record<string, string[]> = {
+  core: [],
+  contract: ['core'],
+  client: ['core', 'contract'],
+  service: ['core', 'contract'],
+  tools: ['core', 'contract', 'client'],
+  mcp: ['core', 'contract', 'client', 'tools'],
+  settings: ['core', 'contract'],
+  telemetry: ['core'],
+  'client-setup': ['core'],
+  runtime: ['core', 'client', 'service', 'tools', 'mcp', 'settings', 'telemetry'],
+  cli: ['core', 'client', 'service', 'tools', 'mcp', 'settings', 'client-setup', 'runtime'],
+  'library.ts': ['core', 'contract', 'client', 'mcp', 'settings', 'telemetry', 'runtime'],
+};
+
+/** The rooms that may use a package; packages that are not listed may be used everywhere. */
+const packageHomes: Record<string, string[]> = {
+  undici: ['client', 'service'],
+  '@modelcontextprotocol/server': ['mcp'],
+  '@modelcontextprotocol/client': ['cli'],
+  '@napi-rs/keyring': ['settings'],
+  jose: ['mcp'],
+  hono: ['service'],
+  kysely: ['service'],
+  pg: ['service'],
+  commander: ['cli'],
+  'prom-client': ['telemetry'],
+  '@opentelemetry/api': ['telemetry'],
+  'jsonc-parser': ['client-setup', 'runtime'],
+  'smol-toml': ['client-setup'],
+};
+
+const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+const texts = new Map(files.map((file) => [file, readFileSync(join(src, file), 'utf8')]));
+const roomOf = (file: string): string => file.split(sep)[0]!;
+
+/** Lists the modules that a file names, in static and dynamic imports, re-exports and import types. */
+function importsOf(file: string): string[] {
+  return [...texts.get(file)!.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1]!);
+}
+
+/** Lists the files of src that a file imports. */
+function filesImportedBy(file: string): string[] {
+  return importsOf(file)
+    .filter((name) => name.startsWith('.'))
+    .map((name) => relative(src, resolve(src, dirname(file), name)))
+    .filter((to) => texts.has(to));
+}
+
+/** Lists the packages that a file imports, with their subpaths. */
+function packagesImportedBy(file: string): { name: string; subpath: string }[] {
+  return importsOf(file)
+    .filter((name) => !name.startsWith('.') && !name.startsWith('node:'))
+    .map((specifier) => {
+      const name = /^(?:@[^/]+\/)?[^/]+/.exec(specifier)![0];
+      return { name, subpath: `.${specifier.slice(name.length)}` };
+    });
+}
+
+describe('src', () => {
+  it('consists of the rooms in the table', () => {
+    expect([...new Set(files.map(roomOf))].sort()).toEqual(Object.keys(allowed).sort());
+  });
+
+  it('has only arrows that point down', () => {
+    const wrong = files.flatMap((file) =>
+      filesImportedBy(file)
+        .filter((to) => roomOf(to) !== roomOf(file) && !allowed[roomOf(file)]?.includes(roomOf(to)))
+        .map((to) => `${file} imports ${to}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it('uses every permission in the table', () => {
+    const used = new Set(files.flatMap((file) => filesImportedBy(file).map((to) => `${roomOf(file)} → ${roomOf(to)}`)));
+    const unused = Object.entries(allowed).flatMap(([from, rooms]) =>
+      rooms.map((to) => `${from} → ${to}`).filter((arrow) => !used.has(arrow)),
+    );
+    expect(unused).toEqual([]);
+  });
+
+  it('has no circle between files', () => {
+    const finished = new Set<string>();
+    const circles: string[] = [];
+    const visit = (file: string, path: string[]): void => {
+      if (path.includes(file)) circles.push([...path.slice(path.indexOf(file)), file].join(' → '));
+      if (path.includes(file) || finished.has(file)) return;
+      for (const to of filesImportedBy(file)) visit(to, [...path, file]);
+      finished.add(file);
+    };
+    for (const file of files) visit(file, []);
+    expect(circles).toEqual([]);
+  });
+
+  it('exports every name from one file only', () => {
+    const homes = new Map<string, string[]>();
+    for (const [file, text] of texts) {
+      const names = [
+        ...text.matchAll(/^export (?:async )?(?:abstract )?(?:function\*?|const|let|class|interface|type) (\w+)/gm),
+      ];
+      for (const name of new Set(names.map((match) => match[1]!))) {
+        homes.set(name, [...(homes.get(name) ?? []), file]);
+      }
+    }
+    expect(Object.fromEntries([...homes].filter(([, exporters]) => exporters.length > 1))).toEqual({});
+  });
+
+  it('uses packages only in the rooms they belong to', () => {
+    const wrong = files.flatMap((file) =>
+      packagesImportedBy(file)
+        .filter(({ name }) => packageHomes[name] && !packageHomes[name].includes(roomOf(file)))
+        .map(({ name }) => `${file} imports ${name}`),
+    );
+    expect(wrong).toEqual([]);
+    const used = new Set(
+      files.flatMap((file) => packagesImportedBy(file).map(({ name }) => `${name} in ${roomOf(file)}`)),
+    );
+    const unused = Object.entries(packageHomes).flatMap(([name, rooms]) =>
+      rooms.map((room) => `${name} in ${room}`).filter((home) => !used.has(home)),
+    );
+    expect(unused).toEqual([]);
+  });
+
+  it('imports no private path of a package', () => {
+    const wrong = files.flatMap((file) =>
+      packagesImportedBy(file)
+        .filter(({ name, subpath }) => subpath !== '.' && !isPublic(name, subpath))
+        .map(({ name, subpath }) => `${file} imports ${name}${subpath.slice(1)}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it('reads argv and writes to stdout in cli only', () => {
+    const wrong = files
+      .filter((file) => roomOf(file) !== 'cli')
+      .filter((file) => /process\.(argv|stdout)|console\./.test(texts.get(file)!));
+    expect(wrong).toEqual([]);
+  });
+});
+
+/** Tells whether a package lists a subpath in the `exports` of its package.json. */
+function isPublic(name: string, subpath: string): boolean {
+  const { exports = {} } = JSON.parse(readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8'));
+  return Object.keys(exports).some((key) =>
+    key.includes('*') ? subpath.startsWith(key.slice(0, key.indexOf('*'))) : key === subpath,
+  );
+}
+
+describe('contract', () => {
+  it('imports zod and no other package', () => {
+    const names = files.filter((file) => roomOf(file) === 'contract').flatMap(packagesImportedBy);
+    expect([...new Set(names.map(({ name }) => name))]).toEqual(['zod']);
+  });
+});
+
+describe('bundles', () => {
+  it('alias no module', () => {
+    expect(readFileSync(join(root, 'scripts/bundle-options.mjs'), 'utf8')).not.toMatch(/\balias\b/);
+  });
+});

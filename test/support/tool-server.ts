@@ -1,0 +1,80 @@
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { command, emptyHome } from './heddle.ts';
+
+/** Arguments for each tool. `project` marks the requests of a call, so calls can run at the same time. */
+export const toolCalls: Record<string, (project: string) => Record<string, unknown>> = {
+  list_queues: (project) => ({ project_id: `a/${project}` }),
+  query_queue_items: (project) => ({ project_id: `a/${project}`, queue_id: 'q' }),
+  read_call: (project) => ({ project_id: `a/${project}`, call_id: 'c1' }),
+  update_queue_items: (project) => ({
+    project_id: `a/${project}`,
+    queue_id: 'q',
+    items: [{ item_id: 'i1', annotation_state: 'completed' }],
+  }),
+  list_objects: (project) => ({ project_id: `a/${project}`, kind: 'dataset' }),
+  run_inference: (project) => ({ model: project, messages: [{ role: 'user', content: 'Hi' }] }),
+  create_evaluation: (project) => ({ project_id: `a/${project}`, name: 'E', dataset: 'weave:///a/b/object/d:latest' }),
+};
+
+/** Tools whose requests must not be repeated. */
+export const unrepeatable = new Set(['run_inference', 'create_evaluation']);
+
+/** The outcome of a tool call. */
+export interface ToolOutcome {
+  code: string;
+  retryable?: boolean;
+  retry_after_ms?: number;
+  partial_text?: string;
+  message?: string;
+  hint?: string;
+  status?: number;
+}
+
+export interface ToolServer {
+  client: Client;
+  pid: number;
+  stderr: () => string;
+  /** Calls a tool; `code` is `ok` on success. The error of a refused item counts as the outcome. */
+  call: (tool: string, args: Record<string, unknown>) => Promise<ToolOutcome>;
+}
+
+/** Starts `heddle serve` for a service and connects a client to it. */
+export async function startToolServer(
+  baseUrl: string,
+  home: string,
+  extra: Record<string, string> = {},
+): Promise<ToolServer> {
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: [command, 'serve'],
+    stderr: 'pipe',
+    env: emptyHome(home, {
+      HEDDLE_BASE_URL: baseUrl,
+      HEDDLE_USERNAME: 'user',
+      HEDDLE_PASSWORD: 'password-of-user',
+      HEDDLE_TOKEN: 'token-of-user',
+      HEDDLE_LOG_FORMAT: 'json',
+      ...extra,
+    }),
+  });
+  let stderr = '';
+  transport.stderr?.on('data', (bytes: Buffer) => {
+    stderr += bytes.toString();
+  });
+  const client = new Client({ name: 'test', version: '1.0.0' });
+  await client.connect(transport);
+  return {
+    client,
+    pid: transport.pid!,
+    stderr: () => stderr,
+    call: async (tool, args) => outcomeOf(await client.callTool({ name: tool, arguments: args }, { timeout: 90_000 })),
+  };
+}
+
+function outcomeOf({ isError, content, structuredContent }: Awaited<ReturnType<Client['callTool']>>): ToolOutcome {
+  const [block] = content;
+  if (isError && block?.type === 'text') return JSON.parse(block.text.split('\n').at(-1)!);
+  const [item] = (structuredContent as { items?: { error?: ToolOutcome }[] }).items ?? [];
+  return item?.error ?? { code: 'ok' };
+}

@@ -1,0 +1,99 @@
+import type { Client } from '@modelcontextprotocol/client';
+import { describe, expect, it } from 'vitest';
+import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+import { importNumberedQueue } from '../support/numbered-queue.ts';
+import { hasReviewItems, reviewItems } from '../support/review-items.ts';
+import { connectStdioClient } from '../support/stdio-client.ts';
+
+describe('query_queue_items', () => {
+  it('adds the values at the display fields of each call with include_call, cut to max_value_chars', async () => {
+    const client = await connectStdioClient(await importNumberedQueue(50));
+    const page = await client.call('query_queue_items', { queue_id: 'q', include_call: true, max_value_chars: 30 });
+    expect(page.items).toHaveLength(50);
+    expect(page.items[7].call_values).toEqual({
+      'inputs.question': 'Question 7?',
+      'output.texts[1]': `${'x'.repeat(30)}…[+970 characters]`,
+    });
+    expect(page.text).toContain('Question 7?');
+  });
+});
+
+const importReviewItems = ['service', 'import', reviewItems, '--project', 'demo/review', '--queue', 'commits'];
+
+describe.skipIf(!hasReviewItems)('query_queue_items on 2142 real review items', () => {
+  it('pages through every unstarted item once, with its position in the whole queue', async () => {
+    const environment = emptyHome(temporaryFolder());
+    expect(await run(importReviewItems, environment)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('2142 added, 0 duplicates'),
+    });
+    expect(await run(importReviewItems, environment)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('0 added, 2142 duplicates'),
+    });
+
+    const sort_by = [{ field: 'call_started_at', direction: 'desc' }];
+    const first = await call(
+      'query_queue_items',
+      {
+        project_id: 'demo/review',
+        queue_id: 'commits',
+        filter: { annotation_states: ['unstarted'] },
+        sort_by,
+        limit: 10,
+        include_position: true,
+      },
+      environment,
+    );
+    expect(first.result.items).toHaveLength(10);
+    expect(first.result).toMatchObject({ offset: 0, next_offset: 10, state_counts: { unstarted: 10 } });
+
+    const { client } = await connectStdioClient(environment);
+    const everything = await allPages(client, { sort_by, limit: 500 });
+    expect(everything).toHaveLength(2142);
+    const positions = new Map(everything.map(({ id }, index) => [id, index + 1]));
+    for (const item of first.result.items) expect(item.position_in_queue).toBe(positions.get(item.id));
+
+    const unstarted = await allPages(client, { sort_by, limit: 100, filter: { annotation_states: ['unstarted'] } });
+    const expected = everything.filter(({ annotation_state }) => annotation_state === 'unstarted').map(({ id }) => id);
+    expect(unstarted.map(({ id }) => id)).toEqual(expected);
+    expect(expected.length).toBeGreaterThan(1000);
+  });
+
+  it('cuts a page that exceeds the result limit and continues exactly there', async () => {
+    const environment = emptyHome(temporaryFolder(), { HEDDLE_MAX_RESULT_CHARS: '9000' });
+    await run(importReviewItems, environment);
+    const { client } = await connectStdioClient(environment);
+    const result = await client.callTool({
+      name: 'query_queue_items',
+      arguments: { project_id: 'demo/review', queue_id: 'commits', limit: 40 },
+    });
+    expect(JSON.stringify(result).length).toBeLessThanOrEqual(9000);
+    const { items, next_offset } = result.structuredContent as { items: { id: string }[]; next_offset: number };
+    expect(items.length).toBeGreaterThan(3);
+    expect(next_offset).toBe(items.length);
+    const whole = await allPages(client, { limit: 40 });
+    expect(whole).toHaveLength(2142);
+    expect(new Set(whole.map(({ id }) => id)).size).toBe(2142);
+  });
+});
+
+interface Item {
+  id: string;
+  annotation_state: string;
+}
+
+/** Reads every page of a query. */
+async function allPages(client: Client, query: Record<string, unknown>): Promise<Item[]> {
+  const items: Item[] = [];
+  for (let offset: number | undefined = 0; offset !== undefined; ) {
+    const { structuredContent } = await client.callTool({
+      name: 'query_queue_items',
+      arguments: { project_id: 'demo/review', queue_id: 'commits', ...query, offset },
+    });
+    const page = structuredContent as { items: Item[]; next_offset?: number };
+    items.push(...page.items);
+    offset = page.next_offset;
+  }
+  return items;
+}

@@ -1,0 +1,63 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+
+const prompt = 'weave:///demo/support/object/greeting:latest';
+
+/** Stores the prompt `greeting`; returns the environment. */
+async function storePrompt(): Promise<Record<string, string>> {
+  const folder = temporaryFolder();
+  const environment = emptyHome(folder);
+  const file = join(folder, 'greeting.json');
+  writeFileSync(file, JSON.stringify([{ role: 'system', content: 'You speak for {product}. {{not a variable}}' }]));
+  const { code } = await run(['service', 'put-prompt', 'greeting', file, '--project', 'demo/support'], environment);
+  expect(code).toBe(0);
+  return environment;
+}
+
+const messages = [
+  { role: 'user', content: [{ type: 'text', text: 'Hello {name}, {{braces}} stay' }] },
+  { role: 'assistant', content: 'I say {name} unchanged' },
+];
+
+describe('run_inference', () => {
+  it('puts the messages of the prompt first and fills in variables; double braces become single ones', async () => {
+    const environment = await storePrompt();
+    const { code, result } = await call(
+      'run_inference',
+      { model: 'heddle/echo', prompt, messages, template_vars: { product: 'the app', name: 'Ada {product}' } },
+      environment,
+    );
+    expect(code).toBe(0);
+    expect(result.finish_reason).toBe('stop');
+    const echoed = JSON.parse(result.text.slice(result.text.indexOf('\n')));
+    expect(echoed).toEqual([
+      { role: 'system', content: 'You speak for the app. {not a variable}' },
+      { role: 'user', content: [{ type: 'text', text: 'Hello Ada {product}, {braces} stay' }] },
+      { role: 'assistant', content: 'I say {name} unchanged' },
+    ]);
+  });
+
+  it('returns the same result for a streamed reply', async () => {
+    const environment = emptyHome(temporaryFolder());
+    const request = { model: 'heddle/echo', messages: [{ role: 'user', content: 'stream me' }] };
+    const whole = await call('run_inference', request, environment);
+    const streamed = await call('run_inference', { ...request, stream: true }, environment);
+    expect(streamed.result.text).toBe(whole.result.text);
+    expect(streamed.result.usage).toEqual(whole.result.usage);
+    expect(streamed.result.response.object).toBe('chat.completion');
+  });
+
+  it.each([
+    ['a missing variable', { prompt, template_vars: { other: 'x' } }, 'invalid_request', 'product'],
+    ['an unknown prompt', { prompt: 'weave:///demo/support/object/nowhere:latest' }, 'not_found', 'nowhere'],
+    ['an unknown model', { model: 'gpt-none' }, 'not_found', 'gpt-none'],
+  ])('fails with an error that names %s', async (_, request, code, name) => {
+    const environment = await storePrompt();
+    const failed = await call('run_inference', { model: 'heddle/echo', ...request }, environment);
+    expect(failed.code).toBe(1);
+    expect(failed.result.code).toBe(code);
+    expect(failed.result.message).toContain(name);
+  });
+});

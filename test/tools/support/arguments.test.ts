@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+import { call, emptyHome, temporaryFolder } from '../../support/heddle.ts';
+
+const evaluation = { name: 'E', dataset: 'weave:///a/b/object/d:latest' };
+
+describe('parseArguments', () => {
+  // Tool, arguments, location and type of the first fault.
+  it.each([
+    ['query_queue_items', {}, ['arguments', 'queue_id'], 'missing'],
+    ['query_queue_items', { queue: 'q', queue_id: 'q' }, ['arguments', 'queue'], 'extra_forbidden'],
+    ['query_queue_items', { queue_id: 7 }, ['arguments', 'queue_id'], 'string_type'],
+    ['query_queue_items', { queue_id: 'q', limit: -1 }, ['arguments', 'limit'], 'greater_than_equal'],
+    ['query_queue_items', { queue_id: 'q', offset: 1.5 }, ['arguments', 'offset'], 'int_type'],
+    [
+      'query_queue_items',
+      { queue_id: 'q', filter: { annotation_states: ['done'] } },
+      ['arguments', 'filter', 'annotation_states', 0],
+      'enum',
+    ],
+    [
+      'query_queue_items',
+      { queue_id: 'q', sort_by: [{ field: 'id', direction: 'asc' }] },
+      ['arguments', 'sort_by', 0, 'field'],
+      'enum',
+    ],
+    [
+      'query_queue_items',
+      { queue_id: 'q', project_id: 'support' },
+      ['arguments', 'project_id'],
+      'string_pattern_mismatch',
+    ],
+    ['query_queue_items', { queue_id: '../q' }, ['arguments', 'queue_id'], 'value_error'],
+    ['query_queue_items', [], ['arguments'], 'object_type'],
+    ['run_inference', { messages: [] }, ['arguments', 'model'], 'missing'],
+    ['run_inference', { model: 'm', path: '/../../v2/x' }, ['arguments', 'path'], 'value_error'],
+    ['run_inference', { model: 'm', path: '/%2e%2e/x' }, ['arguments', 'path'], 'string_pattern_mismatch'],
+    ['run_inference', { model: 'm', temperature: 'hot' }, ['arguments', 'temperature'], 'number_type'],
+    ['create_evaluation', { ...evaluation, dataset: 'tickets' }, ['arguments', 'dataset'], 'string_pattern_mismatch'],
+    ['create_evaluation', { ...evaluation, trials: 0 }, ['arguments', 'trials'], 'greater_than_equal'],
+    ['create_evaluation', { ...evaluation, scorers: ['x'] }, ['arguments', 'scorers', 0], 'string_pattern_mismatch'],
+  ])('refuses %s %j before anything is sent', async (tool, args, loc, type) => {
+    const folder = temporaryFolder();
+    const { code, result } = await call(tool, args, emptyHome(folder));
+    expect(code).toBe(1);
+    expect(result).toMatchObject({ code: 'invalid_arguments', retryable: false });
+    expect(result.detail[0]).toMatchObject({ loc, type });
+  });
+
+  it('suggests the nearest known name for an unknown member', async () => {
+    const { result } = await call(
+      'query_queue_items',
+      { queue_id: 'q', filter: { annotation_state: ['unstarted'] } },
+      emptyHome(temporaryFolder()),
+    );
+    expect(result.detail).toEqual([
+      {
+        loc: ['arguments', 'filter', 'annotation_state'],
+        msg: 'Unknown member, did you mean annotation_states?',
+        type: 'extra_forbidden',
+      },
+    ]);
+  });
+
+  it('treats null as absent for every member that the schema names', async () => {
+    const { code, result } = await call(
+      'query_queue_items',
+      { queue_id: 'support-triage', project_id: null, filter: { id: null }, sort_by: null, limit: null, offset: null },
+      emptyHome(temporaryFolder()),
+    );
+    expect(code).toBe(0);
+    expect(result.offset).toBe(0);
+  });
+});
