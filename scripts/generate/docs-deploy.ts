@@ -34,7 +34,7 @@ function sizing(results: string): string {
 
 Measured with 32 concurrent calls, with the client and the service on the same machine: ${machine}.
 
-A process uses ${start} MB after start-up, at most ${paging} MB while it pages through a million items 1,000 at a time, and
+A process uses ${start} MB after start-up, at most ${paging} MB while it pages through a large queue 1,000 items at a time, and
 briefly ${reply} MB for an inference reply of 30 MB. All results: [bench/results.md](../bench/results.md).
 `;
 }
