@@ -136,7 +136,7 @@ describe.each(
 
     type('heddle setup claude-desktop --remove --yes');
     type('npm uninstall --global heddle');
-    // What is left is what the README names: the data of the embedded service, and compiled code.
+    // Only the files that README names remain: the data of the embedded service, and compiled code.
     const left = filesOf(home).filter((path) => !/^\.(npm|cache\/heddle)\//.test(path));
     expect(new Set(left.map((path) => path.replace(/-(wal|shm)$/, '')))).toEqual(
       new Set(['.local/share/heddle/heddle.db']),
