@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { sendGoodResponse, sendResponse, startFakeService } from '../support/fake-service.ts';
@@ -42,6 +42,18 @@ describe('heddle doctor', () => {
     expect(findings.find(({ check }) => check === 'data file')?.message).toMatch(/heddle\.db is sound$/);
     expect(findings.find(({ check }) => check === 'MCP')?.message).toMatch(/, protocol \d{4}-\d\d-\d\d, \d+ tools$/);
     expect(code).toBe(0);
+  });
+
+  it('creates no data file', async () => {
+    const folder = temporaryFolder();
+    const { code, findings } = await examine(emptyHome(folder, { HEDDLE_DATA_DIR: join(folder, 'data') }));
+    expect(code).toBe(0);
+    expect(findings.find(({ check }) => check === 'data file')).toEqual({
+      check: 'data file',
+      state: 'ok',
+      message: `${join(folder, 'data', 'heddle.db')} will be created at the first call`,
+    });
+    expect(existsSync(join(folder, 'data'))).toBe(false);
   });
 
   it('reports each network layer, the clock and each operation of a remote service', async () => {

@@ -1,8 +1,8 @@
-import { existsSync } from 'node:fs';
-import { statfs } from 'node:fs/promises';
+import { constants, existsSync } from 'node:fs';
+import { access, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { databaseSecrets, dataOf } from '../../../runtime/runtime.ts';
-import { openServiceStore } from '../../../service/index.ts';
+import { loadSqlite, openServiceStore } from '../../../service/index.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
 import type { SettingValues } from '../../../settings/settings.ts';
 import { redactor } from '../../support/redactor.ts';
@@ -24,12 +24,32 @@ export async function checkDatabase({ values }: ResolvedSettings): Promise<Findi
 /** Checks the data file of the embedded service and its disk, if the embedded service is in use or was used earlier. */
 export async function checkDataFile({ values }: ResolvedSettings): Promise<Finding[]> {
   const file = dataOf(values);
-  if (values.databaseUrl !== undefined || (values.baseUrl !== undefined && !existsSync(file))) return [];
+  if (values.databaseUrl !== undefined) return [];
+  if (!existsSync(file)) return values.baseUrl === undefined ? checkMissingFile(file) : [];
   const faults = await findFaults(values);
   const advice = 'Move the file away, then restore a backup or let heddle create a new one.';
   const integrity =
     faults === '' ? ok('data file', `${file} is sound`) : failure('data file', `${file} is damaged: ${faults}`, advice);
   return [integrity, await checkDiskSpace(dirname(file))];
+}
+
+/** Checks that the first call can create the file. The doctor creates nothing. */
+async function checkMissingFile(file: string): Promise<Finding[]> {
+  await loadSqlite();
+  const folder = existingFolder(file);
+  const isWritable = await access(folder, constants.W_OK | constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+  if (isWritable) return [ok('data file', `${file} will be created at the first call`), await checkDiskSpace(folder)];
+  const advice = 'Set HEDDLE_DATA_DIR to a folder of your own, or correct the permissions.';
+  return [failure('data file', `${file} cannot be created: ${folder} is not a folder that you can write to`, advice)];
+}
+
+/** Returns the folder of the file, or the nearest one above it that exists. */
+function existingFolder(file: string): string {
+  const folder = dirname(file);
+  return existsSync(folder) ? folder : existingFolder(folder);
 }
 
 async function checkDiskSpace(folder: string): Promise<Finding> {
@@ -41,7 +61,7 @@ async function checkDiskSpace(folder: string): Promise<Finding> {
   return freeBytes < failureFreeBytes ? failure('disk space', message, advice) : warning('disk space', message, advice);
 }
 
-/** Opens the data as the service does, creating what is missing. Returns the first faults, or an empty string. */
+/** Opens the data as the service does. Returns the first faults, or an empty string. */
 async function findFaults(values: SettingValues): Promise<string> {
   redactor.protect(...databaseSecrets(values));
   const store = await openServiceStore(dataOf(values));

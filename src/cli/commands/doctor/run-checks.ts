@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Client } from '@modelcontextprotocol/client';
 import { HeddleError } from '../../../core/errors.ts';
-import { version } from '../../../core/version.ts';
+import { oldestNode, version } from '../../../core/version.ts';
 import { fetchKeys } from '../../../mcp/oauth/issuer-keys.ts';
 import { configFile, readProfiles, storeOf } from '../../../settings/profiles.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
@@ -31,7 +31,7 @@ const checks: Record<string, Check> = {
 
 /** Runs all checks, from the configuration up to an MCP session. `resolve` may throw, which is a finding too. */
 export async function* runChecks(resolve: () => ResolvedSettings): AsyncGenerator<Finding> {
-  yield ok('version', `heddle ${version} on Node ${process.versions.node}, ${process.platform} ${process.arch}`);
+  yield checkVersion();
   let settings: ResolvedSettings;
   try {
     settings = resolve();
@@ -46,6 +46,13 @@ export async function* runChecks(resolve: () => ResolvedSettings): AsyncGenerato
       yield failureOf(name, error);
     }
   }
+}
+
+function checkVersion(): Finding {
+  const { node } = process.versions;
+  const message = `heddle ${version} on Node ${node}, ${process.platform} ${process.arch}`;
+  const isOld = node.localeCompare(oldestNode, 'en', { numeric: true }) < 0;
+  return isOld ? failure('version', message, `Install Node ${oldestNode} or later.`) : ok('version', message);
 }
 
 function failureOf(check: string, error: unknown): Finding {
