@@ -14,7 +14,7 @@ export type { Account } from './admin/accounts.ts';
 export type { ImportResult, ImportTarget } from './admin/import-items.ts';
 export { type Listing, openServiceStore, type StorableKind, type Store } from './admin/store.ts';
 export type { ModelProviderOptions } from './inference/model-provider.ts';
-export type { ObjectVersion } from './storage/object-versions.ts';
+export type { VersionId } from './storage/object-versions.ts';
 export { loadSqlite } from './storage/sqlite/connection.ts';
 
 export interface ServiceOptions {

@@ -1,32 +1,60 @@
 import type { AnnotationState } from '../../contract/queue-items.ts';
-import type { Database } from '../storage/database.ts';
-import { putVersion } from '../storage/object-versions.ts';
+import type { Database, Transaction } from '../storage/database.ts';
+import { type objectClasses, objectOfKind, putVersion, type VersionId } from '../storage/object-versions.ts';
 import { addItems, ensureQueue, type NewItem } from './import-items.ts';
 
 const projectId = 'demo/support';
 const queueId = 'support-triage';
 const addedBy = 'sample';
 
-/** Creates the sample project if it is missing: a queue, a dataset, two scorers and a prompt. */
+/**
+ * Creates the sample project if it is missing: a queue with a field, a dataset, two scorers and a prompt. A sample queue of
+ * an earlier version, which has no fields, gets its field.
+ */
 export async function ensureSampleProject(database: Database): Promise<void> {
-  const present = await database.read((transaction) =>
+  const queue = await database.read((transaction) =>
     transaction
       .selectFrom('queues')
-      .select('id')
+      .select('scorer_refs')
       .where('project_id', '=', projectId)
       .where('id', '=', queueId)
       .executeTakeFirst(),
   );
-  if (present) return;
+  if (queue && queue.scorer_refs !== '[]') return;
   await database.write(async (transaction) => {
-    const target = { projectId, queueId, addedBy };
-    await ensureQueue(transaction, target);
-    await addItems(transaction, sampleItems(), target);
-    for (const object of sampleObjects) {
-      await putVersion(transaction, { ...object, project_id: projectId, created_by: addedBy });
-    }
+    if (!queue) await createSample(transaction);
+    const { reference } = await putSample(transaction, 'field', 'helpful', helpfulField);
+    await transaction
+      .updateTable('queues')
+      .set({ scorer_refs: JSON.stringify([reference]) })
+      .where('project_id', '=', projectId)
+      .where('id', '=', queueId)
+      .execute();
   });
 }
+
+async function createSample(transaction: Transaction): Promise<void> {
+  const target = { projectId, queueId, addedBy };
+  await ensureQueue(transaction, target);
+  await addItems(transaction, sampleItems(), target);
+  for (const { kind, object_id, content } of sampleObjects) await putSample(transaction, kind, object_id, content);
+}
+
+function putSample(
+  transaction: Transaction,
+  kind: keyof typeof objectClasses,
+  object_id: string,
+  content: unknown,
+): Promise<VersionId> {
+  const object = objectOfKind(kind, { project_id: projectId, object_id, content, created_by: addedBy });
+  return putVersion(transaction, object);
+}
+
+const helpfulField = {
+  name: 'helpful',
+  description: "Does the answer solve the customer's problem?",
+  field_schema: { type: 'boolean' },
+};
 
 const sampleObjects = [
   {

@@ -4,9 +4,8 @@ import { objectNamePattern, objectReference } from '../../contract/references.ts
 import { errorDetails } from '../../contract/validation-errors.ts';
 import { HeddleError } from '../../core/errors.ts';
 import type { Database, Transaction } from '../storage/database.ts';
-import { type ObjectVersion, putVersion } from '../storage/object-versions.ts';
+import { objectOfKind, putVersion, type VersionId } from '../storage/object-versions.ts';
 import { openDatabase } from '../storage/open-database.ts';
-import type { ObjectKind } from '../storage/tables.ts';
 import { type Account, addAccount } from './accounts.ts';
 import { type ImportResult, type ImportTarget, importItems } from './import-items.ts';
 
@@ -27,9 +26,10 @@ export interface Listing {
   queues: { id: string; name: string; items: number; states: Record<string, number> }[];
   objects: {
     object_id: string;
-    kind: ObjectKind;
+    /** `evaluation`, `prompt`, `dataset`, `scorer`, `field`, or the class of another object in lower case. */
+    kind: string;
     /** Oldest first. */
-    versions: (Omit<ObjectVersion, 'object_id'> & { created_at: string })[];
+    versions: (Omit<VersionId, 'object_id'> & { created_at: string })[];
   }[];
 }
 
@@ -43,7 +43,7 @@ export interface Store {
    * Stores a version of an object, unless the same content is stored already. A prompt is a list of messages or
    * `{messages}`, a dataset a list of rows, a scorer any object.
    */
-  putObject(kind: StorableKind, projectId: string, name: string, value: unknown): Promise<ObjectVersion>;
+  putObject(kind: StorableKind, projectId: string, name: string, value: unknown): Promise<VersionId>;
   /** Lists the contents of one project, or of all. */
   list(projectId?: string): Promise<Listing[]>;
   /** Returns the faults of the database; an empty list if there are none. */
@@ -88,7 +88,8 @@ async function putObject(database: Database, kind: StorableKind, projectId: stri
       detail,
     });
   }
-  const object = { project_id: projectId, object_id: name, kind, content: checked.data[kind], created_by: 'cli' };
+  const content = checked.data[kind];
+  const object = objectOfKind(kind, { project_id: projectId, object_id: name, content, created_by: 'cli' });
   return database.write((transaction) => putVersion(transaction, object));
 }
 
@@ -132,12 +133,13 @@ async function listQueues(transaction: Transaction): Promise<InProject<Listing['
 async function listObjects(transaction: Transaction): Promise<InProject<Listing['objects'][number]>[]> {
   const rows = await transaction
     .selectFrom('objects')
-    .select(['project_id', 'object_id', 'kind', 'digest', 'version_index', 'created_at'])
+    .select(['project_id', 'object_id', 'kind', 'base_object_class', 'digest', 'version_index', 'created_at'])
     .orderBy('object_id')
     .orderBy('version_index')
     .execute();
   const objects = new Map<string, InProject<Listing['objects'][number]>>();
-  for (const { project_id, object_id, kind, ...version } of rows) {
+  for (const { project_id, object_id, kind: rowKind, base_object_class, ...version } of rows) {
+    const kind = base_object_class === 'AnnotationSpec' ? 'field' : (base_object_class ?? rowKind).toLowerCase();
     const key = `${project_id}/${kind}/${object_id}`;
     const object = objects.get(key) ?? { project_id, object_id, kind, versions: [] };
     object.versions.push({ ...version, reference: objectReference(project_id, object_id, version.digest) });
