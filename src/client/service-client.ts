@@ -1,10 +1,23 @@
 import type { QueryCallsRequest, ReadCallRequest, ReadCallResponse, RecordedCall } from '../contract/calls.ts';
 import { type Endpoint, type EndpointName, endpoints } from '../contract/endpoints.ts';
 import type { CreateEvaluationRequest, CreateEvaluationResponse } from '../contract/evaluations.ts';
-import type { CreateFeedbackRequest, CreateFeedbackResponse } from '../contract/feedback.ts';
+import type {
+  CreateFeedbackBatchResponse,
+  CreateFeedbackRequest,
+  CreateFeedbackResponse,
+} from '../contract/feedback.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import type { InferenceRequest, InferenceResponse, ListModelsResponse } from '../contract/inference.ts';
-import type { ListObjectsQuery, StoredObject } from '../contract/objects.ts';
+import type {
+  ListObjectsQuery,
+  QueryObjectsRequest,
+  QueryObjectsResponse,
+  ReadObjectRequest,
+  ReadObjectResponse,
+  ReadReferencesRequest,
+  ReadReferencesResponse,
+  StoredObject,
+} from '../contract/objects.ts';
 import type {
   QueryQueueItemsRequest,
   QueryQueueItemsResponse,
@@ -161,7 +174,33 @@ export class ServiceClient {
   }
 
   /**
-   * Returns stored evaluations, datasets or scorers of a project.
+   * Stores several feedbacks with one request: all of them, or none if one is invalid. Because the caller chooses the ids,
+   * sending it again stores nothing new.
+   */
+  createFeedbackBatch(
+    batch: (CreateFeedbackRequest & { id: string })[],
+    options?: RequestOptions,
+  ): Promise<CreateFeedbackBatchResponse> {
+    return this.#json(endpoints.createFeedbackBatch, { body: { batch } }, options);
+  }
+
+  /** Returns one version of an object, by its digest, `vN` or `latest`. */
+  readObject(body: ReadObjectRequest, options?: RequestOptions): Promise<ReadObjectResponse> {
+    return this.#json(endpoints.readObject, { body }, options);
+  }
+
+  /** Returns versions of objects of a project, by default all of them, the oldest first. */
+  queryObjects(body: QueryObjectsRequest, options?: RequestOptions): Promise<QueryObjectsResponse> {
+    return this.#json(endpoints.queryObjects, { body }, options);
+  }
+
+  /** Returns the values of references to objects and their parts, in their order. Versions must be digests. */
+  readReferences(body: ReadReferencesRequest, options?: RequestOptions): Promise<ReadReferencesResponse> {
+    return this.#json(endpoints.readReferences, { body }, options);
+  }
+
+  /**
+   * Returns stored evaluations, datasets or scorers of a project; some services list every version, the oldest first.
    * @param projectId `entity/project`.
    */
   listObjects(

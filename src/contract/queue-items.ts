@@ -36,7 +36,10 @@ export type QueueItem = z.infer<typeof queueItem>;
 export const queueItemsFilter = z.object({
   id: z.string().nullish().describe('Item identifier.'),
   call_id: z.string().nullish().describe('Recorded call.'),
-  call_op_name: z.string().nullish().describe('Full operation name of the call.'),
+  call_op_name: z
+    .string()
+    .nullish()
+    .describe('Full operation name of the call; for calls of the SDK a reference with a digest.'),
   call_trace_id: z.string().nullish().describe('Trace of the call.'),
   added_by: z.string().nullish().describe('User who added the item.'),
   annotation_states: z.array(z.enum(annotationStates)).nullish().describe('Any of these states.'),
@@ -59,7 +62,7 @@ export const queryQueueItemsRequest = z.object({
   include_position: z
     .boolean()
     .optional()
-    .describe('Also return position_in_queue: the 1-based position of each item in the whole queue, in this order.'),
+    .describe('Also return position_in_queue: the 1-based position of each item in the queue, in this order.'),
 });
 export type QueryQueueItemsRequest = z.infer<typeof queryQueueItemsRequest>;
 

@@ -1,6 +1,8 @@
 import {
   CLIENT_CAPABILITIES_META_KEY,
+  CLIENT_INFO_META_KEY,
   type ClientCapabilities,
+  type Implementation,
   inputRequired,
   inputResponse,
   type ListToolsResult,
@@ -109,6 +111,7 @@ function registerTools(server: Server, options: McpServerOptions, toolsByName: R
     const toolContext: ToolContext = {
       service: await options.service(),
       project: options.project,
+      clientName: clientName(context, server),
       maxResultChars: options.maxResultChars,
       signal: context.mcpReq.signal,
       ask: createAsk(context, server),
@@ -211,6 +214,12 @@ function confirmationRequest(message: string) {
   const properties = { confirm: { type: 'boolean', title: 'Do it' } } as const;
   const requestedSchema = { type: 'object' as const, properties, required: ['confirm'] };
   return inputRequired({ inputRequests: { confirm: inputRequired.elicit({ message, requestedSchema }) } });
+}
+
+/** Returns the name of the client: from 2026-07-28 on it comes with each request, before that with the first one. */
+function clientName({ mcpReq }: ServerContext, server: Server): string | undefined {
+  const envelope = mcpReq.envelope as Record<string, Implementation> | undefined;
+  return (envelope?.[CLIENT_INFO_META_KEY] ?? server.getClientVersion())?.name;
 }
 
 /** Creates a tool's `ask`, which reads the answer that came with the call or throws InputRequired to get one. */

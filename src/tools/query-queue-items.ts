@@ -96,7 +96,7 @@ Returns items, state_counts of this page, and next_offset when there are more: p
       { ...query, project_id: project, offset, limit: pageSize + 1 },
       { signal: context.signal },
     );
-    const page = items.slice(0, pageSize);
+    const page = items.slice(0, pageSize).map(withZones);
     const shown = include_call ? await withCalls(page, project, max_value_chars, context) : page;
     return itemPage(shown, offset, items.length > pageSize);
   },
@@ -129,6 +129,16 @@ async function withCalls(
       ? { ...item, call_error: call }
       : { ...item, call_values: valuesAt(call, item.display_fields, maxValueChars) };
   });
+}
+
+const timeMembers = ['call_started_at', 'call_ended_at', 'created_at', 'updated_at', 'deleted_at'] as const;
+
+/** Adds the zone to the times of an item: the public service sends them in UTC without saying so. */
+function withZones(item: QueueItem): QueueItem {
+  const times = timeMembers
+    .map((member) => [member, item[member]] as const)
+    .filter(([, time]) => typeof time === 'string' && /^\d{4}-\d\d-\d\dT[\d:.]+$/.test(time));
+  return { ...item, ...Object.fromEntries(times.map(([member, time]) => [member, `${time}Z`])) };
 }
 
 /** Flattens an item into a table row: each value of its call gets its own column. */
