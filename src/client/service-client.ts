@@ -49,7 +49,12 @@ export interface RequestOptions {
   signal?: AbortSignal;
 }
 
-export interface InferenceOptions extends RequestOptions {
+export interface ProjectOptions extends RequestOptions {
+  /** `entity/project` that the service accounts the request to. Left out if a header cannot carry it. */
+  project?: string;
+}
+
+export interface InferenceOptions extends ProjectOptions {
   /** Called for each piece of a streamed reply, with the text of the first choice so far. */
   onText?: (text: string) => void;
   /** Called for each piece of a streamed reply, with the number of characters so far, including reasoning and tool calls. */
@@ -95,14 +100,15 @@ export class ServiceClient {
 
   /**
    * Sends an inference request and returns the reply of the model.
-   * @param path path below `/inference/v1`, such as `/chat/completions`.
+   * @param path path below the inference URL, such as `/chat/completions`.
    * @param body with `stream: true` the streamed reply is assembled; if the stream breaks, the error holds the text that
    * had arrived.
    */
   runInference(path: string, body: InferenceRequest, options: InferenceOptions = {}): Promise<InferenceResponse> {
-    const { signal, ...callbacks } = options;
+    const { signal, project, ...callbacks } = options;
     const { idleTimeoutMs = defaultIdleTimeoutMs } = this.#options;
-    return this.#sender.send(endpoints.runInference, { path: { path }, body }, signal, async (response, info) =>
+    const parts = { path: { path }, body, headers: projectHeader(project) };
+    return this.#sender.send(endpoints.runInference, parts, signal, async (response, info) =>
       /^text\/event-stream\b/i.test(String(response.headers['content-type'] ?? ''))
         ? readStreamedReply(response, info, { idleTimeoutMs, ...callbacks })
         : parseJsonResponse(endpoints.runInference, await readResponse(response, info), info),
@@ -122,8 +128,8 @@ export class ServiceClient {
   }
 
   /** Returns the models that inference offers. */
-  listModels(options?: RequestOptions): Promise<ListModelsResponse> {
-    return this.#json(endpoints.listModels, {}, options);
+  listModels(options: ProjectOptions = {}): Promise<ListModelsResponse> {
+    return this.#json(endpoints.listModels, { headers: projectHeader(options.project) }, options);
   }
 
   /** Returns the annotation queues of a project, by default the newest first. */
@@ -240,4 +246,9 @@ export class ServiceClient {
       parse(endpoint, await readResponse(response, info), info),
     );
   }
+}
+
+/** Returns the header that names the project of an inference request. Names of projects may have characters beyond ASCII. */
+function projectHeader(project: string | undefined): Record<string, string> {
+  return project !== undefined && /^[\x21-\x7e]+$/.test(project) ? { 'openai-project': project } : {};
 }

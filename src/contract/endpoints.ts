@@ -13,6 +13,9 @@ export type AuthScheme = 'basic' | 'bearer';
 /** The timeouts of requests and their defaults in milliseconds; each is a setting. */
 export const defaultTimeoutsMs = { tool: 60_000, inference: 600_000 } as const;
 
+/** Begins the path of the inference operations, which a service may also have at another address. */
+export const inferencePrefix = '/inference/v1';
+
 /** One operation of the service. */
 export interface Endpoint<
   Request extends z.ZodType = z.ZodType,
@@ -69,7 +72,7 @@ export const endpoints = {
     description:
       'Every path below /inference/v1 takes the same body; /chat/completions is the usual one. With prompt, the messages of the stored prompt go first. {name} in messages is replaced from template_vars; {{ and }} stand for braces. With stream, the reply is a stream of server-sent events.',
     method: 'POST',
-    path: '/inference/v1{path*}',
+    path: `${inferencePrefix}{path*}`,
     auth: 'bearer',
     request: inference.inferenceRequest,
     response: inference.inferenceResponse,
@@ -79,7 +82,7 @@ export const endpoints = {
   listModels: {
     summary: 'List the models',
     method: 'GET',
-    path: '/inference/v1/models',
+    path: `${inferencePrefix}/models`,
     auth: 'bearer',
     response: inference.listModelsResponse,
     repeatable: true,

@@ -11,7 +11,7 @@ const maxValues = 100;
 
 /**
  * Returns the values that contain `typed`, those that begin with it first.
- * @param project where queues and datasets are looked up.
+ * @param project where queues and datasets are looked up; for models, the project to account the request to.
  * @throws HeddleError when a request to the service fails.
  */
 export async function complete(
@@ -35,7 +35,7 @@ async function candidates(
   signal: AbortSignal,
 ): Promise<string[]> {
   if (kind === 'state') return [...annotationStates];
-  if (kind === 'model') return (await service.listModels({ signal })).data.map(({ id }) => id);
+  if (kind === 'model') return (await service.listModels({ signal, project })).data.map(({ id }) => id);
   if (project === undefined) return [];
   if (kind === 'project') return [project];
   if (kind === 'queue') {

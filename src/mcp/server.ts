@@ -163,7 +163,9 @@ function registerCompletions(
         : completionOfVariable(ref.uri, argument.name);
     if (!kind) return { completion: { values: [] } };
     const { project_id, entity, project } = given?.arguments ?? {};
-    const within = project_id || (entity && project ? `${entity}/${project}` : options.project);
+    // Models belong to no project: the service accounts the request to the configured one.
+    const named = kind === 'model' ? undefined : project_id || (entity && project && `${entity}/${project}`);
+    const within = named || options.project;
     const values = await watched('completion/complete', context, server, options, (service) =>
       complete(kind, argument.value, within, service, context.mcpReq.signal),
     );

@@ -44,7 +44,9 @@ export function openRuntime(resolved: ResolvedSettings, options: RuntimeOptions)
   const inUse = serviceInUse(values);
   const embedded = embeddedService(values, log);
   const connect = async (): Promise<Connection> =>
-    inUse.kind === 'remote' ? remoteConnection(inUse.baseUrl, await options.credentials()) : embedded.connect();
+    inUse.kind === 'remote'
+      ? remoteConnection(inUse.baseUrl, values.inferenceUrl, await options.credentials())
+      : embedded.connect();
   let client: Promise<ServiceClient> | undefined;
   const service = (): Promise<ServiceClient> => {
     client ??= openClient(values, connect, redactor, log);
@@ -97,10 +99,12 @@ async function openClient(
 /** Describes the connection to a configured service. */
 export function remoteConnection(
   baseUrl: string,
+  inferenceUrl: string | undefined,
   { username, password, token, problem }: Omit<Credentials, 'sources'>,
 ): Connection {
   return {
     baseUrl,
+    ...(inferenceUrl !== undefined && { inferenceUrl }),
     ...(username !== undefined && password !== undefined && { basic: { username, password } }),
     bearer: token,
     problem,

@@ -51,7 +51,7 @@ Returns objects. Evaluations, datasets, scorers and ops have a reference, which 
   async run({ kind, limit, offset = 0, ...query }, context): Promise<ObjectPage> {
     const { service, signal } = context;
     if (kind === 'model') {
-      const { data } = await service.listModels({ signal });
+      const { data } = await service.listModels({ signal, project: context.project });
       const models = data.slice(offset, offset + limit);
       return { kind, objects: models, ...pagePosition(offset, models.length, data.length > offset + limit) };
     }

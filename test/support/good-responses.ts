@@ -75,12 +75,15 @@ const routes = Object.entries(endpoints as Record<EndpointName, Endpoint>).map((
   return { name: name as EndpointName, method, pattern: new RegExp(`${pattern}$`), lines };
 });
 
-/** Returns the response of a working service to a request; `{}` for a path that is not in the interface. */
+/**
+ * Returns the response of a working service to a request; `{}` for a path that is not in the interface. Inference is also at
+ * `/v1`, as at an address of its own.
+ */
 export function goodResponse({ method, path }: { method: string; path: string }): {
   contentType: string;
   body: string;
 } {
-  const [pathname = ''] = path.split('?');
+  const [pathname = ''] = path.replace(/^\/v1\//, '/inference/v1/').split('?');
   const matching = routes.filter((route) => route.method === method && route.pattern.test(pathname));
   // `/inference/v1/models` also matches the path of inference; the endpoint with the literal path is meant.
   const route = matching.find(({ pattern }) => !pattern.source.includes('.*')) ?? matching[0];

@@ -6,6 +6,7 @@ import { type Setting, type SettingName, settingDefinitions } from '../../settin
 export const runtimeFlags: readonly SettingName[] = [
   'profile',
   'baseUrl',
+  'inferenceUrl',
   'project',
   'username',
   'dataDir',

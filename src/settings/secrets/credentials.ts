@@ -2,6 +2,7 @@ import { HeddleError } from '../../core/errors.ts';
 import type { Redactor } from '../../core/redaction.ts';
 import { type Profile, type StoreKind, storeNames, storeOf } from '../profiles.ts';
 import type { ResolvedSettings, Source } from '../resolve-settings.ts';
+import { defaultInferenceUrl } from '../settings.ts';
 import type { SecretRecord, SecretStore } from './secret-store.ts';
 
 /** Source of a secret: a setting, or a secret store under the name of a profile. */
@@ -27,7 +28,7 @@ export async function resolveCredentials(
   openSecretStore: (kind: StoreKind) => SecretStore,
   redactor: Redactor,
 ): Promise<Credentials> {
-  const { baseUrl, username, password, token } = values;
+  const { baseUrl, inferenceUrl, username, password, token } = values;
   redactor.protect(password, token, password && `${username}:${password}`);
   const given: Credentials = {
     username,
@@ -40,7 +41,13 @@ export async function resolveCredentials(
   try {
     const records = await openSecretStore(kind).read(values.profile);
     const record = records[baseUrl];
-    if (record) return addStored(given, record, { from: kind, name: values.profile }, redactor);
+    if (record) {
+      const source = { from: kind, name: values.profile };
+      const { token: storedToken, inference_url = defaultInferenceUrl(baseUrl), ...others } = record;
+      if (token || !storedToken || inference_url === inferenceUrl) return addStored(given, record, source, redactor);
+      const message = `The token of profile "${values.profile}" in ${storeNames[kind]} belongs to ${inference_url}; it is not sent to ${inferenceUrl}.`;
+      return { problem: missing(message), ...addStored(given, others, source, redactor) };
+    }
     const subject = `The credentials of profile "${values.profile}"`;
     const otherUrls = Object.keys(records).join(', ');
     const message = otherUrls

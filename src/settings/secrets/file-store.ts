@@ -9,6 +9,7 @@ const record = z.strictObject({
   username: z.string().optional(),
   password: z.string().optional(),
   token: z.string().optional(),
+  inference_url: z.string().optional(),
 });
 const fileShape = z.record(z.string(), z.record(z.string(), record));
 type Records = z.output<typeof fileShape>;

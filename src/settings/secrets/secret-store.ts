@@ -6,6 +6,8 @@ export interface SecretRecord {
   username?: string;
   password?: string;
   token?: string;
+  /** The inference URL for which the token was checked, unless it is the default of the base URL. */
+  inference_url?: string;
 }
 
 /**

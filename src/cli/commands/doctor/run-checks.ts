@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Client } from '@modelcontextprotocol/client';
+import { ownInferenceUrl } from '../../../client/connection.ts';
 import { HeddleError } from '../../../core/errors.ts';
 import { oldestNode, version } from '../../../core/version.ts';
 import { fetchKeys } from '../../../mcp/oauth/issuer-keys.ts';
@@ -68,7 +69,11 @@ function* checkConfiguration({ values, sources, placeholders }: ResolvedSettings
   yield ok('configuration', set.join(', ') || 'every setting has its default value');
   if (values.baseUrl === undefined) {
     yield ok('configuration', 'no base URL is set, so the embedded service on this machine is used');
-  } else yield ok('configuration', `the service is ${values.baseUrl}`);
+  } else {
+    const { baseUrl, inferenceUrl } = values;
+    const ownUrl = ownInferenceUrl({ baseUrl, ...(inferenceUrl !== undefined && { inferenceUrl }) });
+    yield ok('configuration', `the service is ${baseUrl}${ownUrl === undefined ? '' : `, its inference is ${ownUrl}`}`);
+  }
   if (values.baseUrl !== undefined && values.project === undefined) {
     const advice = 'Set HEDDLE_PROJECT, or run `heddle login --project ENTITY/PROJECT`.';
     yield warning('configuration', 'no project is set, so every tool call must name one', advice);

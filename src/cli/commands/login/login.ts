@@ -13,10 +13,17 @@ export function addLogin(program: Command): void {
     .addOption(new Option('--store <kind>', 'where to store secrets; the keychain by default').choices(storeKinds))
     .option('--password-stdin', 'read the password from the first line of stdin')
     .option('--token-stdin', 'read the token from stdin, from the second line if the password comes first');
-  addSettingFlags(login, ['profile', 'baseUrl', 'project', 'username', 'timeoutMs', 'keychainTimeoutMs']).action(
-    async (options: LoginOptions) => {
-      const { runLogin } = await import('./run-login.ts');
-      await runLogin(options, settingsOf(login, { newProfile: true }));
-    },
-  );
+  const flags = [
+    'profile',
+    'baseUrl',
+    'inferenceUrl',
+    'project',
+    'username',
+    'timeoutMs',
+    'keychainTimeoutMs',
+  ] as const;
+  addSettingFlags(login, flags).action(async (options: LoginOptions) => {
+    const { runLogin } = await import('./run-login.ts');
+    await runLogin(options, settingsOf(login, { newProfile: true }));
+  });
 }

@@ -3,7 +3,7 @@ import { remoteConnection } from '../../../runtime/runtime.ts';
 import { type Profile, readProfiles, storeNames, storeOf, writeProfile } from '../../../settings/profiles.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
 import type { SecretStore } from '../../../settings/secrets/secret-store.ts';
-import { publicWeave, type SettingValues } from '../../../settings/settings.ts';
+import { defaultInferenceUrl, publicWeave, type SettingValues } from '../../../settings/settings.ts';
 import { lacksEveryOperation, type Probe, probeService } from '../../support/probe-service.ts';
 import { redactor } from '../../support/redactor.ts';
 import { openSecretStore } from '../../support/secrets.ts';
@@ -17,14 +17,19 @@ export async function runLogin(options: LoginOptions, settings: ResolvedSettings
   await ensureUsable(store, name);
 
   const { project, ...defaults } = loginDefaults(settings, options, profile);
-  const { baseUrl, record } = await readLoginInput(options, defaults);
-  await checkCredentials({ baseUrl, record }, { project, timeoutMs });
+  const input = await readLoginInput(options, defaults);
+  const { baseUrl } = input;
+  const inferenceUrl = inferenceUrlOf(settings, baseUrl);
+  await checkCredentials(input, inferenceUrl, { project, timeoutMs });
 
   // The profile is written last, in one step, so an interrupted login changes nothing.
+  const inference = inferenceUrl !== defaultInferenceUrl(baseUrl) && { inference_url: inferenceUrl };
+  const record = { ...input.record, ...(input.record.token && inference) };
   await store.write(name, baseUrl, record);
   writeProfile(name, {
     ...withoutLogin(profile),
     base_url: baseUrl,
+    ...inference,
     ...(project !== undefined && { project }),
     ...(record.username !== undefined && { username: record.username }),
     ...(defaults.weave && baseUrl !== publicWeave && { weave: true }),
@@ -66,12 +71,28 @@ function loginDefaults(
   };
 }
 
+/** Returns the inference URL that is set, or the default of the base URL. */
+function inferenceUrlOf({ values, sources }: ResolvedSettings, baseUrl: string): string {
+  const { from } = sources.inferenceUrl;
+  const isGiven = from === 'flag' || from === 'environment' || (from === 'profile' && values.baseUrl === baseUrl);
+  return isGiven && values.inferenceUrl !== undefined ? values.inferenceUrl : defaultInferenceUrl(baseUrl);
+}
+
 async function checkCredentials(
   { baseUrl, record }: LoginInput,
+  inferenceUrl: string,
   values: Pick<SettingValues, 'project' | 'timeoutMs'>,
 ): Promise<void> {
-  const probes = await probeService(remoteConnection(baseUrl, record), values);
-  for (const probe of probes) reportProbe(probe);
+  const probes = await probeService(remoteConnection(baseUrl, inferenceUrl, record), values);
+  const isServiceVerified = probes.some(({ url, state }) => url === baseUrl && state === 'accepted');
+  for (const probe of probes) {
+    const isElsewhere = probe.url !== baseUrl;
+    // Without access to inference at an address of its own, the rest of the service is still useful.
+    reportProbe(probe, {
+      place: isElsewhere ? probe.url : 'the service',
+      isOptional: isElsewhere && isServiceVerified,
+    });
+  }
   // A service may lack one operation; an address that lacks both is not the service.
   if (probes.length > 1 && lacksEveryOperation(probes)) {
     throw new HeddleError({
@@ -82,13 +103,22 @@ async function checkCredentials(
   }
 }
 
-/** Prints the verdict on a secret. @throws HeddleError if the service rejected it or could not be asked. */
-function reportProbe(probe: Probe): void {
+/**
+ * Prints the verdict on a secret.
+ * @param isOptional accepts that the service could not be asked.
+ * @throws HeddleError if the service rejected the secret or could not be asked.
+ */
+function reportProbe(probe: Probe, { place, isOptional }: { place: string; isOptional: boolean }): void {
   const label = probe.scheme === 'Basic' ? 'password (Basic)' : 'token (Bearer)';
-  if (probe.state === 'accepted') printLine(`${label}: accepted by the service`);
-  if (probe.state === 'unproven') printLine(`${label}: could not be verified. ${probe.error.message}`);
-  if (probe.state !== 'failed') return;
+  if (probe.state === 'accepted') {
+    printLine(`${label}: accepted by ${place}`);
+    return;
+  }
   const { code, message, status } = probe.error;
+  if (probe.state === 'unproven' || (isOptional && code !== 'unauthorized')) {
+    printLine(`${label}: could not be verified. ${message}`);
+    return;
+  }
   const nextStep =
     code === 'unauthorized' ? 'Check the user name and the secret' : 'Find the cause with `heddle doctor`';
   throw new HeddleError({
@@ -117,7 +147,15 @@ async function removeEarlierSecrets(
 }
 
 function withoutLogin(profile: Profile): Profile {
-  const { base_url: _url, project: _project, username: _name, weave: _weave, store: _store, ...rest } = profile;
+  const {
+    base_url: _url,
+    inference_url: _inference,
+    project: _project,
+    username: _name,
+    weave: _weave,
+    store: _store,
+    ...rest
+  } = profile;
   return rest;
 }
 
