@@ -52,8 +52,6 @@ Returns digest, object_id, version_index (from 0), evaluation_ref (the reference
     const warnings = overwrittenMembers(definition.eval_attributes);
     const resolve = (reference: string, kind: 'dataset' | 'scorer'): Promise<string> =>
       orElse(
-        context,
-        'readObject',
         () => resolveReference(reference, kind, context),
         async () => {
           const warning = 'The references were not checked: the service cannot read objects.';
@@ -178,8 +176,6 @@ async function existingVersions(project_id: string, name: string, context: ToolC
   const object_id = name.replaceAll(/[ /]/g, '_').replaceAll(/[<>]/g, '').toLowerCase();
   const query = { project_id, filter: { object_ids: [object_id] }, metadata_only: true };
   return orElse(
-    context,
-    'queryObjects',
     async () => (await context.service.queryObjects(query, { signal: context.signal })).objs,
     async () => undefined,
   );

@@ -6,6 +6,8 @@ import {
   queryQueueItemsRequest,
   queueItem,
   queueItemsFilter,
+  sortFields,
+  sortKey,
 } from '../contract/queue-items.ts';
 import { HeddleError } from '../core/errors.ts';
 import { valuesAt } from './support/call-values.ts';
@@ -29,7 +31,10 @@ const input = z.strictObject({
   queue_id: pathSegment.describe('Id of the queue to read.'),
   project_id: projectArgument('Project of the queue'),
   filter: z.strictObject(shapeWithoutNull(queueItemsFilter.shape)).optional().describe(filter.description!),
-  sort_by,
+  sort_by: z
+    .array(z.strictObject({ ...sortKey.shape, field: z.enum(sortFields).describe(sortKey.shape.field.description!) }))
+    .optional()
+    .describe(sort_by.description!),
   ...pageArguments,
   limit: z.int().min(0).default(50).describe('Maximum number of results to return.'),
   include_position,

@@ -296,12 +296,7 @@ async function writeFeedback(updates: readonly Update[], queue: QueueAccess): Pr
   if (judged.length < 2) return oneByOne();
   const batch = judged.map(({ feedback }) => feedback!);
   try {
-    const stored = await orElse(
-      queue,
-      'createFeedbackBatch',
-      () => service.createFeedbackBatch(batch, { signal }),
-      oneByOne,
-    );
+    const stored = await orElse(() => service.createFeedbackBatch(batch, { signal }), oneByOne);
     for (const [index, update] of judged.entries()) update.feedback_id ??= stored?.res[index]?.id;
   } catch (error) {
     if (!(error instanceof HeddleError) || signal.aborted) throw error;

@@ -14,7 +14,8 @@ describe('create_evaluation', () => {
     expect(first.result).toMatchObject({ object_id: 'weekly_check', version_index: 0 });
     expect(first.result.digest).toMatch(/^[A-Za-z0-9]{43}$/);
     expect(first.result.evaluation_ref).toBe(`weave:///demo/support/object/weekly_check:${first.result.digest}`);
-    expect(again.result).toEqual(first.result);
+    expect(first.result).toMatchObject({ existed: false, newest_version: 0 });
+    expect(again.result).toEqual({ ...first.result, existed: true });
     expect(other.result.version_index).toBe(1);
     expect(other.result.digest).not.toBe(first.result.digest);
   });

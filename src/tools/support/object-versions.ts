@@ -44,8 +44,6 @@ export function latestVersions(
     ...page,
   };
   return orElse<StoredObject[]>(
-    access,
-    'queryObjects',
     async () => {
       const { objs } = await service.queryObjects(query, { signal });
       return objs.map(({ object_id, version_index, digest, created_at }) => {
