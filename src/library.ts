@@ -45,7 +45,7 @@ export interface ClientOptions {
 }
 
 /** The operations of the service, one method each. Every failure is a {@link HeddleError}; see docs/library.md. */
-export type Client = Omit<ServiceClient, 'unsupportedOperations' | 'username' | 'withSharedDeadline'>;
+export type Client = Omit<ServiceClient, 'learned' | 'username' | 'withSharedDeadline'>;
 
 /** Settings of a server; each is the setting of the same name in docs/configuration.md. */
 export interface ServerOptions {

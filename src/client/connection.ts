@@ -9,6 +9,8 @@ export interface Connection {
   inferenceUrl?: string;
   basic?: { username: string; password: string };
   bearer?: string;
+  /** Name that the service gives the account in feedback, if it is known. */
+  userId?: string;
   /** The reason for missing credentials, if known. */
   problem?: HeddleError;
 }

@@ -195,9 +195,9 @@ export class RequestSender {
     log?.(level, message, fields);
   }
 
-  /** Returns the user name of the Basic credentials; undefined if there are none. */
-  async username(): Promise<string | undefined> {
-    return (await this.#options.connect()).basic?.username;
+  /** Returns the address and the credentials that the next request will use. */
+  connection(): Promise<Connection> {
+    return this.#options.connect();
   }
 
   /** Closes every connection. */

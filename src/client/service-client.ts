@@ -6,7 +6,7 @@ import type {
   ReadCallResponse,
   RecordedCall,
 } from '../contract/calls.ts';
-import { type Endpoint, type EndpointName, endpoints } from '../contract/endpoints.ts';
+import { type Endpoint, endpoints } from '../contract/endpoints.ts';
 import type { CreateEvaluationRequest, CreateEvaluationResponse } from '../contract/evaluations.ts';
 import type {
   CreateFeedbackBatchResponse,
@@ -48,6 +48,7 @@ import type {
 } from '../contract/queues.ts';
 import type { McpCallScope } from '../core/observer.ts';
 import type { RequestInfo, ServiceResponse } from './failures.ts';
+import { LearnedFacts } from './learned-facts.ts';
 import { type RequestParts, RequestSender, type RequestSenderOptions } from './request-sender.ts';
 import { parseJsonResponse, parseNdjsonResponse, readResponse } from './responses.ts';
 import { readStreamedReply } from './stream/streamed-reply.ts';
@@ -86,22 +87,17 @@ const objectLists = {
 export class ServiceClient {
   readonly #options: ServiceClientOptions;
   readonly #sender: RequestSender;
-  /** Operations that turned out to be missing at the service, recorded by callers that have an alternative. */
-  readonly unsupportedOperations: Set<EndpointName>;
+  readonly learned: LearnedFacts;
 
-  constructor(
-    options: ServiceClientOptions,
-    sender = new RequestSender(options),
-    unsupportedOperations = new Set<EndpointName>(),
-  ) {
+  constructor(options: ServiceClientOptions, sender = new RequestSender(options), learned = new LearnedFacts()) {
     this.#options = options;
     this.#sender = sender;
-    this.unsupportedOperations = unsupportedOperations;
+    this.learned = learned;
   }
 
   /** Returns a client over the same connections for one tool call, whose requests share one deadline that begins now. */
   withSharedDeadline(scope?: McpCallScope): ServiceClient {
-    return new ServiceClient(this.#options, this.#sender.withSharedDeadline(scope), this.unsupportedOperations);
+    return new ServiceClient(this.#options, this.#sender.withSharedDeadline(scope), this.learned);
   }
 
   /** Returns the items of an annotation queue that match the filter. An unknown queue has no items. */
@@ -187,22 +183,26 @@ export class ServiceClient {
   }
 
   /** Stores feedback on a recorded call. Because the caller chooses the `id`, sending it again stores nothing new. */
-  createFeedback(
+  async createFeedback(
     body: CreateFeedbackRequest & { id: string },
     options?: RequestOptions,
   ): Promise<CreateFeedbackResponse> {
-    return this.#json(endpoints.createFeedback, { body }, options);
+    const created = await this.#json(endpoints.createFeedback, { body }, options);
+    this.learned.userId = created.wb_user_id ?? undefined;
+    return created;
   }
 
   /**
    * Stores several feedbacks with one request: all of them, or none if one is invalid. Because the caller chooses the ids,
    * sending it again stores nothing new.
    */
-  createFeedbackBatch(
+  async createFeedbackBatch(
     batch: (CreateFeedbackRequest & { id: string })[],
     options?: RequestOptions,
   ): Promise<CreateFeedbackBatchResponse> {
-    return this.#json(endpoints.createFeedbackBatch, { body: { batch } }, options);
+    const created = await this.#json(endpoints.createFeedbackBatch, { body: { batch } }, options);
+    this.learned.userId = created.res[0]?.wb_user_id ?? this.learned.userId;
+    return created;
   }
 
   /** Returns stored feedback, by default the oldest first. */
@@ -264,9 +264,16 @@ export class ServiceClient {
     return this.#lines(objectLists[kind], { path: splitProjectId(projectId), query: { ...query } }, options);
   }
 
-  /** Returns the user name of the Basic credentials; undefined if there are none. */
-  username(): Promise<string | undefined> {
-    return this.#sender.username();
+  /**
+   * Returns a string that only this account at this service has, for ids of what it stores. It is derived from the password
+   * by a slow function, so that it does not help to guess it.
+   */
+  async accountTag(): Promise<string> {
+    const { baseUrl, basic, userId } = await this.#sender.connection();
+    this.learned.userId ??= userId;
+    // A known account needs no secret.
+    if (userId !== undefined || !basic) return JSON.stringify([baseUrl, userId]);
+    return this.learned.tagOf(JSON.stringify([baseUrl, basic.username]), basic.password);
   }
 
   /** Closes every connection. Requests in progress fail with `cancelled`. */

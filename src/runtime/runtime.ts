@@ -153,7 +153,7 @@ async function startEmbedded(
     log,
   });
   const basic = { username: account.name, password: account.password };
-  return { service, connection: { baseUrl: service.url, basic, bearer: account.token } };
+  return { service, connection: { baseUrl: service.url, basic, bearer: account.token, userId: account.name } };
 }
 
 /** Returns where the embedded service keeps its data: the URL of a database, or a file. */

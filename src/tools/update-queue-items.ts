@@ -1,128 +1,161 @@
-import { createHash } from 'node:crypto';
 import * as z from 'zod';
-import { pathSegment, splitProjectId } from '../contract/identifiers.ts';
-import { annotationStates, type QueueItem } from '../contract/queue-items.ts';
-import { formatReference, referenceScheme } from '../contract/references.ts';
-import { type ErrorCode, type ErrorDetail, HeddleError } from '../core/errors.ts';
+import { pathSegment } from '../contract/identifiers.ts';
+import type { QueueItem } from '../contract/queue-items.ts';
+import { HeddleError } from '../core/errors.ts';
+import { requireAgreement } from './support/agreement-of-user.ts';
+import {
+  type Change,
+  changeItems,
+  concurrentItems,
+  type ItemResult,
+  itemErrors,
+  openQueue,
+  previewItems,
+  type QueueAccess,
+} from './support/change-items.ts';
 import { concurrently } from './support/concurrently.ts';
 import { countEach } from './support/count-each.ts';
-import { orElse } from './support/or-else.ts';
-import { type JudgementType, judgementType, readQueueFields } from './support/queue-fields.ts';
+import { itemsFilter, matchingItems } from './support/matching-items.ts';
+import { pluralize } from './support/page.ts';
 import { compactTable } from './support/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './support/tool.ts';
+import { inQueue } from './support/unknown-queue.ts';
 
 /** Larger changes need the user's agreement. */
 const maxUnconfirmedItems = 20;
-/** Items that are changed at the same time. */
-const concurrentItems = 8;
 
 /** The states that an annotator can set. */
 const targetStates = ['in_progress', 'completed', 'skipped'] as const;
 
 const change = z.strictObject({
-  item_id: pathSegment.describe('Id of the item.'),
-  annotation_state: z.enum(targetStates).describe('Your state for the item.'),
-  feedback: z
-    .strictObject({
-      name: z
-        .string()
-        .regex(/^[\w.-]{1,100}$/, 'must be letters, digits, . _ or -')
-        .describe('What is judged, like "helpful".'),
-      value: z.unknown().describe('The judgement: a number, string, boolean, list or object.'),
-    })
+  judgements: z
+    .record(z.string().regex(/^[\p{L}\p{N}_.-]{1,128}$/u, 'must be letters, digits, . _ or -'), z.unknown())
     .optional()
-    .describe('Judgement to record on the call before the item moves.'),
-  expected_state: z.enum(annotationStates).optional().describe('Refuse the item if it is now in another state.'),
+    .describe('Values by field, like {"helpful":true}. They replace your earlier ones.'),
+  note: z.string().min(1).max(1024).optional().describe('Remark for people.'),
+  annotation_state: z.enum(targetStates).optional().describe('Your state for the item.'),
+  retract: z.array(z.string()).optional().describe('Fields whose judgement of yours to take back.'),
 });
 
 const input = z.strictObject({
   queue_id: pathSegment.describe('Id of the queue.'),
-  items: z.array(change).min(1).max(100).describe('One change per item.'),
-  project_id: projectArgument('Project of the queue'),
-  dry_run: z.boolean().optional().describe('Only report what would happen.'),
-  confirm: z
-    .boolean()
+  items: z
+    .array(change.extend({ item_id: pathSegment.describe('Id of the item.') }))
+    .min(1)
+    .max(100)
     .optional()
-    .describe(`True if the user has agreed to change more than ${maxUnconfirmedItems} items.`),
+    .describe('Items and their changes.'),
+  filter: itemsFilter.optional().describe('Change every item that matches, instead of items.'),
+  change: change.optional().describe('The change for filter.'),
+  as_of: z.string().optional().describe('as_of of the page you read: refuse items that others changed since.'),
+  expected_state: z
+    .enum(['unstarted', ...targetStates])
+    .optional()
+    .describe('Refuse items that now show another state.'),
+  dry_run: z.boolean().optional().describe('Only report what would happen.'),
+  confirm: z.boolean().optional().describe(`True if the user has agreed to more than ${maxUnconfirmedItems} items.`),
+  project_id: projectArgument('Project of the queue'),
 });
 
 const output = z.looseObject({
+  counts: z.record(z.string(), z.int()).describe('Number of items by result.'),
   items: z
     .array(
       z.looseObject({
         item_id: z.string(),
         result: z.enum(['done', 'unchanged', 'refused']),
-        annotation_state: z.string().optional().describe('State after the tool call, if known.'),
-        feedback_id: z.string().optional(),
-        error: z.looseObject({}).optional().describe('Why the item was refused.'),
+        annotation_state: z.string().optional().describe('State that the item shows now.'),
+        error: z.looseObject({}).optional(),
       }),
     )
-    .describe('One result per change, in the same order.'),
-  counts: z.record(z.string(), z.int()),
-  dry_run: z.boolean(),
+    .describe('One result per change, in the same order; for a filter, only refused items.'),
+  remaining: z.int().optional().describe('Items that were not reached; call again to go on.'),
+  dry_run: z.boolean().optional(),
 });
 
-type Change = z.infer<typeof change>;
-interface ItemResult {
-  item_id: string;
-  result: 'done' | 'unchanged' | 'refused';
-  annotation_state?: string;
-  feedback_id?: string;
-  error?: HeddleError;
-}
 interface UpdateResult {
-  items: ItemResult[];
   counts: Record<string, number>;
-  dry_run: boolean;
+  items: ItemResult[];
+  /** For a filter: how many matched, and how many were not reached. */
+  matched?: number;
+  remaining?: number;
+  stopped_by?: HeddleError;
+  dry_run?: boolean;
 }
 
 export const updateQueueItemsTool = defineTool({
   name: 'update_queue_items',
   title: 'Judge and move queue items',
   groups: ['queue'],
-  uses: ['queryQueueItems', 'updateProgress', 'createFeedback', 'readQueue'],
-  description: `Records your judgements of queue items and sets your state for them, up to 100 at once.
-Use it after you have looked at the items. States belong to the annotator: yours go from in_progress to completed or skipped, and a finished one is final, whatever others did. It is safe to repeat: your identical feedback is stored once.
-Example: {"queue_id":"support-triage","items":[{"item_id":"…","annotation_state":"completed","feedback":{"name":"helpful","value":true},"expected_state":"unstarted"}]}
-dry_run reports what would happen. More than ${maxUnconfirmedItems} items at once need the user's agreement.
-Returns one result per item: done, unchanged, or refused with the reason. A refused item does not stop the others; a name or value that the queue's fields do not allow refuses the call before anything is written.`,
-  hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  uses: ['queryQueueItems', 'updateProgress', 'createFeedback', 'readQueue', 'queryFeedback'],
+  description: `Records judgements, notes and your state for queue items: up to 100 items, or all that match a filter.
+Use it after you have looked at the items. Your latest judgement of a field counts; retract takes it back. States belong to the annotator: completed and skipped are final for you, whatever others did. Repeating a call doubles nothing.
+Example: {"queue_id":"support-triage","items":[{"item_id":"…","judgements":{"helpful":true},"annotation_state":"completed"}],"as_of":"…"}
+With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.escalate"},"change":{"annotation_state":"skipped"},"dry_run":true}
+More than ${maxUnconfirmedItems} items need the user's agreement. Returns done, unchanged or refused per item; a field or value that the queue does not allow refuses the call before anything is written.`,
+  hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input,
   output,
 
-  async run({ queue_id, items, dry_run = false, confirm = false, ...query }, context): Promise<UpdateResult> {
-    const { service, signal, clientName } = context;
-    const queue: QueueAccess = { id: queue_id, project: projectOf(query, context), clientName, service, signal };
-    refuseDuplicates(items);
-    const judgements = await judgementTypes(items, queue);
-    if (!dry_run && !confirm && items.length > maxUnconfirmedItems) requireAgreement(queue_id, items, context);
-    const updates = await concurrently(items, concurrentItems, (change) => startUpdate(change, judgements, queue));
-    if (!dry_run) await writeFeedback(updates.filter(isPending), queue);
-    const results = await concurrently(updates, concurrentItems, (update) => finishUpdate(update, queue, dry_run));
-    throwSharedFailure(results);
-    return { items: results, counts: countEach(results.map(({ result }) => result)), dry_run };
+  async run(args, context): Promise<UpdateResult> {
+    const project = projectOf(args, context);
+    if (args.filter !== undefined || args.items === undefined) return changeMatching(args, project, context);
+    refuseFilterArguments(args);
+    return changeListed(args, args.items, project, context);
   },
 
-  render({ items, counts, dry_run }: UpdateResult) {
-    const summary = Object.entries(counts).map(([result, count]) => `${count} ${result}`);
-    const rows = items.map(({ error, ...rest }) => ({
-      ...rest,
+  render({ items, counts, matched, remaining, stopped_by, dry_run }: UpdateResult) {
+    const results = Object.entries(counts).map(([result, count]) => `${count} ${result}`);
+    const matching = matched === undefined ? '' : `${pluralize(matched, 'item')} matched. `;
+    const prefix = dry_run ? 'Nothing was changed (dry_run); the service decides on states. Would be: ' : '';
+    const rest = remaining ? [`${remaining} not reached: ${stopped_by?.message ?? ''} Call again to go on.`] : [];
+    const rows = items.map(({ error, ...members }) => ({
+      ...members,
       ...(error && { error: `${error.code}: ${error.message}` }),
     }));
-    return `${dry_run ? 'Nothing was changed (dry_run); the service decides on each state. Would be: ' : ''}${summary.join(', ')}.
-${compactTable(rows, ['item_id', 'result', 'annotation_state', 'feedback_id', 'error'])}`;
+    const table = rows.length > 0 ? [compactTable(rows, ['item_id', 'result', 'annotation_state', 'error'])] : [];
+    return [`${matching}${prefix}${results.join(', ') || 'nothing'}.`, ...rest, ...table].join('\n');
   },
 
   shrink: () => undefined,
 });
 
-/** A queue and the means to reach it. */
-interface QueueAccess extends Pick<ToolContext, 'service' | 'signal' | 'clientName'> {
-  id: string;
-  project: string;
+type Arguments = z.output<typeof input>;
+type ListedChange = NonNullable<Arguments['items']>[number];
+
+function refuseFilterArguments({ change }: Arguments): void {
+  if (change) throw callRefusal('change goes with filter', 'Put the change into each of items, or pass filter.');
 }
 
-function refuseDuplicates(items: readonly Change[]): void {
+async function changeListed(
+  { queue_id, as_of, expected_state, dry_run = false, confirm = false }: Arguments,
+  items: readonly ListedChange[],
+  project: string,
+  context: ToolContext,
+): Promise<UpdateResult> {
+  refuseDuplicates(items);
+  const changes = items.map((change, index) => ({ change, loc: ['arguments', 'items', index] }));
+  for (const { change, loc } of changes) refuseEmpty(change, loc);
+  const queue = await openQueue(queue_id, project, changes, context);
+  if (!dry_run && !confirm && items.length > maxUnconfirmedItems) {
+    requireAgreement(questionFor(items.length, queue_id, items), context, maxUnconfirmedItems);
+  }
+  const found = await concurrently(items, concurrentItems, (change) => findItem(change.item_id, queue, expected_state));
+  const work = items.flatMap((change, index) => {
+    const item = found[index]!;
+    return item instanceof HeddleError ? [] : [{ item, change }];
+  });
+  const results = await (dry_run ? previewItems : changeItems)(work, queue, as_of);
+  const changed = new Map(results.map((result) => [result.item_id, result]));
+  const all = items.map(({ item_id }, index): ItemResult => {
+    const item = found[index]!;
+    return item instanceof HeddleError ? { item_id, result: 'refused', error: item } : changed.get(item_id)!;
+  });
+  throwSharedFailure(all);
+  return { items: all, counts: countEach(all.map(({ result }) => result)), ...(dry_run && { dry_run }) };
+}
+
+function refuseDuplicates(items: readonly ListedChange[]): void {
   const seen = new Set<string>();
   for (const { item_id } of items) {
     if (seen.has(item_id)) throw callRefusal(`item ${item_id} appears twice`, 'Pass each item once.');
@@ -130,22 +163,20 @@ function refuseDuplicates(items: readonly Change[]): void {
   }
 }
 
-/** Returns only if the user agrees to the change. The tool starts over once the user has answered. */
-function requireAgreement(queueId: string, items: readonly Change[], context: ToolContext): void {
-  const states = [...new Set(items.map(({ annotation_state }) => annotation_state))].join(', ');
-  const answer = context.ask(`Change ${items.length} items of queue ${queueId} to ${states}?`);
-  if (answer === 'yes') return;
-  if (answer === 'no') {
-    throw new HeddleError({
-      code: 'cancelled',
-      message: 'The user declined the change.',
-      hint: 'Nothing was changed. Ask the user what they want.',
-    });
-  }
-  throw callRefusal(
-    `changing more than ${maxUnconfirmedItems} items needs the user's agreement`,
-    'Ask the user, then call again with confirm: true, or change fewer items at once.',
+function refuseEmpty(change: Change, loc: (string | number)[]): void {
+  const { judgements, note, annotation_state, retract } = change;
+  if (annotation_state || note || retract?.length || Object.keys(judgements ?? {}).length > 0) return;
+  throw callRefusal(`${loc.slice(1).join('.')} changes nothing`, 'Pass judgements, note, annotation_state or retract.');
+}
+
+function questionFor(count: number, queueId: string, changes: readonly Change[]): string {
+  const states = [...new Set(changes.flatMap(({ annotation_state }) => annotation_state ?? []))];
+  const judged = changes.some(({ judgements, note, retract }) => judgements || note || retract);
+  const steps = [...(judged ? ['judge'] : []), ...(states.length > 0 ? [`set to ${states.join(', ')}`] : [])].join(
+    ' and ',
   );
+  const final = states.some((state) => state !== 'in_progress') ? ' A finished state is final.' : '';
+  return `Change ${count} items of queue ${queueId}: ${steps}?${final}`;
 }
 
 function callRefusal(reason: string, hint: string): HeddleError {
@@ -153,7 +184,47 @@ function callRefusal(reason: string, hint: string): HeddleError {
     code: 'invalid_arguments',
     message: `Nothing was changed: ${reason}.`,
     hint,
-    detail: [{ loc: ['arguments', 'items'], msg: reason, type: 'value_error' }],
+    detail: [{ loc: ['arguments'], msg: reason, type: 'value_error' }],
+  });
+}
+
+/** Reads an item, or returns why it cannot be changed. */
+async function findItem(
+  id: string,
+  queue: QueueAccess,
+  expectedState: string | undefined,
+): Promise<QueueItem | HeddleError> {
+  const { service, signal, project } = queue;
+  const query = (filter: { id: string } | { call_id: string }) =>
+    service.queryQueueItems(queue.id, { project_id: project, filter, limit: 1 }, { signal });
+  try {
+    const [item] = (await query({ id })).items;
+    if (!item) return await missingItem(id, queue, async () => (await query({ call_id: id })).items[0]);
+    if (expectedState === undefined || item.annotation_state === expectedState) return item;
+    return new HeddleError({
+      code: 'conflict',
+      message: `Not changed: the item is now ${item.annotation_state}, not ${expectedState}.`,
+      hint: 'Read the item again.',
+    });
+  } catch (error) {
+    if (!(error instanceof HeddleError) || signal.aborted) throw error;
+    return error;
+  }
+}
+
+async function missingItem(
+  id: string,
+  { id: queueId, project, service, signal }: QueueAccess,
+  findByCall: () => Promise<QueueItem | undefined>,
+): Promise<HeddleError> {
+  const item = await findByCall();
+  const hint = item ? `That is a call id; its item is ${item.id}.` : 'Take item ids from a page of the queue.';
+  if (!item)
+    await inQueue(queueId, project, { service, signal }, () => service.readQueue(queueId, project, { signal }));
+  return new HeddleError({
+    code: 'not_found',
+    message: `Not changed: queue ${queueId} has no item ${id}.`,
+    hint,
   });
 }
 
@@ -164,189 +235,72 @@ function throwSharedFailure(results: readonly ItemResult[]): void {
   if (results.every(({ error }) => error?.code === failure.code)) throw failure;
 }
 
-/** Errors that concern a single item rather than the service. */
-const itemErrors = new Set<ErrorCode>([
-  'not_found',
-  'conflict',
-  'invalid_request',
-  'validation_failed',
-  'invalid_arguments',
-]);
+/** Items that are changed before the next progress report. */
+const itemsPerRound = 100;
+/** Refused items that the result lists. */
+const maxListed = 20;
 
-/**
- * Returns the type of each judgement by the name that the change gives it.
- * @throws HeddleError `invalid_arguments` that names every judgement that the queue does not take.
- */
-async function judgementTypes(items: readonly Change[], queue: QueueAccess): Promise<Map<string, JudgementType>> {
-  const types = new Map<string, JudgementType>();
-  if (items.every(({ feedback }) => feedback === undefined)) return types;
-  const fields = await readQueueFields(queue.id, queue.project, queue);
-  const detail: ErrorDetail[] = [];
-  for (const [index, { feedback }] of items.entries()) {
-    if (!feedback) continue;
-    const type = judgementType(feedback.name, feedback.value, fields);
-    if (typeof type !== 'string') types.set(feedback.name, type);
-    else detail.push({ loc: ['arguments', 'items', index, 'feedback'], msg: type, type: 'value_error' });
+async function changeMatching(args: Arguments, project: string, context: ToolContext): Promise<UpdateResult> {
+  const { queue_id, filter, change, items, as_of, expected_state, dry_run = false, confirm = false } = args;
+  if (items) throw callRefusal('items and filter exclude each other', 'Pass one of them.');
+  if (!filter || !change) throw callRefusal('there is nothing to change', 'Pass items, or filter with change.');
+  refuseEmpty(change, ['arguments', 'change']);
+  const queue = await openQueue(queue_id, project, [{ change, loc: ['arguments', 'change'] }], context);
+  const matching = await matchingItems(queue_id, project, filter, context);
+  if (matching.length === 0) await refuseUnknownQueue(queue_id, project, context);
+  if (dry_run) {
+    const results = await previewItems(
+      matching.map((item) => ({ item, change })),
+      queue,
+      as_of,
+    );
+    return { ...summaryOf(results, matching.length), dry_run };
   }
-  if (detail.length === 0) return types;
-  throw new HeddleError({
-    code: 'invalid_arguments',
-    message: `Nothing was changed. ${detail[0]!.msg}.`,
-    hint: 'Use the names and values that the fields of the queue allow, then call again.',
-    detail,
-  });
-}
-
-/** An item that is being changed; its `error` ends the change. */
-interface Update {
-  change: Change;
-  item?: QueueItem;
-  /** The judgement, ready to be sent. */
-  feedback?: NewFeedback;
-  feedback_id?: string;
-  error?: HeddleError;
-}
-
-type NewFeedback = Parameters<ToolContext['service']['createFeedback']>[0];
-
-const isPending = ({ error }: Update): boolean => error === undefined;
-
-/** Runs a step of an update. A failure becomes its error, so that the other items go on. */
-async function attempt(update: Update, { signal }: QueueAccess, step: () => Promise<Update>): Promise<Update> {
-  try {
-    return await step();
-  } catch (error) {
-    if (!(error instanceof HeddleError) || signal.aborted) throw error;
-    return { ...update, error };
+  if (!confirm && matching.length > maxUnconfirmedItems) {
+    requireAgreement(questionFor(matching.length, queue_id, [change]), context, maxUnconfirmedItems);
   }
-}
-
-/** Reads an item and prepares its judgement. */
-function startUpdate(
-  change: Change,
-  judgements: ReadonlyMap<string, JudgementType>,
-  queue: QueueAccess,
-): Promise<Update> {
-  return attempt({ change }, queue, async () => {
-    const item = await readItem(change.item_id, queue);
-    const { expected_state, feedback } = change;
-    if (expected_state !== undefined && expected_state !== item.annotation_state) {
-      const reason = `the item is now ${item.annotation_state}, not ${expected_state}`;
-      throw itemRefusal('conflict', reason, 'Read the item again.');
+  const results: ItemResult[] = [];
+  for (let start = 0; start < matching.length; start += itemsPerRound) {
+    const round = matching.slice(start, start + itemsPerRound);
+    const expected = round.filter(({ annotation_state }) => !expected_state || annotation_state === expected_state);
+    const changed = await changeItems(
+      expected.map((item) => ({ item, change })),
+      queue,
+      as_of,
+    );
+    const stopped = changed.find(({ error }) => error && !itemErrors.has(error.code))?.error;
+    results.push(...changed.filter(({ error }) => !error || itemErrors.has(error.code)));
+    results.push(...round.filter((item) => !expected.includes(item)).map((item) => unexpected(item, expected_state)));
+    if (stopped) {
+      // Nothing at all was changed: the failure alone says enough.
+      if (results.length === 0) throw stopped;
+      return {
+        ...summaryOf(results, matching.length),
+        remaining: matching.length - results.length,
+        stopped_by: stopped,
+      };
     }
-    if (!feedback) return { change, item };
-    return { change, item, feedback: await newFeedback(item, feedback, judgements.get(feedback.name)!, queue) };
-  });
-}
-
-async function readItem(id: string, { id: queueId, project, service, signal }: QueueAccess): Promise<QueueItem> {
-  const query = { project_id: project, filter: { id }, limit: 1 };
-  const { items } = await service.queryQueueItems(queueId, query, { signal });
-  if (items[0]) return items[0];
-  throw itemRefusal(
-    'not_found',
-    `queue ${queueId} has no item with this id`,
-    'Take item ids from a page of the queue.',
-  );
-}
-
-function itemRefusal(code: 'not_found' | 'conflict', reason: string, hint: string): HeddleError {
-  return new HeddleError({ code, message: `Not changed: ${reason}.`, hint });
-}
-
-/**
- * Returns the request for a judgement of the recorded call. Its id is derived from the content and the user name:
- * repeating a call finds the existing feedback, and identical judgements of two users are stored separately. Users of an
- * API key share the user name `api`; the service tells them apart by their account.
- */
-async function newFeedback(
-  item: QueueItem,
-  { name, value }: NonNullable<Change['feedback']>,
-  type: JudgementType,
-  { id: queueId, project, service, clientName }: QueueAccess,
-): Promise<NewFeedback> {
-  const call = { scheme: referenceScheme, ...splitProjectId(project), kind: 'call', name: item.call_id } as const;
-  return {
-    project_id: project,
-    weave_ref: formatReference(call),
-    ...type,
-    payload: { value },
-    queue_id: queueId,
-    creator: clientName === undefined ? 'heddle' : `${clientName.slice(0, 100)} via heddle`,
-    id: contentId([await service.username(), project, queueId, item.id, name, value]),
-  };
-}
-
-/**
- * Stores the judgements of several items and adds their ids or errors. This comes before any state, because an item must
- * not be finished without its judgement. One request stores them all where the service can do that.
- */
-async function writeFeedback(updates: readonly Update[], queue: QueueAccess): Promise<void> {
-  const { service, signal } = queue;
-  const judged = updates.filter(({ feedback }) => feedback !== undefined);
-  const oneByOne = async (): Promise<undefined> => {
-    await concurrently(judged, concurrentItems, async (update) => {
-      const stored = await attempt(update, queue, async () => {
-        const { id } = await service.createFeedback(update.feedback!, { signal });
-        return { ...update, feedback_id: id };
-      });
-      Object.assign(update, stored);
-    });
-  };
-  if (judged.length < 2) return oneByOne();
-  const batch = judged.map(({ feedback }) => feedback!);
-  try {
-    const stored = await orElse(() => service.createFeedbackBatch(batch, { signal }), oneByOne);
-    for (const [index, update] of judged.entries()) update.feedback_id ??= stored?.res[index]?.id;
-  } catch (error) {
-    if (!(error instanceof HeddleError) || signal.aborted) throw error;
-    // A service refuses the whole batch for one of them; each on its own tells which.
-    if (itemErrors.has(error.code)) await oneByOne();
-    else for (const update of judged) update.error = error;
+    context.progress(results.length, `${results.length} of ${matching.length} items`);
   }
+  return summaryOf(results, matching.length);
 }
 
-/** Sets the annotator's state, which the service decides on, and returns the result for the item. */
-async function finishUpdate(update: Update, queue: QueueAccess, dryRun: boolean): Promise<ItemResult> {
-  const { change, item, feedback_id, error } = update;
-  const { item_id, annotation_state } = change;
-  if (error) return { item_id, result: 'refused', error };
-  if (dryRun) return { item_id, result: 'done', annotation_state: item!.annotation_state };
-  let after: QueueItem | undefined;
-  const set = await attempt(update, queue, async () => {
-    const body = { project_id: queue.project, annotation_state };
-    after = (await queue.service.updateProgress(queue.id, item_id, body, { signal: queue.signal })).item;
-    return update;
-  });
-  if (set.error) {
-    return {
-      item_id,
-      result: 'refused',
-      ...(feedback_id && { feedback_id }),
-      error: withFeedback(set.error, feedback_id),
-    };
-  }
-  // The shown state is that of whoever changed the item last. Only if that stays the same, nothing has changed.
-  const isSame =
-    after!.annotation_state === item!.annotation_state &&
-    (after!.annotator_user_id ?? '') === (item!.annotator_user_id ?? '');
+function unexpected({ id, annotation_state }: QueueItem, expected: string | undefined): ItemResult {
+  const message = `Not changed: the item is now ${annotation_state}, not ${expected}.`;
   return {
-    item_id,
-    result: isSame && feedback_id === undefined ? 'unchanged' : 'done',
-    annotation_state: after!.annotation_state,
-    ...(feedback_id && { feedback_id }),
+    item_id: id,
+    result: 'refused',
+    error: new HeddleError({ code: 'conflict', message, hint: 'Read the item again.' }),
   };
 }
 
-/** Adds to the refusal of a state that the judgement is stored all the same. */
-function withFeedback(error: HeddleError, feedbackId: string | undefined): HeddleError {
-  if (feedbackId === undefined) return error;
-  const message = `The judgement is stored, but the state is not set. ${error.message}`;
-  return new HeddleError({ ...error, message });
+/** A bulk change lists only what was refused. */
+function summaryOf(results: readonly ItemResult[], matched: number): UpdateResult {
+  const refused = results.filter(({ result }) => result === 'refused');
+  return { counts: countEach(results.map(({ result }) => result)), items: refused.slice(0, maxListed), matched };
 }
 
-/** Returns a UUID (version 8) that is the same for the same content. */
-function contentId(content: unknown): string {
-  const hex = createHash('sha256').update(JSON.stringify(content)).digest('hex');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+async function refuseUnknownQueue(queueId: string, project: string, { service, signal }: ToolContext): Promise<void> {
+  const read = () => service.readQueue(queueId, project, { signal });
+  await inQueue(queueId, project, { service, signal }, read);
 }

@@ -22,6 +22,9 @@ export interface RecordedService extends FakeService {
   missing: Set<string>;
   /** Replaces references at expand_columns; older services do not know the member. */
   expands: boolean;
+  /** Stored feedback. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into feedback of every shape
+  feedback: any[];
   /** States by annotator and item. */
   states: Map<string, string>;
   /** Bodies of the requests to a path, in order. */
@@ -41,6 +44,8 @@ export async function startRecordedService(): Promise<RecordedService> {
     missing: new Set<string>(),
     expands: true,
     states: new Map<string, string>(),
+    // biome-ignore lint/suspicious/noExplicitAny: feedback of every shape
+    feedback: [] as any[],
     bodiesOf: (path: string) =>
       service.requests.filter((request) => request.path === path).map(({ body }) => JSON.parse(body)),
     environmentOf: (username: string) => ({ ...service.environment, HEDDLE_USERNAME: username }),
@@ -87,8 +92,16 @@ export async function startRecordedService(): Promise<RecordedService> {
       : { vals: refs.map((ref) => objects[ref] ?? null) };
 
   // biome-ignore lint/suspicious/noExplicitAny: bodies of every shape
-  const createFeedback = (body: any): object | string => {
-    if (!body.feedback_type.startsWith('wandb.annotation.')) return stored(body);
+  const createFeedback = (body: any, annotator: string): object | string => {
+    const stored = (): object => {
+      // The same id of another account is feedback of its own.
+      const known = service.feedback.find(({ id, wb_user_id }) => id === body.id && wb_user_id === `user-${annotator}`);
+      const time = new Date(Date.UTC(2026, 0, 3) + service.feedback.length * 1000).toISOString().replace('Z', '');
+      const feedback = known ?? { ...body, wb_user_id: `user-${annotator}`, created_at: time };
+      if (!known) service.feedback.push(feedback);
+      return { id: body.id, created_at: feedback.created_at, wb_user_id: feedback.wb_user_id, payload: {} };
+    };
+    if (!body.feedback_type.startsWith('wandb.annotation.')) return stored();
     if (!body.annotation_ref) return 'annotation_ref is required for annotation feedback';
     if (body.annotation_ref.endsWith(':latest')) return `Invalid ref: ${body.annotation_ref}`;
     const { value } = body.payload;
@@ -96,9 +109,16 @@ export async function startRecordedService(): Promise<RecordedService> {
       body.annotation_ref === helpfulField
         ? typeof value === 'boolean'
         : body.annotation_ref === scoreField && Number.isInteger(value) && value >= 1 && value <= 5;
-    return fits ? stored(body) : 'Feedback payload does not match annotation spec';
+    return fits ? stored() : 'Feedback payload does not match annotation spec';
   };
-  const stored = ({ id }: { id: string }) => ({ id, created_at: '2026-01-03T00:00:00', wb_user_id: 'u', payload: {} });
+  // biome-ignore lint/suspicious/noExplicitAny: queries of every shape
+  const queryFeedback = ({ query, limit, sort_by }: any): object => {
+    const text = JSON.stringify(query);
+    const refs = [...text.matchAll(/"(weave:[^"]*)"/g)].map(([, ref]) => ref);
+    const found = service.feedback.filter(({ weave_ref }) => refs.length === 0 || refs.includes(weave_ref));
+    if (sort_by?.[0].direction === 'desc') found.reverse();
+    return { result: found.slice(0, limit) };
+  };
 
   const handle = ({ method, path, headers, body: text }: RecordedRequest): object | string | undefined => {
     const body = text === '' ? {} : JSON.parse(text);
@@ -131,9 +151,14 @@ export async function startRecordedService(): Promise<RecordedService> {
         },
       };
     }
-    if (path === '/feedback/create') return createFeedback(body);
+    if (path === '/feedback/query') return queryFeedback(body);
+    if (path === '/feedback/purge') {
+      service.feedback = service.feedback.filter(({ id }) => !text.includes(`"${id}"`));
+      return {};
+    }
+    if (path === '/feedback/create') return createFeedback(body, annotator);
     if (path === '/feedback/batch/create') {
-      const res = body.batch.map(createFeedback);
+      const res = body.batch.map((entry: object) => createFeedback(entry, annotator));
       return res.find((entry: unknown) => typeof entry === 'string') ?? { res };
     }
     return undefined;

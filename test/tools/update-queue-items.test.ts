@@ -22,23 +22,15 @@ describe('update_queue_items', () => {
       items: page.items.map(({ id }: Item, index: number) => ({
         item_id: id,
         annotation_state: index % 2 ? 'completed' : 'skipped',
-        feedback: { name: 'helpful', value: { score: index } },
+        judgements: { helpful: { score: index } },
       })),
     };
     const first = await call('update_queue_items', changes);
     expect(first.counts).toEqual({ done: 50 });
-    const second = await call('update_queue_items', changes);
-    expect(second.counts).toEqual({ done: 50 });
-    const ids = (result: { items: { feedback_id: string }[] }) => result.items.map(({ feedback_id }) => feedback_id);
-    expect(new Set(ids(first)).size).toBe(50);
-    expect(ids(second)).toEqual(ids(first));
-    const expecting = changes.items.map((change: object) => ({ ...change, expected_state: 'unstarted' }));
-    expect((await call('update_queue_items', { ...changes, items: expecting })).counts).toEqual({ refused: 50 });
-    const third = await call('update_queue_items', {
-      ...changes,
-      items: changes.items.map(({ feedback: _, ...rest }: { feedback: unknown }) => rest),
+    expect((await call('update_queue_items', changes)).counts).toEqual({ unchanged: 50 });
+    expect((await call('update_queue_items', { ...changes, expected_state: 'unstarted' })).counts).toEqual({
+      refused: 50,
     });
-    expect(third.counts).toEqual({ unchanged: 50 });
 
     const after = await call('query_queue_items', { queue_id: 'q' });
     expect(after.state_counts).toEqual({ skipped: 25, completed: 25 });
@@ -54,7 +46,7 @@ describe('update_queue_items', () => {
       return { HEDDLE_USERNAME: name, HEDDLE_PASSWORD: password };
     });
     const { url } = await startServiceProcess(environment);
-    const feedbackOf = async (account: Record<string, string>): Promise<string> => {
+    const judge = async (account: Record<string, string>): Promise<string> => {
       const { call } = await connectStdioClient({
         ...environment,
         ...account,
@@ -62,15 +54,15 @@ describe('update_queue_items', () => {
         HEDDLE_PROJECT: 'demo/support',
       });
       const { items } = await call('query_queue_items', { queue_id: 'q' });
-      const feedback = { name: 'helpful', value: true };
-      const changes = [{ item_id: items[0].id, annotation_state: 'completed', feedback }];
-      return (await call('update_queue_items', { queue_id: 'q', items: changes })).items[0].feedback_id;
+      const changes = [{ item_id: items[0].id, judgements: { helpful: true } }];
+      const { counts } = await call('update_queue_items', { queue_id: 'q', items: changes });
+      const page = await call('query_queue_items', { queue_id: 'q', include_judgements: true });
+      return JSON.stringify([counts, page.items[0].judgements.map((entry: { annotator: string }) => entry.annotator)]);
     };
     const [ada, bob] = await Promise.all(accounts);
-    const first = await feedbackOf(ada!);
-    expect(first).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}$/);
-    expect(await feedbackOf(bob!)).not.toBe(first);
-    expect(await feedbackOf(ada!)).toBe(first);
+    expect(await judge(ada!)).toBe('[{"done":1},["ada (test via heddle)"]]');
+    expect(await judge(bob!)).toBe('[{"done":1},["ada (test via heddle)","bob (test via heddle)"]]');
+    expect(await judge(ada!)).toBe('[{"unchanged":1},["ada (test via heddle)","bob (test via heddle)"]]');
   });
 
   it('changes nothing in a dry run, and reports what would happen', async () => {
@@ -95,13 +87,13 @@ describe('update_queue_items', () => {
       queue_id: 'q',
       items: [
         { item_id: a, annotation_state: 'completed' },
-        { item_id: b, annotation_state: 'in_progress', expected_state: 'completed' },
+        { item_id: items[1].call_id, annotation_state: 'skipped' },
         { item_id: 'nowhere', annotation_state: 'skipped' },
       ],
     });
     expect(result.items).toMatchObject([
       { item_id: a, result: 'done', annotation_state: 'completed' },
-      { item_id: b, result: 'refused', error: { code: 'conflict' } },
+      { result: 'refused', error: { code: 'not_found', hint: `That is a call id; its item is ${b}.` } },
       { item_id: 'nowhere', result: 'refused', error: { code: 'not_found' } },
     ]);
     const back = await call('update_queue_items', {
@@ -150,12 +142,12 @@ describe('update_queue_items', () => {
     expect(unable.state_counts).toEqual({ unstarted: 25 });
 
     const declined = await change('decline');
-    expect(declined.questions).toEqual(['Change 25 items of queue q to completed?']);
+    expect(declined.questions).toEqual(['Change 25 items of queue q: set to completed? A finished state is final.']);
     expect(declined.result.error.code).toBe('cancelled');
     expect(declined.state_counts).toEqual({ unstarted: 25 });
 
     const accepted = await change('accept');
-    expect(accepted.questions).toEqual(['Change 25 items of queue q to completed?']);
+    expect(accepted.questions).toEqual(['Change 25 items of queue q: set to completed? A finished state is final.']);
     expect(accepted.result.counts).toEqual({ done: 25 });
   });
 });
@@ -164,16 +156,14 @@ describe('update_queue_items at a service that answers as the public one', () =>
   const judge = (item_id: string, name: string, value: unknown, annotation_state = 'completed') => ({
     item_id,
     annotation_state,
-    feedback: { name, value },
+    judgements: { [name]: value },
   });
 
   it('sends a judgement with the reference to its field, the queue and the author', async () => {
     const service = await startRecordedService();
     const { call } = await connectStdioClient(heddleFor(service, 'ada'));
     const result = await call('update_queue_items', { queue_id: 'q', items: [judge('i1', 'helpful', true)] });
-    expect(result.items).toEqual([
-      { item_id: 'i1', result: 'done', annotation_state: 'completed', feedback_id: expect.any(String) },
-    ]);
+    expect(result.items).toEqual([{ item_id: 'i1', result: 'done', annotation_state: 'completed' }]);
     expect(service.bodiesOf('/feedback/create')).toEqual([
       {
         project_id: 'team/project',
@@ -183,7 +173,7 @@ describe('update_queue_items at a service that answers as the public one', () =>
         payload: { value: true },
         queue_id: 'q',
         creator: 'test via heddle',
-        id: result.items[0].feedback_id,
+        id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}$/),
       },
     ]);
     expect(service.states).toEqual(new Map([['ada i1', 'completed']]));
@@ -201,9 +191,9 @@ describe('update_queue_items at a service that answers as the public one', () =>
     expect(error).toMatchObject({
       code: 'invalid_arguments',
       message: expect.stringContaining(message),
-      detail: [{ loc: ['arguments', 'items', 1, 'feedback'] }],
+      detail: [{ loc: ['arguments', 'items', 1, 'judgements', name] }],
     });
-    expect(service.requests.filter(({ path }) => /feedback|progress/.test(path))).toEqual([]);
+    expect(service.requests.filter(({ path }) => /feedback.*create|progress/.test(path))).toEqual([]);
   });
 
   it('stores several judgements with one request', async () => {
@@ -228,8 +218,10 @@ describe('update_queue_items at a service that answers as the public one', () =>
     const items = [judge('i1', 'helpful', true), judge('i2', 'score', 3)];
     const result = await call('update_queue_items', { queue_id: 'q', items });
     expect(result.counts).toEqual({ done: 2 });
-    const stored = service.bodiesOf('/feedback/create').map(({ id }) => id);
-    expect(stored.sort()).toEqual(result.items.map(({ feedback_id }: { feedback_id: string }) => feedback_id).sort());
+    expect(service.feedback.map(({ feedback_type }) => feedback_type).sort()).toEqual([
+      'wandb.annotation.helpful',
+      'wandb.annotation.score',
+    ]);
   });
 
   it('finds the judgement that makes the service refuse a batch', async () => {
@@ -238,7 +230,7 @@ describe('update_queue_items at a service that answers as the public one', () =>
     // The field was changed after heddle had read it.
     service.respond = (request) => {
       if (request.path === '/feedback/batch/create' || request.body.includes('call-i2')) {
-        if (request.path.startsWith('/feedback/')) return sendResponse(request, 400, { reason: 'does not match' });
+        if (request.path.endsWith('/create')) return sendResponse(request, 400, { reason: 'does not match' });
       }
       respond(request);
     };
@@ -305,6 +297,106 @@ describe('update_queue_items at a service that answers as the public one', () =>
     expect(await move(ada, 'skipped')).toBe('refused');
   });
 
+  it('ends at the last of several judgements, and repeats none', async () => {
+    const service = await startRecordedService();
+    const change = async (value: boolean): Promise<string> => {
+      // A new server has to learn the account again.
+      const { call } = await connectStdioClient(heddleFor(service, 'api'));
+      const items = [{ item_id: 'i1', judgements: { helpful: value } }];
+      const first = await call('update_queue_items', { queue_id: 'q', items });
+      const again = await call('update_queue_items', { queue_id: 'q', items });
+      return [first, again].map(({ items }) => items[0].result).join(' ');
+    };
+    expect(await change(true)).toBe('done unchanged');
+    expect(await change(false)).toBe('done unchanged');
+    expect(await change(true)).toBe('done unchanged');
+    expect(await change(true)).toBe('unchanged unchanged');
+    expect(service.feedback.map(({ payload }) => payload.value)).toEqual([true, false, true]);
+  });
+
+  it('does not take the judgement of another account with the same user name and client for its own', async () => {
+    const service = await startRecordedService();
+    const items = [{ item_id: 'i1', judgements: { helpful: true } }];
+    const results: string[] = [];
+    for (const HEDDLE_PASSWORD of ['key-of-ada', 'key-of-bob', 'key-of-ada']) {
+      const { call } = await connectStdioClient({ ...heddleFor(service, 'api'), HEDDLE_PASSWORD });
+      const result = await call('update_queue_items', { queue_id: 'q', items });
+      results.push(result.items[0].result);
+    }
+    expect(results).toEqual(['done', 'done', 'unchanged']);
+    expect(service.feedback.map(({ wb_user_id }) => wb_user_id)).toEqual(['user-key-of-ada', 'user-key-of-bob']);
+  });
+
+  it('stores a note once, and several judgements of one item', async () => {
+    const service = await startRecordedService();
+    const { call } = await connectStdioClient(heddleFor(service, 'ada'));
+    const items = [{ item_id: 'i1', judgements: { helpful: false, score: 2 }, note: 'Too long.' }];
+    expect((await call('update_queue_items', { queue_id: 'q', items })).counts).toEqual({ done: 1 });
+    expect((await call('update_queue_items', { queue_id: 'q', items })).counts).toEqual({ unchanged: 1 });
+    expect(service.feedback.map(({ feedback_type, payload }) => [feedback_type, payload])).toEqual([
+      ['wandb.annotation.helpful', { value: false }],
+      ['wandb.annotation.score', { value: 2 }],
+      ['wandb.note.1', { note: 'Too long.' }],
+    ]);
+    const page = await call('query_queue_items', { queue_id: 'q', include_judgements: true });
+    expect(page.items[0].judgements).toMatchObject([
+      { annotator: 'user-ada (test via heddle)', field: 'helpful', value: false },
+      { annotator: 'user-ada (test via heddle)', field: 'score', value: 2 },
+      { annotator: 'user-ada (test via heddle)', note: 'Too long.' },
+    ]);
+  });
+
+  it("takes back one's own judgements of a field, and no others", async () => {
+    const service = await startRecordedService();
+    const [ada, bob] = await Promise.all(['ada', 'bob'].map((name) => connectStdioClient(heddleFor(service, name))));
+    const update = (client: typeof ada, change: object) =>
+      client!.call('update_queue_items', { queue_id: 'q', items: [{ item_id: 'i1', ...change }] });
+    await update(bob, { judgements: { helpful: true } });
+    expect((await update(ada, { retract: ['helpful'] })).counts).toEqual({ unchanged: 1 });
+    await update(ada, { judgements: { helpful: true, score: 1 } });
+    await update(ada, { judgements: { helpful: false } });
+    expect((await update(ada, { retract: ['helpful'] })).counts).toEqual({ done: 1 });
+    expect((await update(ada, { retract: ['helpful'] })).counts).toEqual({ unchanged: 1 });
+    expect(service.feedback.map(({ wb_user_id, feedback_type }) => `${wb_user_id} ${feedback_type}`)).toEqual([
+      'user-bob wandb.annotation.helpful',
+      'user-ada wandb.annotation.score',
+    ]);
+    const { error } = await update(ada, { retract: ['tone'] });
+    expect(error.message).toContain('The queue has no field tone; its fields are helpful, score');
+  });
+
+  it('refuses what anybody judged or moved after as_of, and says who and when', async () => {
+    const service = await startRecordedService();
+    const ada = await connectStdioClient(heddleFor(service, 'ada'));
+    const bob = await connectStdioClient(heddleFor(service, 'bob'));
+    const { as_of } = await ada.call('query_queue_items', { queue_id: 'q' });
+    await bob.call('update_queue_items', { queue_id: 'q', items: [{ item_id: 'i1', judgements: { score: 4 } }] });
+    await bob.call('update_queue_items', { queue_id: 'q', items: [{ item_id: 'i2', annotation_state: 'skipped' }] });
+    const items = ['i1', 'i2', 'i3'].map((item_id) => ({ item_id, judgements: { helpful: true } }));
+    const result = await ada.call('update_queue_items', { queue_id: 'q', as_of, items });
+    expect(result.items.map(({ error }: { error?: { message: string } }) => error?.message)).toEqual([
+      'Not changed: user-bob (test via heddle) judged score as 4 at 2026-01-03T00:00:00.000Z, after as_of.',
+      'Not changed: the item was moved to skipped by bob after as_of.',
+      undefined,
+    ]);
+  });
+
+  it('changes all items that match a filter, and goes on when it is called again', async () => {
+    const service = await startRecordedService();
+    const { call } = await connectStdioClient(heddleFor(service, 'ada'));
+    await call('update_queue_items', { queue_id: 'q', items: [{ item_id: 'i2', judgements: { helpful: false } }] });
+    const bulk = { queue_id: 'q', filter: { field: 'helpful', value: false }, change: { annotation_state: 'skipped' } };
+    const dry = await call('update_queue_items', { ...bulk, dry_run: true });
+    expect(dry).toMatchObject({ matched: 1, counts: { done: 1 }, items: [], dry_run: true });
+    const { dry_run: _, text, ...done } = { dry_run: true, ...(await call('update_queue_items', bulk)) };
+    expect(done).toEqual({ matched: 1, counts: { done: 1 }, items: [] });
+    expect(text).toBe('1 item matched. 1 done.');
+    expect(service.states).toEqual(new Map([['ada i2', 'skipped']]));
+    const rest = { queue_id: 'q', filter: { unjudged_by_me: true }, change: { judgements: { helpful: true } } };
+    expect((await call('update_queue_items', rest)).counts).toEqual({ done: 2 });
+    expect((await call('update_queue_items', rest)).counts).toEqual({});
+  });
+
   it('says that a judgement is stored when the service refuses the state', async () => {
     const service = await startRecordedService();
     service.states.set('ada i1', 'skipped');
@@ -313,10 +405,9 @@ describe('update_queue_items at a service that answers as the public one', () =>
     expect(result.items).toMatchObject([
       {
         result: 'refused',
-        feedback_id: expect.any(String),
         error: {
           code: 'invalid_request',
-          message: expect.stringMatching(/^The judgement is stored, but the state is not set\. .*from 'skipped' to/),
+          message: expect.stringMatching(/^The judgement is stored, but not all of the change\. .*from 'skipped' to/),
         },
       },
     ]);

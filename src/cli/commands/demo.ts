@@ -64,16 +64,11 @@ async function triageQueue(client: Client): Promise<void> {
     items: items.map(({ id }, index) => ({
       item_id: id,
       annotation_state: index === 2 ? 'skipped' : 'completed',
-      feedback: { name: 'helpful', value: index === 0 },
-      expected_state: 'unstarted',
+      judgements: { helpful: index === 0 },
     })),
   };
   await call('Record all judgements in one call.', 'update_queue_items', judgements);
-  await call(
-    'Send the same call again: the items are no longer unstarted, so nothing is stored twice.',
-    'update_queue_items',
-    judgements,
-  );
+  await call('Send the same call again: it changes nothing.', 'update_queue_items', judgements);
 
   await call('List the datasets that an evaluation can use.', 'list_objects', { kind: 'dataset' });
   await call('Create an evaluation of a dataset with two scorers.', 'create_evaluation', {

@@ -4,6 +4,7 @@ import { formatReference, parseReference, type Reference } from '../../contract/
 import { HeddleError } from '../../core/errors.ts';
 import { fitsSchema } from '../../core/json-schema.ts';
 import { concurrently } from './concurrently.ts';
+import { freeJudgementType } from './judgements.ts';
 import { isDigest, readVersion } from './object-versions.ts';
 import type { ToolContext } from './tool.ts';
 
@@ -78,7 +79,7 @@ export interface JudgementType {
  * any name, with a feedback type of heddle's own: the service would refuse an annotation without a field.
  */
 export function judgementType(name: string, value: unknown, fields: readonly QueueField[]): JudgementType | string {
-  if (fields.length === 0) return { feedback_type: `heddle.judgement.${name}` };
+  if (fields.length === 0) return { feedback_type: freeJudgementType(name) };
   const field = fields.find((candidate) => candidate.name === name);
   if (!field) {
     const known = fields.map((candidate) => `${candidate.name} ${JSON.stringify(candidate.schema)}`);

@@ -62,7 +62,7 @@ async function readBatch(
   project_id: string,
   { service, signal }: ServiceAccess,
 ): Promise<CallOrFailure[] | undefined> {
-  if (service.unsupportedOperations.has('queryCalls')) return undefined;
+  if (service.learned.unsupportedOperations.has('queryCalls')) return undefined;
   try {
     const columns = columnsFor(paths);
     const expand_columns = expandColumns(paths);
@@ -78,7 +78,7 @@ async function readBatch(
     return ids.map((id) => calls.get(id) ?? missingCall);
   } catch (error) {
     const failure = serviceFailure(error, signal);
-    if (failure.code === 'unsupported') service.unsupportedOperations.add('queryCalls');
+    if (failure.code === 'unsupported') service.learned.unsupportedOperations.add('queryCalls');
     return batchFailures.has(failure.code) ? undefined : ids.map(() => failure);
   }
 }

@@ -1,0 +1,44 @@
+import { scrypt } from 'node:crypto';
+import { promisify } from 'node:util';
+import type { EndpointName } from '../contract/endpoints.ts';
+
+const derive = promisify(scrypt) as (secret: string, salt: string, length: number) => Promise<Buffer>;
+
+/** What a client has learned about its service and account, shared by all tool calls. */
+export class LearnedFacts {
+  /** Operations that turned out to be missing, recorded by callers that have an alternative. */
+  readonly unsupportedOperations = new Set<EndpointName>();
+  /** Name that the service gives the account in feedback; undefined until a response has told it. */
+  userId: string | undefined;
+  /** The items that were shown, as text, by the time of the newest judgement then and by their id. */
+  readonly #shownItems = new Map<string, Map<string, string>>();
+
+  readonly #tags = new Map<string, Promise<string>>();
+
+  /** Returns a tag that is derived from a secret, once for each secret. */
+  tagOf(salt: string, secret: string): Promise<string> {
+    const key = JSON.stringify([salt, secret]);
+    const tag = this.#tags.get(key) ?? derive(secret, salt, 16).then((bytes) => bytes.toString('hex'));
+    // Only the latest credentials are of use.
+    this.#tags.clear();
+    this.#tags.set(key, tag);
+    return tag;
+  }
+
+  /** Remembers how items were shown. Only the newest pages are kept. */
+  rememberItems(asOf: string, items: Iterable<[id: string, shown: string]>): void {
+    const shown = this.#shownItems.get(asOf) ?? new Map<string, string>();
+    for (const [id, text] of items) shown.set(id, text);
+    this.#shownItems.delete(asOf);
+    this.#shownItems.set(asOf, shown);
+    const [oldest] = this.#shownItems.keys();
+    if (this.#shownItems.size > maxRememberedPages && oldest !== undefined) this.#shownItems.delete(oldest);
+  }
+
+  /** Returns how an item was shown at a time; undefined if that is not remembered. */
+  shownItem(asOf: string, id: string): string | undefined {
+    return this.#shownItems.get(asOf)?.get(id);
+  }
+}
+
+const maxRememberedPages = 200;

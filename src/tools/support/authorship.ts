@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import type { Judgement } from './judgements.ts';
+import type { ToolContext } from './tool.ts';
+
+/** Who judges, and in which queue. */
+interface Author extends Pick<ToolContext, 'service' | 'clientName'> {
+  /** Id of the queue. */
+  id: string;
+}
+
+/** Returns the name under which this client judges. */
+export function creatorOf({ clientName }: Pick<Author, 'clientName'>): string {
+  return clientName === undefined ? 'heddle' : `${clientName.slice(0, 100)} via heddle`;
+}
+
+/** Returns whether feedback was given by this client for this account; false until the account is known. */
+export function isOwn(
+  { user, creator }: Pick<Judgement, 'user' | 'creator'>,
+  access: Pick<Author, 'service' | 'clientName'>,
+): boolean {
+  return creator === creatorOf(access) && user === access.service.learned.userId;
+}
+
+/**
+ * Returns the id of a judgement. It is derived from the account, the content and the account's judgement before: the same
+ * request again finds the existing feedback, and a value that comes back later is a judgement of its own.
+ */
+export function judgementId(
+  { call_id, field, value }: Pick<Judgement, 'call_id' | 'field' | 'value'>,
+  beforeId: string | undefined,
+  tag: string,
+  queue: Author,
+): string {
+  return contentId([tag, creatorOf(queue), queue.id, call_id, field, value, beforeId]);
+}
+
+/**
+ * Learns the name that the service gives this account, from a judgement whose id only this account can have made. A
+ * service tells the name with every stored judgement, but a new process has stored none yet.
+ */
+export function learnAccount(judgements: readonly Judgement[], tag: string, queue: Author): void {
+  const { learned } = queue.service;
+  const ids = new Map<string, string>();
+  for (const judgement of judgements) {
+    if (learned.userId !== undefined) return;
+    if (judgement.creator !== creatorOf(queue)) continue;
+    const { call_id, field, user, id } = judgement;
+    const chain = JSON.stringify([call_id, field, user]);
+    if (id === judgementId(judgement, ids.get(chain), tag, queue)) learned.userId = user;
+    ids.set(chain, id);
+  }
+}
+
+/** Returns a UUID (version 8) that is the same for the same content. */
+export function contentId(content: unknown): string {
+  const hex = createHash('sha256').update(canonical(content)).digest('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+}
+
+/** Returns whether two values are the same JSON, whatever the order of their members. */
+export function isSame(a: unknown, b: unknown): boolean {
+  return canonical(a) === canonical(b);
+}
+
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, member: unknown) =>
+    member !== null && typeof member === 'object' && !Array.isArray(member)
+      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : member,
+  );
+}

@@ -1,0 +1,319 @@
+import type { AnnotationState, QueueItem } from '../../contract/queue-items.ts';
+import { type ErrorCode, type ErrorDetail, HeddleError } from '../../core/errors.ts';
+import { contentId, creatorOf, isOwn, isSame, judgementId, learnAccount } from './authorship.ts';
+import { concurrently } from './concurrently.ts';
+import { callReference, type Judgement, judgementsOf, notesOf, noteType, readFeedback } from './judgements.ts';
+import { orElse } from './or-else.ts';
+import { type JudgementType, judgementType, type QueueField, readQueueFields } from './queue-fields.ts';
+import type { ToolContext } from './tool.ts';
+import { inQueue } from './unknown-queue.ts';
+
+/** What to do with an item. */
+export interface Change {
+  judgements?: Record<string, unknown> | undefined;
+  note?: string | undefined;
+  annotation_state?: Exclude<AnnotationState, 'unstarted'> | undefined;
+  retract?: string[] | undefined;
+}
+
+/** The outcome for one item. */
+export interface ItemResult {
+  item_id: string;
+  result: 'done' | 'unchanged' | 'refused';
+  annotation_state?: string;
+  error?: HeddleError;
+}
+
+/** Items that are changed at the same time. */
+export const concurrentItems = 8;
+
+/** A queue, its fields, and the means to reach it. */
+export interface QueueAccess extends Pick<ToolContext, 'service' | 'signal' | 'clientName'> {
+  id: string;
+  project: string;
+  fields: QueueField[];
+}
+
+/**
+ * Reads the fields that changes need.
+ * @throws HeddleError `not_found` for an unknown queue, `invalid_arguments` for judgements that the queue does not take.
+ */
+export async function openQueue(
+  id: string,
+  project: string,
+  changes: readonly { change: Change; loc: (string | number)[] }[],
+  context: ToolContext,
+): Promise<QueueAccess> {
+  const { service, signal, clientName } = context;
+  const needsFields = changes.some(({ change }) => change.judgements || change.retract);
+  const read = (): Promise<QueueField[]> => readQueueFields(id, project, context);
+  const fields = needsFields ? await inQueue(id, project, context, read) : [];
+  refuseUnfit(changes, fields);
+  return { id, project, fields, service, signal, clientName };
+}
+
+function refuseUnfit(
+  changes: readonly { change: Change; loc: (string | number)[] }[],
+  fields: readonly QueueField[],
+): void {
+  const detail: ErrorDetail[] = [];
+  for (const { change, loc } of changes) {
+    for (const [name, value] of Object.entries(change.judgements ?? {})) {
+      const type = judgementType(name, value, fields);
+      if (typeof type === 'string') detail.push({ loc: [...loc, 'judgements', name], msg: type, type: 'value_error' });
+      else if (change.retract?.includes(name)) {
+        detail.push({ loc: [...loc, 'retract'], msg: `${name} is also judged`, type: 'value_error' });
+      }
+    }
+    const unknown =
+      fields.length > 0 ? change.retract?.find((name) => !fields.some((field) => field.name === name)) : undefined;
+    if (unknown !== undefined) {
+      const msg = `The queue has no field ${unknown}; its fields are ${fields.map(({ name }) => name).join(', ')}`;
+      detail.push({ loc: [...loc, 'retract'], msg, type: 'value_error' });
+    }
+  }
+  if (detail.length === 0) return;
+  throw new HeddleError({
+    code: 'invalid_arguments',
+    message: `Nothing was changed. ${detail[0]!.msg}.`,
+    hint: 'Use the names and values that the fields of the queue allow, then call again.',
+    detail,
+  });
+}
+
+/** An item and its change, with the steps that are left. */
+interface Update {
+  item: QueueItem;
+  change: Change;
+  feedback: NewFeedback[];
+  /** Ids of one's own judgements to delete. */
+  purge: string[];
+  wrote: boolean;
+  error?: HeddleError;
+}
+
+type NewFeedback = Parameters<ToolContext['service']['createFeedback']>[0];
+
+/** Changes items, each on its own: a failure becomes the result of its item. The results are in the order of the items. */
+export async function changeItems(
+  work: readonly { item: QueueItem; change: Change }[],
+  queue: QueueAccess,
+  asOf?: string,
+): Promise<ItemResult[]> {
+  const updates = await planUpdates(work, queue, asOf);
+  await writeFeedback(updates, queue);
+  return concurrently(updates, concurrentItems, (update) => finishUpdate(update, queue));
+}
+
+/**
+ * Returns what would be done, without doing it. States are not predicted: the service decides on them.
+ */
+export async function previewItems(
+  work: readonly { item: QueueItem; change: Change }[],
+  queue: QueueAccess,
+  asOf?: string,
+): Promise<ItemResult[]> {
+  const updates = await planUpdates(work, queue, asOf);
+  return updates.map(({ item, change, feedback, purge, error }) => {
+    if (error) return { item_id: item.id, result: 'refused', error };
+    const changes = feedback.length > 0 || purge.length > 0 || change.annotation_state !== undefined;
+    return { item_id: item.id, result: changes ? 'done' : 'unchanged', annotation_state: item.annotation_state };
+  });
+}
+
+async function planUpdates(
+  work: readonly { item: QueueItem; change: Change }[],
+  queue: QueueAccess,
+  asOf: string | undefined,
+): Promise<Update[]> {
+  const readsFeedback =
+    asOf !== undefined || work.some(({ change }) => change.judgements || change.note !== undefined || change.retract);
+  const callIds = work.map(({ item }) => item.call_id);
+  const feedback = readsFeedback ? await readFeedback(queue.id, queue.project, queue, callIds) : [];
+  const judgements = byCall(judgementsOf(feedback));
+  const notes = byCall(notesOf(feedback));
+  const tag = await queue.service.accountTag();
+  learnAccount(judgementsOf(feedback), tag, queue);
+  return work.map(({ item, change }) => {
+    const update: Update = { item, change, feedback: [], purge: [], wrote: false };
+    const given = judgements.get(item.call_id) ?? [];
+    if (asOf !== undefined) {
+      const error = changedSince(asOf, update, given, queue);
+      if (error) return { ...update, error };
+    }
+    const own = given.filter((judgement) => isOwn(judgement, queue));
+    for (const [name, value] of Object.entries(change.judgements ?? {})) {
+      const latest = own.findLast(({ field }) => field === name);
+      if (latest && isSame(latest.value, value)) continue;
+      const type = judgementType(name, value, queue.fields) as JudgementType;
+      const id = judgementId({ call_id: item.call_id, field: name, value }, latest?.id, tag, queue);
+      update.feedback.push({ ...newFeedback(item, queue), ...type, payload: { value }, id });
+    }
+    for (const name of change.retract ?? []) {
+      // An earlier judgement of the field must not count again.
+      update.purge.push(...own.filter(({ field }) => field === name).map(({ id }) => id));
+    }
+    const { note } = change;
+    if (note !== undefined) {
+      const id = contentId([tag, creatorOf(queue), queue.id, item.call_id, noteType, note]);
+      const isStored = (notes.get(item.call_id) ?? []).some(
+        (other) => other.id === id || (isOwn(other, queue) && other.note === note),
+      );
+      const request = { ...newFeedback(item, queue), feedback_type: noteType, payload: { note }, id };
+      if (!isStored) update.feedback.push(request);
+    }
+    return update;
+  });
+}
+
+function byCall<T extends { call_id: string }>(list: readonly T[]): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const entry of list) {
+    const group = groups.get(entry.call_id);
+    if (group) group.push(entry);
+    else groups.set(entry.call_id, [entry]);
+  }
+  return groups;
+}
+
+function newFeedback(item: QueueItem, queue: QueueAccess) {
+  return {
+    project_id: queue.project,
+    weave_ref: callReference(queue.project, item.call_id),
+    queue_id: queue.id,
+    creator: creatorOf(queue),
+  };
+}
+
+/** Returns the refusal of an item that anybody else has judged or moved since `asOf`. */
+function changedSince(
+  asOf: string,
+  { item, change }: Update,
+  given: readonly Judgement[],
+  queue: QueueAccess,
+): HeddleError | undefined {
+  const since = Date.parse(withZone(asOf));
+  const isWanted = ({ field, value }: Judgement): boolean =>
+    change.judgements !== undefined &&
+    Object.hasOwn(change.judgements, field) &&
+    isSame(change.judgements[field], value);
+  const judged = given.findLast(
+    (judgement) => Date.parse(withZone(judgement.at)) > since && !(isOwn(judgement, queue) && isWanted(judgement)),
+  );
+  if (judged) {
+    const { annotator, field, value, at } = judged;
+    return conflict(`${annotator} judged ${field} as ${JSON.stringify(value)} at ${withZone(at)}, after as_of`);
+  }
+  const shown = queue.service.learned.shownItem(asOf, item.id);
+  if (shown === undefined || shown === shownText(item)) return undefined;
+  const by = item.annotator_user_id ? ` by ${item.annotator_user_id}` : '';
+  return conflict(`the item was moved to ${item.annotation_state}${by} after as_of`);
+}
+
+/** Returns the state of an item and who set it, as one string for comparisons. */
+export function shownText({ annotation_state, annotator_user_id }: QueueItem): string {
+  return `${annotation_state} ${annotator_user_id ?? ''}`;
+}
+
+function withZone(time: string): string {
+  return /(Z|[+-]\d\d:?\d\d)$/.test(time) ? time : `${time}Z`;
+}
+
+function conflict(reason: string): HeddleError {
+  return new HeddleError({ code: 'conflict', message: `Not changed: ${reason}.`, hint: 'Read the item again.' });
+}
+
+/** Errors that concern a single item rather than the service. */
+export const itemErrors = new Set<ErrorCode>([
+  'not_found',
+  'conflict',
+  'invalid_request',
+  'validation_failed',
+  'invalid_arguments',
+]);
+
+/** Feedback that one request stores. */
+const feedbackPerRequest = 100;
+
+/**
+ * Stores the judgements and notes, and deletes what is retracted. This comes before any state, because an item must not be
+ * finished without its judgement. One request stores many where the service can do that.
+ */
+async function writeFeedback(updates: Update[], queue: QueueAccess): Promise<void> {
+  const pending = updates.filter(({ error }) => !error);
+  const entries = pending.flatMap((update) => update.feedback.map((feedback) => ({ update, feedback })));
+  for (let start = 0; start < entries.length; start += feedbackPerRequest) {
+    await writeBatch(entries.slice(start, start + feedbackPerRequest), queue);
+  }
+  for (const update of pending) {
+    if (update.error || update.purge.length === 0) continue;
+    await attempt(update, queue, async () => {
+      await queue.service.purgeFeedback(queue.project, update.purge, { signal: queue.signal });
+      update.wrote = true;
+    });
+  }
+}
+
+async function writeBatch(
+  entries: readonly { update: Update; feedback: NewFeedback }[],
+  queue: QueueAccess,
+): Promise<void> {
+  const { service, signal } = queue;
+  const oneByOne = async (): Promise<void> => {
+    await concurrently(entries, concurrentItems, async ({ update, feedback }) => {
+      await attempt(update, queue, async () => {
+        await service.createFeedback(feedback, { signal });
+        update.wrote = true;
+      });
+    });
+  };
+  if (entries.length === 1) return oneByOne();
+  const batch = entries.map(({ feedback }) => feedback);
+  try {
+    await orElse(async () => {
+      await service.createFeedbackBatch(batch, { signal });
+      for (const { update } of entries) update.wrote = true;
+    }, oneByOne);
+  } catch (error) {
+    if (!(error instanceof HeddleError) || signal.aborted) throw error;
+    // A service refuses the whole batch for one of them; each on its own tells which.
+    if (itemErrors.has(error.code)) await oneByOne();
+    else for (const { update } of entries) update.error = error;
+  }
+}
+
+/** Runs a step of an update. A failure becomes its error, so that the other items go on. */
+async function attempt(update: Update, { signal }: QueueAccess, step: () => Promise<void>): Promise<void> {
+  try {
+    await step();
+  } catch (error) {
+    if (!(error instanceof HeddleError) || signal.aborted) throw error;
+    update.error ??= error;
+  }
+}
+
+/** Sets the annotator's state, which the service decides on, and returns the result for the item. */
+async function finishUpdate(update: Update, queue: QueueAccess): Promise<ItemResult> {
+  const { item, change } = update;
+  const item_id = item.id;
+  if (update.error) return { item_id, result: 'refused', error: partlyDone(update.error, update.wrote) };
+  const { annotation_state } = change;
+  if (annotation_state === undefined) {
+    return { item_id, result: update.wrote ? 'done' : 'unchanged', annotation_state: item.annotation_state };
+  }
+  let after = item;
+  await attempt(update, queue, async () => {
+    const body = { project_id: queue.project, annotation_state };
+    after = (await queue.service.updateProgress(queue.id, item_id, body, { signal: queue.signal })).item;
+  });
+  if (update.error) return { item_id, result: 'refused', error: partlyDone(update.error, update.wrote) };
+  // The item shows the state of whoever changed it last. Only if that stays the same, nothing has changed.
+  const isUnchanged = !update.wrote && shownText(after) === shownText(item);
+  return { item_id, result: isUnchanged ? 'unchanged' : 'done', annotation_state: after.annotation_state };
+}
+
+/** Adds to the refusal of one step that the steps before it are done all the same. */
+function partlyDone(error: HeddleError, wrote: boolean): HeddleError {
+  if (!wrote) return error;
+  return new HeddleError({ ...error, message: `The judgement is stored, but not all of the change. ${error.message}` });
+}
