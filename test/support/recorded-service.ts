@@ -122,9 +122,10 @@ export async function startRecordedService(): Promise<RecordedService> {
 
   const handle = ({ method, path, headers, body: text }: RecordedRequest): object | string | undefined => {
     const body = text === '' ? {} : JSON.parse(text);
-    const annotator = Buffer.from((headers.authorization ?? '').slice(6), 'base64')
-      .toString()
-      .split(':')[0]!;
+    const credentials = Buffer.from((headers.authorization ?? '').slice(6), 'base64').toString();
+    const [username = '', key = ''] = credentials.split(':');
+    // Users of an API key share the user name `api`.
+    const annotator = username === 'api' ? key : username;
     const [, item] = /^[/]annotation_queues[/]q[/]items[/](\w+)[/]progress$/.exec(path) ?? [];
     if (service.missing.has(path)) return undefined;
     if (item) return setProgress(item, annotator, body.annotation_state);
