@@ -13,6 +13,7 @@ export type * from './contract/evaluations.ts';
 export type * from './contract/feedback.ts';
 export type * from './contract/inference.ts';
 export type * from './contract/objects.ts';
+export type * from './contract/projects.ts';
 export type * from './contract/queue-items.ts';
 export type * from './contract/queues.ts';
 export { formatReference, parseReference, type Reference } from './contract/references.ts';

@@ -29,6 +29,7 @@ import type {
   ReadReferencesResponse,
   StoredObject,
 } from '../contract/objects.ts';
+import type { ListProjectsResponse } from '../contract/projects.ts';
 import type {
   AddQueueItemsRequest,
   AddQueueItemsResponse,
@@ -141,6 +142,11 @@ export class ServiceClient {
   /** Returns the models that inference offers. */
   listModels(options: ProjectOptions = {}): Promise<ListModelsResponse> {
     return this.#json(endpoints.listModels, { headers: projectHeader(options.project) }, options);
+  }
+
+  /** Returns the projects of the service; only the embedded service can list them. */
+  listProjects(options?: RequestOptions): Promise<ListProjectsResponse> {
+    return this.#json(endpoints.listProjects, {}, options);
   }
 
   /** Returns the annotation queues of a project, by default the newest first. */

@@ -4,6 +4,7 @@ import * as evaluations from './evaluations.ts';
 import * as feedback from './feedback.ts';
 import * as inference from './inference.ts';
 import * as objects from './objects.ts';
+import * as projects from './projects.ts';
 import * as items from './queue-items.ts';
 import * as queues from './queues.ts';
 
@@ -97,6 +98,15 @@ export const endpoints = {
     request: evaluations.createEvaluationRequest,
     response: evaluations.createEvaluationResponse,
     repeatable: false,
+  },
+  listProjects: {
+    summary: 'List the projects',
+    description: 'An extension of the embedded service.',
+    method: 'GET',
+    path: '/projects',
+    auth: 'basic',
+    response: projects.listProjectsResponse,
+    repeatable: true,
   },
   queryQueues: {
     summary: 'Query queues',

@@ -1,3 +1,4 @@
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Connection } from '../client/connection.ts';
 import type { ServiceClient } from '../client/service-client.ts';
@@ -132,6 +133,17 @@ function embeddedService(
   };
 }
 
+/** Returns the name of the person who runs this process, as the author of what they do. */
+function accountName(): string {
+  try {
+    const { username } = userInfo();
+    return /^[\w.@-]{1,64}$/.test(username) ? username : 'local';
+  } catch {
+    // A container may run as a user id that has no name.
+    return 'local';
+  }
+}
+
 /** Starts the embedded service on a random loopback port, with credentials that only this process knows. */
 async function startEmbedded(
   values: SettingValues,
@@ -139,7 +151,7 @@ async function startEmbedded(
 ): Promise<{ service: RunningService; connection: Connection }> {
   const [{ startService }, { randomBytes }] = await Promise.all([import('../service/index.ts'), import('node:crypto')]);
   const account = {
-    name: 'local',
+    name: accountName(),
     password: randomBytes(32).toString('base64url'),
     token: randomBytes(32).toString('base64url'),
   };

@@ -27,7 +27,7 @@ import {
 import { readCalls } from './support/read-calls.ts';
 import { cell } from './support/table.ts';
 import { defineTool, projectArgument, projectOf, shapeWithoutNull, type ToolContext } from './support/tool.ts';
-import { inQueue } from './support/unknown-queue.ts';
+import { inQueue } from './support/unknown.ts';
 
 const { sort_by, include_position } = shapeWithoutNull(queryQueueItemsRequest.shape);
 

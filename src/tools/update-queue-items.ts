@@ -19,7 +19,7 @@ import { itemsFilter, matchingItems } from './support/matching-items.ts';
 import { pluralize } from './support/page.ts';
 import { compactTable } from './support/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './support/tool.ts';
-import { inQueue } from './support/unknown-queue.ts';
+import { inQueue } from './support/unknown.ts';
 
 /** Larger changes need the user's agreement. */
 const maxUnconfirmedItems = 20;

@@ -48,6 +48,7 @@ const goodBodies: { [Name in EndpointName]: z.input<(typeof endpoints)[Name]['re
   },
   listModels: { object: 'list', data: [{ id: 'm' }] },
   createEvaluation: { digest: 'x', object_id: 'e', version_index: 0, evaluation_ref: 'weave:///a/b/object/e:x' },
+  listProjects: { projects: [{ project_id: 'a/b', queues: 1 }] },
   queryQueues: queue,
   queueStats: { stats: [{ queue_id: 'q', total_items: 1, completed_items: 0 }] },
   readQueue: { queue },

@@ -9,12 +9,16 @@ describe('read_call', () => {
       call: { id: 'call-1', op_name: 'answer', inputs: { question: 'Question 1?' } },
     });
     const paths = ['inputs.question', 'output.none', 'toString'];
-    const { values } = await call('read_call', { call_id: 'call-1', paths });
+    const { values, missing, text } = await call('read_call', { call_id: 'call-1', paths });
     expect(values).toEqual({ 'inputs.question': 'Question 1?' });
+    expect(missing).toEqual(['output.none', 'toString']);
+    expect(text).toContain('These paths lead nowhere: output.none, toString');
   });
 
-  it('fails with not_found for an unknown call', async () => {
-    const { call } = await connectStdioClient(await importNumberedQueue(1));
-    expect(await call('read_call', { call_id: 'nowhere' })).toMatchObject({ error: { code: 'not_found' } });
+  it('names the nearest calls when there is no such call', async () => {
+    const { call } = await connectStdioClient(await importNumberedQueue(2));
+    expect(await call('read_call', { call_id: 'call-01' })).toMatchObject({
+      error: { code: 'not_found', hint: expect.stringContaining('The nearest calls are call-') },
+    });
   });
 });

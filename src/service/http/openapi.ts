@@ -6,6 +6,7 @@ import * as evaluations from '../../contract/evaluations.ts';
 import * as feedback from '../../contract/feedback.ts';
 import * as inference from '../../contract/inference.ts';
 import * as objects from '../../contract/objects.ts';
+import * as projects from '../../contract/projects.ts';
 import * as items from '../../contract/queue-items.ts';
 import * as queues from '../../contract/queues.ts';
 import { errorDetail, validationErrorBody } from '../../contract/validation-errors.ts';
@@ -20,7 +21,7 @@ interface OpenApiDocument extends Schema {
 
 /** The schemas of the contract that the document lists by name. Other schemas are written out where they are used. */
 const namedSchemas = new Map<string, z.ZodType>(
-  [evaluations, feedback, objects, items, queues, calls, inference, { errorDetail, validationErrorBody }]
+  [evaluations, feedback, objects, items, projects, queues, calls, inference, { errorDetail, validationErrorBody }]
     .flatMap((module) => Object.entries<unknown>({ ...module }))
     .filter((entry): entry is [string, z.ZodType] => entry[1] instanceof z.ZodType)
     .map(([name, schema]) => [name[0]!.toUpperCase() + name.slice(1), schema]),

@@ -5,11 +5,13 @@ import { createFeedback, createFeedbackBatch, purgeFeedback, queryFeedback } fro
 import { listModels, runInference } from './inference.ts';
 import { createObject, listObjects, queryObjects, readObject, readReferences } from './objects.ts';
 import type { OperationHandler, TransactionOperation } from './operation.ts';
+import { listProjects } from './projects.ts';
 import { addQueueItems, queryQueueItems, updateProgress } from './queue-items.ts';
 import { createQueue, deleteQueue, queryQueues, queueStats, readQueue, updateQueue } from './queues.ts';
 
 /** The handler of each endpoint; an endpoint without one does not compile. */
 export const handlers: { [Name in EndpointName]: OperationHandler<Name> } = {
+  listProjects: reading(listProjects),
   queryQueues: reading(queryQueues),
   queueStats: reading(queueStats),
   readQueue: reading(readQueue),

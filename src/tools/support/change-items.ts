@@ -6,7 +6,7 @@ import { callReference, type Judgement, judgementsOf, notesOf, noteType, readFee
 import { orElse } from './or-else.ts';
 import { type JudgementType, judgementType, type QueueField, readQueueFields } from './queue-fields.ts';
 import type { ToolContext } from './tool.ts';
-import { inQueue } from './unknown-queue.ts';
+import { inQueue } from './unknown.ts';
 
 /** What to do with an item. */
 export interface Change {
