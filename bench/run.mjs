@@ -24,6 +24,7 @@ const parts = {
   calls: await import('./measure-calls.mjs'),
   tokens: await import('./measure-tokens.mjs'),
   memory: await import('./measure-memory.mjs'),
+  bulk: await import('./measure-bulk.mjs'),
   service: await import('./measure-service.mjs'),
   growth: await import('./measure-growth.mjs'),
 };
@@ -59,6 +60,7 @@ try {
     calls: await measurePart('calls', ({ measureCalls }) => measureCalls(stub.url, effort.calls, log)),
     tokens: await measurePart('tokens', ({ measureTokens }) => measureTokens(stub.url, run, log)),
     memory: await measurePart('memory', ({ measureMemory }) => measureMemory(stub.url, effort.paged, log)),
+    bulk: await measurePart('bulk', ({ measureBulk }) => measureBulk(run, log)),
     service: await measurePart('service', ({ measureService }) =>
       measureService(effort.queues, effort.pages, run, log),
     ),
@@ -77,6 +79,7 @@ try {
     growth && '## Growth\n\n![Latency against page size, concurrency and queue size](growth.svg)',
     measured.tokens && parts.tokens.reportTokens(measured.tokens),
     measured.memory && parts.memory.reportMemory(measured.memory),
+    measured.bulk && parts.bulk.reportBulk(measured.bulk),
     measured.service && parts.service.reportService(measured.service),
   ];
   const text = `${report.filter(Boolean).join('\n\n')}\n`;

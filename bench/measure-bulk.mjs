@@ -1,0 +1,88 @@
+// Changes of many items with one tool call, at a service that takes 50 ms for every response.
+import { writeFileSync } from 'node:fs';
+import { createServer, request as send } from 'node:http';
+import { join } from 'node:path';
+import { said, start, stop } from './lib/processes.mjs';
+import { shown, table } from './lib/statistics.mjs';
+import { cleanEnvironment, heddle, home, openStdio } from './lib/subjects.mjs';
+
+const items = 1000;
+const latencyMs = 50;
+const concurrency = 8;
+
+/** Measures how long one call takes that sets the state of 1,000 items, and the same with a judgement each. */
+export async function measureBulk(run, log) {
+  const dataDir = join(home, 'bulk');
+  const environment = { ...cleanEnvironment, HEDDLE_DATA_DIR: dataDir };
+  const file = join(home, 'bulk.jsonl');
+  const line = (index) => ({
+    call_id: `call-${index}`,
+    call_op_name: 'answer',
+    call_trace_id: `trace-${index}`,
+    call_started_at: '2026-01-01T00:00:00Z',
+  });
+  writeFileSync(file, Array.from({ length: items }, (_, index) => JSON.stringify(line(index))).join('\n'));
+  for (const queue of ['states', 'judged']) {
+    await run(['service', 'import', file, '--project', 'bench/bulk', '--queue', queue], environment);
+  }
+  const account = await run(['service', 'add-user', 'bench'], environment);
+  const password = /^password: *(\S+)$/m.exec(account)[1];
+  const service = start([heddle, 'service', 'start', '--port', '0'], environment);
+  const [url] = await said(service, 'stderr', /http:\/\/127\.0\.0\.1:\d+/);
+  const slow = await startDelay(url);
+  const connection = await openStdio('heddle', {
+    ...cleanEnvironment,
+    HEDDLE_BASE_URL: slow.url,
+    HEDDLE_USERNAME: 'bench',
+    HEDDLE_PASSWORD: password,
+    HEDDLE_PROJECT: 'bench/bulk',
+  });
+  const results = {};
+  const changes = {
+    states: { annotation_state: 'skipped' },
+    judged: { judgements: { good: true }, annotation_state: 'completed' },
+  };
+  for (const [queue_id, change] of Object.entries(changes)) {
+    const startedAt = performance.now();
+    const bulk = { queue_id, filter: {}, change, confirm: true };
+    const { structuredContent, content } = await connection.call('update_queue_items', bulk);
+    results[queue_id] = performance.now() - startedAt;
+    if (structuredContent?.counts.done !== items) throw new Error(`bulk change: ${JSON.stringify(content)}`);
+    log(`bulk change of ${items} items, ${queue_id}: ${Math.round(results[queue_id])} ms`);
+  }
+  slow.close();
+  await Promise.all([connection.close(), stop(service)]);
+  return results;
+}
+
+/** Renders the measurements as Markdown. The ideal is the waiting of the requests for the states alone. */
+export function reportBulk(results) {
+  const idealMs = (items / concurrency) * latencyMs;
+  const rows = Object.entries(results).map(([what, ms]) => [
+    what === 'states' ? 'set the state' : 'judge and set the state',
+    shown(ms),
+    shown(ms / idealMs),
+  ]);
+  return `## Bulk changes
+
+One call of update_queue_items with a filter changes ${items} items, at ${latencyMs} ms for every response. The ideal is
+${shown(idealMs)} ms: ${items} requests, ${concurrency} at a time.
+
+${table(['change', 'ms', '/ ideal'], rows)}`;
+}
+
+/** Starts a server that passes requests on and holds every response back. */
+async function startDelay(target) {
+  const server = createServer((incoming, response) => {
+    const options = { method: incoming.method, headers: incoming.headers };
+    const outgoing = send(target + incoming.url, options, (answer) => {
+      setTimeout(() => {
+        response.writeHead(answer.statusCode, answer.headers);
+        answer.pipe(response);
+      }, latencyMs);
+    });
+    incoming.pipe(outgoing);
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { url: `http://127.0.0.1:${server.address().port}`, close: () => server.close() };
+}
