@@ -40,7 +40,11 @@ describe('query_queue_items', () => {
       filter: { annotation_states: ['unstarted'] },
       offset: 100,
     });
-    expect(page).toMatchObject({ items: [], matching: 7, text: 'No items at offset 100: 7 match.' });
+    expect(page).toMatchObject({
+      items: [],
+      matching: 7,
+      text: expect.stringContaining('No items at offset 100: 7 match.'),
+    });
   });
 
   it('filters by who judged, by field and value, and by what is unjudged by the caller', async () => {
