@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { type Queue, queryQueuesRequest } from '../contract/queues.ts';
+import { orElse } from './support/or-else.ts';
 import {
   firstRows,
   type PagePosition,
@@ -9,6 +10,13 @@ import {
   pluralize,
   renderPage,
 } from './support/page.ts';
+import {
+  type FieldSummary,
+  fieldSummary,
+  readFieldsOfQueues,
+  renderFields,
+  summarizeField,
+} from './support/queue-fields.ts';
 import { defineTool, projectArgument, projectOf, shapeWithoutNull, type ToolContext } from './support/tool.ts';
 
 const input = z.strictObject({
@@ -23,29 +31,40 @@ const output = z.looseObject({
       z.looseObject({
         id: z.string(),
         name: z.string(),
-        total_items: z.int().optional(),
-        completed_items: z.int().optional().describe('Items that are completed or skipped.'),
+        guidelines: z.string().optional().describe('How to judge.'),
+        fields: z.array(fieldSummary).optional().describe('What to judge. Without fields, judgements have any name.'),
+        remaining: z.int().optional().describe('Items that nobody has completed or skipped.'),
+        total: z.int().optional(),
       }),
     )
     .describe('Queues, newest first.'),
   ...pageMembers,
 });
 
-interface QueuePage extends PagePosition {
-  queues: (Queue & { total_items?: number; completed_items?: number })[];
+interface QueueSummary {
+  id: string;
+  name: string;
+  guidelines?: string;
+  fields?: FieldSummary[];
+  remaining?: number;
+  total?: number;
 }
 
-const columns = ['id', 'name', 'total_items', 'completed_items', 'description'];
+interface QueuePage extends PagePosition {
+  queues: QueueSummary[];
+}
+
+const columns = ['id', 'name', 'remaining', 'total', 'fields', 'guidelines'];
 
 export const listQueuesTool = defineTool({
   name: 'list_queues',
   title: 'List queues',
   groups: ['queue'],
   uses: ['queryQueues', 'queueStats'],
-  description: `Lists a project's annotation queues with their total and completed item counts.
-Use it first to find the queue_id that the other queue tools need. It changes nothing.
+  description: `Lists a project's annotation queues: what to judge in each, how, and how many items remain.
+Use it first to find the queue_id that the other queue tools need, and the fields that judgements fill in. It changes nothing.
 name matches queues whose name contains it. Example: {"name":"support"}
-Returns queues (id, name, total_items, completed_items including skipped), newest first, and next_offset when there are more.`,
+Returns queues (id, name, guidelines, fields with type or choices, remaining, total), newest first, and next_offset when there are more.`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,
@@ -57,14 +76,15 @@ Returns queues (id, name, total_items, completed_items including skipped), newes
       { ...query, project_id: project, offset, limit: limit + 1 },
       { signal: context.signal },
     );
-    const queues = await withCounts(found.slice(0, limit), project, context);
+    const queues = await summarize(found.slice(0, limit), project, context);
     return { queues, ...pagePosition(offset, queues.length, found.length > limit) };
   },
 
   render({ queues, offset, next_offset }: QueuePage) {
     if (queues.length === 0)
       return `No queues at offset ${offset}: the project has no matching queues, or does not exist.`;
-    return renderPage(`${pluralize(queues.length, 'queue')} from offset ${offset}.`, queues, columns, next_offset);
+    const rows = queues.map(({ fields, ...queue }) => ({ ...queue, ...(fields && { fields: renderFields(fields) }) }));
+    return renderPage(`${pluralize(queues.length, 'queue')} from offset ${offset}.`, rows, columns, next_offset);
   },
 
   shrink({ queues, offset }, share) {
@@ -73,13 +93,26 @@ Returns queues (id, name, total_items, completed_items including skipped), newes
   },
 });
 
-async function withCounts(
-  queues: Queue[],
-  project_id: string,
-  { service, signal }: ToolContext,
-): Promise<QueuePage['queues']> {
+/** Adds the fields and item counts of queues, with one request each for all of them. */
+async function summarize(queues: Queue[], project_id: string, context: ToolContext): Promise<QueueSummary[]> {
   if (queues.length === 0) return [];
-  const { stats } = await service.queueStats({ project_id, queue_ids: queues.map(({ id }) => id) }, { signal });
-  const counts = new Map(stats.map(({ queue_id, ...rest }) => [queue_id, rest]));
-  return queues.map((queue) => ({ ...queue, ...counts.get(queue.id) }));
+  const { service, signal } = context;
+  const [{ stats }, fields] = await Promise.all([
+    service.queueStats({ project_id, queue_ids: queues.map(({ id }) => id) }, { signal }),
+    orElse(
+      () => readFieldsOfQueues(queues, context),
+      async () => [],
+    ),
+  ]);
+  const counts = new Map(stats.map((count) => [count.queue_id, count]));
+  return queues.map(({ id, name, description }, index) => {
+    const count = counts.get(id);
+    return {
+      id,
+      name,
+      ...(description && { guidelines: description }),
+      ...(fields[index]?.length && { fields: fields[index].map(summarizeField) }),
+      ...(count && { remaining: count.total_items - count.completed_items, total: count.total_items }),
+    };
+  });
 }

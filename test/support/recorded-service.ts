@@ -16,8 +16,10 @@ const objects: Record<string, unknown> = {
 export const rowReference = Object.keys(objects)[2]!;
 
 export interface RecordedService extends FakeService {
-  /** The queue's references to its fields. */
+  /** The references of the queue `q` to its fields. */
   fields: string[];
+  /** Further queues of the project, the newest first. */
+  queues: Record<string, unknown>[];
   /** Paths that the service does not have. */
   missing: Set<string>;
   /** Replaces references at expand_columns; older services do not know the member. */
@@ -38,6 +40,7 @@ export interface RecordedService extends FakeService {
 export async function startRecordedService(): Promise<RecordedService> {
   const service = Object.assign(await startFakeService(), {
     fields: [helpfulField, scoreField],
+    queues: [] as Record<string, unknown>[],
     missing: new Set<string>(),
     expands: true,
     states: new Map<string, string>(),
@@ -67,6 +70,16 @@ export async function startRecordedService(): Promise<RecordedService> {
     annotator_user_id: '',
     ...shown.get(id),
   });
+
+  /** Returns the queue `q` and the further ones. */
+  const allQueues = (): Record<string, unknown>[] => [
+    ...service.queues,
+    { id: 'q', name: 'Q', description: '', scorer_refs: service.fields },
+  ];
+  const complete = (queue: Record<string, unknown>) => {
+    const rest = { project_id: project, created_at: '2026-01-01T00:00:00Z', created_by: 'user-1' };
+    return { ...rest, ...queue };
+  };
 
   const setProgress = (id: string, annotator: string, to: string): object | string => {
     const key = `${annotator} ${id}`;
@@ -100,7 +113,7 @@ export async function startRecordedService(): Promise<RecordedService> {
   };
   const stored = ({ id }: { id: string }) => ({ id, created_at: '2026-01-03T00:00:00', wb_user_id: 'u', payload: {} });
 
-  const handle = ({ method, path, headers, body: text }: RecordedRequest): object | string | undefined => {
+  const handle = ({ method, path, headers, body: text }: RecordedRequest): object | string | null | undefined => {
     const body = text === '' ? {} : JSON.parse(text);
     const annotator = Buffer.from((headers.authorization ?? '').slice(6), 'base64')
       .toString()
@@ -112,14 +125,20 @@ export async function startRecordedService(): Promise<RecordedService> {
       const items = ['i1', 'i2', 'i3'].map(itemOf);
       return { items: items.filter(({ id }) => !body.filter?.id || body.filter.id === id) };
     }
-    if (path.startsWith('/annotation_queues/q?') && method === 'GET') {
-      const queue = { id: 'q', project_id: project, name: 'Q', description: '', scorer_refs: service.fields };
-      return { queue: { ...queue, created_at: '2026-01-01T00:00:00Z', created_by: 'user-1' } };
+    const [, queueId] = /^[/]annotation_queues[/](\w+)[?]/.exec(path) ?? [];
+    if (queueId && method === 'GET') {
+      const queue = allQueues().find(({ id }) => id === queueId);
+      return queue ? { queue: complete(queue) } : null;
+    }
+    if (path === '/annotation_queues/stats') {
+      return {
+        stats: body.queue_ids.map((queue_id: string) => ({ queue_id, total_items: 3, completed_items: 1 })),
+      };
     }
     if (path === '/refs/read_batch') return readReferences(body.refs);
     if (path === '/obj/read') {
       const ref = Object.keys(objects).find((key) => key.includes(`/${body.object_id}:`));
-      if (!ref) return undefined;
+      if (!ref) return null;
       const version = { object_id: body.object_id, digest: ref.split(':').at(-1), version_index: 0, is_latest: 1 };
       return {
         obj: {
@@ -139,15 +158,28 @@ export async function startRecordedService(): Promise<RecordedService> {
     return undefined;
   };
 
+  const sendLines = (request: RecordedRequest, lines: object[]): void =>
+    sendResponse(request, 200, lines.map((line) => `${JSON.stringify(line)}\n`).join(''), {
+      'content-type': 'application/x-ndjson',
+    });
+
   service.respond = (request) => {
+    if (request.path === '/annotation_queues/query') {
+      const { name = '', limit = 1000 } = JSON.parse(request.body);
+      const matching = allQueues().filter((queue) => String(queue.name).toLowerCase().includes(name.toLowerCase()));
+      return sendLines(request, matching.slice(0, limit).map(complete));
+    }
     if (request.path === '/calls/stream_query') {
       const { filter, expand_columns = [] } = JSON.parse(request.body);
       const expanded = service.expands && expand_columns.includes('inputs.row');
       const row = expanded ? { ...(objects[rowReference] as object), _ref: rowReference } : rowReference;
-      const lines = filter.call_ids.map((id: string) => `${JSON.stringify({ id, inputs: { row } })}\n`);
-      return sendResponse(request, 200, lines.join(''), { 'content-type': 'application/x-ndjson' });
+      return sendLines(
+        request,
+        filter.call_ids.map((id: string) => ({ id, inputs: { row } })),
+      );
     }
     const answer = handle(request);
+    if (answer === null) return sendResponse(request, 404, { reason: 'It does not exist' });
     if (answer === undefined) return sendResponse(request, 404, { detail: 'Not Found' });
     if (typeof answer === 'string') return sendResponse(request, 400, { reason: answer });
     sendResponse(request, 200, answer);
