@@ -1,4 +1,5 @@
 import { createEvaluationTool } from './create-evaluation.ts';
+import { createQueueTool } from './create-queue.ts';
 import { listObjectsTool } from './list-objects.ts';
 import { listQueuesTool } from './list-queues.ts';
 import { queryQueueItemsTool } from './query-queue-items.ts';
@@ -12,6 +13,7 @@ export const allTools = [
   listQueuesTool,
   queryQueueItemsTool,
   readCallTool,
+  createQueueTool,
   updateQueueItemsTool,
   listObjectsTool,
   runInferenceTool,

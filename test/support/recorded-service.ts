@@ -7,13 +7,13 @@ const digest = (letter: string): string => letter.repeat(43);
 export const helpfulField = `weave:///${project}/object/helpful:${digest('h')}`;
 export const scoreField = `weave:///${project}/object/score:${digest('s')}`;
 
-const objects: Record<string, unknown> = {
+const initialObjects: Record<string, unknown> = {
   [helpfulField]: { _class_name: 'AnnotationSpec', name: 'Helpful', field_schema: { type: 'boolean' } },
   [scoreField]: { _class_name: 'AnnotationSpec', field_schema: { type: 'integer', minimum: 1, maximum: 5 } },
   [`weave:///${project}/object/rows:${digest('r')}/attr/rows/id/${digest('1')}`]: { question: 'Is it safe?' },
 };
 /** A reference to a row of a dataset, which the recorded calls have as input. */
-export const rowReference = Object.keys(objects)[2]!;
+export const rowReference = Object.keys(initialObjects)[2]!;
 
 export interface RecordedService extends FakeService {
   /** The references of the queue `q` to its fields. */
@@ -48,6 +48,7 @@ export async function startRecordedService(): Promise<RecordedService> {
       service.requests.filter((request) => request.path === path).map(({ body }) => JSON.parse(body)),
     environmentOf: (username: string) => ({ ...service.environment, HEDDLE_USERNAME: username }),
   });
+  const objects = { ...initialObjects };
   /** The state that an item shows is the latest of anyone. */
   const shown = new Map<string, { annotation_state: string; annotator_user_id: string }>();
   const itemOf = (id: string) => ({
@@ -79,6 +80,19 @@ export async function startRecordedService(): Promise<RecordedService> {
   const complete = (queue: Record<string, unknown>) => {
     const rest = { project_id: project, created_at: '2026-01-01T00:00:00Z', created_by: 'user-1' };
     return { ...rest, ...queue };
+  };
+
+  const createQueue = (queue: Record<string, unknown>): object => {
+    const id = `created-${service.queues.length + 1}`;
+    service.queues.unshift({ ...queue, id });
+    return { id };
+  };
+
+  // biome-ignore lint/suspicious/noExplicitAny: bodies of every shape
+  const createObject = ({ obj }: any): object => {
+    const created = digest(obj.object_id[0].toUpperCase());
+    objects[`weave:///${project}/object/${obj.object_id}:${created}`] = obj.val;
+    return { digest: created };
   };
 
   const setProgress = (id: string, annotator: string, to: string): object | string => {
@@ -130,6 +144,8 @@ export async function startRecordedService(): Promise<RecordedService> {
       const queue = allQueues().find(({ id }) => id === queueId);
       return queue ? { queue: complete(queue) } : null;
     }
+    if (path === '/annotation_queues') return createQueue(body);
+    if (path === '/obj/create') return createObject(body);
     if (path === '/annotation_queues/stats') {
       return {
         stats: body.queue_ids.map((queue_id: string) => ({ queue_id, total_items: 3, completed_items: 1 })),
@@ -172,7 +188,7 @@ export async function startRecordedService(): Promise<RecordedService> {
     if (request.path === '/calls/stream_query') {
       const { filter, expand_columns = [] } = JSON.parse(request.body);
       const expanded = service.expands && expand_columns.includes('inputs.row');
-      const row = expanded ? { ...(objects[rowReference] as object), _ref: rowReference } : rowReference;
+      const row = expanded ? { ...(initialObjects[rowReference] as object), _ref: rowReference } : rowReference;
       return sendLines(
         request,
         filter.call_ids.map((id: string) => ({ id, inputs: { row } })),

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { annotationFeedbackType } from '../../contract/feedback.ts';
 import type { Queue } from '../../contract/queues.ts';
-import { formatReference, parseReference, type Reference } from '../../contract/references.ts';
+import { formatReference, objectReference, parseReference, type Reference } from '../../contract/references.ts';
 import { type ErrorCode, HeddleError } from '../../core/errors.ts';
 import { fitsSchema } from '../../core/json-schema.ts';
 import { concurrently } from './concurrently.ts';
@@ -27,8 +27,8 @@ const annotationSpec = z.looseObject({
   field_schema: z.record(z.string(), z.unknown()),
 });
 
-/** Fields that are read at the same time from a service that reads one object a request. */
-const concurrentReads = 8;
+/** Requests for single fields that are sent at the same time. */
+const concurrentRequests = 8;
 
 /** References that one request may have. */
 const refsPerRequest = 1000;
@@ -94,7 +94,7 @@ async function readVersions(references: readonly Reference[], access: ServiceAcc
   }
   await concurrently(
     references.filter((reference) => !found.has(reference)),
-    concurrentReads,
+    concurrentRequests,
     async (reference) => {
       const object = await readVersion(reference, access);
       const version = object && { reference: { ...reference, version: object.digest }, val: object.val };
@@ -120,7 +120,7 @@ async function readTogether(
   } catch (error) {
     if (!(error instanceof HeddleError) || error.retryable || signal.aborted) throw error;
     // One field that was deleted makes some services refuse them all; halves leave few to be read one by one.
-    if (!refusals.has(error.code) || references.length <= concurrentReads) return;
+    if (!refusals.has(error.code) || references.length <= concurrentRequests) return;
     const half = Math.ceil(references.length / 2);
     await readTogether(references.slice(0, half), found, access);
     await readTogether(references.slice(half), found, access);
@@ -156,6 +156,42 @@ export function summarizeField({ name, schema, description }: QueueField): Field
     ...(typeof maximum === 'number' && { max: maximum }),
     ...about,
   };
+}
+
+/** The types of fields that a queue can be created with. */
+export const fieldTypes = ['boolean', 'number', 'integer', 'string', 'choice'] as const;
+
+/** A field to create. */
+export interface FieldDefinition {
+  name: string;
+  type: (typeof fieldTypes)[number];
+  choices?: string[] | undefined;
+  min?: number | undefined;
+  max?: number | undefined;
+  description?: string | undefined;
+}
+
+/** Returns the JSON Schema of a field's values. */
+function fieldSchema({ type, choices, min, max }: FieldDefinition): Record<string, unknown> {
+  if (type === 'choice') return { type: 'string', enum: choices };
+  return { type, ...(min !== undefined && { minimum: min }), ...(max !== undefined && { maximum: max }) };
+}
+
+/** Stores fields as AnnotationSpec objects, and returns them in their order. The same field again is the same version. */
+export async function storeFields(
+  definitions: readonly FieldDefinition[],
+  project_id: string,
+  { service, signal }: ServiceAccess,
+): Promise<QueueField[]> {
+  return concurrently(definitions, concurrentRequests, async (definition) => {
+    const { name, description } = definition;
+    const about = description ? { description } : {};
+    const schema = fieldSchema(definition);
+    const val = { name, ...about, field_schema: schema };
+    const obj = { project_id, object_id: name, val, builtin_object_class: 'AnnotationSpec' };
+    const { digest } = await service.createObject({ obj }, { signal });
+    return { name, reference: objectReference(project_id, name, digest), schema, ...about };
+  });
 }
 
 /** Renders fields as one line, like `helpful (boolean): Does it help?; score (integer, 1 to 5)`. */

@@ -11,6 +11,7 @@ const neededBy = {
   query_queue_items: 'heddle:read',
   read_call: 'heddle:read',
   list_objects: 'heddle:read',
+  create_queue: 'heddle:write',
   update_queue_items: 'heddle:write',
   run_inference: 'heddle:write',
   create_evaluation: 'heddle:write',
