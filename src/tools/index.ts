@@ -2,6 +2,7 @@ import { createEvaluationTool } from './create-evaluation.ts';
 import { createQueueTool } from './create-queue.ts';
 import { listObjectsTool } from './list-objects.ts';
 import { listQueuesTool } from './list-queues.ts';
+import { queryCallsTool } from './query-calls.ts';
 import { queryQueueItemsTool } from './query-queue-items.ts';
 import { readCallTool } from './read-call.ts';
 import { runInferenceTool } from './run-inference.ts';
@@ -13,6 +14,7 @@ export const allTools = [
   listQueuesTool,
   queryQueueItemsTool,
   readCallTool,
+  queryCallsTool,
   createQueueTool,
   updateQueueItemsTool,
   listObjectsTool,

@@ -9,6 +9,7 @@ describe('the list of tools', () => {
       'list_queues',
       'query_queue_items',
       'read_call',
+      'query_calls',
       'create_queue',
       'update_queue_items',
       'list_objects',

@@ -15,6 +15,9 @@ const initialObjects: Record<string, unknown> = {
 /** A reference to a row of a dataset, which the recorded calls have as input. */
 export const rowReference = Object.keys(initialObjects)[2]!;
 
+/** Ids of the calls that the service finds when a request names none, whatever its conditions. */
+const recordedCalls = ['call-i1', 'call-i2', 'call-i3'];
+
 export interface RecordedService extends FakeService {
   /** The references of the queue `q` to its fields. */
   fields: string[];
@@ -146,6 +149,7 @@ export async function startRecordedService(): Promise<RecordedService> {
     }
     if (path === '/annotation_queues') return createQueue(body);
     if (path === '/obj/create') return createObject(body);
+    if (path === '/calls/query_stats') return { count: recordedCalls.length };
     if (path === '/annotation_queues/stats') {
       return {
         stats: body.queue_ids.map((queue_id: string) => ({ queue_id, total_items: 3, completed_items: 1 })),
@@ -186,12 +190,14 @@ export async function startRecordedService(): Promise<RecordedService> {
       return sendLines(request, matching.slice(0, limit).map(complete));
     }
     if (request.path === '/calls/stream_query') {
-      const { filter, expand_columns = [] } = JSON.parse(request.body);
+      const { filter, expand_columns = [], limit = 1000, offset = 0 } = JSON.parse(request.body);
       const expanded = service.expands && expand_columns.includes('inputs.row');
       const row = expanded ? { ...(initialObjects[rowReference] as object), _ref: rowReference } : rowReference;
       return sendLines(
         request,
-        filter.call_ids.map((id: string) => ({ id, inputs: { row } })),
+        (filter?.call_ids ?? recordedCalls)
+          .slice(offset, offset + limit)
+          .map((id: string) => ({ id, inputs: { row } })),
       );
     }
     const answer = handle(request);

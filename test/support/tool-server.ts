@@ -7,6 +7,7 @@ export const toolCalls: Record<string, (project: string) => Record<string, unkno
   list_queues: (project) => ({ project_id: `a/${project}` }),
   query_queue_items: (project) => ({ project_id: `a/${project}`, queue_id: 'q' }),
   read_call: (project) => ({ project_id: `a/${project}`, call_id: 'c1' }),
+  query_calls: (project) => ({ project_id: `a/${project}` }),
   create_queue: (project) => ({ project_id: `a/${project}`, name: 'New' }),
   update_queue_items: (project) => ({
     project_id: `a/${project}`,

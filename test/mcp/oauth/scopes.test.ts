@@ -10,6 +10,7 @@ const neededBy = {
   list_queues: 'heddle:read',
   query_queue_items: 'heddle:read',
   read_call: 'heddle:read',
+  query_calls: 'heddle:read',
   list_objects: 'heddle:read',
   create_queue: 'heddle:write',
   update_queue_items: 'heddle:write',

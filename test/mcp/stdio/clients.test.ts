@@ -47,6 +47,7 @@ describe('MCP clients over stdio', () => {
       'list_queues',
       'query_queue_items',
       'read_call',
+      'query_calls',
       'create_queue',
       'update_queue_items',
       'list_objects',
