@@ -1,3 +1,4 @@
+import { addQueueItemsTool } from './add-queue-items.ts';
 import { createEvaluationTool } from './create-evaluation.ts';
 import { createQueueTool } from './create-queue.ts';
 import { listObjectsTool } from './list-objects.ts';
@@ -16,6 +17,7 @@ export const allTools = [
   readCallTool,
   queryCallsTool,
   createQueueTool,
+  addQueueItemsTool,
   updateQueueItemsTool,
   listObjectsTool,
   runInferenceTool,

@@ -65,7 +65,7 @@ const requestsOf = (index: number, tool: string): number =>
 const isLookup = ({ path, body }: RecordedRequest): boolean =>
   path === '/obj/read' ||
   (path === '/objs/query' && body.includes('create_evaluation')) ||
-  (path === '/annotation_queues/query' && body.includes('create_queue'));
+  (path === '/annotation_queues/query' && /create_queue|add_queue_items/.test(body));
 
 async function runAll(list: Case[], first: number, { call }: ToolServer): Promise<void> {
   const queue = list.flatMap((_, index) => tools.map((tool) => ({ index: first + index, tool })));

@@ -11,6 +11,7 @@ describe('the list of tools', () => {
       'read_call',
       'query_calls',
       'create_queue',
+      'add_queue_items',
       'update_queue_items',
       'list_objects',
       'run_inference',

@@ -15,14 +15,13 @@ const initialObjects: Record<string, unknown> = {
 /** A reference to a row of a dataset, which the recorded calls have as input. */
 export const rowReference = Object.keys(initialObjects)[2]!;
 
-/** Ids of the calls that the service finds when a request names none, whatever its conditions. */
-const recordedCalls = ['call-i1', 'call-i2', 'call-i3'];
-
 export interface RecordedService extends FakeService {
   /** The references of the queue `q` to its fields. */
   fields: string[];
   /** Further queues of the project, the newest first. */
   queues: Record<string, unknown>[];
+  /** Ids of the calls that the service finds when a request names none, whatever its conditions. */
+  calls: string[];
   /** Paths that the service does not have. */
   missing: Set<string>;
   /** Replaces references at expand_columns; older services do not know the member. */
@@ -44,6 +43,7 @@ export async function startRecordedService(): Promise<RecordedService> {
   const service = Object.assign(await startFakeService(), {
     fields: [helpfulField, scoreField],
     queues: [] as Record<string, unknown>[],
+    calls: ['call-i1', 'call-i2', 'call-i3'],
     missing: new Set<string>(),
     expands: true,
     states: new Map<string, string>(),
@@ -147,9 +147,10 @@ export async function startRecordedService(): Promise<RecordedService> {
       const queue = allQueues().find(({ id }) => id === queueId);
       return queue ? { queue: complete(queue) } : null;
     }
+    if (path === '/annotation_queues/q/items') return { added_count: body.call_ids.length, duplicates: 0 };
     if (path === '/annotation_queues') return createQueue(body);
     if (path === '/obj/create') return createObject(body);
-    if (path === '/calls/query_stats') return { count: recordedCalls.length };
+    if (path === '/calls/query_stats') return { count: service.calls.length };
     if (path === '/annotation_queues/stats') {
       return {
         stats: body.queue_ids.map((queue_id: string) => ({ queue_id, total_items: 3, completed_items: 1 })),
@@ -195,7 +196,7 @@ export async function startRecordedService(): Promise<RecordedService> {
       const row = expanded ? { ...(initialObjects[rowReference] as object), _ref: rowReference } : rowReference;
       return sendLines(
         request,
-        (filter?.call_ids ?? recordedCalls)
+        (filter?.call_ids ?? service.calls)
           .slice(offset, offset + limit)
           .map((id: string) => ({ id, inputs: { row } })),
       );

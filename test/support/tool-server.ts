@@ -9,6 +9,7 @@ export const toolCalls: Record<string, (project: string) => Record<string, unkno
   read_call: (project) => ({ project_id: `a/${project}`, call_id: 'c1' }),
   query_calls: (project) => ({ project_id: `a/${project}` }),
   create_queue: (project) => ({ project_id: `a/${project}`, name: 'New' }),
+  add_queue_items: (project) => ({ project_id: `a/${project}`, queue_id: 'q', call_ids: ['c1'] }),
   update_queue_items: (project) => ({
     project_id: `a/${project}`,
     queue_id: 'q',

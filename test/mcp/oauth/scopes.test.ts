@@ -13,6 +13,7 @@ const neededBy = {
   query_calls: 'heddle:read',
   list_objects: 'heddle:read',
   create_queue: 'heddle:write',
+  add_queue_items: 'heddle:write',
   update_queue_items: 'heddle:write',
   run_inference: 'heddle:write',
   create_evaluation: 'heddle:write',

@@ -49,6 +49,7 @@ describe('MCP clients over stdio', () => {
       'read_call',
       'query_calls',
       'create_queue',
+      'add_queue_items',
       'update_queue_items',
       'list_objects',
       'run_inference',
