@@ -4,7 +4,7 @@ import { objectNamePattern } from '../contract/references.ts';
 import {
   type FieldDefinition,
   type FieldSummary,
-  fieldSummary,
+  fieldSummaries,
   fieldTypes,
   type QueueField,
   renderFields,
@@ -51,7 +51,7 @@ const input = z.strictObject({
 
 const output = z.looseObject({
   queue_id: z.string(),
-  fields: z.array(fieldSummary).optional(),
+  fields: fieldSummaries,
   existed: z.boolean().describe('True if the same queue existed already; then nothing was created.'),
   warnings: z.array(z.string()).optional(),
 });

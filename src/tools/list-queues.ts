@@ -12,7 +12,7 @@ import {
 } from './support/page.ts';
 import {
   type FieldSummary,
-  fieldSummary,
+  fieldSummaries,
   readFieldsOfQueues,
   renderFields,
   summarizeField,
@@ -32,7 +32,7 @@ const output = z.looseObject({
         id: z.string(),
         name: z.string(),
         guidelines: z.string().optional().describe('How to judge.'),
-        fields: z.array(fieldSummary).optional().describe('What to judge. Without fields, judgements have any name.'),
+        fields: fieldSummaries,
         remaining: z.int().optional().describe('Items that nobody has completed or skipped.'),
         total: z.int().optional(),
       }),

@@ -127,17 +127,24 @@ async function readTogether(
   }
 }
 
-/** A field as a reader of a queue needs it: a type with its bounds, or the choices. */
-export const fieldSummary = z.looseObject({
-  name: z.string(),
-  type: z.string().optional(),
-  choices: z.array(z.unknown()).optional(),
-  min: z.number().optional(),
-  max: z.number().optional(),
-  schema: z.looseObject({}).optional().describe('JSON Schema of the values, if type and bounds do not say it all.'),
-  description: z.string().optional(),
-});
-export type FieldSummary = z.infer<typeof fieldSummary>;
+/** A field as a reader of a queue needs it: a type with its bounds, the choices, or else the JSON Schema. */
+export interface FieldSummary {
+  name: string;
+  type?: string;
+  choices?: unknown[];
+  min?: number;
+  max?: number;
+  schema?: Record<string, unknown>;
+  description?: string;
+}
+
+/** Result member with the summaries of fields. Every schema costs tokens, so it only describes the members. */
+export const fieldSummaries = z
+  .array(z.looseObject({ name: z.string() }))
+  .optional()
+  .describe(
+    'What to judge: name, type with min and max or choices, description. Without fields, judgements have any name.',
+  );
 
 /** Keywords of a JSON Schema that a summary expresses, and those that restrict nothing. */
 const summarizedKeywords = new Set(['type', 'enum', 'minimum', 'maximum', 'title', 'description', 'default']);
