@@ -1,6 +1,9 @@
+import { addQueueItemsTool } from './add-queue-items.ts';
 import { createEvaluationTool } from './create-evaluation.ts';
+import { createQueueTool } from './create-queue.ts';
 import { listObjectsTool } from './list-objects.ts';
 import { listQueuesTool } from './list-queues.ts';
+import { queryCallsTool } from './query-calls.ts';
 import { queryQueueItemsTool } from './query-queue-items.ts';
 import { readCallTool } from './read-call.ts';
 import { runInferenceTool } from './run-inference.ts';
@@ -12,6 +15,9 @@ export const allTools = [
   listQueuesTool,
   queryQueueItemsTool,
   readCallTool,
+  queryCallsTool,
+  createQueueTool,
+  addQueueItemsTool,
   updateQueueItemsTool,
   listObjectsTool,
   runInferenceTool,

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { type Queue, queryQueuesRequest } from '../contract/queues.ts';
+import { orElse } from './support/or-else.ts';
 import {
   firstRows,
   type PagePosition,
@@ -9,6 +10,14 @@ import {
   pluralize,
   renderPage,
 } from './support/page.ts';
+import {
+  type FieldSummary,
+  fieldSummaries,
+  readFieldsOfQueues,
+  renderFields,
+  summarizeField,
+} from './support/queue-fields.ts';
+import { cell } from './support/table.ts';
 import { defineTool, projectArgument, projectOf, shapeWithoutNull, type ToolContext } from './support/tool.ts';
 
 const input = z.strictObject({
@@ -23,29 +32,42 @@ const output = z.looseObject({
       z.looseObject({
         id: z.string(),
         name: z.string(),
-        total_items: z.int().optional(),
-        completed_items: z.int().optional().describe('Items that are completed or skipped.'),
+        guidelines: z.string().optional().describe('How to judge.'),
+        fields: fieldSummaries,
+        remaining: z.int().optional().describe('Items that nobody has completed or skipped.'),
+        total: z.int().optional(),
       }),
     )
     .describe('Queues, newest first.'),
   ...pageMembers,
+  other_projects: z.array(z.string()).optional().describe('Further projects that have queues; pass one as project_id.'),
 });
 
-interface QueuePage extends PagePosition {
-  queues: (Queue & { total_items?: number; completed_items?: number })[];
+interface QueueSummary {
+  id: string;
+  name: string;
+  guidelines?: string;
+  fields?: FieldSummary[];
+  remaining?: number;
+  total?: number;
 }
 
-const columns = ['id', 'name', 'total_items', 'completed_items', 'description'];
+interface QueuePage extends PagePosition {
+  queues: QueueSummary[];
+  other_projects?: string[];
+}
+
+const columns = ['id', 'name', 'remaining', 'total', 'fields', 'guidelines'];
 
 export const listQueuesTool = defineTool({
   name: 'list_queues',
   title: 'List queues',
   groups: ['queue'],
   uses: ['queryQueues', 'queueStats'],
-  description: `Lists a project's annotation queues with their total and completed item counts.
-Use it first to find the queue_id that the other queue tools need. It changes nothing.
+  description: `Lists a project's annotation queues: what to judge in each, how, and how many items remain.
+Use it first to find the queue_id that the other queue tools need, and the fields that judgements fill in. It changes nothing.
 name matches queues whose name contains it. Example: {"name":"support"}
-Returns queues (id, name, total_items, completed_items including skipped), newest first, and next_offset when there are more.`,
+Returns queues (id, name, guidelines, fields with type or choices, remaining, total), newest first, and next_offset when there are more.`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,
@@ -57,29 +79,57 @@ Returns queues (id, name, total_items, completed_items including skipped), newes
       { ...query, project_id: project, offset, limit: limit + 1 },
       { signal: context.signal },
     );
-    const queues = await withCounts(found.slice(0, limit), project, context);
-    return { queues, ...pagePosition(offset, queues.length, found.length > limit) };
+    const queues = await summarize(found.slice(0, limit), project, context);
+    const page = { queues, ...pagePosition(offset, queues.length, found.length > limit) };
+    return query.project_id === undefined ? { ...page, ...(await otherProjects(project, context)) } : page;
   },
 
-  render({ queues, offset, next_offset }: QueuePage) {
+  render({ queues, offset, next_offset, other_projects }: QueuePage) {
+    const others = other_projects ? `\nOther projects with queues: ${other_projects.map(cell).join(', ')}.` : '';
     if (queues.length === 0)
-      return `No queues at offset ${offset}: the project has no matching queues, or does not exist.`;
-    return renderPage(`${pluralize(queues.length, 'queue')} from offset ${offset}.`, queues, columns, next_offset);
+      return `No queues at offset ${offset}: the project has no matching queues, or does not exist.${others}`;
+    const rows = queues.map(({ fields, ...queue }) => ({ ...queue, ...(fields && { fields: renderFields(fields) }) }));
+    const summary = `${pluralize(queues.length, 'queue')} from offset ${offset}.`;
+    return renderPage(summary, rows, columns, next_offset) + others;
   },
 
-  shrink({ queues, offset }, share) {
+  shrink({ queues, offset, other_projects }, share) {
     const kept = firstRows(queues, share, offset, 'queue');
-    return { queues: kept, ...pagePosition(offset, kept.length, true) };
+    const page = { queues: kept, ...pagePosition(offset, kept.length, true) };
+    return { ...page, ...(other_projects && { other_projects }) };
   },
 });
 
-async function withCounts(
-  queues: Queue[],
-  project_id: string,
-  { service, signal }: ToolContext,
-): Promise<QueuePage['queues']> {
+/** Returns the other projects that have queues, at a service that can list projects. */
+async function otherProjects(project: string, { service, signal }: ToolContext): Promise<Partial<QueuePage>> {
+  const { projects } = await orElse(
+    () => service.listProjects({ signal }),
+    async () => ({ projects: [] }),
+  );
+  const others = projects.map(({ project_id }) => project_id).filter((id) => id !== project);
+  return others.length > 0 ? { other_projects: others } : {};
+}
+
+/** Adds the fields and item counts of queues, with one request each for all of them. */
+async function summarize(queues: Queue[], project_id: string, context: ToolContext): Promise<QueueSummary[]> {
   if (queues.length === 0) return [];
-  const { stats } = await service.queueStats({ project_id, queue_ids: queues.map(({ id }) => id) }, { signal });
-  const counts = new Map(stats.map(({ queue_id, ...rest }) => [queue_id, rest]));
-  return queues.map((queue) => ({ ...queue, ...counts.get(queue.id) }));
+  const { service, signal } = context;
+  const [{ stats }, fields] = await Promise.all([
+    service.queueStats({ project_id, queue_ids: queues.map(({ id }) => id) }, { signal }),
+    orElse(
+      () => readFieldsOfQueues(queues, context),
+      async () => [],
+    ),
+  ]);
+  const counts = new Map(stats.map((count) => [count.queue_id, count]));
+  return queues.map(({ id, name, description }, index) => {
+    const count = counts.get(id);
+    return {
+      id,
+      name,
+      ...(description && { guidelines: description }),
+      ...(fields[index]?.length && { fields: fields[index].map(summarizeField) }),
+      ...(count && { remaining: count.total_items - count.completed_items, total: count.total_items }),
+    };
+  });
 }

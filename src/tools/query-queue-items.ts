@@ -25,9 +25,9 @@ import {
   renderPage,
 } from './support/page.ts';
 import { readCalls } from './support/read-calls.ts';
+import { requireQueue } from './support/require-queue.ts';
 import { cell } from './support/table.ts';
 import { defineTool, projectArgument, projectOf, shapeWithoutNull, type ToolContext } from './support/tool.ts';
-import { inQueue } from './support/unknown.ts';
 
 const { sort_by, include_position } = shapeWithoutNull(queryQueueItemsRequest.shape);
 
@@ -182,8 +182,7 @@ async function emptyPage(
   project: string,
   context: ToolContext,
 ): Promise<ItemPage> {
-  const { service, signal } = context;
-  await inQueue(queue_id, project, context, () => service.readQueue(queue_id, project, { signal }));
+  await requireQueue(queue_id, project, context);
   const matching = offset > 0 ? (await matchingItems(queue_id, project, filter, context)).length : 0;
   return { ...itemPage([], offset, false), matching };
 }

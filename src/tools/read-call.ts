@@ -4,7 +4,7 @@ import { cutValue, valuesAt } from './support/call-values.ts';
 import { resolveReferences } from './support/resolve-references.ts';
 import { cell, escapeInvisible } from './support/table.ts';
 import { defineTool, projectArgument, projectOf } from './support/tool.ts';
-import { unknownCall } from './support/unknown.ts';
+import { unknownCall } from './support/unknown-call.ts';
 
 const input = z.strictObject({
   call_id: z.string().min(1).describe('Id of the recorded call: call_id of a queue item.'),

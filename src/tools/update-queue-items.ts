@@ -2,7 +2,6 @@ import * as z from 'zod';
 import { pathSegment } from '../contract/identifiers.ts';
 import type { QueueItem } from '../contract/queue-items.ts';
 import { HeddleError } from '../core/errors.ts';
-import { requireAgreement } from './support/agreement-of-user.ts';
 import {
   type Change,
   changeItems,
@@ -17,12 +16,10 @@ import { concurrently } from './support/concurrently.ts';
 import { countEach } from './support/count-each.ts';
 import { itemsFilter, matchingItems } from './support/matching-items.ts';
 import { pluralize } from './support/page.ts';
+import { type AgreementRequest, maxUnconfirmed, requireAgreement } from './support/require-agreement.ts';
+import { requireQueue } from './support/require-queue.ts';
 import { compactTable } from './support/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './support/tool.ts';
-import { inQueue } from './support/unknown.ts';
-
-/** Larger changes need the user's agreement. */
-const maxUnconfirmedItems = 20;
 
 /** The states that an annotator can set. */
 const targetStates = ['in_progress', 'completed', 'skipped'] as const;
@@ -53,7 +50,7 @@ const input = z.strictObject({
     .optional()
     .describe('Refuse items that now show another state.'),
   dry_run: z.boolean().optional().describe('Only report what would happen.'),
-  confirm: z.boolean().optional().describe(`True if the user has agreed to more than ${maxUnconfirmedItems} items.`),
+  confirm: z.boolean().optional().describe(`True if the user has agreed to more than ${maxUnconfirmed} items.`),
   project_id: projectArgument('Project of the queue'),
 });
 
@@ -92,7 +89,7 @@ export const updateQueueItemsTool = defineTool({
 Use it after you have looked at the items. Your latest judgement of a field counts; retract takes it back. States belong to the annotator: completed and skipped are final for you, whatever others did. Repeating a call doubles nothing.
 Example: {"queue_id":"support-triage","items":[{"item_id":"…","judgements":{"helpful":true},"annotation_state":"completed"}],"as_of":"…"}
 With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.escalate"},"change":{"annotation_state":"skipped"},"dry_run":true}
-More than ${maxUnconfirmedItems} items need the user's agreement. Returns done, unchanged or refused per item; a field or value that the queue does not allow refuses the call before anything is written.`,
+More than ${maxUnconfirmed} items need the user's agreement. Returns done, unchanged or refused per item; a field or value that the queue does not allow refuses the call before anything is written.`,
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input,
   output,
@@ -137,8 +134,8 @@ async function changeListed(
   const changes = items.map((change, index) => ({ change, loc: ['arguments', 'items', index] }));
   for (const { change, loc } of changes) refuseEmpty(change, loc);
   const queue = await openQueue(queue_id, project, changes, context);
-  if (!dry_run && !confirm && items.length > maxUnconfirmedItems) {
-    requireAgreement(questionFor(items.length, queue_id, items), context, maxUnconfirmedItems);
+  if (!dry_run && !confirm && items.length > maxUnconfirmed) {
+    requireAgreement(agreementFor(items.length, queue_id, items, 'items'), context);
   }
   const found = await concurrently(items, concurrentItems, (change) => findItem(change.item_id, queue, expected_state));
   const work = items.flatMap((change, index) => {
@@ -169,14 +166,19 @@ function refuseEmpty(change: Change, loc: (string | number)[]): void {
   throw callRefusal(`${loc.slice(1).join('.')} changes nothing`, 'Pass judgements, note, annotation_state or retract.');
 }
 
-function questionFor(count: number, queueId: string, changes: readonly Change[]): string {
+/** Returns the question whether to change many items. */
+function agreementFor(count: number, queueId: string, changes: readonly Change[], argument: string): AgreementRequest {
   const states = [...new Set(changes.flatMap(({ annotation_state }) => annotation_state ?? []))];
   const judged = changes.some(({ judgements, note, retract }) => judgements || note || retract);
   const steps = [...(judged ? ['judge'] : []), ...(states.length > 0 ? [`set to ${states.join(', ')}`] : [])].join(
     ' and ',
   );
   const final = states.some((state) => state !== 'in_progress') ? ' A finished state is final.' : '';
-  return `Change ${count} items of queue ${queueId}: ${steps}?${final}`;
+  return {
+    question: `Change ${count} items of queue ${queueId}: ${steps}?${final}`,
+    reason: `changing ${count} items needs the user's agreement.${final}`.replace(/[.]$/, ''),
+    argument,
+  };
 }
 
 function callRefusal(reason: string, hint: string): HeddleError {
@@ -219,8 +221,7 @@ async function missingItem(
 ): Promise<HeddleError> {
   const item = await findByCall();
   const hint = item ? `That is a call id; its item is ${item.id}.` : 'Take item ids from a page of the queue.';
-  if (!item)
-    await inQueue(queueId, project, { service, signal }, () => service.readQueue(queueId, project, { signal }));
+  if (!item) await requireQueue(queueId, project, { service, signal });
   return new HeddleError({
     code: 'not_found',
     message: `Not changed: queue ${queueId} has no item ${id}.`,
@@ -247,7 +248,7 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
   refuseEmpty(change, ['arguments', 'change']);
   const queue = await openQueue(queue_id, project, [{ change, loc: ['arguments', 'change'] }], context);
   const matching = await matchingItems(queue_id, project, filter, context);
-  if (matching.length === 0) await refuseUnknownQueue(queue_id, project, context);
+  if (matching.length === 0) await requireQueue(queue_id, project, context);
   if (dry_run) {
     const results = await previewItems(
       matching.map((item) => ({ item, change })),
@@ -256,8 +257,8 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
     );
     return { ...summaryOf(results, matching.length), dry_run };
   }
-  if (!confirm && matching.length > maxUnconfirmedItems) {
-    requireAgreement(questionFor(matching.length, queue_id, [change]), context, maxUnconfirmedItems);
+  if (!confirm && matching.length > maxUnconfirmed) {
+    requireAgreement(agreementFor(matching.length, queue_id, [change], 'filter'), context);
   }
   const results: ItemResult[] = [];
   for (let start = 0; start < matching.length; start += itemsPerRound) {
@@ -298,9 +299,4 @@ function unexpected({ id, annotation_state }: QueueItem, expected: string | unde
 function summaryOf(results: readonly ItemResult[], matched: number): UpdateResult {
   const refused = results.filter(({ result }) => result === 'refused');
   return { counts: countEach(results.map(({ result }) => result)), items: refused.slice(0, maxListed), matched };
-}
-
-async function refuseUnknownQueue(queueId: string, project: string, { service, signal }: ToolContext): Promise<void> {
-  const read = () => service.readQueue(queueId, project, { signal });
-  await inQueue(queueId, project, { service, signal }, read);
 }

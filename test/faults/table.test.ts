@@ -13,7 +13,7 @@ import { bodies, type Expected, endless, others, routerBodies, statuses } from '
 import { tally } from '../support/tally.ts';
 import { startToolServer, type ToolOutcome, type ToolServer, toolCalls, unrepeatable } from '../support/tool-server.ts';
 
-const listsOfLines = new Set(['list_queues']);
+const listsOfLines = new Set(['list_queues', 'query_calls']);
 const tools = Object.keys(toolCalls);
 const home = temporaryFolder();
 
@@ -61,9 +61,11 @@ const requestsOf = (index: number, tool: string): number =>
     (request) => !isLookup(request) && `${request.path}${request.body}`.includes(`${keyOf(index)}${tool}`),
   ).length;
 
-/** Returns whether a request only prepares an evaluation. It gets a good response. */
+/** Returns whether a request only prepares a change. It gets a good response. */
 const isLookup = ({ path, body }: RecordedRequest): boolean =>
-  path === '/obj/read' || (path === '/objs/query' && body.includes('create_evaluation'));
+  path === '/obj/read' ||
+  (path === '/objs/query' && body.includes('create_evaluation')) ||
+  (path === '/annotation_queues/query' && /create_queue|add_queue_items/.test(body));
 
 async function runAll(list: Case[], first: number, { call }: ToolServer): Promise<void> {
   const queue = list.flatMap((_, index) => tools.map((tool) => ({ index: first + index, tool })));

@@ -10,6 +10,9 @@ export const examples: Record<string, Record<string, unknown>> = {
   list_queues: {},
   query_queue_items: { queue_id: 'support-triage', limit: 2 },
   read_call: { call_id: 'support-0001' },
+  query_calls: { filter: { text: 'refund' }, limit: 2 },
+  create_queue: { name: 'Refunds', fields: [{ name: 'correct', type: 'boolean' }] },
+  add_queue_items: { queue_id: 'support-triage', call_ids: ['support-0001'], dry_run: true },
   update_queue_items: {
     queue_id: 'support-triage',
     items: [{ item_id: 'none', annotation_state: 'completed' }],

@@ -52,7 +52,7 @@ const goodBodies: { [Name in EndpointName]: z.input<(typeof endpoints)[Name]['re
   queryQueues: queue,
   queueStats: { stats: [{ queue_id: 'q', total_items: 1, completed_items: 0 }] },
   readQueue: { queue },
-  createQueue: { id: 'q' },
+  createQueue: { id: '0198b3c0-5a1e-7d30-8c44-1f2e3d4c5b6a' },
   updateQueue: { queue },
   deleteQueue: { queue },
   addQueueItems: { added_count: 1, duplicates: 0 },

@@ -7,17 +7,21 @@ const digest = (letter: string): string => letter.repeat(43);
 export const helpfulField = `weave:///${project}/object/helpful:${digest('h')}`;
 export const scoreField = `weave:///${project}/object/score:${digest('s')}`;
 
-const objects: Record<string, unknown> = {
+const initialObjects: Record<string, unknown> = {
   [helpfulField]: { _class_name: 'AnnotationSpec', name: 'Helpful', field_schema: { type: 'boolean' } },
   [scoreField]: { _class_name: 'AnnotationSpec', field_schema: { type: 'integer', minimum: 1, maximum: 5 } },
   [`weave:///${project}/object/rows:${digest('r')}/attr/rows/id/${digest('1')}`]: { question: 'Is it safe?' },
 };
 /** A reference to a row of a dataset, which the recorded calls have as input. */
-export const rowReference = Object.keys(objects)[2]!;
+export const rowReference = Object.keys(initialObjects)[2]!;
 
 export interface RecordedService extends FakeService {
-  /** The queue's references to its fields. */
+  /** The references of the queue `q` to its fields. */
   fields: string[];
+  /** Further queues of the project, the newest first. */
+  queues: Record<string, unknown>[];
+  /** Ids of the calls that the service finds when a request names none, whatever its conditions. */
+  calls: string[];
   /** Paths that the service does not have. */
   missing: Set<string>;
   /** Replaces references at expand_columns; older services do not know the member. */
@@ -41,6 +45,8 @@ export interface RecordedService extends FakeService {
 export async function startRecordedService(): Promise<RecordedService> {
   const service = Object.assign(await startFakeService(), {
     fields: [helpfulField, scoreField],
+    queues: [] as Record<string, unknown>[],
+    calls: ['call-i1', 'call-i2', 'call-i3'],
     missing: new Set<string>(),
     expands: true,
     states: new Map<string, string>(),
@@ -50,6 +56,7 @@ export async function startRecordedService(): Promise<RecordedService> {
       service.requests.filter((request) => request.path === path).map(({ body }) => JSON.parse(body)),
     environmentOf: (username: string) => ({ ...service.environment, HEDDLE_USERNAME: username }),
   });
+  const objects = { ...initialObjects };
   /** The state that an item shows is the latest of anyone. */
   const shown = new Map<string, { annotation_state: string; annotator_user_id: string }>();
   const itemOf = (id: string) => ({
@@ -72,6 +79,29 @@ export async function startRecordedService(): Promise<RecordedService> {
     annotator_user_id: '',
     ...shown.get(id),
   });
+
+  /** Returns the queue `q` and the further ones. */
+  const allQueues = (): Record<string, unknown>[] => [
+    ...service.queues,
+    { id: 'q', name: 'Q', description: '', scorer_refs: service.fields },
+  ];
+  const complete = (queue: Record<string, unknown>) => {
+    const rest = { project_id: project, created_at: '2026-01-01T00:00:00Z', created_by: 'user-1' };
+    return { ...rest, ...queue };
+  };
+
+  const createQueue = (queue: Record<string, unknown>): object => {
+    const id = `created-${service.queues.length + 1}`;
+    service.queues.unshift({ ...queue, id });
+    return { id };
+  };
+
+  // biome-ignore lint/suspicious/noExplicitAny: bodies of every shape
+  const createObject = ({ obj }: any): object => {
+    const created = digest(obj.object_id[0].toUpperCase());
+    objects[`weave:///${project}/object/${obj.object_id}:${created}`] = obj.val;
+    return { digest: created };
+  };
 
   const setProgress = (id: string, annotator: string, to: string): object | string => {
     const key = `${annotator} ${id}`;
@@ -120,7 +150,7 @@ export async function startRecordedService(): Promise<RecordedService> {
     return { result: found.slice(0, limit) };
   };
 
-  const handle = ({ method, path, headers, body: text }: RecordedRequest): object | string | undefined => {
+  const handle = ({ method, path, headers, body: text }: RecordedRequest): object | string | null | undefined => {
     const body = text === '' ? {} : JSON.parse(text);
     const credentials = Buffer.from((headers.authorization ?? '').slice(6), 'base64').toString();
     const [username = '', key = ''] = credentials.split(':');
@@ -133,14 +163,24 @@ export async function startRecordedService(): Promise<RecordedService> {
       const items = ['i1', 'i2', 'i3'].map(itemOf);
       return { items: items.filter(({ id }) => !body.filter?.id || body.filter.id === id) };
     }
-    if (path.startsWith('/annotation_queues/q?') && method === 'GET') {
-      const queue = { id: 'q', project_id: project, name: 'Q', description: '', scorer_refs: service.fields };
-      return { queue: { ...queue, created_at: '2026-01-01T00:00:00Z', created_by: 'user-1' } };
+    const [, queueId] = /^[/]annotation_queues[/](\w+)[?]/.exec(path) ?? [];
+    if (queueId && method === 'GET') {
+      const queue = allQueues().find(({ id }) => id === queueId);
+      return queue ? { queue: complete(queue) } : null;
+    }
+    if (path === '/annotation_queues/q/items') return { added_count: body.call_ids.length, duplicates: 0 };
+    if (path === '/annotation_queues') return createQueue(body);
+    if (path === '/obj/create') return createObject(body);
+    if (path === '/calls/query_stats') return { count: service.calls.length };
+    if (path === '/annotation_queues/stats') {
+      return {
+        stats: body.queue_ids.map((queue_id: string) => ({ queue_id, total_items: 3, completed_items: 1 })),
+      };
     }
     if (path === '/refs/read_batch') return readReferences(body.refs);
     if (path === '/obj/read') {
       const ref = Object.keys(objects).find((key) => key.includes(`/${body.object_id}:`));
-      if (!ref) return undefined;
+      if (!ref) return null;
       const version = { object_id: body.object_id, digest: ref.split(':').at(-1), version_index: 0, is_latest: 1 };
       return {
         obj: {
@@ -165,15 +205,30 @@ export async function startRecordedService(): Promise<RecordedService> {
     return undefined;
   };
 
+  const sendLines = (request: RecordedRequest, lines: object[]): void =>
+    sendResponse(request, 200, lines.map((line) => `${JSON.stringify(line)}\n`).join(''), {
+      'content-type': 'application/x-ndjson',
+    });
+
   service.respond = (request) => {
+    if (request.path === '/annotation_queues/query') {
+      const { name = '', limit = 1000 } = JSON.parse(request.body);
+      const matching = allQueues().filter((queue) => String(queue.name).toLowerCase().includes(name.toLowerCase()));
+      return sendLines(request, matching.slice(0, limit).map(complete));
+    }
     if (request.path === '/calls/stream_query') {
-      const { filter, expand_columns = [] } = JSON.parse(request.body);
+      const { filter, expand_columns = [], limit = 1000, offset = 0 } = JSON.parse(request.body);
       const expanded = service.expands && expand_columns.includes('inputs.row');
-      const row = expanded ? { ...(objects[rowReference] as object), _ref: rowReference } : rowReference;
-      const lines = filter.call_ids.map((id: string) => `${JSON.stringify({ id, inputs: { row } })}\n`);
-      return sendResponse(request, 200, lines.join(''), { 'content-type': 'application/x-ndjson' });
+      const row = expanded ? { ...(initialObjects[rowReference] as object), _ref: rowReference } : rowReference;
+      return sendLines(
+        request,
+        (filter?.call_ids ?? service.calls)
+          .slice(offset, offset + limit)
+          .map((id: string) => ({ id, inputs: { row } })),
+      );
     }
     const answer = handle(request);
+    if (answer === null) return sendResponse(request, 404, { reason: 'It does not exist' });
     if (answer === undefined) return sendResponse(request, 404, { detail: 'Not Found' });
     if (typeof answer === 'string') return sendResponse(request, 400, { reason: answer });
     sendResponse(request, 200, answer);

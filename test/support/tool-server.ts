@@ -7,6 +7,9 @@ export const toolCalls: Record<string, (project: string) => Record<string, unkno
   list_queues: (project) => ({ project_id: `a/${project}` }),
   query_queue_items: (project) => ({ project_id: `a/${project}`, queue_id: 'q' }),
   read_call: (project) => ({ project_id: `a/${project}`, call_id: 'c1' }),
+  query_calls: (project) => ({ project_id: `a/${project}` }),
+  create_queue: (project) => ({ project_id: `a/${project}`, name: 'New' }),
+  add_queue_items: (project) => ({ project_id: `a/${project}`, queue_id: 'q', call_ids: ['c1'] }),
   update_queue_items: (project) => ({
     project_id: `a/${project}`,
     queue_id: 'q',
@@ -18,7 +21,7 @@ export const toolCalls: Record<string, (project: string) => Record<string, unkno
 };
 
 /** Tools whose requests must not be repeated. */
-export const unrepeatable = new Set(['run_inference', 'create_evaluation']);
+export const unrepeatable = new Set(['create_queue', 'run_inference', 'create_evaluation']);
 
 /** The outcome of a tool call. */
 export interface ToolOutcome {

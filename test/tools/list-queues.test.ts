@@ -3,15 +3,73 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { emptyHome, temporaryFolder } from '../support/heddle.ts';
 import { importNumberedQueue } from '../support/numbered-queue.ts';
+import { helpfulField, scoreField, startRecordedService } from '../support/recorded-service.ts';
 import { connectStdioClient } from '../support/stdio-client.ts';
+
+const helpful = { name: 'helpful', type: 'boolean' };
+const score = { name: 'score', type: 'integer', min: 1, max: 5 };
 
 describe('list_queues', () => {
   it('returns the queues whose name contains the given text, with their item counts', async () => {
     const { call } = await connectStdioClient(await importNumberedQueue(3));
     const { queues, text } = await call('list_queues', { name: 'q' });
-    expect(queues).toMatchObject([{ id: 'q', total_items: 3, completed_items: 0 }]);
+    expect(queues).toEqual([{ id: 'q', name: 'q', remaining: 3, total: 3 }]);
     expect(text).toContain('1 queue from offset 0. This is the last page.');
     expect((await call('list_queues', { name: 'nothing like it' })).queues).toEqual([]);
+  });
+
+  it('says what to judge in each queue, and how', async () => {
+    const { call } = await connectStdioClient(emptyHome(temporaryFolder()));
+    const { queues, text } = await call('list_queues', {});
+    expect(queues).toEqual([
+      {
+        id: 'support-triage',
+        name: 'support-triage',
+        fields: [{ name: 'helpful', type: 'boolean', description: "Does the answer solve the customer's problem?" }],
+        remaining: 9,
+        total: 12,
+      },
+    ]);
+    expect(text).toContain("helpful (boolean): Does the answer solve the customer's problem?");
+  });
+
+  it('reads the fields of all queues of a page with one request', async () => {
+    const service = await startRecordedService();
+    const scorer = 'weave:///team/project/op/scorer:abc';
+    service.queues = [
+      { id: 'a', name: 'A', description: 'Be strict.', scorer_refs: [helpfulField, scorer] },
+      { id: 'b', name: 'B', scorer_refs: [] },
+    ];
+    const { call } = await connectStdioClient(service.environmentOf('ada'));
+    const { queues, text } = await call('list_queues', {});
+    expect(queues).toEqual([
+      { id: 'a', name: 'A', guidelines: 'Be strict.', fields: [helpful], remaining: 2, total: 3 },
+      { id: 'b', name: 'B', remaining: 2, total: 3 },
+      { id: 'q', name: 'Q', fields: [helpful, score], remaining: 2, total: 3 },
+    ]);
+    expect(text).toContain('helpful (boolean); score (integer, 1 to 5)');
+    expect(service.bodiesOf('/refs/read_batch')).toEqual([{ refs: [helpfulField, scoreField] }]);
+    expect(service.requests.filter(({ path }) => path === '/obj/read')).toEqual([]);
+  });
+
+  it('reads fields one by one where their references have no digest, and skips those that do not exist', async () => {
+    const service = await startRecordedService();
+    service.fields = [
+      'weave:///team/project/object/helpful:latest',
+      'weave:///team/project/object/gone:v0',
+      scoreField,
+    ];
+    const { call } = await connectStdioClient(service.environmentOf('ada'));
+    expect((await call('list_queues', {})).queues).toMatchObject([{ id: 'q', fields: [helpful, score] }]);
+    expect(service.bodiesOf('/refs/read_batch')).toEqual([{ refs: [scoreField] }]);
+    expect(service.bodiesOf('/obj/read').map(({ object_id }) => object_id)).toEqual(['helpful', 'gone']);
+  });
+
+  it('lists queues without fields at a service that has no objects', async () => {
+    const service = await startRecordedService();
+    service.missing = new Set(['/refs/read_batch', '/obj/read']);
+    const { call } = await connectStdioClient(service.environmentOf('ada'));
+    expect((await call('list_queues', {})).queues).toEqual([{ id: 'q', name: 'Q', remaining: 2, total: 3 }]);
   });
 
   it('names the tools that remain when the service lacks its operation', async () => {
@@ -31,7 +89,7 @@ describe('list_queues', () => {
     );
     const { error } = await call('list_queues', {});
     expect(error).toMatchObject({ code: 'unsupported', status: 404 });
-    expect(error.hint).toContain('query_queue_items, read_call, update_queue_items, list_objects, run_inference');
+    expect(error.hint).toContain('Tools that work without it: query_queue_items, read_call, query_calls,');
     expect(error.hint).not.toContain('list_queues');
   });
 });

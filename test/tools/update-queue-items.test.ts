@@ -35,7 +35,7 @@ describe('update_queue_items', () => {
     const after = await call('query_queue_items', { queue_id: 'q' });
     expect(after.state_counts).toEqual({ skipped: 25, completed: 25 });
     const queues = await call('list_queues', { name: 'q' });
-    expect(queues.queues).toMatchObject([{ id: 'q', total_items: 50, completed_items: 50 }]);
+    expect(queues.queues).toMatchObject([{ id: 'q', remaining: 0, total: 50 }]);
   });
 
   it('stores identical judgements of two users separately, and a repeated one once', async () => {

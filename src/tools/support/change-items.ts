@@ -6,7 +6,6 @@ import { callReference, type Judgement, judgementsOf, notesOf, noteType, readFee
 import { orElse } from './or-else.ts';
 import { type JudgementType, judgementType, type QueueField, readQueueFields } from './queue-fields.ts';
 import type { ToolContext } from './tool.ts';
-import { inQueue } from './unknown.ts';
 
 /** What to do with an item. */
 export interface Change {
@@ -46,8 +45,7 @@ export async function openQueue(
 ): Promise<QueueAccess> {
   const { service, signal, clientName } = context;
   const needsFields = changes.some(({ change }) => change.judgements || change.retract);
-  const read = (): Promise<QueueField[]> => readQueueFields(id, project, context);
-  const fields = needsFields ? await inQueue(id, project, context, read) : [];
+  const fields = needsFields ? await readQueueFields(id, project, context) : [];
   refuseUnfit(changes, fields);
   return { id, project, fields, service, signal, clientName };
 }

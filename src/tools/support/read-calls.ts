@@ -97,8 +97,8 @@ function serviceFailure(error: unknown, signal: AbortSignal): HeddleError {
   return error;
 }
 
-/** Returns the columns that the display fields need; undefined (all columns) when one is not a known member of a call. */
-function columnsFor(paths: readonly string[]): string[] | undefined {
+/** Returns the columns that values at paths need; undefined (all columns) when one is not a known member of a call. */
+export function columnsFor(paths: readonly string[]): string[] | undefined {
   const columns = [...new Set(['id', ...paths.map((path) => path.split('[', 1)[0]!)])];
   return columns.every((path) => callColumns.includes(path.split('.', 1)[0]!)) ? columns : undefined;
 }

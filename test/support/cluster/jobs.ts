@@ -81,12 +81,7 @@ export function jobOf({ name, project, readsOnly }: Subject, sequence: number, i
       return {
         tool: 'list_queues',
         args: {},
-        expected: ({ queues }) => [
-          [
-            queues.map((queue: Structured) => [queue.id, queue.project_id, queue.total_items]),
-            [['work', project, itemsEach]],
-          ],
-        ],
+        expected: ({ queues }) => [[queues.map((queue: Structured) => [queue.id, queue.total]), [['work', itemsEach]]]],
       };
     case 'objects':
       return {

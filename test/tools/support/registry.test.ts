@@ -6,6 +6,9 @@ const everyTool = [
   'list_queues',
   'query_queue_items',
   'read_call',
+  'query_calls',
+  'create_queue',
+  'add_queue_items',
   'update_queue_items',
   'list_objects',
   'run_inference',
@@ -17,7 +20,7 @@ describe('the tools on offer', () => {
     [
       'HEDDLE_READ_ONLY keeps the tools that change nothing',
       { HEDDLE_READ_ONLY: 'true' },
-      ['list_queues', 'query_queue_items', 'read_call', 'list_objects'],
+      ['list_queues', 'query_queue_items', 'read_call', 'query_calls', 'list_objects'],
       [],
     ],
     [
@@ -57,6 +60,9 @@ describe('the tools on offer', () => {
       ['list_queues', true, false, true, false],
       ['query_queue_items', true, false, true, false],
       ['read_call', true, false, true, false],
+      ['query_calls', true, false, true, false],
+      ['create_queue', false, false, true, false],
+      ['add_queue_items', false, false, true, false],
       ['update_queue_items', false, false, true, false],
       ['list_objects', true, false, true, false],
       ['run_inference', false, false, false, true],

@@ -1,0 +1,242 @@
+import { createHash } from 'node:crypto';
+import * as z from 'zod';
+import { pathSegment } from '../contract/identifiers.ts';
+import { HeddleError } from '../core/errors.ts';
+import { type CallsFilterArgument, callsFilterArgument, callsQuery } from './support/calls-query.ts';
+import { orElse } from './support/or-else.ts';
+import { pluralize } from './support/page.ts';
+import { maxUnconfirmed, requireAgreement } from './support/require-agreement.ts';
+import { requireQueue } from './support/require-queue.ts';
+import { cell, escapeInvisible } from './support/table.ts';
+import { defineTool, projectArgument, projectOf, type ToolContext } from './support/tool.ts';
+
+/** Matching calls that are read at most. */
+const maxCalls = 10_000;
+/** Calls that one request adds. */
+const callsPerRequest = 1000;
+/** Ids that one request looks up. */
+const idsPerRequest = 500;
+/** Unknown ids, and ids of a dry run, that a result shows. */
+const maxShownUnknown = 20;
+const maxShownIds = 3;
+
+const input = z
+  .strictObject({
+    queue_id: pathSegment.describe('Id of the queue.'),
+    call_ids: z.array(z.string().min(1).max(256)).min(1).max(maxCalls).optional().describe('Calls to add.'),
+    filter: callsFilterArgument
+      .optional()
+      .describe('Add the calls that match every member, instead of call_ids; {} matches every call.'),
+    sample: z
+      .strictObject({
+        n: z.int().min(1).max(maxCalls).describe('Number of calls.'),
+        seed: z.int().default(0).describe('The same seed takes the same calls; another takes others.'),
+      })
+      .optional()
+      .describe('Take a random n of these calls: the first in the order of the SHA-256 of "seed:id".'),
+    display_fields: z
+      .array(z.string().min(1))
+      .min(1)
+      .optional()
+      .describe(
+        "Paths of the values to judge, like inputs.question; by default those of the queue's newest item, or else inputs and output.",
+      ),
+    project_id: projectArgument('Project of the queue'),
+    dry_run: z.boolean().optional().describe('Only report what would be added.'),
+    confirm: z.boolean().optional().describe(`True if the user has agreed to add more than ${maxUnconfirmed} calls.`),
+  })
+  .superRefine(({ call_ids, filter }, context) => {
+    if ((call_ids === undefined) === (filter === undefined)) {
+      context.addIssue({ code: 'custom', message: 'needs either call_ids or filter' });
+    }
+  });
+
+const output = z.looseObject({
+  queue_id: z.string(),
+  matched: z.int().describe('Calls that match the filter, or that exist among call_ids.'),
+  added: z.int().optional(),
+  duplicates: z.int().optional().describe('Calls that the queue held already.'),
+  unknown: z.array(z.string()).optional().describe(`Up to ${maxShownUnknown} ids of calls that do not exist.`),
+  unknown_count: z.int().optional(),
+  display_fields: z.array(z.string()).optional(),
+  dry_run: z.boolean().optional(),
+  selected: z.int().optional().describe('Calls that would be sent, duplicates included.'),
+  first_call_ids: z.array(z.string()).optional(),
+  warnings: z.array(z.string()).optional(),
+});
+
+type AdditionResult = z.infer<typeof output>;
+
+export const addQueueItemsTool = defineTool({
+  name: 'add_queue_items',
+  title: 'Add calls to a queue',
+  groups: ['queue'],
+  uses: ['readQueue', 'queryCalls', 'queryQueueItems', 'addQueueItems'],
+  description: `Adds recorded calls to an annotation queue: those with call_ids, or those that match a filter, or a random sample of them.
+Use dry_run first to see how many calls match. It is safe to repeat: calls that the queue holds already are not added again. Items cannot be removed, so more than ${maxUnconfirmed} calls need the user's agreement.
+Example: {"queue_id":"support-triage","filter":{"op_name":"answer","started_after":"2026-01-31","has_error":true},"sample":{"n":20,"seed":7},"display_fields":["inputs.question","output"]}
+Returns matched, added, duplicates and unknown (ids without a call); a dry run returns selected and the first call ids. At most ${maxCalls} matching calls are read, those that started first.`,
+  hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  input,
+  output,
+
+  async run({ queue_id, sample, dry_run = false, confirm = false, ...args }, context): Promise<AdditionResult> {
+    const project = projectOf(args, context);
+    const queue = await requireQueue(queue_id, project, context);
+    const { ids, ...found } = args.call_ids
+      ? await knownCalls(args.call_ids, project, context)
+      : await matchingCalls(args.filter, project, context);
+    const selected = sample ? sampleOf(ids, sample) : ids;
+    const result = { queue_id, ...found };
+    if (dry_run) {
+      return { ...result, dry_run, selected: selected.length, first_call_ids: selected.slice(0, maxShownIds) };
+    }
+    if (selected.length === 0) return { ...result, added: 0, duplicates: 0 };
+    if (!confirm && selected.length > maxUnconfirmed) {
+      const request = {
+        question: `Add ${selected.length} calls to queue ${JSON.stringify(queue.name)} (${queue_id})? They cannot be removed again.`,
+        reason: `adding ${selected.length} calls needs the user's agreement`,
+        argument: args.call_ids ? 'call_ids' : 'filter',
+      };
+      requireAgreement(request, context);
+    }
+    const display_fields = args.display_fields ?? (await displayFieldsOf(queue_id, project, context));
+    const { added, duplicates } = await addCalls(selected, { queue_id, project, display_fields }, context);
+    const lost = selected.length - added - duplicates;
+    const warnings = [
+      ...(result.warnings ?? []),
+      ...(lost > 0 ? [`The service left out ${pluralize(lost, 'call')}: deleted in the meantime.`] : []),
+    ];
+    return { ...result, added, duplicates, display_fields, ...(warnings.length > 0 && { warnings }) };
+  },
+
+  render(result: AdditionResult) {
+    const { queue_id, matched, added = 0, duplicates = 0, unknown = [], unknown_count = 0, warnings = [] } = result;
+    const { dry_run, selected = 0, first_call_ids = [], display_fields } = result;
+    const ids = (list: readonly string[]): string => list.map(cell).join(', ');
+    const first = first_call_ids.length === 0 ? '' : ` The first are ${ids(first_call_ids)}.`;
+    const shown = display_fields ? ` Values to judge: ${ids(display_fields)}.` : '';
+    const outcome = dry_run
+      ? `Nothing was added (dry_run). Would add ${pluralize(selected, 'call')}, without those that queue ${cell(queue_id)} holds already.${first}`
+      : `Added ${pluralize(added, 'call')} to queue ${cell(queue_id)}; it held ${duplicates} already.${shown}`;
+    const more = unknown_count > unknown.length ? `, and ${unknown_count - unknown.length} more` : '';
+    return [
+      `${outcome} Matching calls: ${matched}.`,
+      ...(unknown_count > 0 ? [`Unknown calls: ${ids(unknown)}${more}.`] : []),
+      ...warnings.map(escapeInvisible),
+    ].join('\n');
+  },
+
+  shrink: () => undefined,
+});
+
+/** The calls to choose from, and what the result says of them. */
+interface FoundCalls {
+  ids: string[];
+  matched: number;
+  unknown?: string[];
+  unknown_count?: number;
+  warnings?: string[];
+}
+
+/** Looks calls up, because services skip unknown ones without naming them. */
+async function knownCalls(call_ids: readonly string[], project_id: string, context: ToolContext): Promise<FoundCalls> {
+  const { service, signal } = context;
+  const ids = [...new Set(call_ids)];
+  const known = new Set<string>();
+  for (const batch of inBatches(ids, idsPerRequest)) {
+    const request = { project_id, filter: { call_ids: batch }, columns: ['id'], limit: batch.length };
+    for (const { id } of await service.queryCalls(request, { signal })) known.add(id);
+  }
+  const existing = ids.filter((id) => known.has(id));
+  const unknown = ids.filter((id) => !known.has(id));
+  if (existing.length === 0) {
+    throw new HeddleError({
+      code: 'not_found',
+      message: `Nothing was added: project ${project_id} has no recorded call with ${ids.length === 1 ? 'this id' : `any of these ${ids.length} ids`}.`,
+      hint: 'Find calls with query_calls, and use the same project_id.',
+    });
+  }
+  return {
+    ids: existing,
+    matched: existing.length,
+    ...(unknown.length > 0 && { unknown: unknown.slice(0, maxShownUnknown), unknown_count: unknown.length }),
+  };
+}
+
+/** Reads the ids of the calls that match a filter, in the order in which the calls started. */
+async function matchingCalls(
+  filter: CallsFilterArgument | undefined,
+  project_id: string,
+  { service, signal }: ToolContext,
+): Promise<FoundCalls> {
+  const matching = { project_id, ...callsQuery(filter) };
+  const sort_by = [{ field: 'started_at', direction: 'asc' as const }];
+  // Asking for one call more than needed tells whether there are more.
+  const request = { ...matching, sort_by, columns: ['id'], limit: maxCalls + 1 };
+  const calls = await service.queryCalls(request, { signal });
+  const ids = calls.slice(0, maxCalls).map(({ id }) => id);
+  if (calls.length <= maxCalls) return { ids, matched: ids.length };
+  const count = await orElse(
+    async () => (await service.countCalls(matching, { signal })).count,
+    async () => undefined,
+  );
+  const all = count === undefined ? 'More calls match' : `${count} calls match`;
+  const warning = `${all}, of which only the ${maxCalls} that started first were read. Narrow the filter to reach the others.`;
+  return { ids, matched: count ?? calls.length, warnings: [warning] };
+}
+
+/**
+ * Returns `n` of the ids, in their order: those that come first when sorted by the SHA-256 of `seed:id`, which is the same on
+ * every machine and changes little when calls are recorded later.
+ */
+function sampleOf(ids: readonly string[], { n, seed }: { n: number; seed: number }): string[] {
+  const ranked = ids.map((id) => ({ id, rank: createHash('sha256').update(`${seed}:${id}`).digest('hex') }));
+  ranked.sort((a, b) => (a.rank < b.rank ? -1 : 1));
+  const taken = new Set(ranked.slice(0, n).map(({ id }) => id));
+  return ids.filter((id) => taken.has(id));
+}
+
+/** Returns the display fields of the newest item of a queue, so that all its items show alike. */
+async function displayFieldsOf(queueId: string, project_id: string, { service, signal }: ToolContext) {
+  const sort_by = [{ field: 'created_at', direction: 'desc' as const }];
+  const { items } = await service.queryQueueItems(queueId, { project_id, sort_by, limit: 1 }, { signal });
+  const existing = items[0]?.display_fields ?? [];
+  return existing.length > 0 ? existing : ['inputs', 'output'];
+}
+
+/**
+ * Adds calls in batches, and returns how many were added and how many the queue held already.
+ * @throws HeddleError that says how far it came.
+ */
+async function addCalls(
+  ids: readonly string[],
+  { queue_id, project, display_fields }: { queue_id: string; project: string; display_fields: string[] },
+  { service, signal, progress }: ToolContext,
+): Promise<{ added: number; duplicates: number }> {
+  let added = 0;
+  let duplicates = 0;
+  let done = 0;
+  for (const call_ids of inBatches(ids, callsPerRequest)) {
+    try {
+      const request = { project_id: project, call_ids, display_fields };
+      const batch = await service.addQueueItems(queue_id, request, { signal });
+      added += batch.added_count;
+      duplicates += batch.duplicates;
+    } catch (error) {
+      if (!(error instanceof HeddleError) || done === 0) throw error;
+      const message = `${done} of ${ids.length} calls are in the queue; the next batch failed. ${error.message}`;
+      const hint = `${error.hint} Then call again with the same arguments: these calls are not added twice.`;
+      throw new HeddleError({ ...error, message, hint });
+    }
+    done += call_ids.length;
+    progress(done, `${done} of ${ids.length} calls sent`);
+  }
+  return { added, duplicates };
+}
+
+function inBatches<Entry>(entries: readonly Entry[], size: number): Entry[][] {
+  const batches: Entry[][] = [];
+  for (let start = 0; start < entries.length; start += size) batches.push(entries.slice(start, start + size));
+  return batches;
+}

@@ -1,0 +1,144 @@
+import * as z from 'zod';
+import type { Queue } from '../contract/queues.ts';
+import { objectNamePattern } from '../contract/references.ts';
+import {
+  type FieldDefinition,
+  type FieldSummary,
+  fieldSummaries,
+  fieldTypes,
+  type QueueField,
+  renderFields,
+  storeFields,
+  summarizeField,
+} from './support/queue-fields.ts';
+import { cell, escapeInvisible } from './support/table.ts';
+import { defineTool, projectArgument, projectOf, type ToolContext } from './support/tool.ts';
+
+const field = z
+  .strictObject({
+    name: z
+      .string()
+      .refine((name) => objectNamePattern.test(name), 'must be 1 to 128 letters, digits, _ . or -')
+      .describe('Name by which judgements fill it in; letters, digits, _ . or -'),
+    type: z.enum(fieldTypes),
+    choices: z.array(z.string()).min(1).optional().describe('Values of a choice.'),
+    min: z.number().optional().describe('Smallest number or integer.'),
+    max: z.number().optional().describe('Largest number or integer.'),
+    description: z.string().optional().describe('What to judge, and by which standard.'),
+  })
+  .superRefine((definition, context) => {
+    for (const { member, message } of faultsOf(definition)) {
+      context.addIssue({ code: 'custom', path: [member], message });
+    }
+  });
+
+const input = z.strictObject({
+  name: z.string().min(1).describe('Name of the queue.'),
+  guidelines: z.string().optional().describe('How annotators should judge.'),
+  fields: z
+    .array(field)
+    .max(100)
+    .superRefine((fields, context) => {
+      for (const [index, { name }] of fields.entries()) {
+        const isRepeated = fields.findIndex((other) => other.name === name) < index;
+        if (isRepeated) context.addIssue({ code: 'custom', path: [index, 'name'], message: `${name} appears twice` });
+      }
+    })
+    .optional()
+    .describe('What to judge. Without fields, judgements may have any name.'),
+  project_id: projectArgument('Project of the queue'),
+});
+
+const output = z.looseObject({
+  queue_id: z.string(),
+  fields: fieldSummaries,
+  existed: z.boolean().describe('True if the same queue existed already; then nothing was created.'),
+  warnings: z.array(z.string()).optional(),
+});
+
+interface CreatedQueue {
+  queue_id: string;
+  fields?: FieldSummary[];
+  existed: boolean;
+  warnings?: string[];
+}
+
+export const createQueueTool = defineTool({
+  name: 'create_queue',
+  title: 'Create queue',
+  groups: ['queue'],
+  uses: ['queryQueues', 'createQueue', 'createObject'],
+  description: `Creates an empty annotation queue with guidelines and the fields that annotators fill in.
+Use it once the user has agreed on what to judge. It is safe to repeat: a queue with the same name, guidelines and fields is returned instead of a second one.
+Example: {"name":"Refunds","guidelines":"Judge the answer, not the question.","fields":[{"name":"correct","type":"boolean"},{"name":"tone","type":"choice","choices":["kind","neutral","rude"]},{"name":"score","type":"integer","min":1,"max":5,"description":"Overall quality"}]}
+Returns queue_id, fields and existed. warnings name a queue that has the same name but differs.`,
+  hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  input,
+  output,
+
+  async run({ name, guidelines = '', fields: definitions = [], ...query }, context): Promise<CreatedQueue> {
+    const { service, signal } = context;
+    const project = projectOf(query, context);
+    const namesakes = await queuesNamed(name, project, context);
+    const stored = await storeFields(definitions, project, context);
+    const fields = stored.length === 0 ? {} : { fields: stored.map(summarizeField) };
+    const scorer_refs = stored.map(({ reference }) => reference);
+    const differences = namesakes.map((queue) => differencesOf(queue, guidelines, stored));
+    const same = namesakes.find((_, index) => differences[index]!.length === 0);
+    if (same) return { queue_id: same.id, ...fields, existed: true };
+    const { id } = await service.createQueue(
+      { project_id: project, name, description: guidelines, scorer_refs },
+      { signal },
+    );
+    const warnings = namesakes.slice(0, maxWarnings).map((queue, index) => {
+      return `Queue ${queue.id} has the same name, but other ${differences[index]!.join(' and ')}.`;
+    });
+    return { queue_id: id, ...fields, existed: false, ...(warnings.length > 0 && { warnings }) };
+  },
+
+  render({ queue_id, fields, existed, warnings = [] }: CreatedQueue) {
+    const asked = fields ? `Fields: ${escapeInvisible(renderFields(fields))}` : 'It has no fields.';
+    const verb = existed ? 'The same queue existed already' : 'Created the queue';
+    return [`${verb}: ${cell(queue_id)}. ${asked}`, ...warnings.map(escapeInvisible)].join('\n');
+  },
+
+  shrink: () => undefined,
+});
+
+/** Queues of the same name that warnings mention. */
+const maxWarnings = 5;
+
+/** Returns the faults of a definition that its schema cannot express. */
+function faultsOf({ type, choices, min, max }: FieldDefinition): { member: string; message: string }[] {
+  const faults: { member: string; message: string }[] = [];
+  if (type === 'choice' && !choices) faults.push({ member: 'choices', message: 'is needed for the type choice' });
+  if (type !== 'choice' && choices) faults.push({ member: 'choices', message: 'fits only the type choice' });
+  if (choices && new Set(choices).size < choices.length)
+    faults.push({ member: 'choices', message: 'has a value twice' });
+  for (const [member, bound] of Object.entries({ min, max })) {
+    if (bound === undefined) continue;
+    if (type !== 'number' && type !== 'integer') {
+      faults.push({ member, message: 'fits only the types number and integer' });
+    } else if (type === 'integer' && !Number.isInteger(bound)) {
+      faults.push({ member, message: 'must be an integer' });
+    }
+  }
+  if (min !== undefined && max !== undefined && min > max) {
+    faults.push({ member: 'min', message: 'must not be greater than max' });
+  }
+  return faults;
+}
+
+/** Returns the queues with exactly this name, the newest first. */
+async function queuesNamed(name: string, project_id: string, { service, signal }: ToolContext): Promise<Queue[]> {
+  const found = await service.queryQueues({ project_id, name }, { signal });
+  return found.filter((queue) => queue.name === name);
+}
+
+function differencesOf(queue: Queue, guidelines: string, fields: readonly QueueField[]): string[] {
+  const references = fields.map(({ reference }) => reference);
+  return [
+    ...((queue.description ?? '') === guidelines ? [] : ['guidelines']),
+    ...(JSON.stringify(queue.scorer_refs ?? []) === JSON.stringify(references) ? [] : ['fields']),
+  ];
+}

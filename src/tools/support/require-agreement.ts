@@ -1,0 +1,41 @@
+import { HeddleError } from '../../core/errors.ts';
+import type { ToolContext } from './tool.ts';
+
+/** Changes of more things than this need the user's agreement. */
+export const maxUnconfirmed = 20;
+
+/** A change that needs the user's agreement. */
+export interface AgreementRequest {
+  /** Question that names the number of things, like `Add 57 calls to queue q?`. */
+  question: string;
+  /** Reason of the refusal where the user cannot be asked, like `adding 57 calls needs the user's agreement`. */
+  reason: string;
+  /** Argument with too many things. */
+  argument: string;
+}
+
+/**
+ * Returns only if the user agrees. The tool starts over once the user has answered, so call this before anything that has
+ * effects, and not at all if the call has `confirm: true`.
+ * @throws HeddleError `cancelled` if the user declines, `invalid_arguments` if the client cannot ask.
+ */
+export function requireAgreement(
+  { question, reason, argument }: AgreementRequest,
+  { ask }: Pick<ToolContext, 'ask'>,
+): void {
+  const answer = ask(question);
+  if (answer === 'yes') return;
+  if (answer === 'no') {
+    throw new HeddleError({
+      code: 'cancelled',
+      message: 'The user declined the change.',
+      hint: 'Nothing was changed. Ask the user what they want.',
+    });
+  }
+  throw new HeddleError({
+    code: 'invalid_arguments',
+    message: `Nothing was changed: ${reason}.`,
+    hint: `Ask the user, then call again with confirm: true, or change at most ${maxUnconfirmed} at once.`,
+    detail: [{ loc: ['arguments', argument], msg: reason, type: 'value_error' }],
+  });
+}

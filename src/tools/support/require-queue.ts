@@ -1,0 +1,42 @@
+import { distance } from 'fastest-levenshtein';
+import type { Queue } from '../../contract/queues.ts';
+import { HeddleError } from '../../core/errors.ts';
+import type { ToolContext } from './tool.ts';
+
+type ServiceAccess = Pick<ToolContext, 'service' | 'signal'>;
+
+/** Queues that a hint names, and queues among which they are chosen. */
+const maxNames = 3;
+const maxCandidates = 1000;
+
+/**
+ * Reads a queue.
+ * @throws HeddleError `not_found` for an unknown queue; its hint names the nearest ones.
+ */
+export async function requireQueue(id: string, project: string, access: ServiceAccess): Promise<Queue> {
+  try {
+    return (await access.service.readQueue(id, project, { signal: access.signal })).queue;
+  } catch (error) {
+    if (!(error instanceof HeddleError) || error.code !== 'not_found') throw error;
+    throw new HeddleError({
+      code: 'not_found',
+      message: `Project ${project} has no queue with the id ${JSON.stringify(id)}.`,
+      hint: await nearestQueues(id, project, access),
+    });
+  }
+}
+
+/** Names the queues whose id or name is nearest, since a name is easily taken for an id. */
+async function nearestQueues(id: string, project_id: string, { service, signal }: ServiceAccess): Promise<string> {
+  const queues = await service.queryQueues({ project_id, limit: maxCandidates }, { signal }).catch(() => undefined);
+  if (!queues) return 'Call list_queues for the ids.';
+  if (queues.length === 0) return 'The project has no queues. Check project_id.';
+  const distanceTo = (queue: Queue): number =>
+    Math.min(...[queue.id, queue.name].map((text) => distance(text.toLowerCase(), id.toLowerCase())));
+  const nearest = queues
+    .map((queue) => ({ queue, distance: distanceTo(queue) }))
+    .sort((a, b) => a.distance - b.distance)
+    .slice(0, maxNames)
+    .map(({ queue }) => (queue.name === queue.id ? queue.id : `${queue.id} (${JSON.stringify(queue.name)})`));
+  return `The nearest ids are ${nearest.join(', ')}. Call list_queues for all of them.`;
+}

@@ -1,0 +1,236 @@
+import { describe, expect, it } from 'vitest';
+import { sendResponse } from '../support/fake-service.ts';
+import { importNumberedQueue } from '../support/numbered-queue.ts';
+import { startRecordedService } from '../support/recorded-service.ts';
+import { connectStdioClient, type StdioClientOptions } from '../support/stdio-client.ts';
+
+/** The 25 calls `call-0` and on, which are in the queue `q`. The sample project adds twelve with another operation. */
+const environment = await importNumberedQueue(25);
+
+/** Connects a client, and creates an empty queue for it. */
+async function connect(options?: StdioClientOptions) {
+  const client = await connectStdioClient(environment, options);
+  const { queue_id } = await client.call('create_queue', { name: `Queue of ${client.pid}` });
+  const callsIn = async (): Promise<string[]> => {
+    const { items } = await client.call('query_queue_items', { queue_id });
+    return items.map((item: { call_id: string }) => item.call_id).sort();
+  };
+  return { ...client, queue_id, callsIn };
+}
+
+describe('add_queue_items', () => {
+  it('adds calls by their ids, and reports duplicates and unknown ids', async () => {
+    const { call, queue_id, callsIn } = await connect();
+    expect(await call('add_queue_items', { queue_id, call_ids: ['call-1', 'call-2', 'call-1'] })).toMatchObject({
+      matched: 2,
+      added: 2,
+      duplicates: 0,
+      display_fields: ['inputs', 'output'],
+    });
+    const second = await call('add_queue_items', { queue_id, call_ids: ['call-2', 'call-3', 'nowhere'] });
+    expect(second).toMatchObject({ matched: 2, added: 1, duplicates: 1, unknown: ['nowhere'], unknown_count: 1 });
+    expect(second.text).toContain(`Added 1 call to queue ${queue_id}; it held 1 already.`);
+    expect(second.text).toContain('Unknown calls: nowhere.');
+    expect(await callsIn()).toEqual(['call-1', 'call-2', 'call-3']);
+  });
+
+  it('adds the calls that match a filter', async () => {
+    const { call, queue_id, callsIn } = await connect();
+    const filter = { op_name: 'answer', text: 'question 1' };
+    expect(await call('add_queue_items', { queue_id, filter })).toMatchObject({ matched: 11, added: 11 });
+    expect(await callsIn()).toEqual([
+      'call-1',
+      'call-10',
+      'call-11',
+      'call-12',
+      'call-13',
+      'call-14',
+      'call-15',
+      'call-16',
+      'call-17',
+      'call-18',
+      'call-19',
+    ]);
+    const none = await call('add_queue_items', { queue_id, filter: { op_name: 'nothing' } });
+    expect(none).toMatchObject({ matched: 0, added: 0, duplicates: 0 });
+  });
+
+  it.each([
+    [7, ['call-12', 'call-14', 'call-16', 'call-22']],
+    [8, ['call-16', 'call-18', 'call-20', 'call-24']],
+  ])('takes the same sample for the seed %i every time', async (seed, expected) => {
+    const { call, queue_id, callsIn } = await connect();
+    const request = { queue_id, filter: { op_name: 'answer' }, sample: { n: 4, seed } };
+    expect(await call('add_queue_items', request)).toMatchObject({ matched: 25, added: 4 });
+    expect(await callsIn()).toEqual(expected);
+    expect(await call('add_queue_items', request)).toMatchObject({ matched: 25, added: 0, duplicates: 4 });
+  });
+
+  it('adds nothing in a dry run, and reports what it would add', async () => {
+    const { call, queue_id, callsIn } = await connect();
+    const result = await call('add_queue_items', { queue_id, filter: { op_name: 'answer' }, dry_run: true });
+    const first_call_ids = ['call-0', 'call-1', 'call-2'];
+    expect(result).toMatchObject({ dry_run: true, matched: 25, selected: 25, first_call_ids });
+    expect(result).not.toHaveProperty('added');
+    expect(result.text).toContain('Nothing was added (dry_run). Would add 25 calls');
+    expect(result.text).toContain('The first are call-0, call-1, call-2. Matching calls: 25.');
+    expect(await callsIn()).toEqual([]);
+  });
+
+  it('keeps the display fields of the items that the queue has', async () => {
+    const { call, queue_id } = await connect();
+    await call('add_queue_items', { queue_id, call_ids: ['call-1'], display_fields: ['inputs.question'] });
+    const { display_fields } = await call('add_queue_items', { queue_id, call_ids: ['call-2'] });
+    expect(display_fields).toEqual(['inputs.question']);
+    const { items } = await call('query_queue_items', { queue_id, include_call: true });
+    expect(items).toMatchObject([
+      { call_values: { 'inputs.question': expect.stringMatching(/^Question [12][?]$/) } },
+      { call_values: { 'inputs.question': expect.stringMatching(/^Question [12][?]$/) } },
+    ]);
+  });
+
+  it.each<[string, StdioClientOptions['mode']]>([
+    ['a protocol version before 2026-07-28', 'legacy'],
+    ['2026-07-28', { pin: '2026-07-28' }],
+  ])('asks the user before it adds more than 20 calls, with %s', async (_, mode) => {
+    const add = async (answer?: 'accept' | 'decline', args = {}) => {
+      const { call, queue_id, pid, questions } = await connect({ mode, answer });
+      const result = await call('add_queue_items', { queue_id, filter: { op_name: 'answer' }, ...args });
+      const question = `Add 25 calls to queue "Queue of ${pid}" (${queue_id})? They cannot be removed again.`;
+      return { result, asked: questions.filter((text) => text === question).length, total: questions.length };
+    };
+    const unable = await add();
+    expect(unable.result.error).toMatchObject({
+      code: 'invalid_arguments',
+      message: "Nothing was changed: adding 25 calls needs the user's agreement.",
+      hint: expect.stringContaining('confirm: true'),
+    });
+    expect(await add('decline')).toMatchObject({ result: { error: { code: 'cancelled' } }, asked: 1, total: 1 });
+    expect(await add('accept')).toMatchObject({ result: { added: 25 }, asked: 1, total: 1 });
+    expect(await add('decline', { confirm: true })).toMatchObject({ result: { added: 25 }, total: 0 });
+    expect(await add('decline', { sample: { n: 20 } })).toMatchObject({ result: { added: 20 }, total: 0 });
+  });
+
+  it.each([
+    ['neither call_ids nor filter', {}],
+    ['both call_ids and filter', { call_ids: ['call-1'], filter: {} }],
+  ])('refuses %s', async (_, args) => {
+    const { call } = await connectStdioClient(environment);
+    const { error } = await call('add_queue_items', { queue_id: 'q', ...args });
+    expect(error).toMatchObject({ code: 'invalid_arguments', detail: [{ msg: 'needs either call_ids or filter' }] });
+  });
+
+  it('fails with not_found when no call exists', async () => {
+    const { call } = await connectStdioClient(environment);
+    const { error } = await call('add_queue_items', { queue_id: 'q', call_ids: ['x', 'y'] });
+    expect(error).toMatchObject({
+      code: 'not_found',
+      message: 'Nothing was added: project demo/support has no recorded call with any of these 2 ids.',
+    });
+  });
+
+  it('names the nearest queues for an unknown one', async () => {
+    const { call } = await connectStdioClient(environment);
+    const { error } = await call('add_queue_items', { queue_id: 'suport-triage', call_ids: ['call-1'] });
+    expect(error).toMatchObject({
+      code: 'not_found',
+      message: 'Project demo/support has no queue with the id "suport-triage".',
+      hint: expect.stringMatching(/^The nearest ids are support-triage, /),
+    });
+  });
+});
+
+describe('add_queue_items at a service that answers as the public one', () => {
+  const numbered = (count: number): string[] => Array.from({ length: count }, (_, number) => `c${number}`);
+
+  it('sends 1,000 calls a request, with progress', async () => {
+    const service = await startRecordedService();
+    service.calls = numbered(2500);
+    const { client } = await connectStdioClient(service.environmentOf('ada'));
+    const progress: unknown[] = [];
+    const { structuredContent } = await client.callTool(
+      { name: 'add_queue_items', arguments: { queue_id: 'q', filter: {}, confirm: true } },
+      { onprogress: (update) => progress.push(update) },
+    );
+    expect(structuredContent).toEqual({
+      queue_id: 'q',
+      matched: 2500,
+      added: 2500,
+      duplicates: 0,
+      display_fields: ['inputs.row.question'],
+    });
+    const sent = service.bodiesOf('/annotation_queues/q/items');
+    expect(sent.map(({ call_ids }) => [call_ids[0], call_ids.length])).toEqual([
+      ['c0', 1000],
+      ['c1000', 1000],
+      ['c2000', 500],
+    ]);
+    expect(progress[0]).toEqual({ progress: 1000, message: '1000 of 2500 calls sent' });
+  });
+
+  it('reads at most 10,000 matching calls, and says how many there are', async () => {
+    const service = await startRecordedService();
+    service.calls = numbered(10_007);
+    const { call } = await connectStdioClient(service.environmentOf('ada'));
+    const result = await call('add_queue_items', { queue_id: 'q', filter: {}, dry_run: true });
+    const warning =
+      '10007 calls match, of which only the 10000 that started first were read. Narrow the filter to reach the others.';
+    expect(result).toMatchObject({ matched: 10_007, selected: 10_000, warnings: [warning] });
+    expect(result.text).toContain(warning);
+    expect(service.bodiesOf('/calls/stream_query')).toEqual([
+      {
+        project_id: 'team/project',
+        sort_by: [{ field: 'started_at', direction: 'asc' }],
+        columns: ['id'],
+        limit: 10_001,
+      },
+    ]);
+  });
+
+  it('looks ids up 500 at a time', async () => {
+    const service = await startRecordedService();
+    const { call } = await connectStdioClient(service.environmentOf('ada'));
+    await call('add_queue_items', { queue_id: 'q', call_ids: numbered(1001), dry_run: true });
+    const lookUps = service.bodiesOf('/calls/stream_query');
+    expect(lookUps.map(({ filter, columns }) => [filter.call_ids.length, columns])).toEqual([
+      [500, ['id']],
+      [500, ['id']],
+      [1, ['id']],
+    ]);
+  });
+
+  it('says how many calls are in the queue when a later batch fails', async () => {
+    const service = await startRecordedService();
+    service.calls = numbered(2500);
+    const { respond } = service;
+    service.respond = (request) => {
+      const isSecondBatch = request.path === '/annotation_queues/q/items' && request.body.includes('"c1000"');
+      if (isSecondBatch) sendResponse(request, 403, { reason: 'No access' });
+      else respond(request);
+    };
+    const { call } = await connectStdioClient(service.environmentOf('ada'));
+    const { error } = await call('add_queue_items', { queue_id: 'q', filter: {}, confirm: true });
+    expect(error).toMatchObject({
+      code: 'forbidden',
+      message: expect.stringMatching(
+        /^1000 of 2500 calls are in the queue; the next batch failed[.] The service refused/,
+      ),
+      hint: expect.stringContaining('call again with the same arguments'),
+    });
+  });
+
+  it('says so when the service leaves calls out', async () => {
+    const service = await startRecordedService();
+    const { respond } = service;
+    service.respond = (request) => {
+      if (request.path !== '/annotation_queues/q/items') respond(request);
+      else sendResponse(request, 200, { added_count: 2, duplicates: 0 });
+    };
+    const { call } = await connectStdioClient(service.environmentOf('ada'));
+    const result = await call('add_queue_items', { queue_id: 'q', filter: {} });
+    expect(result).toMatchObject({
+      added: 2,
+      warnings: ['The service left out 1 call: deleted in the meantime.'],
+    });
+  });
+});

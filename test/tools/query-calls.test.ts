@@ -1,0 +1,239 @@
+import { describe, expect, it } from 'vitest';
+import { sendResponse } from '../support/fake-service.ts';
+import { importItems } from '../support/import-items.ts';
+import { startRecordedService } from '../support/recorded-service.ts';
+import { connectStdioClient, type StdioClient } from '../support/stdio-client.ts';
+
+const sdkOperation = 'weave:///demo/support/op/answer:abc';
+
+/** Four calls, one a day from 2026-01-01 on. The sample project adds twelve from 2026-01-12 on. */
+const environment = await importItems([
+  {
+    call_id: 'plain',
+    call_op_name: 'answer',
+    call_trace_id: 'trace-1',
+    call_started_at: '2026-01-01T00:00:00Z',
+    call: { inputs: { question: 'Wo ist die "Prüfung"?' }, output: 'x'.repeat(300) },
+  },
+  {
+    call_id: 'failed',
+    call_op_name: sdkOperation,
+    call_trace_id: 'trace-1',
+    call_started_at: '2026-01-02T00:00:00Z',
+    call: { inputs: { question: 'Why?', score: 2 }, exception: 'ValueError: no answer' },
+  },
+  {
+    call_id: 'newer-version',
+    call_op_name: 'weave:///demo/support/op/answer:def',
+    call_trace_id: 'trace-2',
+    call_started_at: '2026-01-03T00:00:00Z',
+    call: { inputs: { question: 'Where?', score: 1 }, output: { text: 'Over THERE' } },
+  },
+  {
+    call_id: 'other-operation',
+    call_op_name: 'weave:///demo/support/op/reanswer:abc',
+    call_trace_id: 'trace-3',
+    call_started_at: '2026-01-04T00:00:00Z',
+    call: { inputs: {}, output: null },
+  },
+]);
+
+const connect = (): Promise<StdioClient> => connectStdioClient(environment);
+const idsOf = ({ calls }: { calls: { id: string }[] }): string[] => calls.map(({ id }) => id);
+const beforeSample = { started_before: '2026-01-10' };
+
+describe('query_calls', () => {
+  it.each([
+    ['a plain operation name, also in references', { op_name: 'answer' }, ['newer-version', 'failed', 'plain']],
+    ['a reference to an operation', { op_name: sdkOperation }, ['failed']],
+    ['every version of an operation', { op_name: 'weave:///demo/support/op/answer:*' }, ['newer-version', 'failed']],
+    ['an operation without a version', { op_name: 'weave:///demo/support/op/answer' }, ['newer-version', 'failed']],
+    ['calls that failed', { has_error: true }, ['failed']],
+    ['a trace', { trace_id: 'trace-1' }, ['failed', 'plain']],
+    ['calls of a trace that did not fail', { trace_id: 'trace-1', has_error: false }, ['plain']],
+    [
+      'a span of days, with the first and without the last',
+      { started_after: '2026-01-02', started_before: '2026-01-04' },
+      ['newer-version', 'failed'],
+    ],
+    [
+      'a span of times with zones',
+      { started_after: '2026-01-02T01:00:00+01:00', started_before: '2026-01-03 00:00' },
+      ['failed'],
+    ],
+    ['text of the output in any case', { text: 'over there' }, ['newer-version']],
+    ['text that JSON escapes', { text: '"Prüfung"?' }, ['plain']],
+    ['nothing', { text: 'not recorded anywhere' }, []],
+  ])('finds %s', async (_, filter, expected) => {
+    const { call } = await connect();
+    const page = await call('query_calls', { filter: { ...beforeSample, ...filter } });
+    expect(idsOf(page)).toEqual(expected);
+    expect(page.total).toBe(expected.length);
+  });
+
+  it('returns values cut to 200 characters, without members that a call lacks', async () => {
+    const { call } = await connect();
+    const { calls, text } = await call('query_calls', { filter: { ...beforeSample, trace_id: 'trace-1' } });
+    expect(calls).toEqual([
+      {
+        id: 'failed',
+        op_name: sdkOperation,
+        started_at: '2026-01-02T00:00:00.000Z',
+        exception: 'ValueError: no answer',
+        inputs: { question: 'Why?', score: 2 },
+      },
+      {
+        id: 'plain',
+        op_name: 'answer',
+        started_at: '2026-01-01T00:00:00.000Z',
+        inputs: { question: 'Wo ist die "Prüfung"?' },
+        output: `${'x'.repeat(200)}…[+100 characters]`,
+      },
+    ]);
+    expect(text).toContain('2 calls of 2 from offset 0. This is the last page.');
+  });
+
+  it('returns the values at the given paths, and names those that no call has', async () => {
+    const { call } = await connect();
+    const fields = ['inputs.question', 'output.text', 'inputs.queston'];
+    const page = await call('query_calls', { filter: { ...beforeSample, op_name: 'answer' }, fields });
+    expect(page.calls).toEqual([
+      { id: 'newer-version', 'inputs.question': 'Where?', 'output.text': 'Over THERE' },
+      { id: 'failed', 'inputs.question': 'Why?' },
+      { id: 'plain', 'inputs.question': 'Wo ist die "Prüfung"?' },
+    ]);
+    expect(page.missing).toEqual(['inputs.queston']);
+    expect(page.text).toContain('No call of this page has inputs.queston.');
+  });
+
+  it('returns every member for *', async () => {
+    const { call } = await connect();
+    const { calls } = await call('query_calls', { filter: { ...beforeSample, has_error: true }, fields: ['*'] });
+    expect(calls).toEqual([
+      {
+        id: 'failed',
+        project_id: 'demo/support',
+        op_name: sdkOperation,
+        trace_id: 'trace-1',
+        started_at: '2026-01-02T00:00:00.000Z',
+        exception: 'ValueError: no answer',
+        inputs: { question: 'Why?', score: 2 },
+      },
+    ]);
+  });
+
+  it('pages through the calls in the order that was asked for', async () => {
+    const { call } = await connect();
+    const sort_by = [{ field: 'inputs.score', direction: 'asc' }];
+    const request = { filter: beforeSample, sort_by, limit: 2 };
+    const first = await call('query_calls', request);
+    expect(idsOf(first)).toEqual(['newer-version', 'failed']);
+    expect(first).toMatchObject({ offset: 0, next_offset: 2, total: 4 });
+    expect(first.text).toContain('2 calls of 4 from offset 0. More follow: next_offset 2.');
+    const last = await call('query_calls', { ...request, offset: 2 });
+    expect(idsOf(last)).toEqual(['other-operation', 'plain']);
+    expect(last).toMatchObject({ offset: 2, total: 4 });
+    expect(last.next_offset).toBeUndefined();
+  });
+
+  it('says how many calls match beyond the last one', async () => {
+    const { call } = await connect();
+    const page = await call('query_calls', { filter: beforeSample, offset: 10 });
+    expect(page).toMatchObject({ calls: [], total: 4 });
+    expect(page.text).toContain('No calls at offset 10: only 4 match.');
+  });
+
+  it('refuses a time that is none', async () => {
+    const { call } = await connect();
+    const { error } = await call('query_calls', { filter: { started_after: 'yesterday' } });
+    expect(error.detail).toMatchObject([
+      {
+        loc: ['arguments', 'filter', 'started_after'],
+        msg: 'must be a date or time like 2026-01-31 or 2026-01-31T09:00:00Z',
+      },
+    ]);
+  });
+
+  it('sends conditions that the public service takes, and asks for the columns it needs', async () => {
+    const service = await startRecordedService();
+    const { call } = await connectStdioClient(service.environmentOf('ada'));
+    const filter = {
+      op_name: 'answer',
+      trace_id: 't',
+      started_after: '2026-01-01',
+      started_before: '2026-01-02T00:00:00.500Z',
+      has_error: true,
+      text: 'ü',
+    };
+    await call('query_calls', { filter, limit: 1 });
+    const contains = (name: string, substr: string) => ({
+      $contains: { input: { $getField: name }, substr: { $literal: substr }, case_insensitive: true },
+    });
+    const matching = {
+      project_id: 'team/project',
+      filter: { trace_ids: ['t'] },
+      query: {
+        $expr: {
+          $and: [
+            {
+              $or: [
+                { $eq: [{ $getField: 'op_name' }, { $literal: 'answer' }] },
+                { $contains: { input: { $getField: 'op_name' }, substr: { $literal: '/op/answer:' } } },
+              ],
+            },
+            { $gte: [{ $getField: 'started_at' }, { $literal: 1767225600 }] },
+            { $not: [{ $gte: [{ $getField: 'started_at' }, { $literal: 1767312000.5 }] }] },
+            { $not: [{ $eq: [{ $getField: 'exception' }, { $literal: null }] }] },
+            {
+              $or: [
+                contains('inputs', 'ü'),
+                contains('inputs', '\\u00fc'),
+                contains('output', 'ü'),
+                contains('output', '\\u00fc'),
+              ],
+            },
+          ],
+        },
+      },
+    };
+    expect(service.bodiesOf('/calls/stream_query')).toEqual([
+      {
+        ...matching,
+        sort_by: [{ field: 'started_at', direction: 'desc' }],
+        limit: 2,
+        offset: 0,
+        columns: ['id', 'op_name', 'started_at', 'exception', 'inputs', 'output'],
+      },
+    ]);
+    expect(service.bodiesOf('/calls/query_stats')).toEqual([matching]);
+  });
+
+  it('follows references on the way to a field', async () => {
+    const service = await startRecordedService();
+    service.expands = false;
+    const { call } = await connectStdioClient(service.environmentOf('ada'));
+    const { calls } = await call('query_calls', { fields: ['inputs.row.question'], limit: 1 });
+    expect(calls).toEqual([{ id: 'call-i1', 'inputs.row.question': 'Is it safe?' }]);
+    expect(service.bodiesOf('/calls/stream_query')[0]).toMatchObject({
+      columns: ['id', 'inputs.row.question'],
+      expand_columns: ['inputs.row', 'inputs.row.question'],
+    });
+  });
+
+  it('returns no total at a service that cannot count', async () => {
+    const service = await startRecordedService();
+    service.missing = new Set(['/calls/query_stats']);
+    const { call } = await connectStdioClient(service.environmentOf('ada'));
+    const page = await call('query_calls', { limit: 1 });
+    expect(page).toMatchObject({ calls: [{ id: 'call-i1' }], next_offset: 1 });
+    expect(page).not.toHaveProperty('total');
+  });
+
+  it('asks for no more calls than fit the result', async () => {
+    const service = await startRecordedService();
+    service.respond = (request) => sendResponse(request, 200, '', { 'content-type': 'application/x-ndjson' });
+    const { call } = await connectStdioClient({ ...service.environmentOf('ada'), HEDDLE_MAX_RESULT_CHARS: '10000' });
+    await call('query_calls', { limit: 1000 });
+    expect(service.bodiesOf('/calls/stream_query')).toMatchObject([{ limit: 201 }]);
+  });
+});
