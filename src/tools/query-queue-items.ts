@@ -63,7 +63,7 @@ const output = z.looseObject({
   items: z.array(item).describe('Items with every member that the service sent.'),
   ...pageMembers,
   state_counts: z.record(z.string(), z.int()).describe('Number of items on this page by annotation_state.'),
-  as_of: z.string().optional().describe('Pass it to update_queue_items, which then refuses what others changed since.'),
+  as_of: z.string().optional().describe('Pass it with a change to refuse items that others changed since.'),
   matching: z.int().optional().describe('Number of matching items, when the offset is past the end.'),
 });
 

@@ -92,7 +92,7 @@ describe('create_queue', () => {
   it('makes update_queue_items refuse a judgement that does not fit a field', async () => {
     const { call } = await connect();
     const { queue_id } = await call('create_queue', refunds);
-    const change = { item_id: 'none', annotation_state: 'completed', feedback: { name: 'score', value: 6 } };
+    const change = { item_id: 'none', annotation_state: 'completed', judgements: { score: 6 } };
     const { error } = await call('update_queue_items', { queue_id, items: [change], dry_run: true });
     expect(error.message).toContain(
       '6 does not fit the field score, whose schema is {"maximum":5,"minimum":1,"type":"integer"}',

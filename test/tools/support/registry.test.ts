@@ -63,7 +63,7 @@ describe('the tools on offer', () => {
       ['query_calls', true, false, true, false],
       ['create_queue', false, false, true, false],
       ['add_queue_items', false, false, true, false],
-      ['update_queue_items', false, false, true, false],
+      ['update_queue_items', false, true, true, false],
       ['list_objects', true, false, true, false],
       ['run_inference', false, false, false, true],
       ['create_evaluation', false, false, true, false],
