@@ -26,7 +26,7 @@ export function cohensKappa(pairs: readonly ClassPair[]): number | undefined {
 
 /** How often each pair of classes occurs: rows are the first annotator's classes, columns the second's. */
 export interface ConfusionTable {
-  /** The classes that either annotator used, the most used first. */
+  /** The classes that either annotator used: numbers in their order, anything else with the most used first. */
   classes: string[];
   counts: number[][];
   /** Number of classes that were used less and are not in the table. */
@@ -37,6 +37,7 @@ export interface ConfusionTable {
 export function confusionTable(pairs: readonly ClassPair[], maxClasses: number): ConfusionTable {
   const uses = [...countUses(pairs.flat())].sort(([a, uses], [b, others]) => others - uses || (a < b ? -1 : 1));
   const classes = uses.slice(0, maxClasses).map(([name]) => name);
+  if (classes.every((name) => Number.isFinite(Number(name)))) classes.sort((a, b) => Number(a) - Number(b));
   const places = new Map(classes.map((name, place) => [name, place]));
   const counts = classes.map(() => classes.map(() => 0));
   for (const [first, second] of pairs) {

@@ -90,6 +90,23 @@ describe('confusionTable', () => {
     });
   });
 
+  it('keeps numbers in their order', () => {
+    const pairs: ClassPair[] = [
+      ['10', '2'],
+      ['10', '10'],
+      ['1', '1'],
+    ];
+    expect(confusionTable(pairs, 10)).toEqual({
+      classes: ['1', '2', '10'],
+      counts: [
+        [1, 0, 0],
+        [0, 0, 0],
+        [0, 1, 1],
+      ],
+      otherClasses: 0,
+    });
+  });
+
   it('is empty without pairs', () => {
     expect(confusionTable([], 10)).toEqual({ classes: [], counts: [], otherClasses: 0 });
   });
