@@ -4,6 +4,7 @@ import { listQueuesTool } from './list-queues.ts';
 import { queryQueueItemsTool } from './query-queue-items.ts';
 import { readCallTool } from './read-call.ts';
 import { runInferenceTool } from './run-inference.ts';
+import { summarizeQueueTool } from './summarize-queue.ts';
 import type { Tool } from './support/tool.ts';
 import { updateQueueItemsTool } from './update-queue-items.ts';
 
@@ -11,6 +12,7 @@ import { updateQueueItemsTool } from './update-queue-items.ts';
 export const allTools = [
   listQueuesTool,
   queryQueueItemsTool,
+  summarizeQueueTool,
   readCallTool,
   updateQueueItemsTool,
   listObjectsTool,

@@ -9,6 +9,7 @@ export interface AnyClient {
 export const examples: Record<string, Record<string, unknown>> = {
   list_queues: {},
   query_queue_items: { queue_id: 'support-triage', limit: 2 },
+  summarize_queue: { queue_id: 'support-triage' },
   read_call: { call_id: 'support-0001' },
   update_queue_items: {
     queue_id: 'support-triage',

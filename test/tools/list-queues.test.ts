@@ -31,7 +31,7 @@ describe('list_queues', () => {
     );
     const { error } = await call('list_queues', {});
     expect(error).toMatchObject({ code: 'unsupported', status: 404 });
-    expect(error.hint).toContain('query_queue_items, read_call, update_queue_items, list_objects, run_inference');
+    expect(error.hint).toContain('query_queue_items, summarize_queue, read_call, update_queue_items, list_objects, run_inference');
     expect(error.hint).not.toContain('list_queues');
   });
 });

@@ -5,6 +5,7 @@ import { connectStdioClient } from '../../support/stdio-client.ts';
 const everyTool = [
   'list_queues',
   'query_queue_items',
+  'summarize_queue',
   'read_call',
   'update_queue_items',
   'list_objects',
@@ -17,7 +18,7 @@ describe('the tools on offer', () => {
     [
       'HEDDLE_READ_ONLY keeps the tools that change nothing',
       { HEDDLE_READ_ONLY: 'true' },
-      ['list_queues', 'query_queue_items', 'read_call', 'list_objects'],
+      ['list_queues', 'query_queue_items', 'summarize_queue', 'read_call', 'list_objects'],
       [],
     ],
     [
@@ -56,6 +57,7 @@ describe('the tools on offer', () => {
     expect(hints).toEqual([
       ['list_queues', true, false, true, false],
       ['query_queue_items', true, false, true, false],
+      ['summarize_queue', true, false, true, false],
       ['read_call', true, false, true, false],
       ['update_queue_items', false, false, true, false],
       ['list_objects', true, false, true, false],
