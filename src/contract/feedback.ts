@@ -56,6 +56,7 @@ export type StoredFeedback = z.infer<typeof storedFeedback>;
 /** Request for stored feedback. */
 export const queryFeedbackRequest = z.object({
   project_id: projectId,
+  fields: z.array(z.string()).nullish().describe('Members of feedback to return; all of them by default.'),
   query: expressionQuery.nullish(),
   sort_by: z.array(sortKey).nullish().describe('By members of feedback; created_at ascending by default.'),
   limit: z.int().min(0).nullish().describe('Maximum number of feedbacks to return.'),

@@ -7,6 +7,7 @@ import { queryCallsTool } from './query-calls.ts';
 import { queryQueueItemsTool } from './query-queue-items.ts';
 import { readCallTool } from './read-call.ts';
 import { runInferenceTool } from './run-inference.ts';
+import { summarizeQueueTool } from './summarize-queue.ts';
 import type { Tool } from './support/tool.ts';
 import { updateQueueItemsTool } from './update-queue-items.ts';
 
@@ -14,6 +15,7 @@ import { updateQueueItemsTool } from './update-queue-items.ts';
 export const allTools = [
   listQueuesTool,
   queryQueueItemsTool,
+  summarizeQueueTool,
   readCallTool,
   queryCallsTool,
   createQueueTool,

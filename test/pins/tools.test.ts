@@ -8,6 +8,7 @@ describe('the list of tools', () => {
     expect(tools.map(({ name }) => name)).toEqual([
       'list_queues',
       'query_queue_items',
+      'summarize_queue',
       'read_call',
       'query_calls',
       'create_queue',

@@ -9,6 +9,7 @@ export interface AnyClient {
 export const examples: Record<string, Record<string, unknown>> = {
   list_queues: {},
   query_queue_items: { queue_id: 'support-triage', limit: 2 },
+  summarize_queue: { queue_id: 'support-triage' },
   read_call: { call_id: 'support-0001' },
   query_calls: { filter: { text: 'refund' }, limit: 2 },
   create_queue: { name: 'Refunds', fields: [{ name: 'correct', type: 'boolean' }] },

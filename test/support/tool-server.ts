@@ -6,6 +6,7 @@ import { command, emptyHome } from './heddle.ts';
 export const toolCalls: Record<string, (project: string) => Record<string, unknown>> = {
   list_queues: (project) => ({ project_id: `a/${project}` }),
   query_queue_items: (project) => ({ project_id: `a/${project}`, queue_id: 'q' }),
+  summarize_queue: (project) => ({ project_id: `a/${project}`, queue_id: 'q' }),
   read_call: (project) => ({ project_id: `a/${project}`, call_id: 'c1' }),
   query_calls: (project) => ({ project_id: `a/${project}` }),
   create_queue: (project) => ({ project_id: `a/${project}`, name: 'New' }),

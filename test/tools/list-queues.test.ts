@@ -89,7 +89,9 @@ describe('list_queues', () => {
     );
     const { error } = await call('list_queues', {});
     expect(error).toMatchObject({ code: 'unsupported', status: 404 });
-    expect(error.hint).toContain('Tools that work without it: query_queue_items, read_call, query_calls,');
+    expect(error.hint).toContain(
+      'Tools that work without it: query_queue_items, summarize_queue, read_call, query_calls,',
+    );
     expect(error.hint).not.toContain('list_queues');
   });
 });

@@ -24,13 +24,11 @@ describe('query_queue_items', () => {
     const { call } = await connectStdioClient(emptyHome(temporaryFolder()));
     expect((await call('query_queue_items', { queue_id: 'suport-triage' })).error).toMatchObject({
       code: 'not_found',
-      message: 'Project demo/support has no queue "suport-triage".',
-      hint: 'Its nearest queues are support-triage. list_queues shows all of them.',
+      message: 'Project demo/support has no queue with the id "suport-triage".',
+      hint: 'The nearest ids are support-triage. Call list_queues for all of them.',
     });
     const elsewhere = await call('query_queue_items', { queue_id: 'q', project_id: 'no/where' });
-    expect(elsewhere.error.hint).toBe(
-      'The project has no queues, or does not exist. Check project_id, or ask the user.',
-    );
+    expect(elsewhere.error.hint).toBe('The project has no queues. Check project_id.');
   });
 
   it('says how many items match when the offset is past the end', async () => {

@@ -85,6 +85,23 @@ async function storeFeedback(
   return { id, created_at, wb_user_id, payload: JSON.parse(payload) };
 }
 
+const columns = [
+  'project_id',
+  'id',
+  'weave_ref',
+  'feedback_type',
+  'payload',
+  'annotation_ref',
+  'runnable_ref',
+  'call_ref',
+  'trigger_ref',
+  'queue_id',
+  'creator',
+  'created_at',
+  'wb_user_id',
+] as const;
+/** The members that feedback has whichever members a request asks for. */
+const requiredColumns = ['id', 'weave_ref', 'feedback_type', 'payload', 'created_at'] as const;
 const queryColumns = ['id', 'weave_ref', 'feedback_type', 'wb_user_id', 'creator', 'queue_id'] as const;
 const sortColumns = ['created_at', 'id', 'wb_user_id', 'feedback_type', 'weave_ref'] as const;
 
@@ -100,15 +117,29 @@ export const queryFeedback: TransactionOperation<'queryFeedback'> = async (trans
   const { conditions, isComplete } = query
     ? columnConditions(query.$expr, queryColumns)
     : { conditions: [], isComplete: true };
-  let rows = transaction.selectFrom('feedback').selectAll().where('project_id', '=', project_id);
+  const returned = returnedColumns(body.fields);
+  let rows = transaction
+    .selectFrom('feedback')
+    .select(isComplete ? returned : columns)
+    .where('project_id', '=', project_id);
   for (const { column, values } of conditions) rows = rows.where(column, 'in', values);
   for (const { column, direction } of totalOrder(sort_by, sortColumns, { field: 'created_at', direction: 'asc' })) {
     rows = rows.orderBy(column, direction);
   }
   if (isComplete) return { result: (await rows.limit(limit).offset(offset).execute()).map(toFeedback) };
   const found = (await rows.execute()).map(toFeedback).filter((feedback) => fits!(feedback));
-  return { result: found.slice(offset, offset + limit) };
+  const isReturned = ([name]: [string, unknown]): boolean => (returned as readonly string[]).includes(name);
+  const result = found
+    .slice(offset, offset + limit)
+    .map((feedback) => Object.fromEntries(Object.entries(feedback).filter(isReturned)) as typeof feedback);
+  return { result };
 };
+
+function returnedColumns(fields: readonly string[] | null | undefined): readonly (typeof columns)[number][] {
+  if (!fields?.length) return columns;
+  const names: readonly string[] = [...requiredColumns, ...fields];
+  return columns.filter((column) => names.includes(column));
+}
 
 /** Deletes feedback by its ids, in a write transaction. @throws Refusal 400 for any other query. */
 export const purgeFeedback: TransactionOperation<'purgeFeedback'> = async (transaction, { body }) => {
@@ -130,7 +161,7 @@ export const purgeFeedback: TransactionOperation<'purgeFeedback'> = async (trans
 };
 
 function toFeedback(row: Tables['feedback']) {
-  return { ...row, payload: JSON.parse(row.payload) };
+  return Object.assign(row, { payload: JSON.parse(row.payload) });
 }
 
 /** @throws Refusal 400 for feedback that its type does not allow. */

@@ -1,6 +1,7 @@
 import { annotationFeedbackType, type StoredFeedback } from '../../contract/feedback.ts';
 import { splitProjectId } from '../../contract/identifiers.ts';
 import { formatReference, parseReference, referenceScheme } from '../../contract/references.ts';
+import { readPages } from './read-pages.ts';
 import type { ToolContext } from './tool.ts';
 
 type ServiceAccess = Pick<ToolContext, 'service' | 'signal'>;
@@ -16,7 +17,7 @@ export interface Judgement {
   creator: string | undefined;
   /** The account and the author, for display: one annotator. */
   annotator: string;
-  /** When it was given, as the service wrote it. */
+  /** When it was given, by the clock of the service, with its zone. */
   at: string;
 }
 
@@ -33,10 +34,8 @@ export const noteType = 'wandb.note.1';
 const annotationPrefix = annotationFeedbackType('');
 const freePrefix = freeJudgementType('');
 
-/** Feedback that one request asks for; several times as much fits into a response. */
-const pageSize = 5000;
 /** References that one request names. */
-const refsPerRequest = 200;
+const refsPerRequest = 500;
 
 /** Returns the reference to a recorded call. `projectId` is `entity/project`. */
 export function callReference(projectId: string, callId: string): string {
@@ -46,51 +45,48 @@ export function callReference(projectId: string, callId: string): string {
 /**
  * Reads the feedback that was given in a queue, the oldest first; with `callIds`, only on these calls. Feedback that a
  * service lists twice is returned once.
+ * @throws HeddleError `unsupported` at a service that cannot list feedback.
  */
 export async function readFeedback(
   queueId: string,
-  project: string,
-  access: ServiceAccess,
+  project_id: string,
+  { service, signal, progress }: ServiceAccess & Partial<Pick<ToolContext, 'progress'>>,
   callIds?: readonly string[],
 ): Promise<StoredFeedback[]> {
+  // Another account may have used the same id.
+  const found = new Map<string, StoredFeedback>();
+  for (const $expr of conditions(queueId, project_id, callIds)) {
+    const query = { project_id, query: { $expr }, fields: readMembers, sort_by: oldestFirst };
+    const pages = readPages(async (page) => (await service.queryFeedback({ ...query, ...page }, { signal })).result);
+    for await (const page of pages) {
+      for (const feedback of page) found.set(`${feedback.wb_user_id} ${feedback.id}`, feedback);
+      progress?.(found.size, `${found.size} judgements read`);
+    }
+  }
+  return [...found.values()];
+}
+
+function conditions(
+  queueId: string,
+  projectId: string,
+  callIds: readonly string[] | undefined,
+): Record<string, unknown>[] {
   const inQueue = equals('queue_id', queueId);
-  if (!callIds) return distinct(await readPages(project, inQueue, access));
-  const refs = [...new Set(callIds)].map((id) => callReference(project, id));
-  const found: StoredFeedback[] = [];
-  for (let start = 0; start < refs.length; start += refsPerRequest) {
-    const literals = refs.slice(start, start + refsPerRequest).map((ref) => ({ $literal: ref }));
-    const onCalls = { $in: [{ $getField: 'weave_ref' }, literals] };
-    found.push(...(await readPages(project, { $and: [inQueue, onCalls] }, access)));
-  }
-  return distinct(found);
+  if (!callIds) return [inQueue];
+  const literals = [...new Set(callIds)].map((id) => ({ $literal: callReference(projectId, id) }));
+  return Array.from({ length: Math.ceil(literals.length / refsPerRequest) }, (_, chunk) => {
+    const refs = literals.slice(chunk * refsPerRequest, (chunk + 1) * refsPerRequest);
+    return { $and: [inQueue, { $in: [{ $getField: 'weave_ref' }, refs] }] };
+  });
 }
 
-async function readPages(
-  project_id: string,
-  $expr: Record<string, unknown>,
-  { service, signal }: ServiceAccess,
-): Promise<StoredFeedback[]> {
-  const found: StoredFeedback[] = [];
-  for (;;) {
-    const page = { limit: pageSize, offset: found.length, sort_by: oldestFirst };
-    const { result } = await service.queryFeedback({ project_id, query: { $expr }, ...page }, { signal });
-    found.push(...result);
-    if (result.length < pageSize) return found;
-  }
-}
+/** The members of feedback that are read. */
+const readMembers = ['id', 'weave_ref', 'feedback_type', 'payload', 'created_at', 'wb_user_id', 'creator'];
 
-const oldestFirst = [
-  { field: 'created_at', direction: 'asc' as const },
-  { field: 'id', direction: 'asc' as const },
-];
+const oldestFirst = ['created_at', 'id'].map((field) => ({ field, direction: 'asc' as const }));
 
 function equals(field: string, value: string): Record<string, unknown> {
   return { $eq: [{ $getField: field }, { $literal: value }] };
-}
-
-/** Feedback that was sent twice stays in a service's lists twice until it merges them. */
-function distinct(list: readonly StoredFeedback[]): StoredFeedback[] {
-  return [...new Map(list.map((feedback) => [`${feedback.wb_user_id} ${feedback.id}`, feedback])).values()];
 }
 
 /** Returns the judgements among feedback, in their order. */
@@ -120,19 +116,26 @@ function authorship({ id, weave_ref, wb_user_id, creator, created_at }: StoredFe
     user,
     creator: author,
     annotator: author === undefined || author === user ? user : `${user} (${author})`,
-    at: created_at,
+    // The public service sends times in UTC without saying so.
+    at: /T[\d:.]+$/.test(created_at) ? `${created_at}Z` : created_at,
   };
 }
 
-/** Returns the judgement that counts for each annotator, field and call: the latest. `list` is in order of time. */
-export function latestJudgements(list: readonly Judgement[]): Judgement[] {
+/** Returns the judgement that counts for each annotator, field and call: the latest. */
+export function latestJudgements(judgements: readonly Judgement[]): Judgement[] {
   const latest = new Map<string, Judgement>();
-  for (const judgement of list) {
-    const key = JSON.stringify([judgement.annotator, judgement.field, judgement.call_id]);
-    latest.delete(key);
-    latest.set(key, judgement);
+  for (const judgement of judgements) {
+    const place = JSON.stringify([judgement.call_id, judgement.field, judgement.annotator]);
+    const other = latest.get(place);
+    if (other === undefined || isLater(judgement, other)) latest.set(place, judgement);
   }
   return [...latest.values()];
+}
+
+function isLater(a: Judgement, b: Judgement): boolean {
+  // Without its zone, a time without a fraction sorts before one of the same second with it.
+  const [timeA, timeB] = [a.at.replace('Z', ''), b.at.replace('Z', '')];
+  return timeA === timeB ? a.id > b.id : timeA > timeB;
 }
 
 /** Returns the time of the newest feedback in a queue by the clock of the service; a time before any, if there is none. */

@@ -46,6 +46,7 @@ describe('MCP clients over stdio', () => {
     expect(tools.map(({ name }) => name)).toEqual([
       'list_queues',
       'query_queue_items',
+      'summarize_queue',
       'read_call',
       'query_calls',
       'create_queue',

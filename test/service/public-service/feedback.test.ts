@@ -162,3 +162,26 @@ describe('POST /feedback/batch/create', () => {
     expect(await stored('refused')).toEqual([]);
   });
 });
+
+describe('POST /feedback/query', () => {
+  const ofCall = (members: object) => {
+    const reference = { $literal: 'weave:///acme/support/call/call-5' };
+    return service.post('/feedback/query', {
+      query: { $expr: { $eq: [{ $getField: 'weave_ref' }, reference] } },
+      sort_by: [{ field: 'created_at', direction: 'asc' }],
+      ...members,
+    });
+  };
+
+  it('returns the members that fields names, and those that feedback always has', async () => {
+    await create({ ...note, weave_ref: 'weave:///acme/support/call/call-5', id: 'n1', creator: 'Ada' });
+    const always = ['id', 'weave_ref', 'feedback_type', 'payload', 'created_at'].sort();
+    const membersOf = async (request: object) => Object.keys(bodyOf(await ofCall(request)).result[0]).sort();
+    expect(await membersOf({ fields: ['creator', 'no_such_member'] })).toEqual([...always, 'creator'].sort());
+    const $not = [{ $eq: [{ $getField: 'queue_id' }, { $literal: 'q' }] }];
+    expect(await membersOf({ fields: ['wb_user_id'], query: { $expr: { $not } } })).toEqual(
+      [...always, 'wb_user_id'].sort(),
+    );
+    expect(await membersOf({})).toHaveLength(13);
+  });
+});

@@ -5,6 +5,7 @@ import { connectStdioClient } from '../../support/stdio-client.ts';
 const everyTool = [
   'list_queues',
   'query_queue_items',
+  'summarize_queue',
   'read_call',
   'query_calls',
   'create_queue',
@@ -20,7 +21,7 @@ describe('the tools on offer', () => {
     [
       'HEDDLE_READ_ONLY keeps the tools that change nothing',
       { HEDDLE_READ_ONLY: 'true' },
-      ['list_queues', 'query_queue_items', 'read_call', 'query_calls', 'list_objects'],
+      ['list_queues', 'query_queue_items', 'summarize_queue', 'read_call', 'query_calls', 'list_objects'],
       [],
     ],
     [
@@ -59,6 +60,7 @@ describe('the tools on offer', () => {
     expect(hints).toEqual([
       ['list_queues', true, false, true, false],
       ['query_queue_items', true, false, true, false],
+      ['summarize_queue', true, false, true, false],
       ['read_call', true, false, true, false],
       ['query_calls', true, false, true, false],
       ['create_queue', false, false, true, false],
