@@ -1,17 +1,19 @@
-import { Transform, type TransformCallback, type Writable } from 'node:stream';
+import { once } from 'node:events';
+import type { Readable, Writable } from 'node:stream';
 import {
-  isJSONRPCErrorResponse,
   isJSONRPCNotification,
   isJSONRPCRequest,
-  isJSONRPCResultResponse,
+  isJSONRPCResponse,
+  type JSONRPCMessage,
   type RequestId,
+  type Transport,
 } from '@modelcontextprotocol/server';
 import type { Log } from '../../core/log.ts';
 
 /*
- * The SDK's stdio transport reads what this filter passes on. On its own it would end the connection at a line that is
- * too long, leave messages that are not JSON-RPC unanswered, reject batches, accept an id twice, hold any number of
- * requests and any amount of unread output, and abort running requests at the end of the input.
+ * The SDK's stdio transport would end the connection at a line that is too long, leave messages that are not JSON-RPC
+ * unanswered, reject batches, accept an id twice, hold any number of requests and any amount of unread output, and abort
+ * running requests at the end of the input.
  */
 
 const maxLineBytes = 10 * 1024 * 1024;
@@ -26,27 +28,52 @@ const answerGraceMs = 1_000;
 const invalidRequest = -32_600;
 const serverBusy = -32_000;
 
-/** Passes on lines that are JSON-RPC messages, and refuses the others on the output. */
-export class MessageFilter extends Transform {
+/** Carries JSON-RPC messages over a pair of streams, one per line, and refuses what is not such a message. */
+export class LineTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage) => void;
   readonly #output: Writable;
   readonly #log: Log;
   readonly #unanswered = new Set<unknown>();
+  #onAllAnswered = (): void => {};
   #parts: Buffer[] = [];
   #lineBytes = 0;
 
   constructor(output: Writable, log: Log) {
-    super();
     this.#output = output;
     this.#log = log;
   }
 
-  /** Notes that a request has been answered, or will not be. */
-  settle(id: unknown): void {
-    this.#unanswered.delete(id);
-    if (this.#unanswered.size === 0) this.emit('settled');
+  async start(): Promise<void> {}
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    this.#output.write(`${JSON.stringify(message)}\n`);
+    if (!('method' in message)) this.#settle(message.id);
   }
 
-  override _transform(chunk: Buffer, _encoding: BufferEncoding, callback: TransformCallback): void {
+  async close(): Promise<void> {
+    this.onclose?.();
+  }
+
+  /** Reads the input to its end, and then waits a moment for the responses that are still missing. */
+  async read(input: Readable): Promise<void> {
+    for await (const chunk of input) {
+      this.#readChunk(chunk);
+      if (this.#output.writableLength > maxUnreadBytes) {
+        this.#log('warn', 'the client does not read its responses: no more input until it does');
+        await once(this.#output, 'drain');
+      }
+    }
+    this.#endLine();
+    if (this.#unanswered.size === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#onAllAnswered = resolve;
+      setTimeout(resolve, answerGraceMs);
+    });
+  }
+
+  #readChunk(chunk: Buffer): void {
     let start = 0;
     for (let end = chunk.indexOf('\n'); end !== -1; end = chunk.indexOf('\n', start)) {
       this.#append(chunk.subarray(start, end));
@@ -54,19 +81,6 @@ export class MessageFilter extends Transform {
       start = end + 1;
     }
     this.#append(chunk.subarray(start));
-    if (this.#output.writableLength > maxUnreadBytes) {
-      this.#log('warn', 'the client does not read its responses: no more input until it does');
-      this.#output.once('drain', callback);
-    } else {
-      callback();
-    }
-  }
-
-  override _flush(callback: TransformCallback): void {
-    this.#endLine();
-    this.once('settled', callback);
-    const graceMs = this.#unanswered.size === 0 ? 0 : answerGraceMs;
-    setTimeout(() => this.emit('settled'), graceMs);
   }
 
   #append(part: Buffer): void {
@@ -82,46 +96,42 @@ export class MessageFilter extends Transform {
     const line = Buffer.concat(this.#parts).toString('utf8');
     this.#parts = [];
     this.#lineBytes = 0;
-    if (bytes <= maxLineBytes) this.#readLine(line);
-    else this.#refuse(idAtEnds(line), `its ${bytes} bytes are larger than ${maxLineBytes}`);
+    if (bytes > maxLineBytes) this.#refuse(idAtEnds(line), `its ${bytes} bytes are larger than ${maxLineBytes}`);
+    else if (line.trim() !== '') this.#readLine(line);
   }
 
   #readLine(line: string): void {
-    if (line.trim() === '') return;
+    let value: unknown;
     try {
-      const value: unknown = JSON.parse(line);
-      // Revision 2025-03-26 has batches; each of their requests gets a response of its own.
-      if (Array.isArray(value)) for (const message of value) this.#pass(message, JSON.stringify(message));
-      else this.#pass(value, line);
+      value = JSON.parse(line);
     } catch {
       this.#log('warn', 'line ignored: it is not JSON', { characters: line.length });
+      return;
     }
+    // Revision 2025-03-26 has batches; each of their requests gets a response of its own.
+    for (const message of Array.isArray(value) ? value : [value]) this.#receive(message);
   }
 
-  #pass(value: unknown, json: string): void {
-    const problem = this.#admit(value);
-    if (problem) this.#refuse(idOf(value), problem.reason, problem.code);
-    else this.push(`${json}\n`);
-  }
-
-  /** Admits a message that can be served, or returns the reason to refuse it. */
-  #admit(value: unknown): { reason: string; code?: number } | undefined {
-    if (isJSONRPCRequest(value)) {
-      const { id, method } = value;
-      if (this.#unanswered.has(id)) return { reason: 'a request with this id waits for its response' };
-      if (this.#unanswered.size >= maxRequests)
-        return { reason: `more than ${maxRequests} requests`, code: serverBusy };
+  #receive(message: unknown): void {
+    if (isJSONRPCRequest(message)) {
+      const { id, method } = message;
+      if (this.#unanswered.has(id)) return this.#refuse(id, 'a request with this id waits for its response');
+      if (this.#unanswered.size >= maxRequests) return this.#refuse(id, `more than ${maxRequests} requests`, serverBusy);
       // A subscription is answered only when it ends.
       if (method !== 'subscriptions/listen') this.#unanswered.add(id);
-      return undefined;
-    }
-    if (isJSONRPCNotification(value)) {
+    } else if (isJSONRPCNotification(message)) {
       // A cancelled request may never be answered.
-      if (value.method === 'notifications/cancelled') this.settle(value.params?.requestId);
-      return undefined;
+      if (message.method === 'notifications/cancelled') this.#settle(message.params?.requestId);
+    } else if (!isJSONRPCResponse(message)) {
+      return this.#refuse(idOf(message), 'not a JSON-RPC 2.0 message');
     }
-    const isResponse = isJSONRPCResultResponse(value) || isJSONRPCErrorResponse(value);
-    return isResponse ? undefined : { reason: 'not a JSON-RPC 2.0 message' };
+    this.onmessage?.(message);
+  }
+
+  /** Notes that a request has been answered, or will not be. */
+  #settle(id: unknown): void {
+    this.#unanswered.delete(id);
+    if (this.#unanswered.size === 0) this.#onAllAnswered();
   }
 
   #refuse(id: RequestId | undefined, reason: string, code = invalidRequest): void {
@@ -134,8 +144,7 @@ export class MessageFilter extends Transform {
 
 /** Returns the id of what is not a valid message; undefined for a response, which is never answered. */
 function idOf(value: unknown): RequestId | undefined {
-  if (typeof value !== 'object' || value === null) return undefined;
-  const { id, method, result, error } = value as Record<string, unknown>;
+  const { id, method, result, error } = Object(value) as Record<string, unknown>;
   if (method === undefined && (result !== undefined || error !== undefined)) return undefined;
   return typeof id === 'string' || typeof id === 'number' ? id : undefined;
 }
