@@ -113,19 +113,24 @@ export class LineTransport implements Transport {
   }
 
   #receive(message: unknown): void {
-    if (isJSONRPCRequest(message)) {
-      const { id, method } = message;
-      if (this.#unanswered.has(id)) return this.#refuse(id, 'a request with this id waits for its response');
-      if (this.#unanswered.size >= maxRequests) return this.#refuse(id, `more than ${maxRequests} requests`, serverBusy);
-      // A subscription is answered only when it ends.
-      if (method !== 'subscriptions/listen') this.#unanswered.add(id);
-    } else if (isJSONRPCNotification(message)) {
-      // A cancelled request may never be answered.
-      if (message.method === 'notifications/cancelled') this.#settle(message.params?.requestId);
-    } else if (!isJSONRPCResponse(message)) {
-      return this.#refuse(idOf(message), 'not a JSON-RPC 2.0 message');
+    const isRequest = isJSONRPCRequest(message);
+    if (isRequest && this.#unanswered.has(message.id)) {
+      this.#refuse(message.id, 'a request with this id waits for its response');
+    } else if (isRequest && this.#unanswered.size >= maxRequests) {
+      this.#refuse(message.id, `more than ${maxRequests} requests`, serverBusy);
+    } else if (isRequest || isJSONRPCNotification(message) || isJSONRPCResponse(message)) {
+      this.#track(message);
+      this.onmessage?.(message);
+    } else {
+      this.#refuse(idOf(message), 'not a JSON-RPC 2.0 message');
     }
-    this.onmessage?.(message);
+  }
+
+  #track(message: JSONRPCMessage): void {
+    if (!('method' in message)) return;
+    // A subscription is answered only when it ends, and a cancelled request perhaps never.
+    if ('id' in message && message.method !== 'subscriptions/listen') this.#unanswered.add(message.id);
+    if (message.method === 'notifications/cancelled') this.#settle(message.params?.requestId);
   }
 
   /** Notes that a request has been answered, or will not be. */
