@@ -1,6 +1,6 @@
-import type { HeddleError } from '../core/errors.ts';
-import type { Observer } from '../core/observer.ts';
-import { type HttpOptions, type RunningHttpServer, serveHttp } from '../mcp/http/serve-http.ts';
+import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
+import { serveHttp } from '../mcp/http/serve-http.ts';
 import { serverFactory } from '../mcp/server.ts';
 import type { Inputs, ResolvedSettings } from '../settings/resolve-settings.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -38,47 +38,39 @@ export async function runHttpServer(
   options: HttpServerOptions,
 ): Promise<never> {
   const runtime = openRuntime(resolved, options);
-  const { log } = runtime;
-  const { redactor } = runtime.serverOptions;
+  const { log, serverOptions } = runtime;
+  const { redactor } = serverOptions;
+  const { publicUrl, oauthIssuer, subjects: file } = resolved.values;
   logUncaught(log);
   const stop = stopSignal();
   const metrics = flags.metricsPort === undefined ? undefined : await startMetrics(runtime, flags, flags.metricsPort);
   const observer = combineObservers(metrics?.observer, await configuredTraces(log));
   const subjects =
-    resolved.values.oauthIssuer === undefined || resolved.values.subjects === undefined
+    oauthIssuer === undefined || file === undefined
       ? undefined
-      : new Subjects(resolved, { ...options, file: resolved.values.subjects, log, observer, redactor });
+      : new Subjects(resolved, { ...options, file, log, observer, redactor });
   const serverFor = subjects && ((subject: string) => subjects.serverFor(subject));
-  const guard = await createGuard(resolved, { ...flags, serverFor, log });
-  const server = await startListening(runtime, observer, flags, {
-    guard,
-    // Each subject has a service of its own, so readiness reflects only this process.
-    ready: async (signal) => subjects !== undefined || isServiceReachable(runtime, signal),
-    publicUrl: resolved.values.publicUrl,
-    onRefused: metrics?.refused,
-  });
-  process.stderr.write(`listening on ${server.url}\n`);
-  if (!stop.aborted) await new Promise((resolve) => stop.addEventListener('abort', resolve));
-  await server.stop(stopGraceMs);
-  await subjects?.close();
-  return exitServer(runtime, observer);
-}
-
-async function startListening(
-  { serverOptions, log }: Runtime,
-  observer: Observer | undefined,
-  { host, port, allowedHost, allowedOrigin }: HttpFlags,
-  { publicUrl, ...options }: Pick<HttpOptions, 'guard' | 'ready' | 'onRefused'> & { publicUrl: string | undefined },
-): Promise<RunningHttpServer> {
+  const { host, port, allowedHost, allowedOrigin, tokenFile } = flags;
+  const { address } = await lookup(host);
+  const isLoopback = address === '::1' || address.startsWith('127.');
   const starting = serveHttp(serverFactory({ ...serverOptions, observer }), {
-    ...options,
     host,
+    address,
     port,
     allowedHosts: [...allowedHost, ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])],
     allowedOrigins: allowedOrigin,
+    guard: await createGuard(resolved, { host, isLoopback, tokenFile, serverFor, log }),
+    // Each subject has a service of its own, so readiness reflects only this process.
+    ready: async (signal) => subjects !== undefined || isServiceReachable(runtime, signal),
     log,
+    onRefused: metrics?.refused,
   });
-  return listenOrExit(starting, host, port, '--port');
+  const server = await listenOrExit(starting, host, port, '--port');
+  process.stderr.write(`listening on ${server.url}\n`);
+  if (!stop.aborted) await once(stop, 'abort');
+  await server.stop(stopGraceMs);
+  await subjects?.close();
+  return exitServer(runtime, observer);
 }
 
 async function startMetrics(
@@ -97,15 +89,9 @@ async function startMetrics(
 }
 
 /** Tells whether the service responds at all. What it makes of the credentials is up to each call. */
-async function isServiceReachable({ inUse, serverOptions }: Runtime, signal: AbortSignal): Promise<boolean> {
-  if (inUse.kind === 'remote') {
-    // A service without this endpoint responds with 404, which is good enough.
-    const response = await fetch(`${inUse.baseUrl}/health`, { redirect: 'manual', signal });
-    await response.body?.cancel();
-    return response.status < 500;
-  }
-  return (await serverOptions.service()).listModels({ signal }).then(
-    () => true,
-    (error: HeddleError) => error.status !== undefined,
-  );
+async function isServiceReachable({ serviceUrl }: Runtime, signal: AbortSignal): Promise<boolean> {
+  // A service without this endpoint responds with 404, which is good enough.
+  const response = await fetch(`${await serviceUrl()}/health`, { redirect: 'manual', signal });
+  await response.body?.cancel();
+  return response.status < 500;
 }

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import {
   localhostAllowedHostnames,
   localhostAllowedOrigins,
@@ -49,11 +49,11 @@ const hostPattern = /^(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?$/i;
 /** Checks the Host and Origin headers of requests. */
 export class AccessChecks {
   readonly #hosts: string[];
-  readonly #origins: ReadonlySet<string>;
+  readonly #origins: string[];
 
   constructor({ allowedHosts, allowedOrigins }: AccessRules) {
     this.#hosts = [...localhostAllowedHostnames(), ...allowedHosts.map(asHostname)];
-    this.#origins = new Set(allowedOrigins);
+    this.#origins = [...localhostAllowedOrigins(), ...allowedOrigins];
   }
 
   /** @throws Refusal 403 for a request to another host, which may be a rebound DNS name. */
@@ -67,8 +67,8 @@ export class AccessChecks {
 
   /** @throws Refusal 403 for a request that a foreign web page sends. */
   checkOrigin({ headers: { origin } }: IncomingMessage): void {
-    const names = [...localhostAllowedOrigins(), ...this.#origins];
-    if (origin === undefined || this.#origins.has(origin) || validateOriginHeader(origin, names).ok) return;
+    if (origin === undefined || this.#origins.includes(origin)) return;
+    if (validateOriginHeader(origin, this.#origins).ok) return;
     throw new Refusal(403, 'Forbidden: this Origin is not allowed');
   }
 }
@@ -91,24 +91,6 @@ export function tokenGuard(token: string): Guard {
 /** Returns the bearer token of a request (RFC 6750, section 2.1). */
 export function bearerOf({ headers }: IncomingMessage): string | undefined {
   return /^bearer +([\x21-\x7e]+) *$/i.exec(headers.authorization ?? '')?.[1];
-}
-
-/** Lets the web page that sent an allowed Origin read the response, whatever it will be. */
-export function setCorsHeaders({ headers: { origin } }: IncomingMessage, response: ServerResponse): void {
-  if (origin === undefined) return;
-  response.setHeader('access-control-allow-origin', origin);
-  response.setHeader('access-control-expose-headers', 'mcp-session-id, www-authenticate, retry-after, x-request-id');
-  response.setHeader('vary', 'origin');
-}
-
-/** Answers a browser that asks for permission to send a request; `setCorsHeaders` goes first. */
-export function sendPreflight({ headers }: IncomingMessage, response: ServerResponse): void {
-  response.writeHead(204, {
-    'access-control-allow-methods': 'POST',
-    'access-control-allow-headers': headers['access-control-request-headers'] ?? '',
-    'access-control-max-age': '600',
-  });
-  response.end();
 }
 
 /** Hashes a token, so that neither content nor length decides how long a comparison takes. */

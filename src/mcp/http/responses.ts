@@ -39,26 +39,18 @@ function isRestSmall({ complete, headers }: IncomingMessage): boolean {
   return Number(headers['content-length'] ?? 0) <= maxDiscardedBytes;
 }
 
-/** Sends a line of text to a health check. */
-export function sendText(response: ServerResponse, status: number, text: string): void {
-  response.writeHead(status, { 'content-type': 'text/plain', 'cache-control': 'no-store' }).end(`${text}\n`);
+/** @throws Refusal 405 for a request with another method. */
+export function checkMethod({ method = '' }: IncomingMessage, ...allowed: string[]): void {
+  if (allowed.includes(method)) return;
+  throw new Refusal(405, `Method not allowed: send ${allowed[0]}`, { headers: { allow: allowed.join(', ') } });
 }
 
-/**
- * Sends a document that every web page may read.
- * @throws Refusal 405 for a method that does not read.
- */
-export function sendPublicDocument(request: IncomingMessage, response: ServerResponse, document: object): void {
-  const allow = 'GET, HEAD, OPTIONS';
-  response.setHeader('access-control-allow-origin', '*');
-  if (request.method === 'OPTIONS') {
-    const requested = request.headers['access-control-request-headers'] ?? '';
-    response.writeHead(204, { 'access-control-allow-methods': allow, 'access-control-allow-headers': requested }).end();
-    return;
-  }
-  if (request.method !== 'GET' && request.method !== 'HEAD') {
-    throw new Refusal(405, 'Method not allowed: send GET', { headers: { allow } });
-  }
-  response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'max-age=300' });
-  response.end(JSON.stringify(document));
+/** Answers a browser that asks for permission to send a request with this method; the caller sets the allowed origin. */
+export function sendPreflight({ headers }: IncomingMessage, response: ServerResponse, method: string): void {
+  response.writeHead(204, {
+    'access-control-allow-methods': method,
+    'access-control-allow-headers': headers['access-control-request-headers'] ?? '',
+    'access-control-max-age': '600',
+  });
+  response.end();
 }

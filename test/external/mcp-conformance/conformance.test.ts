@@ -28,6 +28,7 @@ async function serveFixtures(): Promise<string> {
   };
   const server = await serveHttp(createServer, {
     host: '127.0.0.1',
+    address: '127.0.0.1',
     port: 0,
     allowedHosts: [],
     allowedOrigins: [],

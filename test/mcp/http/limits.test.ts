@@ -31,6 +31,7 @@ async function start(
   onTestFinished(() => void Object.assign(httpLimits, usual));
   const running = await serveHttp(factory, {
     host: '127.0.0.1',
+    address: '127.0.0.1',
     port: 0,
     allowedHosts: [],
     allowedOrigins: [],
