@@ -1,7 +1,7 @@
 import type { ErrorCode } from './errors.ts';
 import type { Log } from './log.ts';
 
-/** The end of an MCP call; `input_required` if it waits for an answer from the person. */
+/** The end of an MCP call; `input_required` if it waits for an answer from the user. */
 export type McpCallOutcome = 'ok' | 'input_required' | ErrorCode;
 
 /** The facts about an MCP call when it begins; never its arguments. */

@@ -11,7 +11,7 @@ interface PromptArgument {
   completion?: CompletionKind;
 }
 
-/** A prompt that a person can pick to start a job that takes several tool calls. */
+/** A prompt that a user can pick to start a job that takes several tool calls. */
 export interface PromptDefinition {
   name: string;
   title: string;
@@ -104,7 +104,7 @@ export function promptResult(prompt: PromptDefinition, values: PromptValues): Ge
   };
 }
 
-/** Quotes a person's text, so that it cannot pass for a step of the prompt. */
+/** Quotes a user's text, so that it cannot pass for a step of the prompt. */
 function quote(text = ''): string {
   return escapeInvisible(JSON.stringify(text));
 }

@@ -15,7 +15,7 @@ interface ResourceTemplate {
   read: (variables: Variables, service: ServiceClient, signal: AbortSignal) => Promise<unknown>;
 }
 
-/** Resources that a person can attach to a conversation. */
+/** Resources that a user can attach to a conversation. */
 const templates: readonly ResourceTemplate[] = [
   {
     name: 'queue',

@@ -1,6 +1,6 @@
 import { type Log, type LogLevel, logLevels } from '../core/log.ts';
 
-/** Form of a log line: for a person, or for a program. */
+/** Form of a log line: to be read by people or by programs. */
 export type LogFormat = 'text' | 'json';
 
 /** Creates a log that writes one line per event to stderr, for events of at least the severity `level`. */
