@@ -79,8 +79,8 @@ export class Redactor {
 
 /** Adds every form of some secrets. The longest come first, so that a secret inside another does not leave the rest. */
 function addForms(forms: string[], secrets: (string | undefined)[]): string[] {
-  const added = secrets.filter((secret) => secret !== undefined && secret.length >= minSecretChars);
-  return [...new Set([...forms, ...added.flatMap(formsOfSecret)])].sort((a, b) => b.length - a.length);
+  const added = secrets.flatMap((secret = '') => (secret.length < minSecretChars ? [] : formsOfSecret(secret)));
+  return [...new Set([...forms, ...added])].sort((a, b) => b.length - a.length);
 }
 
 function without(forms: string[], text: string): string {

@@ -29,7 +29,7 @@ export class InputRequired {
   }
 }
 
-/** Returns the origin of a client's request. An HTTP request keeps its request id (see `serveHttp`). */
+/** Returns the origin of a client's request. An HTTP request keeps its request id (see McpHttpServer). */
 export function originOf({ mcpReq, http }: ServerContext, server: Server, transport?: 'stdio'): CallOrigin {
   const headers = http?.req?.headers;
   const meta = mcpReq._meta as Record<string, unknown> | undefined;

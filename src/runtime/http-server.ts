@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
-import { serveHttp } from '../mcp/http/serve-http.ts';
+import { McpHttpServer } from '../mcp/http/mcp-http-server.ts';
 import { serverFactory } from '../mcp/server.ts';
 import type { Inputs, ResolvedSettings } from '../settings/resolve-settings.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -53,7 +53,7 @@ export async function runHttpServer(
   const { host, port, allowedHost, allowedOrigin, tokenFile } = flags;
   const { address } = await lookup(host);
   const isLoopback = address === '::1' || address.startsWith('127.');
-  const starting = serveHttp(serverFactory({ ...serverOptions, observer }), {
+  const server = new McpHttpServer(serverFactory({ ...serverOptions, observer }), {
     host,
     address,
     port,
@@ -65,8 +65,8 @@ export async function runHttpServer(
     log,
     onRefused: metrics?.refused,
   });
-  const server = await listenOrExit(starting, host, port, '--port');
-  process.stderr.write(`listening on ${server.url}\n`);
+  const url = await listenOrExit(server.listen(), host, port, '--port');
+  process.stderr.write(`listening on ${url}\n`);
   if (!stop.aborted) await once(stop, 'abort');
   await server.stop(stopGraceMs);
   await subjects?.close();

@@ -15,7 +15,7 @@ export async function serveMetrics(
   metrics: Metrics,
   { host, port, allowedHosts }: { host: string; port: number; allowedHosts: readonly string[] },
 ): Promise<string> {
-  const access = new AccessChecks({ allowedHosts: [...allowedHosts, host], allowedOrigins: [] });
+  const access = new AccessChecks([...allowedHosts, host], []);
   const server = createServer(async (request, response) => {
     request.resume();
     try {

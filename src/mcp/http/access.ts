@@ -9,14 +9,6 @@ import {
 import { Refusal } from '../../core/http/refusal.ts';
 import type { ServerFactory } from '../server.ts';
 
-/** Hosts and origins that requests may name besides the loopback ones. */
-export interface AccessRules {
-  /** Names and addresses without a port. */
-  allowedHosts: readonly string[];
-  /** Origins of web pages: `https://app.example.com`, or a name for any scheme and port. */
-  allowedOrigins: readonly string[];
-}
-
 /** The sender of a request, as far as a guard knows. */
 export interface ClientIdentity {
   /** Absent where all clients are one. */
@@ -51,7 +43,8 @@ export class AccessChecks {
   readonly #hosts: string[];
   readonly #origins: string[];
 
-  constructor({ allowedHosts, allowedOrigins }: AccessRules) {
+  /** @param allowedHosts hosts that requests may name besides the loopback ones. */
+  constructor(allowedHosts: readonly string[], allowedOrigins: readonly string[]) {
     this.#hosts = [...localhostAllowedHostnames(), ...allowedHosts.map(asHostname)];
     this.#origins = [...localhostAllowedOrigins(), ...allowedOrigins];
   }

@@ -1,10 +1,4 @@
-import {
-  createServer as createHttpServer,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-  STATUS_CODES,
-} from 'node:http';
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler } from '@modelcontextprotocol/server';
@@ -15,20 +9,24 @@ import { Refusal } from '../../core/http/refusal.ts';
 import type { Log } from '../../core/log.ts';
 import { asRequestId, newRequestId, requestIdHeader } from '../../core/request-id.ts';
 import type { ServerFactory } from '../server.ts';
-import { AccessChecks, type AccessRules, type ClientIdentity, type Guard } from './access.ts';
+import { AccessChecks, type ClientIdentity, type Guard } from './access.ts';
 import { Cancellations } from './cancellations.ts';
 import { httpLimits } from './limits.ts';
 import { cachedReadiness } from './readiness.ts';
 import { checkMethodAndHeaders, readRequestBody } from './request-checks.ts';
 import { checkMethod, jsonRpcError, sendPreflight, sendRefusal } from './responses.ts';
 
-export interface HttpOptions extends AccessRules {
+export interface HttpOptions {
   /** Name to listen on. */
   host: string;
   /** Its address. */
   address: string;
   /** 0 picks a free port. */
   port: number;
+  /** Names and addresses without a port that requests may name besides the loopback ones. */
+  allowedHosts: readonly string[];
+  /** Origins of web pages: `https://app.example.com`, or a name for any scheme and port. */
+  allowedOrigins: readonly string[];
   /** Creates the guard, given the URL of the endpoint. Without it, every client is let in. */
   guard?: (url: string) => Guard;
   /** Returns true if the service responds. An exception counts as not ready. */
@@ -38,46 +36,35 @@ export interface HttpOptions extends AccessRules {
   onRefused?: (status: number) => void;
 }
 
-export interface RunningHttpServer {
-  /** Address of the endpoint. */
-  url: string;
-  /** Stops accepting connections, and cuts off calls that still run after `graceMs`. */
-  stop: (graceMs: number) => Promise<void>;
-}
-
 /**
  * Serves MCP over Streamable HTTP at `/mcp`, in every protocol revision and without state between requests: each is
- * served by a fresh server from `createServer`, or from the factory that the guard returned for its client. `/healthz`
- * and `/readyz` tell a load balancer about the process and the service.
- * @throws the system's error when it cannot listen.
+ * checked, and then served by a fresh server from `createServer`, or from the factory that the guard returned for its
+ * client. `/healthz` and `/readyz` tell a load balancer about the process and the service.
  */
-export async function serveHttp(createServer: ServerFactory, options: HttpOptions): Promise<RunningHttpServer> {
-  const isWildcard = ['0.0.0.0', '::'].includes(options.address);
-  const allowedHosts = isWildcard ? options.allowedHosts : [...options.allowedHosts, options.host];
-  const server = new McpHttpServer(createServer, { ...options, allowedHosts });
-  return { url: await server.listen(), stop: (graceMs) => server.stop(graceMs) };
-}
-
-/** Checks and limits requests before they reach the SDK's handler. */
-class McpHttpServer {
+export class McpHttpServer {
   readonly #options: HttpOptions;
   readonly #handler: ReturnType<typeof createMcpHandler>;
-  readonly #server: Server;
+  readonly #server = createHttpServer({
+    headersTimeout: httpLimits.headersTimeoutMs,
+    requestTimeout: httpLimits.requestTimeoutMs,
+    connectionsCheckingInterval: httpLimits.timeoutCheckMs,
+    keepAliveTimeout: httpLimits.idleTimeoutMs,
+    // A request without a Host is refused like one with a foreign Host, in the same form.
+    requireHostHeader: false,
+  });
   readonly #access: AccessChecks;
   readonly #isReady: () => Promise<boolean>;
-  readonly #bodies = new BodyReader({
-    maxBytes: httpLimits.maxBodyBytes,
-    maxBytesTogether: httpLimits.maxBodyBytesTogether,
-  });
+  readonly #bodies = new BodyReader(httpLimits.maxBodyBytes, httpLimits.maxBodyBytesTogether);
   readonly #cancellations = new Cancellations();
   #guard: Guard | undefined;
   #runningCalls = 0;
   #stopping = false;
 
   constructor(createServer: ServerFactory, options: HttpOptions) {
-    const { ready, log } = options;
+    const { host, address, allowedHosts, allowedOrigins, ready, log } = options;
+    const isWildcard = ['0.0.0.0', '::'].includes(address);
     this.#options = options;
-    this.#access = new AccessChecks(options);
+    this.#access = new AccessChecks(isWildcard ? allowedHosts : [...allowedHosts, host], allowedOrigins);
     this.#isReady = cachedReadiness(ready, log);
     this.#handler = createMcpHandler(
       ({ authInfo }) => ((authInfo?.extra?.createServer ?? createServer) as ServerFactory)(),
@@ -88,14 +75,6 @@ class McpHttpServer {
         onerror: (error) => log('info', 'protocol', { error: error.message }),
       },
     );
-    this.#server = createHttpServer({
-      headersTimeout: httpLimits.headersTimeoutMs,
-      requestTimeout: httpLimits.requestTimeoutMs,
-      connectionsCheckingInterval: httpLimits.timeoutCheckMs,
-      keepAliveTimeout: httpLimits.idleTimeoutMs,
-      // A request without a Host is refused like one with a foreign Host, in the same form.
-      requireHostHeader: false,
-    });
     this.#server.maxConnections = httpLimits.maxConnections;
     const onRequest = (request: IncomingMessage, response: ServerResponse): void => void this.#serve(request, response);
     this.#server.on('request', onRequest);
@@ -104,7 +83,10 @@ class McpHttpServer {
     this.#server.on('clientError', (error: Error, socket: Socket) => this.#refuseMalformed(error, socket));
   }
 
-  /** Listens, and returns the URL of the endpoint. */
+  /**
+   * Listens, and returns the URL of the endpoint.
+   * @throws the system's error when it cannot listen.
+   */
   async listen(): Promise<string> {
     const { host, address, port, guard } = this.#options;
     const url = `${await listen(this.#server, port, host, address)}/mcp`;
@@ -112,6 +94,7 @@ class McpHttpServer {
     return url;
   }
 
+  /** Stops accepting connections, and cuts off calls that still run after `graceMs`. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true;
     await endServer(this.#server, graceMs);
@@ -201,8 +184,8 @@ class McpHttpServer {
       sendRefusal(request, response, error);
       return;
     }
-    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    this.#options.log('error', 'request failed', { request_id: request.headers[requestIdHeader], error: text });
+    const { stack } = error as Error;
+    this.#options.log('error', 'request failed', { request_id: request.headers[requestIdHeader], error: stack });
     sendRefusal(request, response, new Refusal(500, 'Internal error'));
   }
 
