@@ -13,6 +13,7 @@ import {
 import type { ServiceClient } from '../client/service-client.ts';
 import { HeddleError } from '../core/errors.ts';
 import type { McpCallStart } from '../core/observer.ts';
+import type { Redactor } from '../core/redaction.ts';
 import { version } from '../core/version.ts';
 import type { ListedTool } from '../tools/support/registry.ts';
 import type { ToolContext } from '../tools/support/tool.ts';
@@ -90,8 +91,7 @@ export function registerHandlers(server: Server, options: McpServerOptions): voi
   );
   registerTools(server, options, toolsByName);
   registerPrompts(server, promptsByName);
-  registerResources(server, options);
-  registerCompletions(server, options, promptsByName);
+  registerResourcesAndCompletions(server, options, promptsByName);
 }
 
 function registerTools(server: Server, options: McpServerOptions, toolsByName: ReadonlyMap<string, ListedTool>): void {
@@ -131,22 +131,28 @@ function registerPrompts(server: Server, promptsByName: ReadonlyMap<string, Prom
   });
 }
 
-function registerResources(server: Server, options: McpServerOptions): void {
-  // Clients find queues and calls through the templates and their completions.
-  server.setRequestHandler('resources/list', () => ({ resources: [] }));
-  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: listedTemplates }));
-  server.setRequestHandler('resources/read', ({ params }, context) =>
-    runWatched('resources/read', context, server, options, (service) =>
-      readResource(params.uri, service, context.mcpReq.signal),
-    ),
-  );
-}
-
-function registerCompletions(
+function registerResourcesAndCompletions(
   server: Server,
   options: McpServerOptions,
   promptsByName: ReadonlyMap<string, PromptDefinition>,
 ): void {
+  const runWatched = async <T>(
+    method: McpCallStart['method'],
+    context: ServerContext,
+    work: (service: ServiceClient) => Promise<T>,
+  ): Promise<T> => {
+    try {
+      return await watchCall({ method }, originOf(context, server, options.transport), options, work);
+    } catch (error) {
+      throw error instanceof HeddleError ? asProtocolError(error, options.redactor) : error;
+    }
+  };
+  // Clients find queues and calls through the templates and their completions.
+  server.setRequestHandler('resources/list', () => ({ resources: [] }));
+  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: listedTemplates }));
+  server.setRequestHandler('resources/read', ({ params }, context) =>
+    runWatched('resources/read', context, (service) => readResource(params.uri, service, context.mcpReq.signal)),
+  );
   server.setRequestHandler('completion/complete', async ({ params: { ref, argument, context: filled } }, context) => {
     const kind =
       ref.type === 'ref/prompt'
@@ -155,11 +161,17 @@ function registerCompletions(
     if (!kind) return { completion: { values: [] } };
     const { project_id, entity, project } = filled?.arguments ?? {};
     const searchedProject = project_id || (entity && project ? `${entity}/${project}` : options.project);
-    const values = await runWatched('completion/complete', context, server, options, (service) =>
+    const values = await runWatched('completion/complete', context, (service) =>
       complete(kind, argument.value, searchedProject, service, context.mcpReq.signal),
     );
     return { completion: { values } };
   });
+}
+
+/** Returns a protocol error with the message and the hint of a tool error. */
+function asProtocolError(error: HeddleError, redactor: Redactor): ProtocolError {
+  const data = JSON.parse(redactor.redact(JSON.stringify(error)));
+  return new ProtocolError(ProtocolErrorCode.InternalError, redactor.redact(`${error.message} ${error.hint}`), data);
 }
 
 function unknownName(kind: string, name: string, known: ReadonlyMap<string, unknown>): ProtocolError {
@@ -168,27 +180,6 @@ function unknownName(kind: string, name: string, known: ReadonlyMap<string, unkn
     ProtocolErrorCode.InvalidParams,
     `Unknown ${kind} ${JSON.stringify(name)}; known names: ${names}`,
   );
-}
-
-/** Runs a resource read or a completion. Its failures become protocol errors with the message and hint of a tool error. */
-async function runWatched<T>(
-  method: McpCallStart['method'],
-  context: ServerContext,
-  server: Server,
-  options: McpServerOptions,
-  work: (service: ServiceClient) => Promise<T>,
-): Promise<T> {
-  try {
-    return await watchCall({ method }, originOf(context, server, options.transport), options, work);
-  } catch (error) {
-    if (!(error instanceof HeddleError)) throw error;
-    const { redactor } = options;
-    throw new ProtocolError(
-      ProtocolErrorCode.InternalError,
-      redactor.redact(`${error.message} ${error.hint}`),
-      JSON.parse(redactor.redact(JSON.stringify(error))),
-    );
-  }
 }
 
 /** Puts a question into a result: the client asks the user, then repeats the call with the answer. */

@@ -43,7 +43,7 @@ export async function runHttpServer(
   const { publicUrl, oauthIssuer, subjects: file } = resolved.values;
   logUncaught(log);
   const stop = stopSignal();
-  const metrics = flags.metricsPort === undefined ? undefined : await startMetrics(runtime, flags, flags.metricsPort);
+  const metrics = await startMetricsIfAsked(runtime, flags);
   const observer = combineObservers(metrics?.observer, await configuredTraces(log));
   const subjects =
     oauthIssuer === undefined || file === undefined
@@ -73,19 +73,14 @@ export async function runHttpServer(
   return exitServer(runtime, observer);
 }
 
-async function startMetrics(
-  { serverOptions }: Runtime,
-  { metricsHost: host, allowedHost: allowedHosts }: HttpFlags,
-  port: number,
-): Promise<Metrics> {
-  const [{ createMetrics }, { serveMetrics }] = await Promise.all([
-    import('../telemetry/metrics.ts'),
-    import('./metrics-server.ts'),
-  ]);
-  const metrics = createMetrics(serverOptions.tools.map(({ name }) => name));
-  const url = await listenOrExit(serveMetrics(metrics, { host, port, allowedHosts }), host, port, '--metrics-port');
-  process.stderr.write(`metrics on ${url}\n`);
-  return metrics;
+async function startMetricsIfAsked(
+  { serverOptions: { tools } }: Runtime,
+  { metricsHost: host, metricsPort: port, allowedHost: allowedHosts }: HttpFlags,
+): Promise<Metrics | undefined> {
+  if (port === undefined) return undefined;
+  const { startMetrics } = await import('./metrics-server.ts');
+  const names = tools.map(({ name }) => name);
+  return startMetrics(names, { host, port, allowedHosts });
 }
 
 /** Tells whether the service responds at all. What it makes of the credentials is up to each call. */

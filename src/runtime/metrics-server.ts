@@ -3,18 +3,19 @@ import { listen } from '../core/http/listen.ts';
 import { Refusal } from '../core/http/refusal.ts';
 import { AccessChecks } from '../mcp/http/access.ts';
 import { checkMethod, sendRefusal } from '../mcp/http/responses.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
+import { createMetrics, type Metrics } from '../telemetry/metrics.ts';
+import { listenOrExit } from './process-lifecycle.ts';
 
 /**
  * Serves `GET /metrics` on a port of its own, because its readers need not be allowed to call tools. A request must name a
  * known host, so that a web page cannot read it through a rebound name. It ends with the process.
- * @returns the address of the page.
- * @throws the system's error when it cannot listen.
+ * @param tools names of the tools on offer.
  */
-export async function serveMetrics(
-  metrics: Metrics,
+export async function startMetrics(
+  tools: readonly string[],
   { host, port, allowedHosts }: { host: string; port: number; allowedHosts: readonly string[] },
-): Promise<string> {
+): Promise<Metrics> {
+  const metrics = createMetrics(tools);
   const access = new AccessChecks([...allowedHosts, host], []);
   const server = createServer(async (request, response) => {
     request.resume();
@@ -31,8 +32,9 @@ export async function serveMetrics(
     }
   });
   server.maxConnections = 64;
-  const url = await listen(server, port, host);
+  const url = await listenOrExit(listen(server, port, host), host, port, '--metrics-port');
   // A process whose MCP server cannot start must still end.
   server.unref();
-  return `${url}/metrics`;
+  process.stderr.write(`metrics on ${url}/metrics\n`);
+  return metrics;
 }
