@@ -24,7 +24,6 @@ export function replaceFile(file: string, text: string, mode: number): void {
   }
 }
 
-/** Removes a file and its temporary copies. */
 export function removePrivateFile(file: string): void {
   rmSync(file, { force: true });
   removeTemporaryCopies(file);

@@ -46,7 +46,6 @@ export class Redactor {
     this.#environmentForms = addForms(this.#environmentForms, secrets);
   }
 
-  /** Forgets every secret. */
   clear(): void {
     this.#forms = [];
     this.#environmentForms = [];

@@ -21,7 +21,6 @@ export interface CallOptions extends WatchOptions {
   footnote?: string;
   /** Removes secrets from results and errors before they leave the process. */
   redactor: Redactor;
-  /** The tools on offer. */
   tools: readonly ListedTool[];
 }
 

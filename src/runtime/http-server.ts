@@ -27,7 +27,6 @@ export interface HttpFlags {
 export interface HttpServerOptions extends RuntimeOptions {
   /** Sources of the settings; the profiles of subjects are resolved from them again. */
   inputs: Pick<Inputs, 'flags' | 'environment'>;
-  /** Reads the credentials of a subject's profile. */
   readCredentials: ReadCredentials;
 }
 

@@ -70,8 +70,11 @@ export function openRuntime(resolved: ResolvedSettings, options: RuntimeOptions)
     log,
     serverOptions: { ...optionsFromSettings(values), service, log, redactor },
     close: async () => {
-      await (await client)?.close();
-      await (await embedded?.catch(() => undefined))?.service.close();
+      const openedClient = await client;
+      await openedClient?.close();
+      // A service that could not start has nothing to close.
+      const started = await embedded?.catch(() => undefined);
+      await started?.service.close();
       if (!options.redactor) redactor.clear();
     },
   };

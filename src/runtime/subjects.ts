@@ -61,17 +61,15 @@ export class Subjects {
     this.#reloadIfChanged();
     const { subjects, default: defaultProfile } = this.#assigned;
     const profile = Object.hasOwn(subjects, subject) ? subjects[subject] : defaultProfile;
-    return profile === undefined ? undefined : this.#serverOf(profile);
+    return profile === undefined ? undefined : this.#servers.get(profile)!.createServer;
   }
 
-  /** Closes all runtimes. */
   async close(): Promise<void> {
     await Promise.all([...this.#servers.values()].map(({ runtime }) => runtime.close()));
   }
 
-  #serverOf(profile: string): ServerFactory {
-    const open = this.#servers.get(profile);
-    if (open) return open.createServer;
+  #openServer(profile: string): void {
+    if (this.#servers.has(profile)) return;
     const { log, redactor, observer, readCredentials } = this.#options;
     const resolved = this.#resolveProfile(profile);
     const read = cacheCredentials(() => readCredentials(resolved, redactor));
@@ -79,7 +77,6 @@ export class Subjects {
     const runtime = openRuntime(resolved, { log, redactor, credentials });
     const createServer = serverFactory({ ...runtime.serverOptions, observer });
     this.#servers.set(profile, { runtime, createServer });
-    return createServer;
   }
 
   /** Reads the file again after a change. An unusable file changes nothing. */
@@ -103,7 +100,7 @@ export class Subjects {
       if (repeated !== undefined) throw new Error(`it has the subject ${JSON.stringify(repeated)} twice`);
       const profiles = new Set(Object.values(assigned.subjects));
       if (assigned.default !== undefined) profiles.add(assigned.default);
-      for (const profile of profiles) this.#resolveProfile(profile);
+      for (const profile of profiles) this.#openServer(profile);
       return assigned;
     } catch (error) {
       const form = 'Use the form {"subjects": {"SUBJECT": "PROFILE"}, "default": "PROFILE"}; "default" is optional.';

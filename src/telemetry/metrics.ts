@@ -4,7 +4,6 @@ import { version } from '../core/version.ts';
 
 /** Metrics of a process in the format of Prometheus; see docs/observability.md. */
 export interface Metrics {
-  /** Counts calls and requests to the service. */
   observer: Observer;
   /** Counts a refused HTTP request. */
   refused: (status: number) => void;

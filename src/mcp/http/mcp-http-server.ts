@@ -19,9 +19,8 @@ import { checkMethod, jsonRpcError, sendPreflight, sendRefusal } from './respons
 export interface HttpOptions {
   /** Name to listen on. */
   host: string;
-  /** Its address. */
+  /** Address of that name. */
   address: string;
-  /** 0 picks a free port. */
   port: number;
   /** Names and addresses without a port that requests may name besides the loopback ones. */
   allowedHosts: readonly string[];
@@ -221,7 +220,6 @@ function setCorsHeaders({ headers: { origin } }: IncomingMessage, response: Serv
   response.setHeader('vary', 'origin');
 }
 
-/** Sends a document that every web page may read. */
 function sendPublicDocument(request: IncomingMessage, response: ServerResponse, document: object): void {
   response.setHeader('access-control-allow-origin', '*');
   if (request.method === 'OPTIONS') {
@@ -233,7 +231,6 @@ function sendPublicDocument(request: IncomingMessage, response: ServerResponse, 
   response.end(JSON.stringify(document));
 }
 
-/** Sends a line of text to a health check. */
 function sendText(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, { 'content-type': 'text/plain', 'cache-control': 'no-store' }).end(`${text}\n`);
 }
