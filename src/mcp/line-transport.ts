@@ -28,7 +28,7 @@ const answerGraceMs = 1_000;
 const invalidRequest = -32_600;
 const serverBusy = -32_000;
 
-/** Carries JSON-RPC messages over a pair of streams, one per line, and refuses what is not such a message. */
+/** Carries JSON-RPC messages over a pair of streams, one per line, and refuses everything else. */
 export class LineTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
@@ -147,7 +147,7 @@ export class LineTransport implements Transport {
   }
 }
 
-/** Returns the id of what is not a valid message; undefined for a response, which is never answered. */
+/** Returns the id of an invalid message; undefined for a response, which is never answered. */
 function idOf(value: unknown): RequestId | undefined {
   const { id, method, result, error } = Object(value) as Record<string, unknown>;
   if (method === undefined && (result !== undefined || error !== undefined)) return undefined;
@@ -159,7 +159,7 @@ const version = String.raw`"jsonrpc"\s*:\s*"2\.0"`;
 const idAtHead = new RegExp(String.raw`^\s*\{\s*(?:${version}\s*,\s*)?${idMember}\s*,`);
 const idAtTail = new RegExp(String.raw`,\s*${idMember}\s*(?:,\s*${version}\s*)?\}\s*$`);
 
-/** Returns the id of a request of which only both ends are known: clients write it first or last. */
+/** Returns the id of a request from the two ends of its line: clients write it first or last. */
 function idAtEnds(text: string): RequestId | undefined {
   const id = (idAtHead.exec(text) ?? idAtTail.exec(text))?.[1];
   // A response has its id in the same places.

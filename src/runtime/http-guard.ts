@@ -22,7 +22,7 @@ export interface GuardOptions {
 
 /**
  * Creates the guard that the settings ask for: OAuth access tokens, one bearer token, or none on loopback.
- * @throws HeddleError `not_configured` for settings that contradict each other or let everybody in.
+ * @throws HeddleError `not_configured` for settings that contradict each other or admit everybody.
  */
 export async function createGuard(
   { values, sources }: ResolvedSettings,

@@ -50,7 +50,7 @@ export async function runHttpServer(
       : new Subjects(resolved, { ...options, file, log, observer, redactor });
   const serverFor = subjects && ((subject: string) => subjects.serverFor(subject));
   const { host, port, allowedHost, allowedOrigin, tokenFile } = flags;
-  const { address } = await lookup(host);
+  const { address } = await listenOrExit(lookup(host), host, port, '--port');
   const isLoopback = address === '::1' || address.startsWith('127.');
   const server = new McpHttpServer(serverFactory({ ...serverOptions, observer }), {
     host,
@@ -82,7 +82,7 @@ async function startMetricsIfAsked(
   return startMetrics(names, { host, port, allowedHosts });
 }
 
-/** Tells whether the service responds at all. What it makes of the credentials is up to each call. */
+/** Tells whether the service responds at all; the credentials are not checked. */
 async function isServiceReachable({ serviceUrl }: Runtime, signal: AbortSignal): Promise<boolean> {
   // A service without this endpoint responds with 404, which is good enough.
   const response = await fetch(`${await serviceUrl()}/health`, { redirect: 'manual', signal });

@@ -9,21 +9,21 @@ import {
 import { Refusal } from '../../core/http/refusal.ts';
 import type { ServerFactory } from '../server.ts';
 
-/** The sender of a request, as far as a guard knows. */
+/** The sender of a request, as a guard identified it. */
 export interface ClientIdentity {
-  /** Absent where all clients are one. */
+  /** Absent if all clients share one token. */
   subject?: string;
-  /** The scopes of the access token; absent where the client may do everything. */
+  /** The scopes of the access token; absent if the client may do everything. */
   scopes?: ReadonlySet<string>;
-  /** Makes the servers of this client; absent where all clients have the same. */
+  /** Creates the servers of this client; absent if all clients get the same. */
   createServer?: ServerFactory;
 }
 
-/** Decides who may come in over HTTP, and what they may do. */
+/** Decides which clients are admitted over HTTP, and what they may do. */
 export interface Guard {
   /**
    * Returns the sender of a request, known from its headers alone.
-   * @throws Refusal for a client that may not come in.
+   * @throws Refusal for a client that is not admitted.
    */
   identify: (request: IncomingMessage) => ClientIdentity | Promise<ClientIdentity>;
   /**
@@ -31,7 +31,7 @@ export interface Guard {
    * @throws Refusal when it may not.
    */
   permit?: (client: ClientIdentity, body: unknown) => void;
-  /** The public document that says how to come in (RFC 9728), and the paths that it is served at. */
+  /** The public document that tells clients where to get a token (RFC 9728), and the paths that it is served at. */
   metadata?: { paths: readonly string[]; document: object };
 }
 
@@ -66,7 +66,7 @@ export class AccessChecks {
   }
 }
 
-/** Creates the guard that lets in clients with this one bearer token. */
+/** Creates the guard that admits clients with this one bearer token. */
 export function tokenGuard(token: string): Guard {
   const expected = digest(token);
   return {

@@ -26,7 +26,7 @@ export interface HttpOptions {
   allowedHosts: readonly string[];
   /** Origins of web pages: `https://app.example.com`, or a name for any scheme and port. */
   allowedOrigins: readonly string[];
-  /** Creates the guard, given the URL of the endpoint. Without it, every client is let in. */
+  /** Creates the guard, given the URL of the endpoint. Without it, every client is admitted. */
   guard?: (url: string) => Guard;
   /** Returns true if the service responds. An exception counts as not ready. */
   ready: (signal: AbortSignal) => Promise<boolean>;
@@ -169,10 +169,10 @@ export class McpHttpServer {
     delete request.headers.host;
     const fetch = async (adapted: Request): Promise<Response> => {
       const signal = AbortSignal.any([adapted.signal, cancelled]);
-      const answer = await this.#handler.fetch(new Request(adapted, { signal }), { parsedBody: body, authInfo });
+      const sdkResponse = await this.#handler.fetch(new Request(adapted, { signal }), { parsedBody: body, authInfo });
       // The SDK's `keep-alive` would undo the `close` of a server that is ending.
-      answer.headers.delete('connection');
-      return answer;
+      sdkResponse.headers.delete('connection');
+      return sdkResponse;
     };
     await toNodeHandler({ fetch }, { maxRequestBodySize: httpLimits.maxBodyBytes })(request, response);
   }
