@@ -59,9 +59,9 @@ export class HeddleError extends Error {
   declare readonly partialText: string | undefined;
   declare readonly endpoint: string | undefined;
 
-  constructor({ message, cause, ...fields }: ErrorFields) {
+  constructor({ message, cause, retryable = false, ...fields }: ErrorFields) {
     super(message, cause === undefined ? undefined : { cause });
-    Object.assign(this, { retryable: false, ...fields });
+    Object.assign(this, { retryable, ...fields });
   }
 
   /** Returns the machine-readable form that docs/errors.md describes. */

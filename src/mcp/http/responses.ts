@@ -1,8 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Refusal } from '../../core/http/refusal.ts';
 
-/** Maximum of unread body bytes that are discarded so that the connection can go on. */
-const maxDiscardedBytes = 64 * 1024;
 /** Time for a client to read a refusal before the connection is closed on the rest of its body, in milliseconds. */
 const lingerMs = 1_000;
 
@@ -11,11 +9,11 @@ export function jsonRpcError(message: string, code = -32_000): object {
   return { jsonrpc: '2.0', error: { code, message }, id: null };
 }
 
-/** Sends a refusal as a JSON-RPC error. A body that is still on its way is not read; a large one costs the connection. */
+/** Sends a refusal as a JSON-RPC error. A body that is still on its way is not read, and costs the connection. */
 export function sendRefusal(request: IncomingMessage, response: ServerResponse, refusal: Refusal): void {
   if (response.headersSent || response.destroyed) return;
   const json = JSON.stringify(refusal.body ?? jsonRpcError(refusal.message));
-  const keepConnection = isRestSmall(request);
+  const keepConnection = isReceived(request);
   response.writeHead(refusal.status, {
     ...refusal.headers,
     'content-type': 'application/json',
@@ -32,11 +30,8 @@ export function sendRefusal(request: IncomingMessage, response: ServerResponse, 
   request.socket.once('close', () => clearTimeout(timer));
 }
 
-function isRestSmall({ complete, headers }: IncomingMessage): boolean {
-  if (complete) return true;
-  // A client that waits for 100 Continue may or may not send its body after a refusal.
-  if (headers.expect !== undefined || headers['transfer-encoding'] !== undefined) return false;
-  return Number(headers['content-length'] ?? 0) <= maxDiscardedBytes;
+function isReceived({ complete, headers }: IncomingMessage): boolean {
+  return complete || (Number(headers['content-length'] ?? 0) === 0 && headers['transfer-encoding'] === undefined);
 }
 
 /** @throws Refusal 405 for a request with another method. */
