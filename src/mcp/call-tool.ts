@@ -1,7 +1,6 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import { HeddleError } from '../core/errors.ts';
 import type { Redactor } from '../core/redaction.ts';
-import { newRequestId } from '../core/request-id.ts';
 import { parseArguments } from '../tools/support/arguments.ts';
 import { cutValue } from '../tools/support/call-values.ts';
 import type { ListedTool } from '../tools/support/registry.ts';
@@ -34,7 +33,7 @@ export async function callTool(
   args: unknown,
   context: Pick<ToolContext, 'signal' | 'ask' | 'progress'>,
   options: CallOptions,
-  origin: CallOrigin = { requestId: newRequestId(), trace: {} },
+  origin: CallOrigin = { requestId: crypto.randomUUID(), trace: {} },
 ): Promise<CallToolResult> {
   const { project, maxResultChars } = options;
   try {

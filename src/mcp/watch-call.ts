@@ -3,7 +3,7 @@ import type { ServiceClient } from '../client/service-client.ts';
 import { HeddleError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { McpCallOutcome, McpCallScope, McpCallStart, Observer } from '../core/observer.ts';
-import { newRequestId, requestIdHeader } from '../core/request-id.ts';
+import { requestIdHeader } from '../core/request-id.ts';
 import { readTraceContext } from './trace-context.ts';
 
 /** The client, transport and trace that a call came from. */
@@ -38,7 +38,7 @@ export function originOf({ mcpReq, http }: ServerContext, server: Server, transp
   // Before 2026-07-28, each HTTP request names the revision that an earlier request has negotiated.
   const headerVersion = /^\d{4}-\d\d-\d\d$/.exec(headers?.get('mcp-protocol-version') ?? '')?.[0];
   return {
-    requestId: headers?.get(requestIdHeader) ?? newRequestId(),
+    requestId: headers?.get(requestIdHeader) ?? crypto.randomUUID(),
     transport: headers ? 'http' : transport,
     protocolVersion: server.getNegotiatedProtocolVersion() ?? headerVersion,
     rpcId: mcpReq.id,

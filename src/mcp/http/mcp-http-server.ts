@@ -7,7 +7,7 @@ import { endServer } from '../../core/http/end-server.ts';
 import { listen } from '../../core/http/listen.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import type { Log } from '../../core/log.ts';
-import { asRequestId, newRequestId, requestIdHeader } from '../../core/request-id.ts';
+import { asRequestId, requestIdHeader } from '../../core/request-id.ts';
 import type { ServerFactory } from '../server.ts';
 import { AccessChecks, type ClientIdentity, type Guard } from './access.ts';
 import { Cancellations } from './cancellations.ts';
@@ -101,7 +101,7 @@ export class McpHttpServer {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const requestId = asRequestId(request.headers[requestIdHeader]) ?? newRequestId();
+    const requestId = asRequestId(request.headers[requestIdHeader]) ?? crypto.randomUUID();
     request.headers[requestIdHeader] = requestId;
     response.setHeader(requestIdHeader, requestId);
     try {
