@@ -30,9 +30,6 @@ async function runCall(call: Command, name: string, json: string): Promise<void>
   const abort = new AbortController();
   process.once('SIGINT', () => abort.abort());
   const context = {
-    service: await serverOptions.service(),
-    project: serverOptions.project,
-    maxResultChars: serverOptions.maxResultChars,
     signal: abort.signal,
     ask: () => 'cannot' as const,
     progress: (_done: number, message: string) => showProgress(message),

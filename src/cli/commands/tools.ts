@@ -12,8 +12,8 @@ export function addTools(program: Command): void {
     const { readOnly, tools: only } = settingsOf(command).values;
     const tools = selectTools({ readOnly, only });
     if (json) {
-      const { listedTool } = await import('../../mcp/server.ts');
-      process.stdout.write(`${JSON.stringify(tools.map(listedTool), null, 2)}\n`);
+      const { toMcpTool } = await import('../../mcp/server.ts');
+      process.stdout.write(`${JSON.stringify(tools.map(toMcpTool), null, 2)}\n`);
       return;
     }
     for (const tool of tools) process.stdout.write(formatTool(tool));

@@ -3,7 +3,7 @@ import { BodyReader } from '../../core/http/body-reader.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { isDeeperThan, maxNesting } from '../../core/json-depth.ts';
 
-const bodyReader = new BodyReader({ maxBytes: 32 * 1024 * 1024 });
+const bodyReader = new BodyReader(32 * 1024 * 1024);
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**

@@ -1,7 +1,7 @@
 import { constants, existsSync } from 'node:fs';
 import { access, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { databaseSecrets, dataOf } from '../../../runtime/runtime.ts';
+import { databaseSecrets, dataLocation } from '../../../runtime/runtime.ts';
 import { loadSqlite, openServiceStore } from '../../../service/index.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
 import type { SettingValues } from '../../../settings/settings.ts';
@@ -23,7 +23,7 @@ export async function checkDatabase({ values }: ResolvedSettings): Promise<Findi
 
 /** Checks the data file of the embedded service and its disk, if the embedded service is in use or was used earlier. */
 export async function checkDataFile({ values }: ResolvedSettings): Promise<Finding[]> {
-  const file = dataOf(values);
+  const file = dataLocation(values);
   if (values.databaseUrl !== undefined) return [];
   if (!existsSync(file)) return values.baseUrl === undefined ? checkMissingFile(file) : [];
   const faults = await findFaults(values);
@@ -64,7 +64,7 @@ async function checkDiskSpace(folder: string): Promise<Finding> {
 /** Opens the data as the service does. Returns the first faults, or an empty string. */
 async function findFaults(values: SettingValues): Promise<string> {
   redactor.protect(...databaseSecrets(values));
-  const store = await openServiceStore(dataOf(values));
+  const store = await openServiceStore(dataLocation(values));
   try {
     return (await store.integrityCheck()).slice(0, 3).join('; ');
   } finally {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { HeddleError } from '../../../core/errors.ts';
-import { databaseSecrets, dataOf } from '../../../runtime/runtime.ts';
+import { databaseSecrets, dataLocation } from '../../../runtime/runtime.ts';
 import { stderrLog } from '../../../runtime/stderr-log.ts';
 import type { Listing, Store } from '../../../service/index.ts';
 import type { SettingName, SettingValues } from '../../../settings/settings.ts';
@@ -37,7 +37,7 @@ function addStart(service: Command): void {
     redactor.protect(values.modelProviderKey, ...databaseSecrets(values));
     const { startService } = await import('../../../service/index.ts');
     const running = await startService({
-      data: dataOf(values),
+      data: dataLocation(values),
       host,
       port,
       ...(values.modelProviderUrl !== undefined && {
@@ -131,7 +131,7 @@ function countOf(count: number, noun: string): string {
 async function withStore<T>(values: SettingValues, use: (store: Store) => Promise<T>): Promise<T> {
   const { openServiceStore } = await import('../../../service/index.ts');
   redactor.protect(...databaseSecrets(values));
-  const store = await openServiceStore(dataOf(values));
+  const store = await openServiceStore(dataLocation(values));
   try {
     return await use(store);
   } finally {
