@@ -1,4 +1,14 @@
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
 /**
@@ -22,6 +32,7 @@ export function replaceFile(file: string, text: string, mode: number): void {
     rmSync(temporary, { force: true });
     throw error;
   }
+  syncFolder(dirname(file));
 }
 
 export function removePrivateFile(file: string): void {
@@ -35,4 +46,12 @@ function removeTemporaryCopies(file: string): void {
   for (const name of existsSync(folder) ? readdirSync(folder) : []) {
     if (name.startsWith(`${basename(file)}.`) && name.endsWith('.tmp')) rmSync(join(folder, name), { force: true });
   }
+}
+
+/** Makes a rename survive a power failure. Windows cannot sync folders and does not need to. */
+function syncFolder(folder: string): void {
+  if (process.platform === 'win32') return;
+  const descriptor = openSync(folder, 'r');
+  fsyncSync(descriptor);
+  closeSync(descriptor);
 }

@@ -10,6 +10,7 @@ import type { Log } from '../../core/log.ts';
 import { asRequestId, requestIdHeader } from '../../core/request-id.ts';
 import type { ServerFactory } from '../server.ts';
 import { AccessChecks, type ClientIdentity, type Guard } from './access.ts';
+import { breakSilence } from './break-silence.ts';
 import { Cancellations } from './cancellations.ts';
 import { httpLimits } from './limits.ts';
 import { cachedReadiness } from './readiness.ts';
@@ -68,8 +69,6 @@ export class McpHttpServer {
     this.#handler = createMcpHandler(
       ({ authInfo }) => ((authInfo?.extra?.createServer ?? createServer) as ServerFactory)(),
       {
-        // A stream from the start: a single JSON body would come after a silence that proxies take for a failure.
-        responseMode: 'sse',
         keepAliveMs: httpLimits.maxSilenceMs,
         onerror: (error) => log('info', 'protocol', { error: error.message }),
       },
@@ -167,12 +166,10 @@ export class McpHttpServer {
     // Nothing behind this sees the token. The SDK makes a URL from the Host, which fails for some hosts that were allowed.
     delete request.headers.authorization;
     delete request.headers.host;
-    const fetch = async (adapted: Request): Promise<Response> => {
+    const fetch = (adapted: Request): Promise<Response> => {
       const signal = AbortSignal.any([adapted.signal, cancelled]);
-      const sdkResponse = await this.#handler.fetch(new Request(adapted, { signal }), { parsedBody: body, authInfo });
-      // The SDK's `keep-alive` would undo the `close` of a server that is ending.
-      sdkResponse.headers.delete('connection');
-      return sdkResponse;
+      const responding = this.#handler.fetch(new Request(adapted, { signal }), { parsedBody: body, authInfo });
+      return breakSilence(responding, httpLimits.maxSilenceMs);
     };
     await toNodeHandler({ fetch }, { maxRequestBodySize: httpLimits.maxBodyBytes })(request, response);
   }
