@@ -1,6 +1,7 @@
 import { defaultTimeoutsMs } from '../contract/endpoints.ts';
 import { projectId } from '../contract/identifiers.ts';
 import { logLevels } from '../core/log.ts';
+import type { StoreKind } from './profiles.ts';
 import { defaultKeychainTimeoutsMs } from './secrets/keychain-store.ts';
 
 /** One setting: where its value can come from, how its text is parsed, and its help text. */
@@ -23,8 +24,8 @@ export interface Setting<T = unknown> {
   parse: (text: string, from?: SourceKind) => T;
 }
 
-/** Kinds of sources of a setting. */
-export type SourceKind = 'flag' | 'environment' | 'profile' | 'default' | 'unset';
+/** Kinds of sources of a setting or secret. */
+export type SourceKind = 'flag' | 'environment' | 'profile' | StoreKind | 'default' | 'unset';
 
 const asText = (text: string): string => text;
 
@@ -295,6 +296,8 @@ export const settingDefinitions = {
 } as const;
 
 export type SettingName = keyof typeof settingDefinitions;
+
+export const settingNames = Object.keys(settingDefinitions) as SettingName[];
 
 type Value<Definition> = Definition extends { parse: (text: string, from?: SourceKind) => infer T }
   ? Definition extends { default: unknown }

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { styleText } from 'node:util';
 import type { Client } from '@modelcontextprotocol/client';
 import type { Command } from 'commander';
+import { connectToServer } from '../support/connect-to-server.ts';
+import { printLine } from '../support/print.ts';
 
 /** Adds `heddle demo`, which triages a sample queue: a real MCP client, a real server, and data in a temporary folder. */
 export function addDemo(program: Command): void {
@@ -14,7 +16,6 @@ export function addDemo(program: Command): void {
 }
 
 async function runDemo(): Promise<void> {
-  const { connectToServer } = await import('../support/connect-to-server.ts');
   const folder = await mkdtemp(join(tmpdir(), 'heddle-demo-'));
   try {
     printHeading(`A client starts \`heddle serve\`; its embedded service keeps its data in ${folder}`);
@@ -92,12 +93,12 @@ function stepRunner(client: Client) {
   return async (title: string, tool: string, args: Record<string, unknown>, isErrorExpected = false) => {
     step += 1;
     printHeading(`\n${step}. ${title}`);
-    process.stdout.write(`${styleText('cyan', `   ${tool} ${JSON.stringify(args)}`)}\n`);
+    printLine(styleText('cyan', `   ${tool} ${JSON.stringify(args)}`));
     const result = await client.callTool({ name: tool, arguments: args });
     for (const block of result.content) {
       if (block.type !== 'text') continue;
       const text = block.text.replace(/^/gm, '   ');
-      process.stdout.write(`${result.isError ? styleText('yellow', text) : text}\n`);
+      printLine(result.isError ? styleText('yellow', text) : text);
     }
     if (Boolean(result.isError) !== isErrorExpected) throw new Error(`Unexpected result of ${tool}`);
     return (result.structuredContent ?? {}) as Record<string, unknown>;
@@ -111,5 +112,5 @@ function isolatedEnvironment(folder: string): Record<string, string> {
 }
 
 function printHeading(text: string): void {
-  process.stdout.write(`${styleText('bold', text)}\n`);
+  printLine(styleText('bold', text));
 }

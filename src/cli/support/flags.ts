@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type ResolvedSettings, resolveSettings } from '../../settings/resolve-settings.ts';
-import { type Setting, type SettingName, settingDefinitions } from '../../settings/settings.ts';
+import { type Setting, type SettingName, settingDefinitions, settingNames } from '../../settings/settings.ts';
 
 /** The settings of a runtime that have flags. */
 export const runtimeFlags: readonly SettingName[] = [
@@ -41,7 +41,7 @@ export function settingsOf(command: Command, { newProfile = false } = {}): Resol
 export function flagsOf(command: Command): Partial<Record<SettingName, string>> {
   const given = command.opts<Record<string, string | boolean>>();
   const flags: Partial<Record<SettingName, string>> = {};
-  for (const name of Object.keys(settingDefinitions) as SettingName[]) {
+  for (const name of settingNames) {
     const { flag }: Setting = settingDefinitions[name];
     const value = flag && given[new Option(flag).attributeName()];
     if (value !== undefined) flags[name] = String(value);

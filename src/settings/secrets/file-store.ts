@@ -2,7 +2,6 @@ import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs
 import * as z from 'zod';
 import { HeddleError } from '../../core/errors.ts';
 import { removePrivateFile, replacePrivateFile } from '../../core/private-file.ts';
-import type { Redactor } from '../../core/redaction.ts';
 import type { SecretRecord, SecretStore } from './secret-store.ts';
 
 const record = z.strictObject({
@@ -17,11 +16,9 @@ type Records = z.output<typeof fileShape>;
 export class FileStore implements SecretStore {
   readonly kind = 'file';
   readonly #file: string;
-  readonly #redactor: Redactor;
 
-  constructor(file: string, redactor: Redactor) {
+  constructor(file: string) {
     this.#file = file;
-    this.#redactor = redactor;
   }
 
   async read(profile: string): Promise<Record<string, SecretRecord>> {
@@ -58,10 +55,8 @@ export class FileStore implements SecretStore {
         if (uid !== process.getuid?.()) throw this.#unusable('belongs to another user');
         if (mode & 0o077) throw this.#unusable(`can be accessed by others (mode ${(mode & 0o777).toString(8)})`);
       }
-      const records = parse(readFileSync(descriptor, 'utf8'));
+      const records = parseRecords(readFileSync(descriptor, 'utf8'));
       if (!records) throw this.#unusable('was not written by heddle');
-      const secrets = Object.values(records).flatMap(Object.values<SecretRecord>);
-      this.#redactor.protect(...secrets.flatMap(({ password, token }) => [password, token]));
       return records;
     } finally {
       closeSync(descriptor);
@@ -89,7 +84,7 @@ export class FileStore implements SecretStore {
 }
 
 /** Parses the file, without the errors of JSON.parse and zod, which may quote secrets. */
-function parse(text: string): Records | undefined {
+function parseRecords(text: string): Records | undefined {
   try {
     return fileShape.parse(JSON.parse(text));
   } catch {

@@ -1,7 +1,7 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { HeddleError } from '../../core/errors.ts';
-import type { Redactor } from '../../core/redaction.ts';
 import type { KeychainReply, KeychainRequest } from './keychain-helper.ts';
 import type { SecretRecord, SecretStore } from './secret-store.ts';
 
@@ -11,51 +11,46 @@ import type { SecretRecord, SecretStore } from './secret-store.ts';
  */
 export const defaultKeychainTimeoutsMs = { read: 5_000, write: 60_000 } as const;
 
-export interface KeychainOptions {
-  /** Receives the secrets that are read, to redact them. */
-  redactor: Redactor;
-  /** Command line of the helper: it reads a KeychainRequest from stdin, runs `accessKeychain` and prints the reply. */
-  helper: readonly string[];
-  /** Time limit of every operation, in place of the defaults. */
-  timeoutMs?: number | undefined;
-}
-
 /**
  * Keeps secrets in the operating system's keychain, one entry per profile and base URL. Each access runs in a child process
  * with a time limit, since the native library blocks a thread, and a process with a blocked thread cannot exit.
  */
 export class KeychainStore implements SecretStore {
   readonly kind = 'keychain';
-  readonly #options: KeychainOptions;
+  readonly #helper: readonly string[];
+  readonly #timeoutMs: number | undefined;
 
-  constructor(options: KeychainOptions) {
-    this.#options = options;
+  /**
+   * @param helper command line of the child process, which reads a KeychainRequest from stdin, runs `accessKeychain` and
+   * prints the reply.
+   * @param timeoutMs time limit of every access, in place of the defaults.
+   */
+  constructor(helper: readonly string[], timeoutMs?: number) {
+    this.#helper = helper;
+    this.#timeoutMs = timeoutMs;
   }
 
   async read(profile: string): Promise<Record<string, SecretRecord>> {
-    const entries = await this.#access({ operation: 'read', service: serviceOf(profile) });
-    const records = entries.map(({ account, password }): [string, SecretRecord] => [account, parse(password)]);
-    this.#options.redactor.protect(...records.flatMap(([, { password, token }]) => [password, token]));
-    return Object.fromEntries(records);
+    const entries = await this.#access({ operation: 'read', service: keychainServiceOf(profile) });
+    return Object.fromEntries(entries.map(({ account, password }) => [account, parseRecord(password)]));
   }
 
   async write(profile: string, baseUrl: string, record: SecretRecord): Promise<void> {
     const secret = JSON.stringify(record);
-    await this.#access({ operation: 'write', service: serviceOf(profile), account: baseUrl, secret });
+    await this.#access({ operation: 'write', service: keychainServiceOf(profile), account: baseUrl, secret });
     const { [baseUrl]: found } = await this.read(profile);
-    if (JSON.stringify(found) !== secret) throw this.#failure('it did not store the entry');
+    if (JSON.stringify(found) !== secret) throw keychainFailure('it did not store the entry');
   }
 
   async remove(profile: string, keptBaseUrl?: string): Promise<void> {
     const accounts = Object.keys(await this.read(profile)).filter((account) => account !== keptBaseUrl);
-    if (accounts.length > 0) await this.#access({ operation: 'remove', service: serviceOf(profile), accounts });
+    const service = keychainServiceOf(profile);
+    if (accounts.length > 0) await this.#access({ operation: 'remove', service, accounts });
   }
 
   async #access(request: KeychainRequest): Promise<{ account: string; password: string }[]> {
-    const { helper, timeoutMs = defaultKeychainTimeoutsMs[request.operation === 'read' ? 'read' : 'write'] } =
-      this.#options;
-    const [program, ...args] = helper as [string, ...string[]];
-    const { spawn } = await import('node:child_process');
+    const timeoutMs = this.#timeoutMs ?? defaultKeychainTimeoutsMs[request.operation === 'read' ? 'read' : 'write'];
+    const [program, ...args] = this.#helper as [string, ...string[]];
     const child = spawn(program, args, {
       stdio: ['pipe', 'pipe', 'ignore'],
       timeout: timeoutMs,
@@ -66,26 +61,23 @@ export class KeychainStore implements SecretStore {
     child.stdin.end(JSON.stringify(request));
     const [output, [exitCode]] = await Promise.all([text(child.stdout), once(child, 'close')]);
     if (output === '') {
-      throw this.#failure(
+      throw keychainFailure(
         child.killed ? `it did not respond within ${timeoutMs} ms` : `its helper ended with exit code ${exitCode}`,
       );
     }
     const reply = JSON.parse(output) as KeychainReply;
-    if ('failure' in reply) throw this.#failure(reply.failure);
+    if ('failure' in reply) throw keychainFailure(reply.failure);
     return reply.entries;
-  }
-
-  #failure(message: string): HeddleError {
-    return keychainFailure(this.#options.redactor.redact(message));
   }
 }
 
-function serviceOf(profile: string): string {
+/** Returns the name under which the keychain files the entries of a profile. */
+function keychainServiceOf(profile: string): string {
   return `heddle/${profile}`;
 }
 
 /** Parses an entry. One that another program wrote counts as empty. */
-function parse(secret: string): SecretRecord {
+function parseRecord(secret: string): SecretRecord {
   try {
     return JSON.parse(secret) as SecretRecord;
   } catch {
@@ -104,7 +96,7 @@ const missingKeychainPattern =
   /connect|autolaunch|ServiceUnknown|not provided by any|no result found|No such|Cannot find (module|package|native)/i;
 
 /** Converts a keychain's message to an error. Its code is `not_configured` if this machine has no keychain. */
-export function keychainFailure(message: string): HeddleError {
+function keychainFailure(message: string): HeddleError {
   const problem = problems.find(([pattern]) => pattern.test(message))?.[1];
   const isMissing = !problem && missingKeychainPattern.test(message);
   const advice = isMissing

@@ -5,7 +5,7 @@ import { databaseSecrets, dataOf } from '../../../runtime/runtime.ts';
 import { loadSqlite, openServiceStore } from '../../../service/index.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
 import type { SettingValues } from '../../../settings/settings.ts';
-import { redactor } from '../../support/redactor.ts';
+import { redactor } from '../../support/secrets.ts';
 import { type Finding, failure, ok, warning } from './finding.ts';
 
 /** Free disk space below which doctor reports a failure or a warning. */

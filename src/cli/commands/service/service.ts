@@ -2,12 +2,12 @@ import type { Command } from 'commander';
 import { HeddleError } from '../../../core/errors.ts';
 import { databaseSecrets, dataOf } from '../../../runtime/runtime.ts';
 import { stderrLog } from '../../../runtime/stderr-log.ts';
-import type { Listing, Store } from '../../../service/index.ts';
+import { type Listing, openServiceStore, type Store, startService } from '../../../service/index.ts';
 import type { SettingName, SettingValues } from '../../../settings/settings.ts';
 import { addSettingFlags, asPort, settingsOf } from '../../support/flags.ts';
-import { redactor } from '../../support/redactor.ts';
+import { printJson, printLine, showProgress } from '../../support/print.ts';
 import { UsageError } from '../../support/report-failure.ts';
-import { showProgress } from '../../support/show-progress.ts';
+import { redactor } from '../../support/secrets.ts';
 import { readFileLines, readJsonFile } from './read-file.ts';
 
 const dataFlags: readonly SettingName[] = ['profile', 'dataDir', 'databaseUrl'];
@@ -35,7 +35,6 @@ function addStart(service: Command): void {
   start.action(async ({ port, host }: { port: number; host: string }) => {
     const { values } = settingsOf(start);
     redactor.protect(values.modelProviderKey, ...databaseSecrets(values));
-    const { startService } = await import('../../../service/index.ts');
     const running = await startService({
       data: dataOf(values),
       host,
@@ -57,7 +56,7 @@ function addUser(service: Command): void {
     .argument('<name>', 'user name');
   addSettingFlags(command, dataFlags).action(async (name: string) => {
     const { password, token } = await withStore(settingsOf(command).values, (store) => store.addUser(name));
-    process.stdout.write(`user name: ${name}\npassword:  ${password}\ntoken:     ${token}\n`);
+    printLine(`user name: ${name}\npassword:  ${password}\ntoken:     ${token}`);
   });
 }
 
@@ -74,7 +73,7 @@ function addImport(service: Command): void {
     const { added, duplicates } = await withStore(values, (store) =>
       store.importItems(readFileLines(file), target).finally(() => showProgress('')),
     );
-    process.stdout.write(`${added} added, ${duplicates} duplicates\n`);
+    printLine(`${added} added, ${duplicates} duplicates`);
   });
 }
 
@@ -93,7 +92,7 @@ function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): voi
     const { reference, version_index } = await withStore(values, (store) =>
       store.putObject(kind, projectId, name, rows),
     );
-    process.stdout.write(`v${version_index} ${reference}\n`);
+    printLine(`v${version_index} ${reference}`);
   });
 }
 
@@ -105,22 +104,22 @@ function addList(service: Command): void {
   addSettingFlags(command, [...dataFlags, 'project']).action(async ({ json }: { json?: true }) => {
     const { values } = settingsOf(command);
     const listings = await withStore(values, (store) => store.list(values.project));
-    process.stdout.write(json ? `${JSON.stringify(listings, null, 2)}\n` : listings.map(formatListing).join(''));
-    if (listings.length === 0 && !json) process.stderr.write('Nothing is stored.\n');
+    if (json) return printJson(listings);
+    for (const listing of listings) printListing(listing);
+    if (listings.length === 0) process.stderr.write('Nothing is stored.\n');
   });
 }
 
-function formatListing({ project_id, queues, objects }: Listing): string {
-  const lines = [project_id];
+function printListing({ project_id, queues, objects }: Listing): void {
+  printLine(project_id);
   for (const { id, items, states } of queues) {
     const counts = Object.entries(states).map(([state, count]) => `${count} ${state}`);
-    lines.push(`  queue ${id}: ${countOf(items, 'item')}${counts.length ? ` (${counts.join(', ')})` : ''}`);
+    printLine(`  queue ${id}: ${countOf(items, 'item')}${counts.length ? ` (${counts.join(', ')})` : ''}`);
   }
   for (const { kind, object_id, versions } of objects) {
     const { version_index, reference } = versions.at(-1)!;
-    lines.push(`  ${kind} ${object_id}: ${countOf(versions.length, 'version')}, latest v${version_index} ${reference}`);
+    printLine(`  ${kind} ${object_id}: ${countOf(versions.length, 'version')}, latest v${version_index} ${reference}`);
   }
-  return `${lines.join('\n')}\n`;
 }
 
 function countOf(count: number, noun: string): string {
@@ -129,7 +128,6 @@ function countOf(count: number, noun: string): string {
 
 /** Opens the data of the embedded service, runs `use` on it and closes it. */
 async function withStore<T>(values: SettingValues, use: (store: Store) => Promise<T>): Promise<T> {
-  const { openServiceStore } = await import('../../../service/index.ts');
   redactor.protect(...databaseSecrets(values));
   const store = await openServiceStore(dataOf(values));
   try {

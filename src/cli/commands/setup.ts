@@ -3,17 +3,20 @@ import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import { styleText } from 'node:util';
 import { confirm } from '@clack/prompts';
-import type { McpClient } from '../../../client-setup/clients.ts';
-import { readConfig, replaceConfig } from '../../../client-setup/config-file.ts';
-import { diffOf } from '../../../client-setup/diff.ts';
-import { editConfig, isEmptyConfig, isOwnConfig } from '../../../client-setup/edit-config.ts';
-import type { Edit, Entry } from '../../../client-setup/entry.ts';
-import { HeddleError } from '../../../core/errors.ts';
-import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
-import { type Setting, type SettingName, settingDefinitions } from '../../../settings/settings.ts';
-import { UsageError } from '../../support/report-failure.ts';
+import { Argument, type Command } from 'commander';
+import { type ClientName, clients, type McpClient } from '../../client-setup/clients.ts';
+import { readConfig, replaceConfig } from '../../client-setup/config-file.ts';
+import { diffOf } from '../../client-setup/diff.ts';
+import { editConfig, isEmptyConfig, isOwnConfig } from '../../client-setup/edit-config.ts';
+import type { Edit, Entry } from '../../client-setup/entry.ts';
+import { HeddleError } from '../../core/errors.ts';
+import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
+import { type Setting, settingDefinitions, settingNames } from '../../settings/settings.ts';
+import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
+import { printLine } from '../support/print.ts';
+import { UsageError } from '../support/report-failure.ts';
 
-export interface SetupOptions {
+interface SetupOptions {
   print?: true;
   remove?: true;
   yes?: true;
@@ -21,8 +24,26 @@ export interface SetupOptions {
   file?: string;
 }
 
+/** Adds `heddle setup CLIENT`, which adds heddle to the configuration of an MCP client, or removes it. */
+export function addSetup(program: Command): void {
+  const setup = program
+    .command('setup')
+    .description('add heddle to the configuration of an MCP client')
+    .addArgument(new Argument('<client>', 'the client').choices(Object.keys(clients)))
+    .option('--print', 'print the entry and the file it belongs in, and write nothing')
+    .option('--remove', 'remove the entry')
+    .option('--yes', 'write without asking for confirmation')
+    .option('--name <name>', 'name of the entry', 'heddle')
+    .option('--file <file>', "file to change instead of the user's own, such as .vscode/mcp.json of a project");
+  addSettingFlags(setup, runtimeFlags).action((name: ClientName, options: SetupOptions) => {
+    // A wrong setting is reported here, to the person who typed it, instead of later to the client.
+    const settings = options.remove ? undefined : settingsOf(setup, { newProfile: true });
+    return runSetup(clients[name], options, settings);
+  });
+}
+
 /** Prints or writes the entry with these settings in a client's configuration file; without settings, removes it. */
-export async function runSetup(client: McpClient, options: SetupOptions, settings?: ResolvedSettings): Promise<void> {
+async function runSetup(client: McpClient, options: SetupOptions, settings?: ResolvedSettings): Promise<void> {
   const { platform, env: environment } = process;
   const path = resolve(options.file ?? client.file({ platform, home: homedir(), environment }));
   const entry = settings && entryOf(client, settings);
@@ -67,7 +88,7 @@ async function askToWrite(): Promise<boolean> {
 /** Returns an entry that starts this installation with the settings given as flags. Secrets have no flags. */
 function entryOf({ typed }: McpClient, { values, sources }: ResolvedSettings): Entry {
   const args = [scriptPath(), 'serve'];
-  for (const name of Object.keys(settingDefinitions) as SettingName[]) {
+  for (const name of settingNames) {
     if (sources[name].from !== 'flag') continue;
     const { flag }: Setting = settingDefinitions[name];
     const [option, placeholder] = flag!.split(' ');
@@ -108,8 +129,4 @@ function editFile(path: string, text: string, edit: Edit): string {
 
 function colored(line: string): string {
   return line.startsWith('+') ? styleText('green', line) : line.startsWith('-') ? styleText('red', line) : line;
-}
-
-function printLine(text: string): void {
-  process.stdout.write(`${text}\n`);
 }
