@@ -1,8 +1,6 @@
 import {
-  applyEdits,
   findNodeAtLocation,
   getNodeValue,
-  modify,
   type Node,
   type ParseError,
   parseTree,
@@ -39,7 +37,7 @@ export function editJson(text: string, { servers, name, entry, existing }: Edit 
   if (entry === undefined) {
     const withoutEntry = removeProperty(text, [servers, name]);
     const holder = findNodeAtLocation(parse(withoutEntry)!, [servers]);
-    const isEmpty = holder && /^\{\s*\}$/.test(sourceOf(withoutEntry, holder));
+    const isEmpty = holder && /^\{\s*\}$/.test(withoutEntry.slice(holder.offset, holder.offset + holder.length));
     return isEmpty ? removeProperty(withoutEntry, [servers]) : withoutEntry;
   }
   if (isLocalEntry(existing)) {
@@ -62,34 +60,31 @@ function ensureRoot(text: string): string {
   return `${comments}{${eol}}${eol}`;
 }
 
+/** Replaces the value of a property or appends the property. An object that is written on one line stays on it. */
 function setProperty(text: string, path: string[], value: unknown): string {
-  const holder = findNodeAtLocation(parse(text)!, path.slice(0, -1))!;
-  const indent = indentOf(text);
-  const formattingOptions = { insertSpaces: indent !== '\t', tabSize: indent.length, eol: lineEndOf(text) };
-  const withProperty = findNodeAtLocation(parse(text)!, path) ? text : appendProperty(text, holder, path.at(-1)!);
-  // Formatting would spread an object that is written on one line.
-  const options = spansLines(text, holder) ? { formattingOptions } : {};
-  return applyEdits(withProperty, modify(withProperty, path, value, options));
-}
-
-/**
- * Appends a property with the value null. The library's own insertion would separate the last property from the comment
- * behind it.
- */
-function appendProperty(text: string, holder: Node, name: string): string {
-  const property = `${JSON.stringify(name)}: null`;
-  const eol = lineEndOf(text);
+  const tree = parse(text)!;
+  const holder = findNodeAtLocation(tree, path.slice(0, -1))!;
+  const found = findNodeAtLocation(tree, path);
   const last = holder.children?.at(-1);
+  const close = holder.offset + holder.length - 1;
+  const spansLines = text.slice(holder.offset, close).includes('\n');
+  const eol = lineEndOf(text);
+  const level = indentOf(text);
+  const indent = last ? lineIndent(text, (found ?? last).offset) : lineIndent(text, close) + level;
+  const lines = JSON.stringify(value, null, level).replaceAll('\n', eol + indent);
+  const source = spansLines ? lines : JSON.stringify(value);
+  if (found) return replace(text, found.offset, found.offset + found.length, source);
+
+  const property = `${JSON.stringify(path.at(-1))}: ${source}`;
   if (!last) {
-    const close = holder.offset + holder.length - 1;
-    if (!spansLines(text, holder)) return insert(text, close, property);
-    const end = text.slice(0, close).trimEnd().length;
-    return insert(text, end, `${eol}${lineIndent(text, close)}${indentOf(text)}${property}`);
+    const end = spansLines ? text.slice(0, close).trimEnd().length : close;
+    return insert(text, end, spansLines ? `${eol}${indent}${property}` : property);
   }
   const end = last.offset + last.length;
-  if (!spansLines(text, holder)) return insert(text, end, `, ${property}`);
+  if (!spansLines) return insert(text, end, `, ${property}`);
+  // Comments behind the last property stay on its line.
   const { commaOffset, lineEndOffset } = restOfLine(text, end);
-  const line = `${eol}${lineIndent(text, last.offset)}${property}`;
+  const line = `${eol}${indent}${property}`;
   return commaOffset === undefined
     ? insert(insert(text, lineEndOffset, line), end, ',')
     : insert(text, lineEndOffset, `${line},`);
@@ -126,15 +121,11 @@ function restOfLine(text: string, offset: number): { commaOffset: number | undef
 }
 
 function insert(text: string, offset: number, content: string): string {
-  return text.slice(0, offset) + content + text.slice(offset);
+  return replace(text, offset, offset, content);
 }
 
-function sourceOf(text: string, { offset, length }: Node): string {
-  return text.slice(offset, offset + length);
-}
-
-function spansLines(text: string, node: Node): boolean {
-  return sourceOf(text, node).includes('\n');
+function replace(text: string, start: number, end: number, content: string): string {
+  return text.slice(0, start) + content + text.slice(end);
 }
 
 function lineEndOf(text: string): string {
