@@ -15,7 +15,7 @@ const commands: Record<string, () => Promise<(program: Command) => void>> = {
   status: async () => (await import('./commands/status.ts')).addStatus,
   doctor: async () => (await import('./commands/doctor/doctor.ts')).addDoctor,
   service: async () => (await import('./commands/service/service.ts')).addService,
-  demo: async () => (await import('./commands/demo.ts')).addDemo,
+  demo: async () => (await import('./commands/demo/demo.ts')).addDemo,
   [keychainCommand]: async () => (await import('./commands/access-keychain.ts')).addAccessKeychain,
 };
 

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { HeddleError } from '../../core/errors.ts';
 import type { HttpFlags } from '../../runtime/http-server.ts';
-import { addSettingFlags, asPort, flagsOf, runtimeFlags, settingsOf } from '../support/flags.ts';
+import { addSettingFlags, asPort, flagsOf, httpFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
 import { readCredentials, runtimeOptions } from '../support/secrets.ts';
 
 /** Adds `heddle serve`, the default command: the MCP server on stdin and stdout, or with `--http` on a port. */
@@ -47,7 +47,7 @@ function addHttpOptions(serve: Command): void {
     .option('--token-file <file>', 'with --http: file with the bearer token of clients, instead of HEDDLE_HTTP_TOKEN')
     .option('--metrics-port <port>', 'with --http: port to serve Prometheus metrics on, at /metrics', asPort)
     .option('--metrics-host <host>', 'name or address for --metrics-port; the metrics need no token', local);
-  addSettingFlags(serve, ['oauthIssuer', 'publicUrl', 'oauthAudience', 'subjects']);
+  addSettingFlags(serve, httpFlags);
 }
 
 function asHost(text: string): string {

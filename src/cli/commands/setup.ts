@@ -53,30 +53,20 @@ async function runSetup(client: McpClient, options: SetupOptions, settings?: Res
     process.stderr.write(`Add this to ${path} (${client.title}). Nothing was written.\n`);
     return;
   }
-  const isWritten = await changeFile(path, edit, options);
-  if (isWritten) printLine(client.afterwards);
-}
-
-/** Shows the change of a configuration file and makes it. Returns false if there was nothing to do or the user declined. */
-async function changeFile(path: string, edit: Edit, { yes }: SetupOptions): Promise<boolean> {
   const file = readConfig(path);
   const before = file.text ?? '';
   const after = editFile(file.path, before, edit);
   if (after === before) {
-    printLine(edit.entry ? `${file.path} already has this entry.` : `${file.path} has no entry "${edit.name}".`);
-    return false;
+    return printLine(entry ? `${file.path} already has this entry.` : `${file.path} has no entry "${edit.name}".`);
   }
-  const isRemoved = edit.entry === undefined && isEmptyConfig(after);
+  const isRemoved = entry === undefined && isEmptyConfig(after);
   printLine(`${isRemoved ? 'Remove' : file.text === undefined ? 'Create' : 'Change'} ${file.path}:`);
   for (const line of diffOf(before, isRemoved ? '' : after)) printLine(colored(line));
-  if (!yes && !(await askToWrite())) {
-    printLine('Nothing was written.');
-    return false;
-  }
+  if (!options.yes && !(await askToWrite())) return printLine('Nothing was written.');
   const keepsCopy = !(isRemoved && isOwnConfig(before, edit));
   const copy = replaceConfig(file, isRemoved ? undefined : after, { keepsCopy });
   printLine(copy === undefined ? 'Done.' : `Done. The previous version was saved as ${copy}`);
-  return true;
+  printLine(client.afterwards);
 }
 
 /** @throws UsageError if there is no terminal to ask on. */

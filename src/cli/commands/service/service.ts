@@ -143,11 +143,7 @@ function projectOf({ project }: SettingValues): string {
 }
 
 function showImportProgress({ phase, done, total }: { phase: string; done: number; total?: number }): void {
-  const width = 30;
-  const filled = '#'.repeat(Math.round((done / (total ?? done)) * width));
-  showProgress(
-    total === undefined ? `${phase} line ${done}` : `${phase} [${filled.padEnd(width, '.')}] ${done} of ${total}`,
-  );
+  showProgress(total === undefined ? `${phase} line ${done}` : `${phase} ${done} of ${total}`);
 }
 
 function throwListenError(error: unknown, host: string, port: number): never {
