@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { HeddleError } from '../core/errors.ts';
+import { notConfigured } from '../core/errors.ts';
 import { editJson, parseJson } from './edit-json.ts';
 import { editToml, parseToml } from './edit-toml.ts';
 import { type Edit, type Entry, isLocalEntry } from './entry.ts';
@@ -34,11 +34,10 @@ export function editConfig(text: string, edit: Edit): string {
   } catch {
     // The edit made the file invalid.
   }
-  throw new HeddleError({
-    code: 'not_configured',
-    message: 'The file cannot be changed without risk to the rest of its content. It was not changed.',
-    hint: 'Print the entry with --print and add it by hand.',
-  });
+  throw notConfigured(
+    'The file cannot be changed without risk to the rest of its content. It was not changed.',
+    'Print the entry with --print and add it by hand.',
+  );
 }
 
 /** Returns true if a file holds nothing but one entry as heddle writes it, so that removing the file loses nothing. */
@@ -61,9 +60,8 @@ function editServers(servers: Members, { name, entry }: Edit): Members {
 
 function asMembers(value: unknown, name: string): Members {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
-  throw new HeddleError({
-    code: 'not_configured',
-    message: `${name} is not a table of names and values. It was not changed.`,
-    hint: 'Fix the file by hand, or print the entry with --print and add it yourself.',
-  });
+  throw notConfigured(
+    `${name} is not a table of names and values. It was not changed.`,
+    'Fix the file by hand, or print the entry with --print and add it yourself.',
+  );
 }

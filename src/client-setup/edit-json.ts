@@ -6,7 +6,7 @@ import {
   parseTree,
   printParseErrorCode,
 } from 'jsonc-parser';
-import { HeddleError } from '../core/errors.ts';
+import { notConfigured } from '../core/errors.ts';
 import { type Edit, isLocalEntry } from './entry.ts';
 
 /**
@@ -25,11 +25,10 @@ function parse(text: string): Node | undefined {
   const [first] = errors;
   if (!first) return tree;
   const line = text.slice(0, first.offset).split('\n').length;
-  throw new HeddleError({
-    code: 'not_configured',
-    message: `The file is not valid JSON: ${printParseErrorCode(first.error)} in line ${line}. It was not changed.`,
-    hint: 'Fix that line, then run the command again.',
-  });
+  throw notConfigured(
+    `The file is not valid JSON: ${printParseErrorCode(first.error)} in line ${line}. It was not changed.`,
+    'Fix that line, then run the command again.',
+  );
 }
 
 /** Adds the entry, updates its members or removes it. `existing` is its current value. */

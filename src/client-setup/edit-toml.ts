@@ -1,5 +1,5 @@
 import { parse, TomlError } from 'smol-toml';
-import { HeddleError } from '../core/errors.ts';
+import { notConfigured } from '../core/errors.ts';
 import { type Edit, isLocalEntry } from './entry.ts';
 
 /**
@@ -12,12 +12,10 @@ export function parseToml(text: string): unknown {
   } catch (error) {
     const where = error instanceof TomlError ? ` in line ${error.line}` : '';
     const reason = (error as Error).message.split('\n')[0]!.replace(/^Invalid TOML document: /, '');
-    throw new HeddleError({
-      code: 'not_configured',
-      message: `The file is not valid TOML: ${reason}${where}. It was not changed.`,
-      hint: 'Fix that line, then run the command again.',
-      cause: error,
-    });
+    throw notConfigured(
+      `The file is not valid TOML: ${reason}${where}. It was not changed.`,
+      'Fix that line, then run the command again.',
+    );
   }
 }
 

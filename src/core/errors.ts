@@ -85,3 +85,8 @@ export class HeddleError extends Error {
     };
   }
 }
+
+/** Creates the error for settings that cannot be used. */
+export function notConfigured(message: string, hint: string): HeddleError {
+  return new HeddleError({ code: 'not_configured', message, hint });
+}

@@ -1,4 +1,4 @@
-import { HeddleError } from '../core/errors.ts';
+import { notConfigured } from '../core/errors.ts';
 import { type Profile, readProfiles } from './profiles.ts';
 import {
   publicWeave,
@@ -101,20 +101,18 @@ function findText(
 function selectProfile(name: string, source: Source, { profiles = readProfiles(), newProfile }: Inputs): Profile {
   if (!Object.hasOwn(profiles, name)) {
     if (source.from === 'default' || newProfile) return {};
-    throw new HeddleError({
-      code: 'not_configured',
-      message: `There is no profile "${name}" (from ${source.name}).`,
-      hint: `Known profiles: ${Object.keys(profiles).join(', ') || 'none'}. \`heddle login --profile NAME\` creates one.`,
-    });
+    throw notConfigured(
+      `There is no profile "${name}" (from ${source.name}).`,
+      `Known profiles: ${Object.keys(profiles).join(', ') || 'none'}. \`heddle login --profile NAME\` creates one.`,
+    );
   }
   const profile = profiles[name]!;
   const unknownKey = Object.keys(profile).find((key) => !profileKeys.includes(key));
   if (unknownKey === undefined) return profile;
-  throw new HeddleError({
-    code: 'not_configured',
-    message: `Profile "${name}" has the unknown key "${unknownKey}".`,
-    hint: `Known keys: ${profileKeys.join(', ')}. Secrets do not belong there: \`heddle login\` stores them in the keychain.`,
-  });
+  throw notConfigured(
+    `Profile "${name}" has the unknown key "${unknownKey}".`,
+    `Known keys: ${profileKeys.join(', ')}. Secrets do not belong there: \`heddle login\` stores them in the keychain.`,
+  );
 }
 
 function parseText(name: SettingName, { text, source }: Found): unknown {
@@ -126,11 +124,7 @@ function parseText(name: SettingName, { text, source }: Found): unknown {
     const place = source.from === 'profile' ? `"${definition.profile}" of profile "${source.name}"` : source.name;
     // The value is not shown if it may contain a password, as a URL with `@` may.
     const value = definition.secret || text.includes('@') ? '' : ` is ${JSON.stringify(text)}, but it`;
-    throw new HeddleError({
-      code: 'not_configured',
-      message: `${place}${value} ${(error as Error).message}.`,
-      hint: 'Fix the value or remove it.',
-    });
+    throw notConfigured(`${place}${value} ${(error as Error).message}.`, 'Fix the value or remove it.');
   }
 }
 

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { HeddleError } from '../../core/errors.ts';
+import { notConfigured } from '../../core/errors.ts';
 import type { HttpFlags } from '../../runtime/http-server.ts';
 import { addSettingFlags, asPort, flagsOf, httpFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
 import { readCredentials, runtimeOptions } from '../support/secrets.ts';
@@ -21,11 +21,7 @@ export function addServe(program: Command): void {
     }
     const unused = httpOptions.find((option) => serve.getOptionValueSource(option.attributeName()) === 'cli');
     if (unused) {
-      throw new HeddleError({
-        code: 'not_configured',
-        message: `${unused.long} has no effect without --http.`,
-        hint: `Add --http, or remove ${unused.long}.`,
-      });
+      throw notConfigured(`${unused.long} has no effect without --http.`, `Add --http, or remove ${unused.long}.`);
     }
     const { runStdioServer } = await import('../../runtime/stdio-server.ts');
     return runStdioServer(settings, runtimeOptions(settings), { input: process.stdin, output: process.stdout });

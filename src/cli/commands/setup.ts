@@ -9,7 +9,7 @@ import { readConfig, replaceConfig } from '../../client-setup/config-file.ts';
 import { diffOf } from '../../client-setup/diff.ts';
 import { editConfig, isEmptyConfig, isOwnConfig } from '../../client-setup/edit-config.ts';
 import type { Edit, Entry } from '../../client-setup/entry.ts';
-import { HeddleError } from '../../core/errors.ts';
+import { HeddleError, notConfigured } from '../../core/errors.ts';
 import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
 import { type Setting, settingDefinitions, settingNames } from '../../settings/settings.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
@@ -93,11 +93,10 @@ function entryOf({ typed }: McpClient, { values, sources }: ResolvedSettings): E
 function scriptPath(): string {
   const script = realpathSync(process.argv[1]!);
   if (!/[\\/]_npx[\\/]/.test(script)) return script;
-  throw new HeddleError({
-    code: 'not_configured',
-    message: 'heddle runs from the cache of npx, which npm may empty at any time; a client would then not find it.',
-    hint: 'Install it with `npm install --global heddle` and run `heddle setup` again.',
-  });
+  throw notConfigured(
+    'heddle runs from the cache of npx, which npm may empty at any time; a client would then not find it.',
+    'Install it with `npm install --global heddle` and run `heddle setup` again.',
+  );
 }
 
 /** Returns the path of Node; for Homebrew its stable link, because an upgrade removes the folder of the old version. */

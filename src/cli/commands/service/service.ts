@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { HeddleError } from '../../../core/errors.ts';
+import { notConfigured } from '../../../core/errors.ts';
 import { databaseSecrets, dataOf } from '../../../runtime/runtime.ts';
 import { stderrLog } from '../../../runtime/stderr-log.ts';
 import { type Listing, openServiceStore, type Store, startService } from '../../../service/index.ts';
@@ -149,10 +149,8 @@ function showImportProgress({ phase, done, total }: { phase: string; done: numbe
 function throwListenError(error: unknown, host: string, port: number): never {
   const { syscall, code } = error as NodeJS.ErrnoException;
   if (syscall !== 'listen' && syscall !== 'getaddrinfo') throw error;
-  throw new HeddleError({
-    code: 'not_configured',
-    message: `The service cannot listen on ${host}, port ${port} (${code}).`,
-    hint: 'Choose another --port or --host, or stop the process that uses the port.',
-    cause: error,
-  });
+  throw notConfigured(
+    `The service cannot listen on ${host}, port ${port} (${code}).`,
+    'Choose another --port or --host, or stop the process that uses the port.',
+  );
 }
