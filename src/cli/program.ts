@@ -4,7 +4,7 @@ import { onUncaught } from '../runtime/process-lifecycle.ts';
 import { reportFailure, UsageError } from './support/report-failure.ts';
 import { keychainCommand, redactor } from './support/secrets.ts';
 
-/** Loads what adds each command to the program. A file is loaded only when its command runs or the help lists it. */
+/** Loads the function that adds a command to the program, only when the command runs or the help lists it. */
 const commands: Record<string, () => Promise<(program: Command) => void>> = {
   serve: async () => (await import('./commands/serve.ts')).addServe,
   setup: async () => (await import('./commands/setup.ts')).addSetup,

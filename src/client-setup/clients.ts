@@ -3,7 +3,6 @@ import { posix, win32 } from 'node:path';
 /** Determines where a client keeps its configuration file. */
 export interface Places {
   platform: NodeJS.Platform;
-  /** The user's home folder. */
   home: string;
   environment: NodeJS.ProcessEnv;
 }

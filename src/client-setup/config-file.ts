@@ -3,7 +3,6 @@ import { dirname } from 'node:path';
 import { type HeddleError, notConfigured } from '../core/errors.ts';
 import { replaceFile } from '../core/private-file.ts';
 
-/** A client's configuration file as it was read. */
 export interface ConfigFile {
   /** Path of the file itself, with symbolic links resolved so that they survive a change. */
   path: string;

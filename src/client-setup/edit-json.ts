@@ -1,4 +1,5 @@
 import {
+  createScanner,
   findNodeAtLocation,
   getNodeValue,
   type Node,
@@ -75,18 +76,14 @@ function setProperty(text: string, path: string[], value: unknown): string {
   if (found) return replace(text, found.offset, found.offset + found.length, source);
 
   const property = `${JSON.stringify(path.at(-1))}: ${source}`;
-  if (!last) {
-    const end = spansLines ? text.slice(0, close).trimEnd().length : close;
-    return insert(text, end, spansLines ? `${eol}${indent}${property}` : property);
-  }
-  const end = last.offset + last.length;
-  if (!spansLines) return insert(text, end, `, ${property}`);
-  // Comments behind the last property stay on its line.
-  const { commaOffset, lineEndOffset } = restOfLine(text, end);
+  const lastEnd = last ? last.offset + last.length : close;
+  if (!spansLines) return insert(text, lastEnd, last ? `, ${property}` : property);
+  // Comments behind the last property stay behind it.
+  const end = text.slice(0, close).trimEnd().length;
   const line = `${eol}${indent}${property}`;
-  return commaOffset === undefined
-    ? insert(insert(text, lineEndOffset, line), end, ',')
-    : insert(text, lineEndOffset, `${line},`);
+  if (!last) return insert(text, end, line);
+  const hasTrailingComma = commaAfter(text, lastEnd) !== undefined;
+  return hasTrailingComma ? insert(text, end, `${line},`) : insert(insert(text, end, line), lastEnd, ',');
 }
 
 /** Removes a property, its comma and its line, and keeps every comment, which the library's own removal does not. */
@@ -94,9 +91,9 @@ function removeProperty(text: string, path: string[]): string {
   const property = findNodeAtLocation(parse(text)!, path)?.parent;
   const siblings = property?.parent?.children;
   if (!property || !siblings) return text;
-  const { commaOffset } = restOfLine(text, property.offset + property.length);
+  const comma = commaAfter(text, property.offset + property.length);
   let start = property.offset;
-  let end = commaOffset === undefined ? property.offset + property.length : commaOffset + 1;
+  let end = comma === undefined ? property.offset + property.length : comma + 1;
 
   const before = /(^|\n)[ \t]*$/.exec(text.slice(0, start));
   const after = /^[ \t]*(\r?\n|$)/.exec(text.slice(end));
@@ -106,17 +103,20 @@ function removeProperty(text: string, path: string[]): string {
   } else {
     end += /^[ \t]*/.exec(text.slice(end))![0].length;
   }
-  const removed = text.slice(0, start) + text.slice(end);
+  const removed = replace(text, start, end, '');
   const previous = siblings[siblings.indexOf(property) - 1];
-  if (siblings.at(-1) !== property || !previous || commaOffset !== undefined) return removed;
-  const { commaOffset: previousComma } = restOfLine(removed, previous.offset + previous.length);
-  return previousComma === undefined ? removed : removed.slice(0, previousComma) + removed.slice(previousComma + 1);
+  if (siblings.at(-1) !== property || !previous || comma !== undefined) return removed;
+  const previousComma = commaAfter(text, previous.offset + previous.length)!;
+  return replace(removed, previousComma, previousComma + 1, '');
 }
 
-/** Finds the comma after a property, and the offset behind it and the comments on the same line. */
-function restOfLine(text: string, offset: number): { commaOffset: number | undefined; lineEndOffset: number } {
-  const [all, space, comma] = /^((?:[ \t]|\/\*.*?\*\/)*)(,?)(?:[ \t]|\/\*.*?\*\/|\/\/.*)*/.exec(text.slice(offset))!;
-  return { commaOffset: comma ? offset + space!.length : undefined, lineEndOffset: offset + all.length };
+/** Returns the offset of the comma after a property, if there is one. */
+function commaAfter(text: string, offset: number): number | undefined {
+  const scanner = createScanner(text, true);
+  scanner.setPosition(offset);
+  scanner.scan();
+  const next = scanner.getTokenOffset();
+  return text[next] === ',' ? next : undefined;
 }
 
 function insert(text: string, offset: number, content: string): string {
@@ -137,7 +137,6 @@ function indentOf(text: string): string {
   return indent.includes('\t') ? '\t' : indent;
 }
 
-/** Returns the white space at the start of the line of an offset. */
 function lineIndent(text: string, offset: number): string {
   const start = text.lastIndexOf('\n', offset - 1) + 1;
   return /^[ \t]*/.exec(text.slice(start, offset))![0];

@@ -8,7 +8,6 @@ import { defaultKeychainTimeoutsMs } from './secrets/keychain-store.ts';
 export interface Setting<T = unknown> {
   /** Flag of the command line, like `--project <entity/project>`. Secrets have none, since every process can read flags. */
   flag?: string;
-  /** Environment variable. */
   environment: string;
   /**
    * For Weave, takes precedence over the default: a variable that Weave users have already set, or a fixed value. The base
@@ -24,7 +23,6 @@ export interface Setting<T = unknown> {
   parse: (text: string, from?: SourceKind) => T;
 }
 
-/** Kinds of sources of a setting or secret. */
 export type SourceKind = 'flag' | 'environment' | 'profile' | StoreKind | 'default' | 'unset';
 
 const asText = (text: string): string => text;
@@ -87,10 +85,8 @@ function asBoolean(text: string): boolean {
 }
 
 function asList(text: string): readonly string[] {
-  return text
-    .trim()
-    .split(/\s*,\s*/)
-    .filter((word) => word !== '');
+  const words = text.split(',').map((word) => word.trim());
+  return words.filter((word) => word !== '');
 }
 
 function asOneOf<const T extends string>(words: readonly T[]): (text: string) => T {

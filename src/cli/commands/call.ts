@@ -7,7 +7,6 @@ import { printLine, showProgress } from '../support/print.ts';
 import { UsageError } from '../support/report-failure.ts';
 import { runtimeOptions } from '../support/secrets.ts';
 
-/** Adds `heddle call TOOL [JSON]`, which makes one tool call from the shell. */
 export function addCall(program: Command): void {
   const call = program
     .command('call')

@@ -5,7 +5,6 @@ import { addSettingFlags, settingsOf } from '../support/flags.ts';
 import { printLine } from '../support/print.ts';
 import { openSecretStore } from '../support/secrets.ts';
 
-/** Adds `heddle logout`, which removes a profile and its secrets. */
 export function addLogout(program: Command): void {
   const logout = program.command('logout').description('remove a profile and its secrets');
   addSettingFlags(logout, ['profile', 'keychainTimeoutMs']).action(async () => {

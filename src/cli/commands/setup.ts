@@ -24,7 +24,6 @@ interface SetupOptions {
   file?: string;
 }
 
-/** Adds `heddle setup CLIENT`, which adds heddle to the configuration of an MCP client, or removes it. */
 export function addSetup(program: Command): void {
   const setup = program
     .command('setup')

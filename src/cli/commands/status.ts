@@ -12,20 +12,8 @@ import { readCredentials } from '../support/secrets.ts';
 type SourceFields = { source: SourceKind; name?: string };
 
 /** The output of `heddle status --json`. */
-interface Status {
-  version: string;
-  /** Base URL, or `embedded`. */
-  service: string;
-  profile: string;
-  config_file: string;
-  settings: Record<string, SourceFields & { value: unknown }>;
-  /** The source of each secret, never the secret. */
-  secrets: Record<string, SourceFields>;
-  unfilled_placeholders: string[];
-  problem?: string;
-}
+type Status = Awaited<ReturnType<typeof readStatus>>;
 
-/** Adds `heddle status`, which shows the service in use and the source of every setting and secret. */
 export function addStatus(program: Command): void {
   const command = program
     .command('status')
@@ -38,12 +26,13 @@ export function addStatus(program: Command): void {
   });
 }
 
-async function readStatus(resolved: ResolvedSettings): Promise<Status> {
+async function readStatus(resolved: ResolvedSettings) {
   const { values, placeholders } = resolved;
   const credentials = await readCredentials(resolved);
   const sources = { ...resolved.sources, ...credentials.sources };
-  const settings: Status['settings'] = {};
-  const secrets: Status['secrets'] = {};
+  const settings: Record<string, SourceFields & { value: unknown }> = {};
+  /** The source of each secret, never the secret. */
+  const secrets: Record<string, SourceFields> = {};
   for (const name of settingNames) {
     const { from: source, ...place } = sources[name];
     const value = name === 'username' ? credentials.username : values[name];
@@ -62,7 +51,7 @@ async function readStatus(resolved: ResolvedSettings): Promise<Status> {
     settings,
     secrets,
     unfilled_placeholders: placeholders,
-    ...(problem && { problem: `${problem.message} ${problem.hint}` }),
+    problem: problem && `${problem.message} ${problem.hint}`,
   };
 }
 

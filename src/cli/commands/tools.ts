@@ -4,7 +4,6 @@ import { type ListedTool, selectTools } from '../../tools/support/registry.ts';
 import { addSettingFlags, settingsOf } from '../support/flags.ts';
 import { printJson, printLine } from '../support/print.ts';
 
-/** Adds `heddle tools`, which lists the tools that the server offers. */
 export function addTools(program: Command): void {
   const command = program
     .command('tools')

@@ -36,7 +36,6 @@ export function flagsOf(command: Command): Partial<Record<SettingName, string>> 
   return flags;
 }
 
-/** Parses the value of a flag as a port number. */
 export function asPort(text: string): number {
   const port = Number(text);
   if (/^\d+$/.test(text) && port <= 65_535) return port;

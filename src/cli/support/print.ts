@@ -1,9 +1,7 @@
-/** Prints a line, or a text of several lines, on stdout. */
 export function printLine(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** Prints a value as indented JSON on stdout. */
 export function printJson(value: unknown): void {
   printLine(JSON.stringify(value, null, 2));
 }

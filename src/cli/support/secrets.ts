@@ -4,8 +4,8 @@ import { cacheCredentials } from '../../runtime/stored-credentials.ts';
 import { credentialsFile, type StoreKind } from '../../settings/profiles.ts';
 import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
 import { type Credentials, resolveCredentials } from '../../settings/secrets/credentials.ts';
-import { FileStore } from '../../settings/secrets/file-store.ts';
-import { KeychainStore } from '../../settings/secrets/keychain-store.ts';
+import { fileStore } from '../../settings/secrets/file-store.ts';
+import { keychainStore } from '../../settings/secrets/keychain-store.ts';
 import type { SecretStore } from '../../settings/secrets/secret-store.ts';
 import type { SettingValues } from '../../settings/settings.ts';
 
@@ -15,11 +15,9 @@ export const redactor = new Redactor();
 /** Name of the hidden command that accesses the keychain for another heddle process. */
 export const keychainCommand = 'access-keychain';
 
-/** Opens the secret store of a kind. */
 export function openSecretStore(kind: StoreKind, { keychainTimeoutMs }: SettingValues): SecretStore {
-  if (kind === 'file') return new FileStore(credentialsFile);
-  const helper = [process.execPath, ...process.execArgv, process.argv[1]!, keychainCommand];
-  return new KeychainStore(helper, keychainTimeoutMs);
+  if (kind === 'file') return fileStore(credentialsFile);
+  return keychainStore([process.execPath, ...process.execArgv, process.argv[1]!, keychainCommand], keychainTimeoutMs);
 }
 
 /** Reads the credentials of a run from the environment and the store of its profile. */

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { HeddleError } from '../../core/errors.ts';
-import type { KeychainReply, KeychainRequest } from './keychain-helper.ts';
+import type { KeychainEntries, KeychainReply, KeychainRequest } from './keychain-helper.ts';
 import type { SecretRecord, SecretStore } from './secret-store.ts';
 
 /**
@@ -14,66 +14,54 @@ export const defaultKeychainTimeoutsMs = { read: 5_000, write: 60_000 } as const
 /**
  * Keeps secrets in the operating system's keychain, one entry per profile and base URL. Each access runs in a child process
  * with a time limit, since the native library blocks a thread, and a process with a blocked thread cannot exit.
+ * @param helper command line of the child process, which reads a KeychainRequest from stdin, runs `accessKeychain` and
+ * prints the reply.
+ * @param timeoutMs time limit of every access, in place of the defaults.
  */
-export class KeychainStore implements SecretStore {
-  readonly kind = 'keychain';
-  readonly #helper: readonly string[];
-  readonly #timeoutMs: number | undefined;
-
-  /**
-   * @param helper command line of the child process, which reads a KeychainRequest from stdin, runs `accessKeychain` and
-   * prints the reply.
-   * @param timeoutMs time limit of every access, in place of the defaults.
-   */
-  constructor(helper: readonly string[], timeoutMs?: number) {
-    this.#helper = helper;
-    this.#timeoutMs = timeoutMs;
-  }
-
-  async read(profile: string): Promise<Record<string, SecretRecord>> {
-    const entries = await this.#access({ operation: 'read', service: keychainServiceOf(profile) });
+export function keychainStore(helper: [string, ...string[]], timeoutMs?: number): SecretStore {
+  /** Makes changes to the entries of a profile, if any, and returns its records. */
+  const access = async (profile: string, changes?: Pick<KeychainRequest, 'write' | 'remove'>) => {
+    const limitMs = timeoutMs ?? defaultKeychainTimeoutsMs[changes ? 'write' : 'read'];
+    const { entries } = await runHelper(helper, { service: `heddle/${profile}`, ...changes }, limitMs);
     return Object.fromEntries(entries.map(({ account, password }) => [account, parseRecord(password)]));
-  }
-
-  async write(profile: string, baseUrl: string, record: SecretRecord): Promise<void> {
-    const secret = JSON.stringify(record);
-    await this.#access({ operation: 'write', service: keychainServiceOf(profile), account: baseUrl, secret });
-    const { [baseUrl]: found } = await this.read(profile);
-    if (JSON.stringify(found) !== secret) throw keychainFailure('it did not store the entry');
-  }
-
-  async remove(profile: string, keptBaseUrl?: string): Promise<void> {
-    const accounts = Object.keys(await this.read(profile)).filter((account) => account !== keptBaseUrl);
-    const service = keychainServiceOf(profile);
-    if (accounts.length > 0) await this.#access({ operation: 'remove', service, accounts });
-  }
-
-  async #access(request: KeychainRequest): Promise<{ account: string; password: string }[]> {
-    const timeoutMs = this.#timeoutMs ?? defaultKeychainTimeoutsMs[request.operation === 'read' ? 'read' : 'write'];
-    const [program, ...args] = this.#helper as [string, ...string[]];
-    const child = spawn(program, args, {
-      stdio: ['pipe', 'pipe', 'ignore'],
-      timeout: timeoutMs,
-      killSignal: 'SIGKILL',
-    });
-    // A killed helper breaks the pipe; the missing reply is the error to report.
-    child.stdin.on('error', () => {});
-    child.stdin.end(JSON.stringify(request));
-    const [output, [exitCode]] = await Promise.all([text(child.stdout), once(child, 'close')]);
-    if (output === '') {
-      throw keychainFailure(
-        child.killed ? `it did not respond within ${timeoutMs} ms` : `its helper ended with exit code ${exitCode}`,
-      );
-    }
-    const reply = JSON.parse(output) as KeychainReply;
-    if ('failure' in reply) throw keychainFailure(reply.failure);
-    return reply.entries;
-  }
+  };
+  return {
+    kind: 'keychain',
+    read: (profile) => access(profile),
+    async write(profile, baseUrl, record) {
+      const secret = JSON.stringify(record);
+      const { [baseUrl]: stored } = await access(profile, { write: { account: baseUrl, secret } });
+      if (JSON.stringify(stored) !== secret) throw keychainFailure('it did not store the entry');
+    },
+    async remove(profile, keptBaseUrl) {
+      const accounts = Object.keys(await access(profile)).filter((account) => account !== keptBaseUrl);
+      if (accounts.length > 0) await access(profile, { remove: accounts });
+    },
+  };
 }
 
-/** Returns the name under which the keychain files the entries of a profile. */
-function keychainServiceOf(profile: string): string {
-  return `heddle/${profile}`;
+async function runHelper(
+  [program, ...args]: [string, ...string[]],
+  request: KeychainRequest,
+  timeoutMs: number,
+): Promise<KeychainEntries> {
+  const child = spawn(program, args, {
+    stdio: ['pipe', 'pipe', 'ignore'],
+    timeout: timeoutMs,
+    killSignal: 'SIGKILL',
+  });
+  // A killed helper breaks the pipe; the missing reply is the error to report.
+  child.stdin.on('error', () => {});
+  child.stdin.end(JSON.stringify(request));
+  const [output, [exitCode]] = await Promise.all([text(child.stdout), once(child, 'close')]);
+  if (output === '') {
+    throw keychainFailure(
+      child.killed ? `it did not respond within ${timeoutMs} ms` : `its helper ended with exit code ${exitCode}`,
+    );
+  }
+  const reply = JSON.parse(output) as KeychainReply;
+  if ('failure' in reply) throw keychainFailure(reply.failure);
+  return reply;
 }
 
 /** Parses an entry. One that another program wrote counts as empty. */

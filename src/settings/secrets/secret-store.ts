@@ -16,7 +16,6 @@ export interface SecretStore {
   kind: StoreKind;
   /** Returns a profile's records by base URL. Never prompts the user. */
   read(profile: string): Promise<Record<string, SecretRecord>>;
-  /** Adds or replaces a record. */
   write(profile: string, baseUrl: string, record: SecretRecord): Promise<void>;
   /** Removes a profile's records, except the one of `keptBaseUrl`. */
   remove(profile: string, keptBaseUrl?: string): Promise<void>;

@@ -8,7 +8,6 @@ import { connectToServer } from '../../support/connect-to-server.ts';
 import { printLine } from '../../support/print.ts';
 import steps from './steps.json' with { type: 'json' };
 
-/** Adds `heddle demo`, which triages a sample queue: a real MCP client, a real server, and data in a temporary folder. */
 export function addDemo(program: Command): void {
   program
     .command('demo')

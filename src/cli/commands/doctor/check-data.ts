@@ -12,7 +12,6 @@ import { type Finding, failure, ok, warning } from './finding.ts';
 const failureFreeBytes = 20e6;
 const warningFreeBytes = 500e6;
 
-/** Checks the PostgreSQL database of the embedded service, if one is configured. */
 export async function checkDatabase({ values }: ResolvedSettings): Promise<Finding[]> {
   if (values.databaseUrl === undefined) return [];
   const faults = await findFaults(values);

@@ -32,7 +32,6 @@ const checks: Record<string, Check> = {
   MCP: checkHandshake,
 };
 
-/** Adds `heddle doctor`, which checks one layer after the other and says how to fix what fails. */
 export function addDoctor(program: Command): void {
   const doctor = program
     .command('doctor')

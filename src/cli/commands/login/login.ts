@@ -18,7 +18,6 @@ import { lacksEveryOperation, type Probe, probeService } from '../../support/pro
 import { openSecretStore } from '../../support/secrets.ts';
 import { type LoginDefaults, type LoginOptions, readLoginInput } from './read-login-input.ts';
 
-/** Adds `heddle login`, which checks credentials at the service and stores them for a profile. */
 export function addLogin(program: Command): void {
   const login = program
     .command('login')

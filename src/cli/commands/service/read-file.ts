@@ -28,15 +28,12 @@ export async function readJsonFile(file: string): Promise<unknown> {
   try {
     return JSON.parse(lines.join('\n'));
   } catch (error) {
-    return lines.flatMap((line, index) => {
-      if (line.trim() === '') return [];
-      try {
-        return [JSON.parse(line)];
-      } catch (cause) {
-        const reason = `${(error as Error).message}) nor lines of JSON (line ${index + 1} is not valid`;
-        throw inputError(`${file} is neither JSON (${reason}).`, cause);
-      }
-    });
+    try {
+      return lines.filter((line) => line.trim() !== '').map((line) => JSON.parse(line));
+    } catch (cause) {
+      const reasons = `${(error as Error).message}) nor lines of JSON (${(cause as Error).message}`;
+      throw inputError(`${file} is neither JSON (${reasons}).`, cause);
+    }
   }
 }
 

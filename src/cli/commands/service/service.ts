@@ -12,7 +12,6 @@ import { readFileLines, readJsonFile } from './read-file.ts';
 
 const dataFlags: readonly SettingName[] = ['profile', 'dataDir', 'databaseUrl'];
 
-/** Adds `heddle service`, which runs the embedded service as a separate server and manages its data. */
 export function addService(program: Command): void {
   const service = program
     .command('service')
@@ -126,7 +125,6 @@ function countOf(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** Opens the data of the embedded service, runs `use` on it and closes it. */
 async function withStore<T>(values: SettingValues, use: (store: Store) => Promise<T>): Promise<T> {
   redactor.protect(...databaseSecrets(values));
   const store = await openServiceStore(dataOf(values));
