@@ -46,7 +46,7 @@ async function runSetup(client: McpClient, options: SetupOptions, settings?: Res
   const { platform, env: environment } = process;
   const path = resolve(options.file ?? client.file({ platform, home: homedir(), environment }));
   const entry = settings && entryOf(client, settings);
-  const edit: Edit = { format: client.format, servers: client.servers, name: options.name, entry };
+  const edit: Edit = { format: client.format ?? 'json', servers: client.servers, name: options.name, entry };
   if (options.print) {
     process.stdout.write(editConfig('', edit));
     process.stderr.write(`Add this to ${path} (${client.title}). Nothing was written.\n`);

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { notConfigured } from '../../../core/errors.ts';
 import { databaseSecrets, dataOf } from '../../../runtime/runtime.ts';
 import { stderrLog } from '../../../runtime/stderr-log.ts';
-import { type Listing, openServiceStore, type Store, startService } from '../../../service/index.ts';
+import { type ImportTarget, type Listing, openServiceStore, type Store, startService } from '../../../service/index.ts';
 import type { SettingName, SettingValues } from '../../../settings/settings.ts';
 import { addSettingFlags, asPort, settingsOf } from '../../support/flags.ts';
 import { printJson, printLine, showProgress } from '../../support/print.ts';
@@ -54,7 +54,7 @@ function addUser(service: Command): void {
     .description('create an account and print its password and bearer token, which are not shown again')
     .argument('<name>', 'user name');
   addSettingFlags(command, dataFlags).action(async (name: string) => {
-    const { password, token } = await withStore(settingsOf(command).values, (store) => store.addUser(name));
+    const { password, token } = await withStore(command, (store) => store.addUser(name));
     printLine(`user name: ${name}\npassword:  ${password}\ntoken:     ${token}`);
   });
 }
@@ -66,12 +66,12 @@ function addImport(service: Command): void {
     .argument('<file>', 'file to read, or - for stdin')
     .requiredOption('--queue <id>', 'queue to import into; created if it does not exist');
   addSettingFlags(command, [...dataFlags, 'project']);
-  command.action(async (file: string, { queue }: { queue: string }) => {
-    const { values } = settingsOf(command);
-    const target = { projectId: projectOf(values), queueId: queue, onProgress: showImportProgress };
-    const { added, duplicates } = await withStore(values, (store) =>
-      store.importItems(readFileLines(file), target).finally(() => showProgress('')),
-    );
+  command.action(async (file: string, { queue: queueId }: { queue: string }) => {
+    const onProgress: ImportTarget['onProgress'] = ({ phase, done, total }) =>
+      showProgress(total === undefined ? `${phase} line ${done}` : `${phase} ${done} of ${total}`);
+    const { added, duplicates } = await withStore(command, (store, values) =>
+      store.importItems(readFileLines(file), { projectId: projectOf(values), queueId, onProgress }),
+    ).finally(() => showProgress(''));
     printLine(`${added} added, ${duplicates} duplicates`);
   });
 }
@@ -83,13 +83,11 @@ function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): voi
     .argument('<name>', `name of the ${kind}`)
     .argument('<file>', `file with ${form}; - for stdin`);
   addSettingFlags(command, [...dataFlags, 'project']).action(async (name: string, file: string) => {
-    const { values } = settingsOf(command);
-    const projectId = projectOf(values);
     const value = await readJsonFile(file);
     // A file of one line is a valid JSON object and a dataset of one row.
-    const rows = kind === 'dataset' && !Array.isArray(value) ? [value] : value;
-    const { reference, version_index } = await withStore(values, (store) =>
-      store.putObject(kind, projectId, name, rows),
+    const content = kind === 'dataset' && !Array.isArray(value) ? [value] : value;
+    const { reference, version_index } = await withStore(command, (store, values) =>
+      store.putObject(kind, projectOf(values), name, content),
     );
     printLine(`v${version_index} ${reference}`);
   });
@@ -101,8 +99,7 @@ function addList(service: Command): void {
     .description('list the stored queues and objects')
     .option('--json', 'print JSON');
   addSettingFlags(command, [...dataFlags, 'project']).action(async ({ json }: { json?: true }) => {
-    const { values } = settingsOf(command);
-    const listings = await withStore(values, (store) => store.list(values.project));
+    const listings = await withStore(command, (store, { project }) => store.list(project));
     if (json) return printJson(listings);
     for (const listing of listings) printListing(listing);
     if (listings.length === 0) process.stderr.write('Nothing is stored.\n');
@@ -125,11 +122,13 @@ function countOf(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-async function withStore<T>(values: SettingValues, use: (store: Store) => Promise<T>): Promise<T> {
+/** Opens the data that the settings of a command name, and closes it after `use`. */
+async function withStore<T>(command: Command, use: (store: Store, values: SettingValues) => Promise<T>): Promise<T> {
+  const { values } = settingsOf(command);
   redactor.protect(...databaseSecrets(values));
   const store = await openServiceStore(dataOf(values));
   try {
-    return await use(store);
+    return await use(store, values);
   } finally {
     await store.close();
   }
@@ -138,10 +137,6 @@ async function withStore<T>(values: SettingValues, use: (store: Store) => Promis
 function projectOf({ project }: SettingValues): string {
   if (project !== undefined) return project;
   throw new UsageError('no project: pass --project entity/project or set HEDDLE_PROJECT');
-}
-
-function showImportProgress({ phase, done, total }: { phase: string; done: number; total?: number }): void {
-  showProgress(total === undefined ? `${phase} line ${done}` : `${phase} ${done} of ${total}`);
 }
 
 function throwListenError(error: unknown, host: string, port: number): never {
