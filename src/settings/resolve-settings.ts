@@ -119,7 +119,7 @@ function parseText(name: SettingName, { text, source }: Found): unknown {
   const definition = definitionOf(name);
   if (text === undefined) return definition.default;
   try {
-    return definition.parse(text, source.from);
+    return definition.parse ? definition.parse(text, source.from) : text;
   } catch (error) {
     const place = source.from === 'profile' ? `"${definition.profile}" of profile "${source.name}"` : source.name;
     // The value is not shown if it may contain a password, as a URL with `@` may.

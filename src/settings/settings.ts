@@ -20,12 +20,10 @@ export interface Setting<T = unknown> {
   help: string;
   secret?: true;
   /** Parses the text, given where it came from. Throws an Error whose message says what the text must be. */
-  parse: (text: string, from?: SourceKind) => T;
+  parse?: (text: string, from?: SourceKind) => T;
 }
 
 export type SourceKind = 'flag' | 'environment' | 'profile' | StoreKind | 'default' | 'unset';
-
-const asText = (text: string): string => text;
 
 function asHttpUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -105,7 +103,7 @@ export function asHeaderToken(text: string): string {
 
 /** Returns a definition with its literal types, which determine the type of the setting's value. */
 function setting<T, const Definition extends Setting<T>>(
-  definition: Definition & { parse: (text: string, from?: SourceKind) => T },
+  definition: Definition & { parse?: (text: string, from?: SourceKind) => T },
 ): Definition {
   return definition;
 }
@@ -120,7 +118,6 @@ export const settingDefinitions = {
     environment: 'HEDDLE_PROFILE',
     default: 'default',
     help: 'profile of the configuration file to use',
-    parse: asText,
   }),
   baseUrl: setting({
     flag: '--base-url <url>',
@@ -149,14 +146,12 @@ export const settingDefinitions = {
     profile: 'username',
     weave: { value: 'api' },
     help: 'user name for queue and evaluation operations; api by default for Weave',
-    parse: asText,
   }),
   password: setting({
     environment: 'HEDDLE_PASSWORD',
     weave: { environment: 'WANDB_API_KEY' },
     secret: true,
     help: 'password for queue and evaluation operations',
-    parse: asText,
   }),
   token: setting({
     environment: 'HEDDLE_TOKEN',
@@ -187,19 +182,16 @@ export const settingDefinitions = {
     flag: '--oauth-audience <audience>',
     environment: 'HEDDLE_OAUTH_AUDIENCE',
     help: 'audience that access tokens must name, if it is not the public URL',
-    parse: asText,
   }),
   subjects: setting({
     flag: '--subjects <file>',
     environment: 'HEDDLE_SUBJECTS',
     help: 'JSON file that assigns a profile to each subject of access tokens; without it, all subjects use the configured profile',
-    parse: asText,
   }),
   dataDir: setting({
     flag: '--data-dir <folder>',
     environment: 'HEDDLE_DATA_DIR',
     help: "folder for the embedded service's data",
-    parse: asText,
   }),
   databaseUrl: setting({
     flag: '--database <url>',
@@ -287,7 +279,6 @@ export const settingDefinitions = {
     environment: 'HEDDLE_MODEL_PROVIDER_KEY',
     secret: true,
     help: 'API key of the model provider',
-    parse: asText,
   }),
 } as const;
 
@@ -295,11 +286,8 @@ export type SettingName = keyof typeof settingDefinitions;
 
 export const settingNames = Object.keys(settingDefinitions) as SettingName[];
 
-type Value<Definition> = Definition extends { parse: (text: string, from?: SourceKind) => infer T }
-  ? Definition extends { default: unknown }
-    ? T
-    : T | undefined
-  : never;
+type Parsed<Definition> = Definition extends { parse: (text: string, from?: SourceKind) => infer T } ? T : string;
+type Value<Definition> = Definition extends { default: unknown } ? Parsed<Definition> : Parsed<Definition> | undefined;
 
 /** The values of all settings, frozen. */
 export type SettingValues = { readonly [Name in SettingName]: Value<(typeof settingDefinitions)[Name]> };

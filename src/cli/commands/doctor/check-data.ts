@@ -36,13 +36,8 @@ export async function checkDataFile({ values }: ResolvedSettings): Promise<Findi
 async function checkMissingFile(file: string): Promise<Finding[]> {
   await loadSqlite();
   const folder = existingFolder(file);
-  const isWritable = await access(folder, constants.W_OK | constants.X_OK).then(
-    () => true,
-    () => false,
-  );
-  if (isWritable) return [ok('data file', `${file} will be created at the first call`), await checkDiskSpace(folder)];
-  const advice = 'Set HEDDLE_DATA_DIR to a folder of your own, or correct the permissions.';
-  return [failure('data file', `${file} cannot be created: ${folder} is not a folder that you can write to`, advice)];
+  await access(folder, constants.W_OK | constants.X_OK);
+  return [ok('data file', `${file} will be created at the first call`), await checkDiskSpace(folder)];
 }
 
 /** Returns the folder of the file, or the nearest one above it that exists. */

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { styleText } from 'node:util';
-import type { Client } from '@modelcontextprotocol/client';
 import type { Command } from 'commander';
 import { HeddleError } from '../../../core/errors.ts';
 import { oldestNode, version } from '../../../core/version.ts';
@@ -22,15 +21,15 @@ type Findings = Iterable<Finding> | AsyncIterable<Finding>;
 /** Yields nothing if the settings give it nothing to check. What it throws is reported as a failure. */
 type Check = (settings: ResolvedSettings) => Findings | Promise<Findings>;
 
-const checks: Record<string, Check> = {
-  configuration: checkConfiguration,
-  keychain: checkKeychain,
-  service: checkRemoteService,
-  'token issuer': checkIssuer,
-  'data file': checkDataFile,
-  database: checkDatabase,
-  MCP: checkHandshake,
-};
+const checks: [name: string, check: Check, advice?: string][] = [
+  ['configuration', checkConfiguration],
+  ['keychain', checkKeychain],
+  ['service', checkRemoteService],
+  ['token issuer', checkIssuer],
+  ['data file', checkDataFile, 'Set HEDDLE_DATA_DIR to a folder of your own, or correct the permissions.'],
+  ['database', checkDatabase],
+  ['MCP', checkHandshake, 'Run `heddle serve` in a terminal to see what it prints.'],
+];
 
 export function addDoctor(program: Command): void {
   const doctor = program
@@ -71,11 +70,11 @@ async function* runChecks(doctor: Command): AsyncGenerator<Finding> {
     yield failureOf('configuration', error);
     return;
   }
-  for (const [name, check] of Object.entries(checks)) {
+  for (const [name, check, advice] of checks) {
     try {
       yield* await check(settings);
     } catch (error) {
-      yield failureOf(name, error);
+      yield failureOf(name, error, advice);
     }
   }
 }
@@ -87,8 +86,8 @@ function checkVersion(): Finding {
   return isOld ? failure('version', message, `Install Node ${oldestNode} or later.`) : ok('version', message);
 }
 
-function failureOf(check: string, error: unknown): Finding {
-  return failure(check, (error as Error).message, error instanceof HeddleError ? error.hint : undefined);
+function failureOf(check: string, error: unknown, advice?: string): Finding {
+  return failure(check, (error as Error).message, error instanceof HeddleError ? error.hint : advice);
 }
 
 function* checkConfiguration({ values, sources, placeholders }: ResolvedSettings): Generator<Finding> {
@@ -154,16 +153,12 @@ async function checkIssuer({ values: { oauthIssuer } }: ResolvedSettings): Promi
 /** Connects to `heddle serve`, whose stderr appears on the terminal. */
 async function checkHandshake({ values, sources }: ResolvedSettings): Promise<Finding[]> {
   const profile = sources.profile.from === 'flag' ? ['--profile', values.profile] : [];
-  const advice = 'Run `heddle serve` in a terminal to see what it prints.';
-  let client: Client | undefined;
+  const client = await connectToServer('heddle-doctor', profile, process.env);
   try {
-    client = await connectToServer('heddle-doctor', profile, process.env);
     const { tools } = await client.listTools();
     const session = `protocol ${client.getNegotiatedProtocolVersion()}, ${tools.length} tools`;
     return [ok('MCP', `a client connected to \`heddle serve\` over stdio, ${session}`)];
-  } catch (error) {
-    return [failure('MCP', (error as Error).message, advice)];
   } finally {
-    await client?.close();
+    await client.close();
   }
 }
