@@ -18,19 +18,16 @@ export function editConfig(text: string, edit: Edit): string {
   const byteOrderMark = text.startsWith('\ufeff') ? '\ufeff' : '';
   const body = text.slice(byteOrderMark.length);
   const format = formats[edit.format];
-  const before = asMembers(format.parse(body), 'The file');
-  const servers = asMembers(before[edit.servers] ?? {}, `"${edit.servers}" of the file`);
+  const { [edit.servers]: serversBefore = {}, ...others } = asMembers(format.parse(body), 'The file');
+  const servers = asMembers(serversBefore, `"${edit.servers}" of the file`);
   const expectedServers = editServers(servers, edit);
   if (isDeepStrictEqual(servers, expectedServers)) return text;
 
   const after = format.edit(body, { ...edit, existing: servers[edit.name] });
   // Unusual files can defeat the edit, so a result that says anything but what is expected is never written.
-  const { [edit.servers]: _, ...others } = before;
-  const expected = [{ ...others, [edit.servers]: expectedServers }];
-  if (Object.keys(expectedServers).length === 0) expected.push(others);
   try {
-    const result = format.parse(after);
-    if (expected.some((value) => isDeepStrictEqual(result, value))) return byteOrderMark + after;
+    const { [edit.servers]: serversAfter = {}, ...othersAfter } = format.parse(after) as Members;
+    if (isDeepStrictEqual([serversAfter, othersAfter], [expectedServers, others])) return byteOrderMark + after;
   } catch {
     // The edit made the file invalid.
   }

@@ -2,14 +2,9 @@ import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs
 import * as z from 'zod';
 import { HeddleError } from '../../core/errors.ts';
 import { removePrivateFile, replacePrivateFile } from '../../core/private-file.ts';
-import type { SecretStore } from './secret-store.ts';
+import { type SecretStore, secretRecord } from './secret-store.ts';
 
-const record = z.strictObject({
-  username: z.string().optional(),
-  password: z.string().optional(),
-  token: z.string().optional(),
-});
-const fileShape = z.record(z.string(), z.record(z.string(), record));
+const fileShape = z.record(z.string(), z.record(z.string(), secretRecord));
 type Records = z.output<typeof fileShape>;
 
 /** Keeps secrets in a file that only its owner can read (mode 0600), for machines without a keychain. */

@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
+import { isDeepStrictEqual } from 'node:util';
 import { HeddleError } from '../../core/errors.ts';
 import type { KeychainEntries, KeychainReply, KeychainRequest } from './keychain-helper.ts';
-import type { SecretRecord, SecretStore } from './secret-store.ts';
+import { type SecretRecord, type SecretStore, secretRecord } from './secret-store.ts';
 
 /**
  * Default time limits of the keychain in milliseconds. Writing and removing get longer, because they may ask the user to
@@ -31,7 +32,7 @@ export function keychainStore(helper: [string, ...string[]], timeoutMs?: number)
     async write(profile, baseUrl, record) {
       const secret = JSON.stringify(record);
       const { [baseUrl]: stored } = await access(profile, { write: { account: baseUrl, secret } });
-      if (JSON.stringify(stored) !== secret) throw keychainFailure('it did not store the entry');
+      if (!isDeepStrictEqual(stored, JSON.parse(secret))) throw keychainFailure('it did not store the entry');
     },
     async remove(profile, keptBaseUrl) {
       const accounts = Object.keys(await access(profile)).filter((account) => account !== keptBaseUrl);
@@ -67,7 +68,7 @@ async function runHelper(
 /** Parses an entry. One that another program wrote counts as empty. */
 function parseRecord(secret: string): SecretRecord {
   try {
-    return JSON.parse(secret) as SecretRecord;
+    return secretRecord.parse(JSON.parse(secret));
   } catch {
     return {};
   }
