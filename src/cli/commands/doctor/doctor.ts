@@ -46,10 +46,9 @@ export function addDoctor(program: Command): void {
       if (!json) printLine(formatFinding(redacted));
     }
     const failures = findings.filter(({ state }) => state === 'failure').length;
-    if (json) printJson({ ok: failures === 0, findings });
-    else
-      printLine(failures === 0 ? 'Nothing failed.' : failures === 1 ? '1 check failed.' : `${failures} checks failed.`);
     process.exitCode = failures === 0 ? 0 : 1;
+    if (json) return printJson({ ok: failures === 0, findings });
+    printLine(failures === 0 ? 'Nothing failed.' : `Failed checks: ${failures}.`);
   });
 }
 
@@ -101,10 +100,10 @@ function* checkConfiguration({ values, sources, placeholders }: ResolvedSettings
     yield ok('configuration', 'no base URL is set, so the embedded service on this machine is used');
   } else {
     yield ok('configuration', `the service is ${values.baseUrl}`);
-  }
-  if (values.baseUrl !== undefined && values.project === undefined) {
-    const advice = 'Set HEDDLE_PROJECT, or run `heddle login --project ENTITY/PROJECT`.';
-    yield warning('configuration', 'no project is set, so every tool call must name one', advice);
+    if (values.project === undefined) {
+      const advice = 'Set HEDDLE_PROJECT, or run `heddle login --project ENTITY/PROJECT`.';
+      yield warning('configuration', 'no project is set, so every tool call must name one', advice);
+    }
   }
   for (const name of placeholders) {
     const advice = 'Fill in the field in the settings of the application that starts heddle, or remove the variable.';
