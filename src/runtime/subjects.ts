@@ -72,7 +72,7 @@ export class Subjects {
     if (this.#servers.has(profile)) return;
     const { log, redactor, observer, readCredentials } = this.#options;
     const resolved = this.#resolveProfile(profile);
-    const read = cacheCredentials(() => readCredentials(resolved, redactor));
+    const read = cacheCredentials(() => readCredentials(resolved));
     const credentials = async (): Promise<Credentials> => withOperatorHint(await read(), resolved);
     const runtime = openRuntime(resolved, { log, redactor, credentials });
     const createServer = serverFactory({ ...runtime.serverOptions, observer });
