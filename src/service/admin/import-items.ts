@@ -16,7 +16,7 @@ const timestamp = z.string().transform((text, context) => {
 
 const nonEmpty = z.string().min(1);
 
-const itemLine = z.strictObject({
+export const itemLine = z.strictObject({
   call_id: nonEmpty,
   call_op_name: nonEmpty,
   call_trace_id: nonEmpty,
