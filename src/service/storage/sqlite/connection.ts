@@ -47,53 +47,53 @@ export function openConnection(open: OpenSqlite, file: string): DatabaseSyncInst
  */
 export async function retryWhileBusy<T>(operation: () => Promise<T> | T): Promise<T> {
   try {
-    return await retryWhile((error) => failureOf(error) === locked, operation);
+    return await retryWhile((error) => kindOf(error) === locked, operation);
   } catch (error) {
-    const failure = failureOf(error);
-    throw failure ? new HeddleError({ ...failure, cause: error }) : error;
+    const kind = kindOf(error);
+    throw kind ? new HeddleError({ ...kind, cause: error }) : error;
   }
 }
 
-interface Failure extends ErrorFields {
-  /** Matches SQLite's message. Its result code would be better, but Node 20's package does not always report one. */
-  pattern: RegExp;
-}
+const unavailable = { code: 'service_unavailable', status: 503 } as const;
 
-const locked: Failure = {
-  code: 'service_unavailable',
-  status: 503,
+const locked: ErrorFields = {
+  ...unavailable,
   retryable: true,
-  pattern: /is locked/,
   message: 'The data file stayed locked by another process for 10 seconds.',
   hint: 'Try again. If it keeps happening, look for a process that hangs while it uses the same data file.',
 };
 
-const failures: Failure[] = [
-  locked,
-  {
-    code: 'service_unavailable',
-    status: 503,
-    pattern: /readonly database|unable to open database file/,
-    message: 'The data file cannot be opened for writing.',
-    hint: 'Check the permissions of the data folder and its files, or set HEDDLE_DATA_DIR to another folder.',
-  },
-  {
-    code: 'service_unavailable',
-    status: 503,
-    pattern: /disk I\/O error|disk is full/,
-    message: 'The data file could not be written: the disk is full or failing.',
-    hint: 'Free some space on the disk that holds the data folder, then try again.',
-  },
-  {
-    code: 'internal',
-    status: 500,
-    pattern: /malformed|is not a database/,
-    message: 'The data file is damaged or is not a heddle data file.',
-    hint: 'Restore it from a backup, or set HEDDLE_DATA_DIR to another folder.',
-  },
+/** Failures by SQLite's message. Its result code would be better, but Node 20's package does not always report one. */
+const failures: [message: RegExp, ErrorFields][] = [
+  [/is locked/, locked],
+  [
+    /readonly database|unable to open database file/,
+    {
+      ...unavailable,
+      message: 'The data file cannot be opened for writing.',
+      hint: 'Check the permissions of the data folder and its files, or set HEDDLE_DATA_DIR to another folder.',
+    },
+  ],
+  [
+    /disk I\/O error|disk is full/,
+    {
+      ...unavailable,
+      message: 'The data file could not be written: the disk is full or failing.',
+      hint: 'Free some space on the disk that holds the data folder, then try again.',
+    },
+  ],
+  [
+    /malformed|is not a database/,
+    {
+      code: 'internal',
+      status: 500,
+      message: 'The data file is damaged or is not a heddle data file.',
+      hint: 'Restore it from a backup, or set HEDDLE_DATA_DIR to another folder.',
+    },
+  ],
 ];
 
-function failureOf(error: unknown): Failure | undefined {
+function kindOf(error: unknown): ErrorFields | undefined {
   const { code, message } = error as NodeJS.ErrnoException;
-  return code === 'ERR_SQLITE_ERROR' ? failures.find(({ pattern }) => pattern.test(message)) : undefined;
+  return code === 'ERR_SQLITE_ERROR' ? failures.find(([pattern]) => pattern.test(message))?.[1] : undefined;
 }
