@@ -55,25 +55,7 @@ export function parseJsonResponse<Response extends z.ZodType>(
   endpoint: Endpoint<z.ZodType, Response>,
   response: ServiceResponse,
   info: RequestInfo,
-): z.output<Response> {
-  return parse(endpoint, response.body, response, info);
-}
-
-/** Parses a successful response with one JSON value per line, as {@link parseJsonResponse} does; skips empty lines. */
-export function parseNdjsonResponse<Response extends z.ZodType>(
-  endpoint: Endpoint<z.ZodType, Response>,
-  response: ServiceResponse,
-  info: RequestInfo,
-): z.output<Response>[] {
-  const lines = response.body.split('\n').filter((line) => line.trim() !== '');
-  return lines.map((line) => parse(endpoint, line, response, info));
-}
-
-function parse<Response extends z.ZodType>(
-  endpoint: Endpoint<z.ZodType, Response>,
-  text: string,
-  response: ServiceResponse,
-  info: RequestInfo,
+  text = response.body,
 ): z.output<Response> {
   let value: unknown;
   try {
@@ -89,4 +71,14 @@ function parse<Response extends z.ZodType>(
     throw badResponse(response, info, 'the body does not match the interface', errorDetails(error, 'response'));
   // Not zod's copy, which reorders the members.
   return value as z.output<Response>;
+}
+
+/** Parses a successful response with one JSON value per line, as {@link parseJsonResponse} does; skips empty lines. */
+export function parseNdjsonResponse<Response extends z.ZodType>(
+  endpoint: Endpoint<z.ZodType, Response>,
+  response: ServiceResponse,
+  info: RequestInfo,
+): z.output<Response>[] {
+  const lines = response.body.split('\n').filter((line) => line.trim() !== '');
+  return lines.map((line) => parseJsonResponse(endpoint, response, info, line));
 }
