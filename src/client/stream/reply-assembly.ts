@@ -102,8 +102,7 @@ function merged(before: unknown, part: unknown, name: string): unknown {
 function addEntry(list: unknown[], entry: unknown, name: string): void {
   const at = isObject(entry) ? indexOfEntry(list, entry, name) : -1;
   if (at >= 0) list[at] = merged(list[at], entry, name);
-  else if (isObject(entry)) list.push(merged({}, entry, name));
-  else list.push(entry);
+  else list.push(isObject(entry) ? merged({}, entry, name) : entry);
 }
 
 /** Returns where the list holds the earlier parts of an entry; -1 if it is new. */

@@ -8,13 +8,10 @@ import { newIds } from '../storage/ids.ts';
 import { normalizeTimestamp } from '../storage/timestamps.ts';
 import { checkArguments } from './check-arguments.ts';
 
-const timestamp = z.string().transform((text, context) => {
-  const utc = normalizeTimestamp(text);
-  if (utc !== undefined) return utc;
-  context.addIssue({ code: 'custom', message: 'must be an ISO 8601 date and time' });
-  return z.NEVER;
-});
-
+const timestamp = z
+  .string()
+  .refine((text) => normalizeTimestamp(text) !== undefined, 'must be an ISO 8601 date and time')
+  .transform((text) => normalizeTimestamp(text)!);
 const nonEmpty = z.string().min(1);
 
 export const itemLine = z.strictObject({

@@ -6,20 +6,17 @@ import { runTransaction } from '../run-transaction.ts';
 import { openPool } from './open-pool.ts';
 import { isConflict } from './postgres-failure.ts';
 
-/** Time limits in milliseconds; the last one is for a server that does not even enforce its own. */
-const statementTimeoutMs = 30_000;
-const lockTimeoutMs = 10_000;
-const idleInTransactionTimeoutMs = 60_000;
-const responseTimeoutMs = statementTimeoutMs + 5_000;
-
 /** Connections per process: ten processes share a server with PostgreSQL's default limit of 100. */
 const maxConnections = 10;
 
+/** Longer than the server's own limit, for a server that does not even enforce that one. */
+const responseTimeoutMs = 35_000;
+
 /** Set in each transaction, because poolers such as PgBouncer reject or forget settings of a connection. */
 const limits = `
-  set local statement_timeout = ${statementTimeoutMs};
-  set local lock_timeout = ${lockTimeoutMs};
-  set local idle_in_transaction_session_timeout = ${idleInTransactionTimeoutMs}`;
+  set local statement_timeout = '30s';
+  set local lock_timeout = '10s';
+  set local idle_in_transaction_session_timeout = '60s'`;
 const beginRead = `start transaction isolation level repeatable read read only; ${limits}`;
 const beginWrite = `start transaction isolation level serializable; ${limits}`;
 /** Runs repeated writes of all processes one after another; all at once, they would keep conflicting. */

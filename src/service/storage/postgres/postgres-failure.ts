@@ -27,7 +27,7 @@ export function postgresFailure(error: unknown, duringCommit: boolean): unknown 
 
 function kindOf(error: unknown, duringCommit: boolean): ErrorFields | undefined {
   if (duringCommit && isConnectionLost(error)) return outcomeUnknown;
-  if (error instanceof pg.DatabaseError) return serverFailures.find(([states]) => states.test(error.code ?? ''))?.[1];
+  if (error instanceof pg.DatabaseError) return serverFailures.find(({ states }) => states.test(error.code ?? ''));
   // The driver itself fails if the server asks for a password and none is configured.
   return /password/i.test((error as Error).message) ? refused : unreachable;
 }
@@ -55,42 +55,34 @@ const outcomeUnknown: ErrorFields = {
   hint: 'Check whether the change was saved before you repeat it.',
 };
 
-/** Failures that the server reports, by their SQLSTATE codes and classes. */
-const serverFailures: [states: RegExp, ErrorFields][] = [
-  [/^(08|57P|53300)/, unreachable],
-  [/^(28|3D000|3F000|42501)/, refused],
-  [
-    /^(40|23505|55P03)/,
-    {
-      ...unavailable,
-      message: 'Other changes to the same data were in the way for 10 seconds',
-      hint: 'Try again. If it keeps happening, let fewer clients change the same data at once.',
-    },
-  ],
-  [
-    /^(53|57014|58|25P03)/,
-    {
-      ...unavailable,
-      message: 'The database took too long, or lacks disk space, memory or another resource',
-      hint: 'Read the PostgreSQL log, find out what keeps the database busy, then try again.',
-    },
-  ],
-  [
+/** Failures that the server reports; `states` matches their SQLSTATE codes. */
+const serverFailures: (ErrorFields & { states: RegExp })[] = [
+  { states: /^(08|57P|53300)/, ...unreachable },
+  { states: /^(28|3D000|3F000|42501)/, ...refused },
+  {
+    states: /^(40|23505|55P03)/,
+    ...unavailable,
+    message: 'Other changes to the same data were in the way for 10 seconds',
+    hint: 'Try again. If it keeps happening, let fewer clients change the same data at once.',
+  },
+  {
+    states: /^(53|57014|58|25P03)/,
+    ...unavailable,
+    message: 'The database took too long, or lacks disk space, memory or another resource',
+    hint: 'Read the PostgreSQL log, find out what keeps the database busy, then try again.',
+  },
+  {
     // A standby cannot run serializable transactions (0A000).
-    /^(25006|0A000)/,
-    {
-      ...unavailable,
-      message: 'The database is read-only, such as a standby, or lacks a feature that heddle needs',
-      hint: 'Set HEDDLE_DATABASE_URL or --database to the address of a primary of PostgreSQL 12 or later.',
-    },
-  ],
-  [
-    /^(22021|22P05|54000)/,
-    {
-      code: 'invalid_arguments',
-      status: 400,
-      message: 'Text contains a NUL character or is too long for an index, so PostgreSQL cannot store it',
-      hint: 'Remove NUL characters, and shorten names and identifiers to 2,000 bytes.',
-    },
-  ],
+    states: /^(25006|0A000)/,
+    ...unavailable,
+    message: 'The database is read-only, such as a standby, or lacks a feature that heddle needs',
+    hint: 'Set HEDDLE_DATABASE_URL or --database to the address of a primary of PostgreSQL 12 or later.',
+  },
+  {
+    states: /^(22021|22P05|54000)/,
+    code: 'invalid_arguments',
+    status: 400,
+    message: 'Text contains a NUL character or is too long for an index, so PostgreSQL cannot store it',
+    hint: 'Remove NUL characters, and shorten names and identifiers to 2,000 bytes.',
+  },
 ];

@@ -56,7 +56,8 @@ export async function retryWhileBusy<T>(operation: () => Promise<T> | T): Promis
 
 const unavailable = { code: 'service_unavailable', status: 503 } as const;
 
-const locked: ErrorFields = {
+const locked = {
+  pattern: /is locked/,
   ...unavailable,
   retryable: true,
   message: 'The data file stayed locked by another process for 10 seconds.',
@@ -64,36 +65,30 @@ const locked: ErrorFields = {
 };
 
 /** Failures by SQLite's message. Its result code would be better, but Node 20's package does not always report one. */
-const failures: [message: RegExp, ErrorFields][] = [
-  [/is locked/, locked],
-  [
-    /readonly database|unable to open database file/,
-    {
-      ...unavailable,
-      message: 'The data file cannot be opened for writing.',
-      hint: 'Check the permissions of the data folder and its files, or set HEDDLE_DATA_DIR to another folder.',
-    },
-  ],
-  [
-    /disk I\/O error|disk is full/,
-    {
-      ...unavailable,
-      message: 'The data file could not be written: the disk is full or failing.',
-      hint: 'Free some space on the disk that holds the data folder, then try again.',
-    },
-  ],
-  [
-    /malformed|is not a database/,
-    {
-      code: 'internal',
-      status: 500,
-      message: 'The data file is damaged or is not a heddle data file.',
-      hint: 'Restore it from a backup, or set HEDDLE_DATA_DIR to another folder.',
-    },
-  ],
+const failures: (ErrorFields & { pattern: RegExp })[] = [
+  locked,
+  {
+    pattern: /readonly database|unable to open database file/,
+    ...unavailable,
+    message: 'The data file cannot be opened for writing.',
+    hint: 'Check the permissions of the data folder and its files, or set HEDDLE_DATA_DIR to another folder.',
+  },
+  {
+    pattern: /disk I\/O error|disk is full/,
+    ...unavailable,
+    message: 'The data file could not be written: the disk is full or failing.',
+    hint: 'Free some space on the disk that holds the data folder, then try again.',
+  },
+  {
+    pattern: /malformed|is not a database/,
+    code: 'internal',
+    status: 500,
+    message: 'The data file is damaged or is not a heddle data file.',
+    hint: 'Restore it from a backup, or set HEDDLE_DATA_DIR to another folder.',
+  },
 ];
 
 function kindOf(error: unknown): ErrorFields | undefined {
   const { code, message } = error as NodeJS.ErrnoException;
-  return code === 'ERR_SQLITE_ERROR' ? failures.find(([pattern]) => pattern.test(message))?.[1] : undefined;
+  return code === 'ERR_SQLITE_ERROR' ? failures.find(({ pattern }) => pattern.test(message)) : undefined;
 }
