@@ -21,16 +21,7 @@ const storable = {
 export type StorableKind = keyof typeof storable;
 
 /** The queues and objects of one project. */
-export interface Listing {
-  project_id: string;
-  queues: { id: string; name: string; items: number; states: Record<string, number> }[];
-  objects: {
-    object_id: string;
-    kind: ObjectKind;
-    /** Oldest first. */
-    versions: (Omit<ObjectVersion, 'object_id'> & { created_at: string })[];
-  }[];
-}
+export type Listing = Awaited<ReturnType<typeof list>>[number];
 
 /** Gives direct access to the embedded service's data, without credentials. */
 export type Store = Awaited<ReturnType<typeof openServiceStore>>;
@@ -73,7 +64,7 @@ async function putObject(database: Database, kind: StorableKind, projectId: stri
 }
 
 /** Lists the contents of one project, or of all. */
-async function list(transaction: Transaction, projectId: string | undefined): Promise<Listing[]> {
+async function list(transaction: Transaction, projectId: string | undefined) {
   const projects = await transaction
     .selectFrom('queues')
     .select('project_id')
@@ -81,7 +72,7 @@ async function list(transaction: Transaction, projectId: string | undefined): Pr
     .union(transaction.selectFrom('objects').select('project_id'))
     .orderBy('project_id')
     .execute();
-  const listings: Listing[] = [];
+  const listings = [];
   for (const { project_id } of projects) {
     if (projectId !== undefined && projectId !== project_id) continue;
     const queues = await listQueues(transaction, project_id);
@@ -90,7 +81,7 @@ async function list(transaction: Transaction, projectId: string | undefined): Pr
   return listings;
 }
 
-async function listQueues(transaction: Transaction, projectId: string): Promise<Listing['queues']> {
+async function listQueues(transaction: Transaction, projectId: string) {
   const counts = await transaction
     .selectFrom('queue_items')
     .select(({ fn }) => ['queue_id', 'annotation_state', fn.countAll<number>().as('items')])
@@ -113,7 +104,11 @@ async function listQueues(transaction: Transaction, projectId: string): Promise<
   });
 }
 
-async function listObjects(transaction: Transaction, projectId: string): Promise<Listing['objects']> {
+interface ListedVersion extends Omit<ObjectVersion, 'object_id'> {
+  created_at: string;
+}
+
+async function listObjects(transaction: Transaction, projectId: string) {
   const rows = await transaction
     .selectFrom('objects')
     .select(['object_id', 'kind', 'digest', 'version_index', 'created_at'])
@@ -121,7 +116,7 @@ async function listObjects(transaction: Transaction, projectId: string): Promise
     .orderBy('object_id')
     .orderBy('version_index')
     .execute();
-  const objects = new Map<string, Listing['objects'][number]>();
+  const objects = new Map<string, { object_id: string; kind: ObjectKind; versions: ListedVersion[] }>();
   for (const { object_id, kind, ...version } of rows) {
     const key = `${kind}/${object_id}`;
     const object = objects.get(key) ?? { object_id, kind, versions: [] };

@@ -3,18 +3,22 @@ import pg from 'pg';
 import type { Tables } from '../tables.ts';
 import { isConnectionLost, postgresFailure } from './postgres-failure.ts';
 
-/**
- * Returns Kysely on a pool that opens connections when they are needed. Failures of the database are HeddleErrors.
- * @param options of the pool, besides those that every pool has.
- */
-export function openPool(url: string, options: pg.PoolConfig): Kysely<Tables> {
+/** Connections per process: ten processes share a server with PostgreSQL's default limit of 100. */
+const maxConnections = 10;
+const connectTimeoutMs = 10_000;
+/** Longer than the server's own limit, for a server that does not even enforce that one. */
+const responseTimeoutMs = 35_000;
+
+/** Returns Kysely on a pool that opens connections when they are needed. Failures of the database are HeddleErrors. */
+export function openPool(url: string): Kysely<Tables> {
   const pool = new pg.Pool({
     Client: ClosingClient,
     connectionString: url,
-    connectionTimeoutMillis: 10_000,
+    max: maxConnections,
+    connectionTimeoutMillis: connectTimeoutMs,
+    query_timeout: responseTimeoutMs,
     keepAlive: true,
     fallback_application_name: 'heddle',
-    ...options,
   });
   // Without listeners, a connection that breaks would end the process. The next statement on it reports the failure.
   pool.on('error', () => {});

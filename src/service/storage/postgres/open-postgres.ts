@@ -1,16 +1,11 @@
-import { sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import type { Database, Transaction } from '../database.ts';
 import { type Engine, migrate, readSchemaVersion, schemaVersion } from '../migrations.ts';
 import { retryWhile } from '../retry-while.ts';
 import { runTransaction } from '../run-transaction.ts';
+import type { Tables } from '../tables.ts';
 import { openPool } from './open-pool.ts';
 import { isConflict } from './postgres-failure.ts';
-
-/** Connections per process: ten processes share a server with PostgreSQL's default limit of 100. */
-const maxConnections = 10;
-
-/** Longer than the server's own limit, for a server that does not even enforce that one. */
-const responseTimeoutMs = 35_000;
 
 /** Set in each transaction, because poolers such as PgBouncer reject or forget settings of a connection. */
 const limits = `
@@ -37,7 +32,7 @@ const engine: Engine = {
 
 /** Opens a PostgreSQL database and creates the tables if they are missing. Survives the loss of its connections. */
 export async function openPostgres(url: string): Promise<Database> {
-  const db = openPool(url, { max: maxConnections, query_timeout: responseTimeoutMs });
+  const db = openPool(url);
   const database: Database = {
     read: (work) => retryWhile(isConflict, () => runTransaction(db, beginRead, work)),
     write: (work) => {
@@ -53,7 +48,7 @@ export async function openPostgres(url: string): Promise<Database> {
   };
   try {
     const version = await database.read((transaction) => readSchemaVersion(transaction, engine));
-    if (version < schemaVersion) await upgrade(url);
+    if (version < schemaVersion) await upgrade(db);
   } catch (error) {
     await db.destroy();
     throw error;
@@ -64,18 +59,12 @@ export async function openPostgres(url: string): Promise<Database> {
 /** Key of the advisory lock that every heddle takes before a migration: "heddle" in ASCII. */
 const migrationLock = 0x686564646c65;
 
-/** Upgrades the schema on a connection without time limits, since migrating large tables may take long. */
-async function upgrade(url: string): Promise<void> {
-  const db = openPool(url, { max: 1 });
-  try {
-    // Read committed: after waiting for the lock, it must see what the lock's previous holder did.
-    await runTransaction(db, 'start transaction isolation level read committed', async (transaction) => {
-      await sql`select pg_advisory_xact_lock(${sql.lit(migrationLock)})`.execute(transaction);
-      await migrate(transaction, engine);
-    });
-  } finally {
-    await db.destroy();
-  }
+async function upgrade(db: Kysely<Tables>): Promise<void> {
+  // Read committed: after waiting for the lock, it must see what the lock's previous holder did.
+  await runTransaction(db, 'start transaction isolation level read committed', async (transaction) => {
+    await sql`select pg_advisory_xact_lock(${sql.lit(migrationLock)})`.execute(transaction);
+    await migrate(transaction, engine);
+  });
 }
 
 /** Returns the faults that an interrupted restore or a manual change left in the tables. */

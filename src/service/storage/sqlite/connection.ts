@@ -6,7 +6,11 @@ type OpenSqlite = SqliteModule['DatabaseSync'];
 
 /** Loads Node's own `node:sqlite`, or the optional package with the same API on Node 20. */
 export async function loadSqlite(): Promise<OpenSqlite> {
-  const builtin = withoutSqliteWarning(() => process.getBuiltinModule('node:sqlite')) as SqliteModule | undefined;
+  const { emitWarning } = process;
+  // Loading it makes Node 22 warn that it is experimental.
+  process.emitWarning = () => {};
+  const builtin = process.getBuiltinModule('node:sqlite') as SqliteModule | undefined;
+  process.emitWarning = emitWarning;
   if (builtin) return builtin.DatabaseSync;
   try {
     return (await import('@photostructure/sqlite')).DatabaseSync;
@@ -17,19 +21,6 @@ export async function loadSqlite(): Promise<OpenSqlite> {
       hint: 'Use Node 22.13 or later, or reinstall heddle with optional dependencies (@photostructure/sqlite).',
       cause,
     });
-  }
-}
-
-/** Suppresses Node 22's warning that node:sqlite is experimental, and no other warning. */
-function withoutSqliteWarning<T>(load: () => T): T {
-  const emitWarning = process.emitWarning;
-  process.emitWarning = ((warning: string | Error, ...rest: unknown[]) => {
-    if (!String(warning).includes('SQLite')) Reflect.apply(emitWarning, process, [warning, ...rest]);
-  }) as typeof process.emitWarning;
-  try {
-    return load();
-  } finally {
-    process.emitWarning = emitWarning;
   }
 }
 
