@@ -59,18 +59,12 @@ export class ReplyAssembly {
   reply(): Members {
     const choices = [...this.#choices.values()].sort((a, b) => (a.index as number) - (b.index as number));
     for (const { message } of choices) {
-      if (isObject(message) && Array.isArray(message.tool_calls))
-        message.tool_calls = message.tool_calls.map(withoutIndex);
+      const toolCalls = isObject(message) && Array.isArray(message.tool_calls) ? message.tool_calls : [];
+      for (const toolCall of toolCalls.filter(isObject)) delete toolCall.index;
     }
     const object = this.#reply.object === 'chat.completion.chunk' ? 'chat.completion' : this.#reply.object;
     return { ...this.#reply, ...(object !== undefined && { object }), choices };
   }
-}
-
-function withoutIndex(toolCall: unknown): unknown {
-  if (!isObject(toolCall)) return toolCall;
-  const { index: _, ...rest } = toolCall;
-  return rest;
 }
 
 function charactersOf(value: unknown): number {

@@ -11,11 +11,17 @@ import { type ImportTarget, importItems } from './import-items.ts';
 
 const messages = z.array(z.looseObject({ role: z.string() })).min(1);
 
-/** Schemas of the objects that can be stored; each converts what a person writes to the stored content. */
+/** The kinds of objects that can be stored. Each schema converts what a person writes to the stored content. */
 const storable = {
-  prompt: z.union([messages.transform((list) => ({ messages: list })), z.looseObject({ messages })]),
-  dataset: z.array(z.looseObject({})).transform((rows) => ({ rows })),
-  scorer: z.looseObject({}),
+  prompt: {
+    schema: z.union([messages.transform((list) => ({ messages: list })), z.looseObject({ messages })]),
+    hint: 'A prompt is a JSON array of messages like {"role":"system","content":"…"}, or {"messages":[…]}.',
+  },
+  dataset: {
+    schema: z.array(z.looseObject({})).transform((rows) => ({ rows })),
+    hint: 'A dataset is a JSON array of rows, each an object.',
+  },
+  scorer: { schema: z.looseObject({}), hint: 'A scorer is a JSON object.' },
 };
 
 export type StorableKind = keyof typeof storable;
@@ -50,14 +56,10 @@ const objectName = z
 
 /** Stores a version of an object, unless the same content is stored already. */
 async function putObject(database: Database, kind: StorableKind, projectId: string, name: string, value: unknown) {
-  const schema = z.object({ project: projectIdSchema, name: objectName, [kind]: storable[kind] as z.ZodType });
-  const hint = {
-    prompt: 'A prompt is a JSON array of messages like {"role":"system","content":"…"}, or {"messages":[…]}.',
-    dataset: 'A dataset is a JSON array of rows, each an object.',
-    scorer: 'A scorer is a JSON object.',
-  }[kind];
+  const { schema, hint } = storable[kind];
+  const objectSchema = z.object({ project: projectIdSchema, name: objectName, [kind]: schema as z.ZodType });
   const object = { project: projectId, name, [kind]: value };
-  const { [kind]: content } = checkArguments(schema, object, `The ${kind} was not stored`, hint);
+  const { [kind]: content } = checkArguments(objectSchema, object, `The ${kind} was not stored`, hint);
   return database.write((transaction) =>
     putVersion(transaction, { project_id: projectId, object_id: name, kind, content, created_by: 'cli' }),
   );

@@ -12,7 +12,7 @@ import { readQueue } from './queues.ts';
 export const queryQueueItems: TransactionOperation<'queryQueueItems'> = async (transaction, { path, body }) => {
   const order = sql.join(
     totalOrder(body.sort_by, { field: 'created_at', direction: 'asc' }).map(
-      ({ field, direction }) => sql`${sql.ref(`queue_items.${field}`)} ${sql.raw(direction)}`,
+      ({ column, direction }) => sql`${sql.ref(`queue_items.${column}`)} ${sql.raw(direction)}`,
     ),
   );
   const items = transaction

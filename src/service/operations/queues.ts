@@ -21,8 +21,8 @@ export const queryQueues: TransactionOperation<'queryQueues'> = async (transacti
     // LIKE ignores case on SQLite and treats % and _ as wildcards; functions that search a string differ by engine.
     queues = queues.where(sql<boolean>`replace(name, ${body.name}, '') <> name`);
   }
-  for (const { field, direction } of totalOrder(body.sort_by, { field: 'created_at', direction: 'desc' })) {
-    queues = queues.orderBy(field, direction);
+  for (const { column, direction } of totalOrder(body.sort_by, { field: 'created_at', direction: 'desc' })) {
+    queues = queues.orderBy(column, direction);
   }
   return (await queues.execute()).map(toQueue);
 };

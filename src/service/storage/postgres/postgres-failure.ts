@@ -19,17 +19,13 @@ export function isConflict(error: unknown): boolean {
 
 /** Converts an error of the driver or the server to one that a user can act on, unless heddle itself is at fault. */
 export function postgresFailure(error: unknown, duringCommit: boolean): unknown {
-  const kind = kindOf(error, duringCommit);
-  if (!kind) return error;
-  const { code } = error as { code?: string };
-  return new HeddleError({ ...kind, message: `${kind.message}${code ? ` (${code})` : ''}.`, cause: error });
-}
-
-function kindOf(error: unknown, duringCommit: boolean): ErrorFields | undefined {
-  if (duringCommit && isConnectionLost(error)) return outcomeUnknown;
-  if (error instanceof pg.DatabaseError) return serverFailures.find(({ states }) => states.test(error.code ?? ''));
+  const { code = '', message } = error as NodeJS.ErrnoException;
   // The driver itself fails if the server asks for a password and none is configured.
-  return /password/i.test((error as Error).message) ? refused : unreachable;
+  let failure: ErrorFields | undefined = /password/i.test(message) ? refused : unreachable;
+  if (error instanceof pg.DatabaseError) failure = serverFailures.find(({ states }) => states.test(code));
+  if (duringCommit && isConnectionLost(error)) failure = outcomeUnknown;
+  if (!failure) return error;
+  return new HeddleError({ ...failure, message: `${failure.message}${code && ` (${code})`}.`, cause: error });
 }
 
 const unavailable = { code: 'service_unavailable', status: 503, retryable: true } as const;
