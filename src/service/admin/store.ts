@@ -23,8 +23,7 @@ const storable = {
   },
   scorer: { schema: z.looseObject({}), hint: 'A scorer is a JSON object.' },
 };
-
-export type StorableKind = keyof typeof storable;
+type StorableKind = keyof typeof storable;
 
 /** The queues and objects of one project. */
 export type Listing = Awaited<ReturnType<typeof list>>[number];
@@ -106,8 +105,10 @@ async function listQueues(transaction: Transaction, projectId: string) {
   });
 }
 
-interface ListedVersion extends Omit<ObjectVersion, 'object_id'> {
-  created_at: string;
+interface ListedObject {
+  object_id: string;
+  kind: ObjectKind;
+  versions: (Omit<ObjectVersion, 'object_id'> & { created_at: string })[];
 }
 
 async function listObjects(transaction: Transaction, projectId: string) {
@@ -118,7 +119,7 @@ async function listObjects(transaction: Transaction, projectId: string) {
     .orderBy('object_id')
     .orderBy('version_index')
     .execute();
-  const objects = new Map<string, { object_id: string; kind: ObjectKind; versions: ListedVersion[] }>();
+  const objects = new Map<string, ListedObject>();
   for (const { object_id, kind, ...version } of rows) {
     const key = `${kind}/${object_id}`;
     const object = objects.get(key) ?? { object_id, kind, versions: [] };

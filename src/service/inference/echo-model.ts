@@ -3,7 +3,7 @@ import type { InferenceRequest } from '../../contract/inference.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 
 /** The built-in model, which shows everything around a language model without being one. */
-export const echoModel = 'heddle/echo';
+const echoModel = 'heddle/echo';
 
 const preamble =
   'This is heddle/echo, not a language model: it repeats the messages it received. Its usage counts characters, not tokens.';
