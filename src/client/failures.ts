@@ -118,8 +118,8 @@ const mayHaveRunHint = 'The service may have carried it out: check before you se
 export function failureOf(response: ServiceResponse, info: RequestInfo): HeddleError {
   const { text, detail } = readErrorBody(response.body);
   const { code, summary, hint, retryable, mayHaveRun } = kindOf(response, text);
-  const scheme =
-    code === 'unauthorized' || code === 'forbidden' ? ` (${info.auth === 'basic' ? 'Basic' : 'Bearer'})` : '';
+  const schemeName = info.auth === 'basic' ? 'Basic' : 'Bearer';
+  const scheme = code === 'unauthorized' || code === 'forbidden' ? ` (${schemeName})` : '';
   const quotation = text === undefined ? '' : `: ${quote(text, info)}`;
   // A date in Retry-After is by the clock of the service.
   const now = Date.parse(String(response.headers.date)) || Date.now();

@@ -59,6 +59,7 @@ export async function openPostgres(url: string): Promise<Database> {
 /** Key of the advisory lock that every heddle takes before a migration: "heddle" in ASCII. */
 const migrationLock = 0x686564646c65;
 
+/** Upgrades the schema. A future migration that rewrites large tables will need a longer response timeout. */
 async function upgrade(db: Kysely<Tables>): Promise<void> {
   // Read committed: after waiting for the lock, it must see what the lock's previous holder did.
   await runTransaction(db, 'start transaction isolation level read committed', async (transaction) => {
