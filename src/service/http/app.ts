@@ -15,6 +15,7 @@ import { handlers } from '../operations/index.ts';
 import type { OperationInput, ServiceContext } from '../operations/operation.ts';
 import { schemaVersion } from '../storage/migrations.ts';
 import type { Authenticator } from './authenticator.ts';
+import openApiJson from './openapi.json' with { type: 'json' };
 import { readJson } from './read-json.ts';
 
 export interface AppOptions extends ServiceContext {
@@ -30,7 +31,7 @@ export function createApp(options: AppOptions): Hono<AppEnvironment> {
   app.use(logRequests(options.log));
   app.use(methodNotAllowed({ app, onMethodNotAllowed: refuseMethod }));
   app.get('/health', () => checkHealth(options));
-  app.get('/openapi.json', async (context) => context.json((await import('./openapi.ts')).openApiDocument()));
+  app.get('/openapi.json', (context) => context.json(openApiJson));
   for (const name of Object.keys(endpoints) as EndpointName[]) {
     const { method, path } = endpoints[name];
     const honoPath = path.replace('{path*}', '/:path{.+}').replaceAll(/\{(\w+)\}/g, ':$1');
