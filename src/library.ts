@@ -28,6 +28,8 @@ export type LogFunction = (level: LogLevel, message: string, fields: Record<stri
 export interface ClientOptions {
   /** Base address of the service. */
   baseUrl: string;
+  /** Address of its inference with the version, by default as in the setting of this name in docs/configuration.md. */
+  inferenceUrl?: string;
   /** User name and password for the queue and evaluation operations. */
   username?: string;
   password?: string;
@@ -48,6 +50,7 @@ export type Client = Omit<ServiceClient, 'unsupportedOperations' | 'username' | 
 /** Settings of a server; each is the setting of the same name in docs/configuration.md. */
 export interface ServerOptions {
   baseUrl?: string;
+  inferenceUrl?: string;
   project?: string;
   username?: string;
   password?: string;
@@ -85,14 +88,15 @@ export interface HeddleServer {
 
 /**
  * Creates a client of a service. It opens nothing before the first request; `close` ends its connections.
- * @throws HeddleError `not_configured` when the base URL cannot be used.
+ * @throws HeddleError `not_configured` when an address cannot be used.
  */
 export function createClient(options: ClientOptions): Client {
-  const { username, password, token, timeoutMs, inferenceTimeoutMs, idleTimeoutMs } = options;
-  const { values } = resolveSettings({ flags: { baseUrl: options.baseUrl }, environment: {}, profiles: {} });
+  const { baseUrl, inferenceUrl, username, password, token, timeoutMs, inferenceTimeoutMs, idleTimeoutMs } = options;
+  const flags = { baseUrl, ...(inferenceUrl !== undefined && { inferenceUrl }) };
+  const { values } = resolveSettings({ flags, environment: {}, profiles: {} });
   const redactor = new Redactor();
   redactor.protect(password, token);
-  const connection = remoteConnection(values.baseUrl!, { username, password, token });
+  const connection = remoteConnection(values.baseUrl!, values.inferenceUrl, { username, password, token });
   return new ServiceClient({
     connect: async () => connection,
     userAgent: `heddle/${version}`,

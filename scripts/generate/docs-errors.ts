@@ -31,7 +31,10 @@ const meanings: Record<ErrorCode, [meaning: string, nextStep: string]> = {
     'The service could not be reached, or the connection broke.',
     'Run `heddle doctor` to see which layer fails.',
   ],
-  bad_response: ['The response is not one of the service: HTML, or JSON of another shape.', 'Check the base URL.'],
+  bad_response: [
+    'The response is not one of the service: HTML, or JSON of another shape.',
+    'Check the base URL, or for inference the inference URL.',
+  ],
   cancelled: ['The client cancelled the call, or the user declined it.', 'Ask the user what they want.'],
   internal: ['heddle or the service failed unexpectedly.', 'Report it with the error message.'],
 };

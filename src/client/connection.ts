@@ -1,14 +1,39 @@
-import type { AuthScheme } from '../contract/endpoints.ts';
+import { type AuthScheme, type Endpoint, inferencePrefix } from '../contract/endpoints.ts';
 import { HeddleError } from '../core/errors.ts';
 
 /** The address and the credentials of a service. Operations need one kind of credentials each, so either may be missing. */
 export interface Connection {
   /** Base address without a trailing slash. */
   baseUrl: string;
+  /** Address of inference without a trailing slash, in place of the base URL and `/inference/v1`. */
+  inferenceUrl?: string;
   basic?: { username: string; password: string };
   bearer?: string;
   /** The reason for missing credentials, if known. */
   problem?: HeddleError;
+}
+
+/** The address of an endpoint: its base address, and the path template below it. */
+export interface EndpointAddress {
+  baseUrl: string;
+  template: string;
+  /** The setting that holds the address. */
+  setting: 'base URL' | 'inference URL';
+}
+
+/** Returns the address of inference if it is not the base URL and `/inference/v1`. */
+export function ownInferenceUrl(connection: Pick<Connection, 'baseUrl' | 'inferenceUrl'>): string | undefined {
+  const { baseUrl, inferenceUrl } = connection;
+  return inferenceUrl === baseUrl + inferencePrefix ? undefined : inferenceUrl;
+}
+
+/** Returns the address of an endpoint at a service whose inference may be elsewhere. */
+export function addressOf({ path }: Endpoint, connection: Connection): EndpointAddress {
+  const inferenceUrl = path.startsWith(inferencePrefix) ? ownInferenceUrl(connection) : undefined;
+  if (inferenceUrl === undefined) return { baseUrl: connection.baseUrl, template: path, setting: 'base URL' };
+  const { origin, pathname } = new URL(inferenceUrl);
+  const template = pathname.replace(/\/$/, '') + path.slice(inferencePrefix.length);
+  return { baseUrl: origin, template, setting: 'inference URL' };
 }
 
 const schemes = {

@@ -9,6 +9,8 @@ const maxQuotationChars = 500;
 export interface RequestInfo {
   /** Method and path. */
   operation: string;
+  /** The setting that holds the address of the operation, the base URL by default; hints name it. */
+  setting?: 'base URL' | 'inference URL';
   /** Name of the endpoint in the contract's table. */
   endpoint: string;
   auth: AuthScheme;
@@ -126,7 +128,7 @@ export function failureOf(response: ServiceResponse, info: RequestInfo): HeddleE
   return new HeddleError({
     code,
     message: `The service ${summary}${scheme}, status ${response.status}, on ${info.operation}${quotation}.`,
-    hint: mayHaveRun && !info.repeatable ? mayHaveRunHint : hint,
+    hint: mayHaveRun && !info.repeatable ? mayHaveRunHint : namingSetting(hint, info),
     status: response.status,
     detail: detail?.map((entry) => ({ ...entry, msg: truncate(info.redact(entry.msg)) })),
     retryable,
@@ -158,7 +160,10 @@ export function badResponse(
   return new HeddleError({
     code: 'bad_response',
     message: `The service answered ${info.operation} with status ${response.status}, but ${reason}.${excerpt}`,
-    hint: 'Ask the user to check that the base URL is the API of the service, not a web page or a proxy.',
+    hint: namingSetting(
+      'Ask the user to check that the base URL is the API of the service, not a web page or a proxy.',
+      info,
+    ),
     status: response.status,
     detail,
   });
@@ -176,10 +181,15 @@ export function networkFailure(error: unknown, info: RequestInfo, origin: string
   return new HeddleError({
     code: kind.code,
     message: `No complete response from ${origin} to ${info.operation}: ${reason}${suffix}.`,
-    hint: kind.mayHaveRun && !info.repeatable && !notSent ? mayHaveRunHint : kind.hint,
+    hint: kind.mayHaveRun && !info.repeatable && !notSent ? mayHaveRunHint : namingSetting(kind.hint, info),
     retryable: kind.retryable,
     cause: error,
   });
+}
+
+/** Makes a hint name the setting that holds the address of the request. */
+function namingSetting(hint: string, { setting = 'base URL' }: RequestInfo): string {
+  return hint.replace('base URL', setting);
 }
 
 /** Returns the error for a request that its caller cancelled. */

@@ -4,7 +4,7 @@ import type { Agent } from 'undici';
 
 /** One HTTP request, ready to be sent. */
 export interface TransportRequest {
-  method: 'GET' | 'POST';
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   url: string;
   headers: Record<string, string>;
   body?: string;

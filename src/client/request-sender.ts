@@ -3,7 +3,7 @@ import { defaultTimeoutsMs, type Endpoint, endpoints } from '../contract/endpoin
 import { type ErrorCode, HeddleError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { McpCallScope, RequestEnd } from '../core/observer.ts';
-import { authorization, type Connection } from './connection.ts';
+import { addressOf, authorization, type Connection, type EndpointAddress } from './connection.ts';
 import { Deadline } from './deadline.ts';
 import { cancellation, failureOf, networkFailure, type RequestInfo, timeoutFailure } from './failures.ts';
 import { HttpTransport, type TransportRequest, type TransportResponse } from './http-transport.ts';
@@ -29,11 +29,12 @@ export interface RequestSenderOptions {
   redact?: (text: string) => string;
 }
 
-/** Values for the path, the query and the body of an endpoint. */
+/** Values for the path, the query and the body of an endpoint, and further headers. */
 export interface RequestParts {
   path?: Record<string, string>;
   query?: Record<string, string | number | undefined>;
   body?: unknown;
+  headers?: Record<string, string>;
 }
 
 /** Reads the result from a successful response. An error with a `code` counts as a broken connection. */
@@ -49,9 +50,7 @@ interface ToolCall {
 interface PendingRequest {
   endpoint: Endpoint;
   info: RequestInfo;
-  /** Path below the base URL, with the query. */
-  path: string;
-  body: unknown;
+  parts: RequestParts;
   deadline: Deadline;
   /** Number of the current attempt; 1 for the first. */
   attempt: number;
@@ -93,9 +92,12 @@ export class RequestSender {
     const pending = this.#prepare(endpoint, parts, signal);
     try {
       const connection = await untilAborted(this.#options.connect(), pending.deadline.signal);
-      const request = this.#transportRequest(pending, connection);
+      const address = addressOf(endpoint, connection);
+      pending.info.operation = operationOf(endpoint, address.template, parts);
+      pending.info.setting = address.setting;
+      const request = this.#transportRequest(pending, connection, address);
       for (;;) {
-        const outcome = await this.#attempt(pending, connection, request, read);
+        const outcome = await this.#attempt(pending, address, request, read);
         if ('result' in outcome) return outcome.result;
         await this.#waitForRetry(pending, outcome);
         pending.attempt += 1;
@@ -109,9 +111,8 @@ export class RequestSender {
 
   #prepare(endpoint: Endpoint, parts: RequestParts, signal: AbortSignal | undefined): PendingRequest {
     const { timeoutMs, inferenceTimeoutMs, redact = (text) => text } = this.#options;
-    const path = fillPath(endpoint.path, parts.path ?? {}) + queryString(parts.query);
     const info: RequestInfo = {
-      operation: `${endpoint.method} ${path}`,
+      operation: operationOf(endpoint, endpoint.path, parts),
       endpoint: endpointNames.get(endpoint) ?? '',
       auth: endpoint.auth,
       repeatable: endpoint.repeatable,
@@ -123,18 +124,24 @@ export class RequestSender {
     };
     const startedAtMs = this.#toolCall?.startedAtMs ?? performance.now();
     const deadline = new Deadline(limitsMs[endpoint.timeout ?? 'tool'], startedAtMs, signal);
-    return { endpoint, info, path, body: parts.body, deadline, attempt: 1 };
+    return { endpoint, info, parts, deadline, attempt: 1 };
   }
 
-  #transportRequest({ endpoint, path, body, deadline }: PendingRequest, connection: Connection): TransportRequest {
+  #transportRequest(
+    { endpoint, parts, deadline }: PendingRequest,
+    connection: Connection,
+    { baseUrl, template }: EndpointAddress,
+  ): TransportRequest {
+    const { body, headers } = parts;
     return {
       method: endpoint.method,
-      url: connection.baseUrl + path,
+      url: baseUrl + filledPath(template, parts),
       headers: {
-        authorization: authorization(connection, endpoint.auth),
+        authorization: authorization({ ...connection, baseUrl }, endpoint.auth),
         accept: 'application/json, text/event-stream, application/x-ndjson',
         'user-agent': this.#options.userAgent,
         ...this.#toolCall?.scope?.headers,
+        ...headers,
         ...(body !== undefined && { 'content-type': 'application/json' }),
       },
       body: body === undefined ? undefined : JSON.stringify(body),
@@ -145,12 +152,12 @@ export class RequestSender {
   /** Sends a request once. Returns a failure for the retry policy to judge; throws errors that must not be retried. */
   async #attempt<Result>(
     { endpoint, info, attempt, deadline }: PendingRequest,
-    { baseUrl }: Connection,
+    { baseUrl, template }: EndpointAddress,
     request: TransportRequest,
     read: ResponseReader<Result>,
   ): Promise<{ result: Result } | FailedAttempt> {
     const { endpoint: operation } = info;
-    const { method, path: template } = endpoint;
+    const { method } = endpoint;
     const observer = this.#toolCall?.scope?.observer?.request({ operation, method, baseUrl, template, attempt });
     const end: RequestEnd = {};
     try {
@@ -197,6 +204,16 @@ export class RequestSender {
   close(): Promise<void> {
     return this.#transport.close();
   }
+}
+
+/** Returns the method and the path of a request, as errors and logs name them. */
+function operationOf({ method }: Endpoint, template: string, parts: RequestParts): string {
+  return `${method} ${filledPath(template, parts)}`;
+}
+
+/** Returns the path below the base address, with the query. */
+function filledPath(template: string, { path, query }: RequestParts): string {
+  return fillPath(template, path ?? {}) + queryString(query);
 }
 
 function queryString(query: RequestParts['query'] = {}): string {

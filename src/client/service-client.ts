@@ -1,10 +1,23 @@
 import type { QueryCallsRequest, ReadCallRequest, ReadCallResponse, RecordedCall } from '../contract/calls.ts';
 import { type Endpoint, type EndpointName, endpoints } from '../contract/endpoints.ts';
 import type { CreateEvaluationRequest, CreateEvaluationResponse } from '../contract/evaluations.ts';
-import type { CreateFeedbackRequest, CreateFeedbackResponse } from '../contract/feedback.ts';
+import type {
+  CreateFeedbackBatchResponse,
+  CreateFeedbackRequest,
+  CreateFeedbackResponse,
+} from '../contract/feedback.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import type { InferenceRequest, InferenceResponse, ListModelsResponse } from '../contract/inference.ts';
-import type { ListObjectsQuery, StoredObject } from '../contract/objects.ts';
+import type {
+  ListObjectsQuery,
+  QueryObjectsRequest,
+  QueryObjectsResponse,
+  ReadObjectRequest,
+  ReadObjectResponse,
+  ReadReferencesRequest,
+  ReadReferencesResponse,
+  StoredObject,
+} from '../contract/objects.ts';
 import type {
   QueryQueueItemsRequest,
   QueryQueueItemsResponse,
@@ -36,7 +49,12 @@ export interface RequestOptions {
   signal?: AbortSignal;
 }
 
-export interface InferenceOptions extends RequestOptions {
+export interface ProjectOptions extends RequestOptions {
+  /** `entity/project` that the service accounts the request to. Left out if a header cannot carry it. */
+  project?: string;
+}
+
+export interface InferenceOptions extends ProjectOptions {
   /** Called for each piece of a streamed reply, with the text of the first choice so far. */
   onText?: (text: string) => void;
   /** Called for each piece of a streamed reply, with the number of characters so far, including reasoning and tool calls. */
@@ -82,14 +100,15 @@ export class ServiceClient {
 
   /**
    * Sends an inference request and returns the reply of the model.
-   * @param path path below `/inference/v1`, such as `/chat/completions`.
+   * @param path path below the inference URL, such as `/chat/completions`.
    * @param body with `stream: true` the streamed reply is assembled; if the stream breaks, the error holds the text that
    * had arrived.
    */
   runInference(path: string, body: InferenceRequest, options: InferenceOptions = {}): Promise<InferenceResponse> {
-    const { signal, ...callbacks } = options;
+    const { signal, project, ...callbacks } = options;
     const { idleTimeoutMs = defaultIdleTimeoutMs } = this.#options;
-    return this.#sender.send(endpoints.runInference, { path: { path }, body }, signal, async (response, info) =>
+    const parts = { path: { path }, body, headers: projectHeader(project) };
+    return this.#sender.send(endpoints.runInference, parts, signal, async (response, info) =>
       /^text\/event-stream\b/i.test(String(response.headers['content-type'] ?? ''))
         ? readStreamedReply(response, info, { idleTimeoutMs, ...callbacks })
         : parseJsonResponse(endpoints.runInference, await readResponse(response, info), info),
@@ -109,8 +128,8 @@ export class ServiceClient {
   }
 
   /** Returns the models that inference offers. */
-  listModels(options?: RequestOptions): Promise<ListModelsResponse> {
-    return this.#json(endpoints.listModels, {}, options);
+  listModels(options: ProjectOptions = {}): Promise<ListModelsResponse> {
+    return this.#json(endpoints.listModels, { headers: projectHeader(options.project) }, options);
   }
 
   /** Returns the annotation queues of a project, by default the newest first. */
@@ -161,7 +180,33 @@ export class ServiceClient {
   }
 
   /**
-   * Returns stored evaluations, datasets or scorers of a project.
+   * Stores several feedbacks with one request: all of them, or none if one is invalid. Because the caller chooses the ids,
+   * sending it again stores nothing new.
+   */
+  createFeedbackBatch(
+    batch: (CreateFeedbackRequest & { id: string })[],
+    options?: RequestOptions,
+  ): Promise<CreateFeedbackBatchResponse> {
+    return this.#json(endpoints.createFeedbackBatch, { body: { batch } }, options);
+  }
+
+  /** Returns one version of an object, by its digest, `vN` or `latest`. */
+  readObject(body: ReadObjectRequest, options?: RequestOptions): Promise<ReadObjectResponse> {
+    return this.#json(endpoints.readObject, { body }, options);
+  }
+
+  /** Returns versions of objects of a project, by default all of them, the oldest first. */
+  queryObjects(body: QueryObjectsRequest, options?: RequestOptions): Promise<QueryObjectsResponse> {
+    return this.#json(endpoints.queryObjects, { body }, options);
+  }
+
+  /** Returns the values of references to objects and their parts, in their order. Versions must be digests. */
+  readReferences(body: ReadReferencesRequest, options?: RequestOptions): Promise<ReadReferencesResponse> {
+    return this.#json(endpoints.readReferences, { body }, options);
+  }
+
+  /**
+   * Returns stored evaluations, datasets or scorers of a project; some services list every version, the oldest first.
    * @param projectId `entity/project`.
    */
   listObjects(
@@ -201,4 +246,9 @@ export class ServiceClient {
       parse(endpoint, await readResponse(response, info), info),
     );
   }
+}
+
+/** Returns the header that names the project of an inference request. Names of projects may have characters beyond ASCII. */
+function projectHeader(project: string | undefined): Record<string, string> {
+  return project !== undefined && /^[\x21-\x7e]+$/.test(project) ? { 'openai-project': project } : {};
 }

@@ -13,6 +13,9 @@ export type AuthScheme = 'basic' | 'bearer';
 /** The timeouts of requests and their defaults in milliseconds; each is a setting. */
 export const defaultTimeoutsMs = { tool: 60_000, inference: 600_000 } as const;
 
+/** Begins the path of the inference operations, which a service may also have at another address. */
+export const inferencePrefix = '/inference/v1';
+
 /** One operation of the service. */
 export interface Endpoint<
   Request extends z.ZodType = z.ZodType,
@@ -21,7 +24,7 @@ export interface Endpoint<
 > {
   summary: string;
   description?: string;
-  method: 'GET' | 'POST';
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Path below the base URL. `{name}` is one segment; `{path*}` is the rest, including its leading slash. */
   path: string;
   auth: AuthScheme;
@@ -69,7 +72,7 @@ export const endpoints = {
     description:
       'Every path below /inference/v1 takes the same body; /chat/completions is the usual one. With prompt, the messages of the stored prompt go first. {name} in messages is replaced from template_vars; {{ and }} stand for braces. With stream, the reply is a stream of server-sent events.',
     method: 'POST',
-    path: '/inference/v1{path*}',
+    path: `${inferencePrefix}{path*}`,
     auth: 'bearer',
     request: inference.inferenceRequest,
     response: inference.inferenceResponse,
@@ -79,7 +82,7 @@ export const endpoints = {
   listModels: {
     summary: 'List the models',
     method: 'GET',
-    path: '/inference/v1/models',
+    path: `${inferencePrefix}/models`,
     auth: 'bearer',
     response: inference.listModelsResponse,
     repeatable: true,
@@ -133,9 +136,29 @@ export const endpoints = {
     response: queues.createQueueResponse,
     repeatable: false,
   },
+  updateQueue: {
+    summary: 'Change a queue',
+    method: 'PUT',
+    path: '/annotation_queues/{queue_id}',
+    auth: 'basic',
+    request: queues.updateQueueRequest,
+    response: queues.readQueueResponse,
+    repeatable: true,
+  },
+  deleteQueue: {
+    summary: 'Delete a queue',
+    description: 'Its items can no longer be listed.',
+    method: 'DELETE',
+    path: '/annotation_queues/{queue_id}',
+    auth: 'basic',
+    query: queues.readQueueQuery,
+    response: queues.readQueueResponse,
+    repeatable: false,
+  },
   addQueueItems: {
     summary: 'Add recorded calls to a queue',
-    description: 'Calls that the queue already holds are counted as duplicates and not added again.',
+    description:
+      'Calls that the queue already holds are counted as duplicates and not added again; unknown calls are skipped.',
     method: 'POST',
     path: '/annotation_queues/{queue_id}/items',
     auth: 'basic',
@@ -144,8 +167,9 @@ export const endpoints = {
     repeatable: true,
   },
   updateProgress: {
-    summary: 'Move an item to another state',
-    description: 'The current state again changes nothing; a move backwards is refused with status 400.',
+    summary: "Set the caller's progress with an item",
+    description:
+      'Every annotator has progress of their own. The same state again changes nothing; a move backwards is refused with status 400.',
     method: 'POST',
     path: '/annotation_queues/{queue_id}/items/{item_id}/progress',
     auth: 'basic',
@@ -165,7 +189,7 @@ export const endpoints = {
   queryCalls: {
     summary: 'Query recorded calls',
     description:
-      'The call that started first comes first; ties are broken by id. With columns, other members are empty.',
+      'By default the call that started first comes first; ties are broken by id. With columns, other members are empty.',
     method: 'POST',
     path: '/calls/stream_query',
     auth: 'basic',
@@ -174,14 +198,72 @@ export const endpoints = {
     lines: true,
     repeatable: true,
   },
+  countCalls: {
+    summary: 'Count recorded calls',
+    method: 'POST',
+    path: '/calls/query_stats',
+    auth: 'basic',
+    request: calls.countCallsRequest,
+    response: calls.countCallsResponse,
+    repeatable: true,
+  },
   createFeedback: {
     summary: 'Create feedback on a recorded call',
+    description:
+      'An annotation (wandb.annotation.<field>) needs annotation_ref, and a value that fits the schema of the field.',
     method: 'POST',
     path: '/feedback/create',
     auth: 'basic',
     request: feedback.createFeedbackRequest,
     response: feedback.createFeedbackResponse,
     // The client chooses the id, so the service recognizes a repeated request.
+    repeatable: true,
+  },
+  createFeedbackBatch: {
+    summary: 'Create several feedbacks',
+    description: 'Nothing is stored if one of them is invalid.',
+    method: 'POST',
+    path: '/feedback/batch/create',
+    auth: 'basic',
+    request: feedback.createFeedbackBatchRequest,
+    response: feedback.createFeedbackBatchResponse,
+    repeatable: true,
+  },
+  createObject: {
+    summary: 'Store a version of an object',
+    description: 'The same content under the same name is the same version.',
+    method: 'POST',
+    path: '/obj/create',
+    auth: 'basic',
+    request: objects.createObjectRequest,
+    response: objects.createObjectResponse,
+    repeatable: true,
+  },
+  readObject: {
+    summary: 'Read a version of an object',
+    method: 'POST',
+    path: '/obj/read',
+    auth: 'basic',
+    request: objects.readObjectRequest,
+    response: objects.readObjectResponse,
+    repeatable: true,
+  },
+  queryObjects: {
+    summary: 'Query versions of objects',
+    method: 'POST',
+    path: '/objs/query',
+    auth: 'basic',
+    request: objects.queryObjectsRequest,
+    response: objects.queryObjectsResponse,
+    repeatable: true,
+  },
+  readReferences: {
+    summary: 'Read the values of references',
+    method: 'POST',
+    path: '/refs/read_batch',
+    auth: 'basic',
+    request: objects.readReferencesRequest,
+    response: objects.readReferencesResponse,
     repeatable: true,
   },
   listEvaluations: objectList('evaluations'),

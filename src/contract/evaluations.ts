@@ -1,15 +1,14 @@
 import * as z from 'zod';
-import { referenceText } from './references.ts';
 
 /** Request to create an evaluation; entity and project are in the path. */
-export const createEvaluationRequest = z.strictObject({
+export const createEvaluationRequest = z.object({
   name: z.string().min(1).describe('Name of the evaluation; evaluations with the same name are versions of one.'),
-  dataset: referenceText.describe('Reference to the dataset, like weave:///entity/project/object/name:latest.'),
+  dataset: z.string().describe('Reference to the dataset, like weave:///entity/project/object/name:latest.'),
   description: z.string().nullish().describe('Purpose of the evaluation.'),
-  scorers: z.array(referenceText).nullish().describe('References to the scorers.'),
-  trials: z.int().min(1).optional().describe('Number of trials to run for each row; 1 by default.'),
+  scorers: z.array(z.string()).nullish().describe('References to the scorers.'),
+  trials: z.int().optional().describe('Number of trials to run for each row; 1 by default.'),
   evaluation_name: z.string().nullish().describe('Name for the evaluation run.'),
-  eval_attributes: z.record(z.string(), z.unknown()).optional().describe('Attributes to store with the evaluation.'),
+  eval_attributes: z.record(z.string(), z.unknown()).nullish().describe('Attributes to store with the evaluation.'),
 });
 export type CreateEvaluationRequest = z.infer<typeof createEvaluationRequest>;
 

@@ -1,17 +1,21 @@
 import * as z from 'zod';
 import { projectId } from './identifiers.ts';
 
-/** Returns the feedback type of human annotations with this name. */
-export const annotationFeedbackType = (name: string): string => `wandb.annotation.${name}`;
+/** Returns the feedback type of judgements of a field, which refer to the field with `annotation_ref`. */
+export const annotationFeedbackType = (field: string): string => `wandb.annotation.${field}`;
 
 /** Request to create feedback on a recorded call. It is safe to repeat only with an `id` that the client chose. */
-export const createFeedbackRequest = z.strictObject({
+export const createFeedbackRequest = z.object({
   project_id: projectId,
   weave_ref: z.string().describe('Reference to the call.'),
   feedback_type: z.string().min(1),
   payload: z.record(z.string(), z.unknown()),
-  annotation_ref: z.string().nullish(),
+  annotation_ref: z.string().nullish().describe('Reference to the field of an annotation, with its digest.'),
+  runnable_ref: z.string().nullish().describe('Reference to the scorer of a score.'),
+  call_ref: z.string().nullish().describe('Reference to the call that scored.'),
+  trigger_ref: z.string().nullish(),
   queue_id: z.string().nullish(),
+  creator: z.string().nullish().describe('Name of the author, for display.'),
   id: z.string().nullish(),
 });
 export type CreateFeedbackRequest = z.infer<typeof createFeedbackRequest>;
@@ -24,3 +28,11 @@ export const createFeedbackResponse = z.looseObject({
   payload: z.record(z.string(), z.unknown()).nullish(),
 });
 export type CreateFeedbackResponse = z.infer<typeof createFeedbackResponse>;
+
+/** Request to create several feedbacks at once; all of them, or none if one is invalid. */
+export const createFeedbackBatchRequest = z.object({ batch: z.array(createFeedbackRequest).max(1000) });
+export type CreateFeedbackBatchRequest = z.infer<typeof createFeedbackBatchRequest>;
+
+/** The stored feedbacks, in the order of the request. */
+export const createFeedbackBatchResponse = z.looseObject({ res: z.array(createFeedbackResponse) });
+export type CreateFeedbackBatchResponse = z.infer<typeof createFeedbackBatchResponse>;

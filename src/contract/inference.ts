@@ -2,8 +2,8 @@ import * as z from 'zod';
 
 const freeForm = z.record(z.string(), z.unknown());
 
-/** Request body of inference: the members that the interface names and no others, passed on unchanged. */
-export const inferenceRequest = z.strictObject({
+/** Request body of inference. Members that the interface does not name are passed on to the model provider. */
+export const inferenceRequest = z.looseObject({
   model: z.string().min(1).describe('Model to ask, by its id.'),
   messages: z
     .array(z.unknown())
@@ -23,19 +23,19 @@ export const inferenceRequest = z.strictObject({
   presence_penalty: z.number().nullish().describe('Penalty for tokens that have occurred.'),
   frequency_penalty: z.number().nullish().describe('Penalty for tokens by their frequency so far.'),
   stream: z.boolean().nullish().describe('Receive the reply in pieces.'),
-  logit_bias: freeForm.optional().describe('Bias by token id.'),
+  logit_bias: freeForm.nullish().describe('Bias by token id.'),
   user: z.string().nullish().describe('Identifier of the end user, for abuse detection.'),
-  response_format: freeForm.optional().describe('Format of the reply, like {"type":"json_object"}.'),
+  response_format: freeForm.nullish().describe('Format of the reply, like {"type":"json_object"}.'),
   seed: z.int().nullish().describe('Seed for repeatable sampling.'),
   tools: z.array(z.unknown()).nullish().describe('Tools that the model may call.'),
   tool_choice: z
     .union([z.string(), freeForm])
-    .optional()
+    .nullish()
     .describe('Tool that the model must call: a keyword or an object.'),
   logprobs: z.boolean().nullish().describe('Also return log probabilities.'),
   top_logprobs: z.int().nullish().describe('Number of most likely tokens to return at each position.'),
   parallel_tool_calls: z.boolean().nullish().describe('Whether the model may call several tools at once.'),
-  extra_headers: freeForm.optional().describe('Additional headers for the model provider.'),
+  extra_headers: freeForm.nullish().describe('Additional headers for the model provider.'),
   functions: z.array(z.unknown()).nullish().describe('Functions that the model may call (older form of tools).'),
   function_call: z.string().nullish().describe('Function to call (older form of tool_choice).'),
   api_version: z.string().nullish().describe('Version of the provider API.'),
@@ -44,7 +44,7 @@ export const inferenceRequest = z.strictObject({
     .nullish()
     .describe('Reference to a stored prompt, like weave:///entity/project/object/name:latest; its messages go first.'),
   template_vars: freeForm
-    .optional()
+    .nullish()
     .describe('Values for {variable_name} placeholders in the messages of the prompt and of the request.'),
 });
 export type InferenceRequest = z.infer<typeof inferenceRequest>;

@@ -33,32 +33,36 @@ export const queueItem = z.looseObject({
 export type QueueItem = z.infer<typeof queueItem>;
 
 /** Filter of queue items: every member must be equal, including case. An empty list of states filters nothing. */
-export const queueItemsFilter = z.strictObject({
+export const queueItemsFilter = z.object({
   id: z.string().nullish().describe('Item identifier.'),
   call_id: z.string().nullish().describe('Recorded call.'),
-  call_op_name: z.string().nullish().describe('Full operation name of the call.'),
+  call_op_name: z
+    .string()
+    .nullish()
+    .describe('Full operation name of the call; for calls of the SDK a reference with a digest.'),
   call_trace_id: z.string().nullish().describe('Trace of the call.'),
   added_by: z.string().nullish().describe('User who added the item.'),
   annotation_states: z.array(z.enum(annotationStates)).nullish().describe('Any of these states.'),
 });
 
-/** One sort key. */
-export const sortEntry = z.strictObject({
-  field: z.enum(sortFields).describe('Field to sort by.'),
+/** One sort key. Services ignore a key whose field they do not know. */
+export const sortKey = z.object({
+  field: z.string().describe('Field to sort by.'),
   direction: z.enum(sortDirections).describe('asc or desc.'),
 });
+export type SortKey = z.infer<typeof sortKey>;
 
 /** Request for the items of a queue. */
-export const queryQueueItemsRequest = z.strictObject({
+export const queryQueueItemsRequest = z.object({
   project_id: projectId,
   filter: queueItemsFilter.nullish().describe('Return only items that match every member exactly.'),
-  sort_by: z.array(sortEntry).nullish().describe('Sort keys, most important first; created_at ascending by default.'),
+  sort_by: z.array(sortKey).nullish().describe('Sort keys, most important first; created_at ascending by default.'),
   limit: z.int().min(0).nullish().describe('Maximum number of items to return.'),
   offset: z.int().min(0).nullish().describe('Number of items to skip.'),
   include_position: z
     .boolean()
     .optional()
-    .describe('Also return position_in_queue: the 1-based position of each item in the whole queue, in this order.'),
+    .describe('Also return position_in_queue: the 1-based position of each item in the queue, in this order.'),
 });
 export type QueryQueueItemsRequest = z.infer<typeof queryQueueItemsRequest>;
 
@@ -67,7 +71,7 @@ export const queryQueueItemsResponse = z.looseObject({ items: z.array(queueItem)
 export type QueryQueueItemsResponse = z.infer<typeof queryQueueItemsResponse>;
 
 /** Request to add recorded calls to a queue. */
-export const addQueueItemsRequest = z.strictObject({
+export const addQueueItemsRequest = z.object({
   project_id: projectId,
   call_ids: z.array(z.string()),
   display_fields: z.array(z.string()),
@@ -78,9 +82,9 @@ export type AddQueueItemsRequest = z.infer<typeof addQueueItemsRequest>;
 export const addQueueItemsResponse = z.looseObject({ added_count: z.int(), duplicates: z.int() });
 
 /** Request to set the caller's progress on an item; docs/interface.md lists the allowed transitions. */
-export const updateProgressRequest = z.strictObject({
+export const updateProgressRequest = z.object({
   project_id: projectId,
-  annotation_state: z.enum(annotationStates),
+  annotation_state: z.string().describe('in_progress, completed or skipped.'),
 });
 export type UpdateProgressRequest = z.infer<typeof updateProgressRequest>;
 

@@ -15,10 +15,10 @@ export interface Reference {
 }
 
 /** Valid names of stored objects. */
-export const objectNamePattern = /^[\w.-]{1,128}$/;
+export const objectNamePattern = /^[\p{L}\p{N}_.-]{1,128}$/u;
 
 const referencePattern =
-  /^(?<scheme>[A-Za-z][A-Za-z0-9+.-]*):\/\/\/(?<entity>[^/:?#]+)\/(?<project>[^/:?#]+)\/(?<kind>object|op|table|call)\/(?<name>[\w.-]{1,128})(?::(?<version>[^/:\s]+))?$/;
+  /^(?<scheme>[A-Za-z][A-Za-z0-9+.-]*):\/\/\/(?<entity>[^/:?#]+)\/(?<project>[^/:?#]+)\/(?<kind>object|op|table|call)\/(?<name>[\p{L}\p{N}_.-]{1,128})(?::(?<version>[^/:\s]+))?$/u;
 
 /**
  * Parses `<scheme>:///<entity>/<project>/<kind>/<name>:<version>`. Returns undefined for any other text, including an
@@ -30,6 +30,34 @@ export function parseReference(text: string): Reference | undefined {
   const { version, ...named } = groups as unknown as Reference;
   if ((named.kind === 'call') !== (version === undefined)) return undefined;
   return version === undefined ? named : { ...named, version };
+}
+
+/** A reference to a part of an object: the object, and the names and indices that lead to the part. */
+export interface PartReference {
+  object: Reference;
+  path: string[];
+}
+
+/**
+ * Parses a reference to an object or a part of it, like `…/object/name:version/attr/rows/index/0`. Returns undefined for
+ * any other text.
+ */
+export function parsePartReference(text: string): PartReference | undefined {
+  // A scheme, two empty parts, entity, project, kind and name come before the part.
+  const segments = text.split('/');
+  const object = parseReference(segments.slice(0, 7).join('/'));
+  const edges = segments.slice(7);
+  if (!object || object.kind === 'call' || edges.length % 2 !== 0) return undefined;
+  const path: string[] = [];
+  for (let at = 0; at < edges.length; at += 2) {
+    if (!['attr', 'key', 'index', 'id'].includes(edges[at]!)) return undefined;
+    try {
+      path.push(decodeURIComponent(edges[at + 1]!));
+    } catch {
+      return undefined;
+    }
+  }
+  return { object, path };
 }
 
 /** Formats a reference; the inverse of {@link parseReference}. */

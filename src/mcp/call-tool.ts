@@ -31,7 +31,7 @@ export interface CallOptions extends WatchOptions {
 export async function callTool(
   listed: ListedTool,
   args: unknown,
-  context: Pick<ToolContext, 'signal' | 'ask' | 'progress'>,
+  context: Pick<ToolContext, 'clientName' | 'signal' | 'ask' | 'progress'>,
   options: CallOptions,
   origin: CallOrigin = { requestId: crypto.randomUUID(), trace: {} },
 ): Promise<CallToolResult> {

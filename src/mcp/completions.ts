@@ -1,6 +1,7 @@
 import type { ServiceClient } from '../client/service-client.ts';
 import { annotationStates } from '../contract/queue-items.ts';
 import { objectReference } from '../contract/references.ts';
+import { latestVersions } from '../tools/support/object-versions.ts';
 
 /** Kinds of values that can complete an argument of a prompt or a variable of a resource template. */
 export type CompletionKind = 'queue' | 'project' | 'model' | 'dataset' | 'state';
@@ -10,7 +11,7 @@ const maxValues = 100;
 
 /**
  * Returns the values that contain `typed`, those that begin with it first.
- * @param project where queues and datasets are looked up.
+ * @param project where queues and datasets are looked up; for models, the project to account the request to.
  * @throws HeddleError when a request to the service fails.
  */
 export async function complete(
@@ -34,12 +35,12 @@ async function candidates(
   signal: AbortSignal,
 ): Promise<string[]> {
   if (kind === 'state') return [...annotationStates];
-  if (kind === 'model') return (await service.listModels({ signal })).data.map(({ id }) => id);
+  if (kind === 'model') return (await service.listModels({ signal, project })).data.map(({ id }) => id);
   if (project === undefined) return [];
   if (kind === 'project') return [project];
   if (kind === 'queue') {
     return (await service.queryQueues({ project_id: project, limit: 1000 }, { signal })).map(({ id }) => id);
   }
-  const datasets = await service.listObjects('dataset', project, { limit: 1000 }, { signal });
+  const datasets = await latestVersions('dataset', project, { limit: 1000, offset: 0 }, { service, signal });
   return datasets.map(({ object_id }) => objectReference(project, object_id, 'latest'));
 }

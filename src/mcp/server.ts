@@ -1,6 +1,8 @@
 import {
   CLIENT_CAPABILITIES_META_KEY,
+  CLIENT_INFO_META_KEY,
   type ClientCapabilities,
+  type Implementation,
   inputRequired,
   inputResponse,
   type ListToolsResult,
@@ -104,6 +106,7 @@ function registerTools(server: Server, options: McpServerOptions, toolsByName: R
       return watchCall({ method: 'tools/call' }, origin, options, () => Promise.reject(error));
     }
     const toolContext = {
+      clientName: clientName(context, server),
       signal: context.mcpReq.signal,
       ask: createAsk(context, server),
       progress: createProgress(context, options, origin.requestId),
@@ -160,7 +163,9 @@ function registerResourcesAndCompletions(
         : completionOfVariable(ref.uri, argument.name);
     if (!kind) return { completion: { values: [] } };
     const { project_id, entity, project } = filled?.arguments ?? {};
-    const searchedProject = project_id || (entity && project ? `${entity}/${project}` : options.project);
+    // Models belong to no project: the service accounts the request to the configured one.
+    const named = kind === 'model' ? undefined : project_id || (entity && project && `${entity}/${project}`);
+    const searchedProject = named || options.project;
     const values = await runWatched('completion/complete', context, (service) =>
       complete(kind, argument.value, searchedProject, service, context.mcpReq.signal),
     );
@@ -187,6 +192,12 @@ function confirmationRequest(message: string) {
   const properties = { confirm: { type: 'boolean', title: 'Do it' } } as const;
   const requestedSchema = { type: 'object' as const, properties, required: ['confirm'] };
   return inputRequired({ inputRequests: { confirm: inputRequired.elicit({ message, requestedSchema }) } });
+}
+
+/** Returns the name of the client: from 2026-07-28 on it comes with each request, before that with the first one. */
+function clientName({ mcpReq }: ServerContext, server: Server): string | undefined {
+  const envelope = mcpReq.envelope as Record<string, Implementation> | undefined;
+  return (envelope?.[CLIENT_INFO_META_KEY] ?? server.getClientVersion())?.name;
 }
 
 /** Creates a tool's `ask`, which reads the answer that came with the call or throws InputRequired to get one. */

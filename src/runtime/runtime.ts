@@ -39,7 +39,7 @@ export interface RuntimeOptions {
 /** Creates a runtime. Nothing is read, started or sent before the first call needs it. */
 export function openRuntime(resolved: ResolvedSettings, options: RuntimeOptions): Runtime {
   const { values } = resolved;
-  const { baseUrl, timeoutMs, inferenceTimeoutMs } = values;
+  const { baseUrl, inferenceUrl, timeoutMs, inferenceTimeoutMs } = values;
   const redactor = options.redactor ?? new Redactor();
   const redact = (text: string): string => redactor.redact(text);
   redactor.protect(values.password, values.token, values.modelProviderKey, ...databaseSecrets(values));
@@ -54,7 +54,7 @@ export function openRuntime(resolved: ResolvedSettings, options: RuntimeOptions)
     return (await embedded).connection;
   };
   const connect = async (): Promise<Connection> =>
-    baseUrl === undefined ? connectEmbedded() : remoteConnection(baseUrl, await options.credentials());
+    baseUrl === undefined ? connectEmbedded() : remoteConnection(baseUrl, inferenceUrl, await options.credentials());
   const openClient = async (): Promise<ServiceClient> => {
     // A server that only lists its tools never loads the client.
     const { ServiceClient } = await import('../client/service-client.ts');
@@ -97,10 +97,12 @@ function optionsFromSettings(values: SettingValues): Omit<McpServerOptions, 'ser
 /** Describes the connection to a configured service. */
 export function remoteConnection(
   baseUrl: string,
+  inferenceUrl: string | undefined,
   { username, password, token, problem }: Omit<Credentials, 'sources'>,
 ): Connection {
   return {
     baseUrl,
+    ...(inferenceUrl !== undefined && { inferenceUrl }),
     ...(username !== undefined && password !== undefined && { basic: { username, password } }),
     bearer: token,
     problem,

@@ -14,7 +14,16 @@ import { openRuntime, type Runtime } from './runtime.ts';
 import { cacheCredentials, fileStamp, type ReadCredentials } from './stored-credentials.ts';
 
 /** Settings that select the service and the account. Subjects take them from their profile only. */
-const profileSettings = ['profile', 'baseUrl', 'weave', 'project', 'username', 'password', 'token'] as const;
+const profileSettings = [
+  'profile',
+  'baseUrl',
+  'inferenceUrl',
+  'weave',
+  'project',
+  'username',
+  'password',
+  'token',
+] as const;
 
 const subjectsFile = z.strictObject({
   subjects: z.record(z.string().min(1), z.string()),

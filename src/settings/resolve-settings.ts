@@ -1,6 +1,7 @@
-import { notConfigured } from '../core/errors.ts';
+import { type HeddleError, notConfigured } from '../core/errors.ts';
 import { type Profile, readProfiles } from './profiles.ts';
 import {
+  defaultInferenceUrl,
   publicWeave,
   type Setting,
   type SettingName,
@@ -26,7 +27,7 @@ export interface Inputs {
   environment: NodeJS.ProcessEnv;
   /** Profiles by name; read from `config.json` if absent. */
   profiles?: Record<string, Profile>;
-  /** Accepts a profile that does not exist yet, as `login` does. */
+  /** Accepts a profile or a base URL that does not exist yet, as `login` does. */
   newProfile?: boolean;
 }
 
@@ -36,21 +37,32 @@ const profileKeys = [...settingNames.flatMap((name) => definitionOf(name).profil
 /**
  * Resolves every setting from the first of flag, environment, profile, Weave's own variable or value, and default that is
  * set. Empty values and unfilled placeholders count as unset. See docs/configuration.md.
- * @throws HeddleError `not_configured` naming the source of an invalid value, or an unknown profile or profile key.
+ * @throws HeddleError `not_configured` naming the source of an invalid or useless value, or an unknown profile or profile
+ * key.
  */
 export function resolveSettings(inputs: Inputs): ResolvedSettings {
   const values: Record<string, unknown> = {};
   const sources = {} as Record<SettingName, Source>;
   let profile: Profile = {};
-  // The order of the settings matters: all depend on `profile`, `weave` on `baseUrl`, and later settings on `weave`.
+  // The order matters: all depend on `profile`, `inferenceUrl` and `weave` on `baseUrl`, and later settings on `weave`.
   for (const name of settingNames) {
-    const found = findText(name, inputs, profile, values);
+    // A profile's inference URL belongs to the profile's service.
+    const isOfOtherService = name === 'inferenceUrl' && overridesBaseUrl(profile, values, sources);
+    const found = findText(name, inputs, isOfOtherService ? {} : profile, values);
     sources[name] = found.source;
     values[name] = parseText(name, found);
     if (name === 'profile') profile = selectProfile(String(values.profile), found.source, inputs);
     if (name === 'weave') values.weave ??= isWeaveByDefault(values, sources);
   }
   if (sources.weave.from === 'unset') sources.weave = { from: 'default' };
+  if (values.baseUrl === undefined) {
+    // With subjects, the base URLs are in their profiles.
+    const mayHaveBaseUrl = inputs.newProfile || values.subjects !== undefined;
+    if (values.inferenceUrl !== undefined && !mayHaveBaseUrl) throw inferenceWithoutService(sources.inferenceUrl);
+  } else if (values.inferenceUrl === undefined) {
+    values.inferenceUrl = defaultInferenceUrl(values.baseUrl as string);
+    sources.inferenceUrl = { from: 'default' };
+  }
   return {
     values: Object.freeze(values) as SettingValues,
     sources,
@@ -121,11 +133,34 @@ function parseText(name: SettingName, { text, source }: Found): unknown {
   try {
     return definition.parse ? definition.parse(text, source.from) : text;
   } catch (error) {
-    const place = source.from === 'profile' ? `"${definition.profile}" of profile "${source.name}"` : source.name;
+    const place = placeOf(name, source);
     // The value is not shown if it may contain a password, as a URL with `@` may.
     const value = definition.secret || text.includes('@') ? '' : ` is ${JSON.stringify(text)}, but it`;
     throw notConfigured(`${place}${value} ${(error as Error).message}.`, 'Fix the value or remove it.');
   }
+}
+
+/** Describes where the value of a setting was found. */
+function placeOf(name: SettingName, { from, name: place }: Source): string | undefined {
+  return from === 'profile' ? `"${definitionOf(name).profile}" of profile "${place}"` : place;
+}
+
+/** Returns true if another source than the profile selects a service, and not the service of the profile. */
+function overridesBaseUrl(
+  profile: Profile,
+  values: Record<string, unknown>,
+  sources: Record<SettingName, Source>,
+): boolean {
+  const { base_url } = profile;
+  return sources.baseUrl.from !== 'profile' && base_url !== undefined && base_url !== values.baseUrl;
+}
+
+function inferenceWithoutService(source: Source): HeddleError {
+  const place = placeOf('inferenceUrl', source);
+  return notConfigured(
+    `${place} is set, but no base URL is: the embedded service runs inference itself.`,
+    `Set HEDDLE_BASE_URL too, or remove ${place}. HEDDLE_MODEL_PROVIDER_URL lets the embedded service forward inference to an API.`,
+  );
 }
 
 /** Returns the default of the setting `weave`: true for the public service, and for a base URL from WF_TRACE_SERVER_URL. */

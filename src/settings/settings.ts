@@ -1,4 +1,4 @@
-import { defaultTimeoutsMs } from '../contract/endpoints.ts';
+import { defaultTimeoutsMs, inferencePrefix } from '../contract/endpoints.ts';
 import { projectId } from '../contract/identifiers.ts';
 import { logLevels } from '../core/log.ts';
 import type { StoreKind } from './profiles.ts';
@@ -111,6 +111,14 @@ function setting<T, const Definition extends Setting<T>>(
 /** Base URL of the public Weave service, which `login --weave` uses. */
 export const publicWeave = 'https://trace.wandb.ai';
 
+/** The address of inference of the public Weave service. */
+const publicInference = 'https://api.inference.wandb.ai/v1';
+
+/** Returns the address of a service's inference unless the setting `inferenceUrl` names another. */
+export function defaultInferenceUrl(baseUrl: string): string {
+  return baseUrl === publicWeave ? publicInference : baseUrl + inferencePrefix;
+}
+
 /** Every setting of heddle. Flags, help texts and docs/configuration.md are generated from this table. */
 export const settingDefinitions = {
   profile: setting({
@@ -125,6 +133,13 @@ export const settingDefinitions = {
     profile: 'base_url',
     weave: { environment: 'WF_TRACE_SERVER_URL' },
     help: 'base URL of the service, by default WF_TRACE_SERVER_URL; if neither is set, the embedded service is used',
+    parse: asHttpUrl,
+  }),
+  inferenceUrl: setting({
+    flag: '--inference-url <url>',
+    environment: 'HEDDLE_INFERENCE_URL',
+    profile: 'inference_url',
+    help: `URL of the service's inference, with its version; by default ${publicInference} for ${publicWeave}, and the base URL with ${inferencePrefix} for every other service`,
     parse: asHttpUrl,
   }),
   weave: setting({

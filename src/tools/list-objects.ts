@@ -1,5 +1,8 @@
 import * as z from 'zod';
-import { objectReference } from '../contract/references.ts';
+import { splitProjectId } from '../contract/identifiers.ts';
+import type { StoredObject } from '../contract/objects.ts';
+import { formatReference, referenceScheme } from '../contract/references.ts';
+import { latestVersions } from './support/object-versions.ts';
 import {
   firstRows,
   type PagePosition,
@@ -11,7 +14,7 @@ import {
 } from './support/page.ts';
 import { defineTool, projectArgument, projectOf } from './support/tool.ts';
 
-const kinds = ['evaluation', 'dataset', 'scorer', 'model'] as const;
+const kinds = ['evaluation', 'dataset', 'scorer', 'op', 'model'] as const;
 
 const input = z.strictObject({
   kind: z.enum(kinds).describe('Kind of object to list.'),
@@ -36,11 +39,11 @@ export const listObjectsTool = defineTool({
   name: 'list_objects',
   title: 'List evaluations, datasets, scorers or models',
   groups: ['inference', 'evaluation'],
-  uses: ['listEvaluations', 'listDatasets', 'listScorers', 'listModels'],
-  description: `Lists the evaluations, datasets or scorers of a project, or the models of the service.
-Use it instead of guessing references or model ids. It changes nothing.
+  uses: ['queryObjects', 'listModels'],
+  description: `Lists the latest versions of a project's evaluations, datasets or scorers, the newest first, or the models of the service.
+Use it instead of guessing references or model ids. It changes nothing. Functions that were traced, among them scorers that are functions, have kind op.
 Example: {"kind":"dataset"}
-Returns objects. Evaluations, datasets and scorers have a reference, which other tools take as dataset or in scorers; models have an id, which inference takes as model. next_offset is present when there are more.`,
+Returns objects. Evaluations, datasets, scorers and ops have a reference, which other tools take as dataset or in scorers; models have an id, which inference takes as model. next_offset is present when there are more.`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,
@@ -48,16 +51,16 @@ Returns objects. Evaluations, datasets and scorers have a reference, which other
   async run({ kind, limit, offset = 0, ...query }, context): Promise<ObjectPage> {
     const { service, signal } = context;
     if (kind === 'model') {
-      const { data } = await service.listModels({ signal });
+      const { data } = await service.listModels({ signal, project: context.project });
       const models = data.slice(offset, offset + limit);
       return { kind, objects: models, ...pagePosition(offset, models.length, data.length > offset + limit) };
     }
     const project = projectOf(query, context);
     // Asking for one object more than needed tells whether there is a next page.
-    const found = await service.listObjects(kind, project, { limit: limit + 1, offset }, { signal });
+    const found = await latestVersions(kind, project, { limit: limit + 1, offset }, context);
     const objects = found
       .slice(0, limit)
-      .map((object) => ({ reference: objectReference(project, object.object_id, object.digest), ...object }));
+      .map((object) => ({ reference: referenceTo(object, kind, project), ...object }));
     return { kind, objects, ...pagePosition(offset, objects.length, found.length > limit) };
   },
 
@@ -71,3 +74,8 @@ Returns objects. Evaluations, datasets and scorers have a reference, which other
     return { kind, objects: kept, ...pagePosition(offset, kept.length, true) };
   },
 });
+
+function referenceTo({ object_id, digest }: StoredObject, kind: ObjectPage['kind'], project: string): string {
+  const parts = { scheme: referenceScheme, ...splitProjectId(project), kind: kind === 'op' ? 'op' : 'object' } as const;
+  return formatReference({ ...parts, name: object_id, version: digest });
+}

@@ -6,6 +6,8 @@ import {
   queryQueueItemsRequest,
   queueItem,
   queueItemsFilter,
+  sortFields,
+  sortKey,
 } from '../contract/queue-items.ts';
 import { HeddleError } from '../core/errors.ts';
 import { valuesAt } from './support/call-values.ts';
@@ -29,7 +31,10 @@ const input = z.strictObject({
   queue_id: pathSegment.describe('Id of the queue to read.'),
   project_id: projectArgument('Project of the queue'),
   filter: z.strictObject(shapeWithoutNull(queueItemsFilter.shape)).optional().describe(filter.description!),
-  sort_by,
+  sort_by: z
+    .array(z.strictObject({ ...sortKey.shape, field: z.enum(sortFields).describe(sortKey.shape.field.description!) }))
+    .optional()
+    .describe(sort_by.description!),
   ...pageArguments,
   limit: z.int().min(0).default(50).describe('Maximum number of results to return.'),
   include_position,
@@ -96,7 +101,7 @@ Returns items, state_counts of this page, and next_offset when there are more: p
       { ...query, project_id: project, offset, limit: pageSize + 1 },
       { signal: context.signal },
     );
-    const page = items.slice(0, pageSize);
+    const page = items.slice(0, pageSize).map(withZones);
     const shown = include_call ? await withCalls(page, project, max_value_chars, context) : page;
     return itemPage(shown, offset, items.length > pageSize);
   },
@@ -129,6 +134,16 @@ async function withCalls(
       ? { ...item, call_error: call }
       : { ...item, call_values: valuesAt(call, item.display_fields, maxValueChars) };
   });
+}
+
+const timeMembers = ['call_started_at', 'call_ended_at', 'created_at', 'updated_at', 'deleted_at'] as const;
+
+/** Adds the zone to the times of an item: the public service sends them in UTC without saying so. */
+function withZones(item: QueueItem): QueueItem {
+  const times = timeMembers
+    .map((member) => [member, item[member]] as const)
+    .filter(([, time]) => typeof time === 'string' && /^\d{4}-\d\d-\d\dT[\d:.]+$/.test(time));
+  return { ...item, ...Object.fromEntries(times.map(([member, time]) => [member, `${time}Z`])) };
 }
 
 /** Flattens an item into a table row: each value of its call gets its own column. */

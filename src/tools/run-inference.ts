@@ -61,6 +61,7 @@ Returns response (the whole reply) and, if present, the first choice's text, fin
   async run({ path, ...request }, context) {
     const response = await context.service.runInference(path, request, {
       signal: context.signal,
+      project: context.project,
       onProgress: (characters) => context.progress(characters, `${characters} characters received`),
     });
     return inferenceResult(response);

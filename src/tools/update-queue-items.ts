@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
-import { annotationFeedbackType } from '../contract/feedback.ts';
 import { pathSegment, splitProjectId } from '../contract/identifiers.ts';
-import { type AnnotationState, annotationStates, type QueueItem } from '../contract/queue-items.ts';
+import { annotationStates, type QueueItem } from '../contract/queue-items.ts';
 import { formatReference, referenceScheme } from '../contract/references.ts';
-import { type ErrorCode, HeddleError } from '../core/errors.ts';
+import { type ErrorCode, type ErrorDetail, HeddleError } from '../core/errors.ts';
 import { concurrently } from './support/concurrently.ts';
 import { countEach } from './support/count-each.ts';
+import { orElse } from './support/or-else.ts';
+import { type JudgementType, judgementType, readQueueFields } from './support/queue-fields.ts';
 import { compactTable } from './support/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './support/tool.ts';
 
@@ -15,9 +16,12 @@ const maxUnconfirmedItems = 20;
 /** Items that are changed at the same time. */
 const concurrentItems = 8;
 
+/** The states that an annotator can set. */
+const targetStates = ['in_progress', 'completed', 'skipped'] as const;
+
 const change = z.strictObject({
   item_id: pathSegment.describe('Id of the item.'),
-  annotation_state: z.enum(annotationStates).describe('State to move the item to.'),
+  annotation_state: z.enum(targetStates).describe('Your state for the item.'),
   feedback: z
     .strictObject({
       name: z
@@ -76,22 +80,25 @@ export const updateQueueItemsTool = defineTool({
   name: 'update_queue_items',
   title: 'Judge and move queue items',
   groups: ['queue'],
-  uses: ['queryQueueItems', 'updateProgress', 'createFeedback'],
-  description: `Records judgements and moves items of a queue to their next state, up to 100 at once.
-Use it after you have looked at the items. Items go from unstarted or in_progress to completed or skipped; repeating a state changes nothing; a finished item cannot move again. It is safe to repeat: your identical feedback is stored once.
+  uses: ['queryQueueItems', 'updateProgress', 'createFeedback', 'readQueue'],
+  description: `Records your judgements of queue items and sets your state for them, up to 100 at once.
+Use it after you have looked at the items. States belong to the annotator: yours go from in_progress to completed or skipped, and a finished one is final, whatever others did. It is safe to repeat: your identical feedback is stored once.
 Example: {"queue_id":"support-triage","items":[{"item_id":"…","annotation_state":"completed","feedback":{"name":"helpful","value":true},"expected_state":"unstarted"}]}
 dry_run reports what would happen. More than ${maxUnconfirmedItems} items at once need the user's agreement.
-Returns one result per item: done, unchanged, or refused with the reason. A refused item does not stop the others.`,
+Returns one result per item: done, unchanged, or refused with the reason. A refused item does not stop the others; a name or value that the queue's fields do not allow refuses the call before anything is written.`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,
 
   async run({ queue_id, items, dry_run = false, confirm = false, ...query }, context): Promise<UpdateResult> {
-    const { service, signal } = context;
-    const queue: QueueAccess = { id: queue_id, project: projectOf(query, context), service, signal };
+    const { service, signal, clientName } = context;
+    const queue: QueueAccess = { id: queue_id, project: projectOf(query, context), clientName, service, signal };
     refuseDuplicates(items);
+    const judgements = await judgementTypes(items, queue);
     if (!dry_run && !confirm && items.length > maxUnconfirmedItems) requireAgreement(queue_id, items, context);
-    const results = await concurrently(items, concurrentItems, (change) => tryChange(change, queue, dry_run));
+    const updates = await concurrently(items, concurrentItems, (change) => startUpdate(change, judgements, queue));
+    if (!dry_run) await writeFeedback(updates.filter(isPending), queue);
+    const results = await concurrently(updates, concurrentItems, (update) => finishUpdate(update, queue, dry_run));
     throwSharedFailure(results);
     return { items: results, counts: countEach(results.map(({ result }) => result)), dry_run };
   },
@@ -102,7 +109,7 @@ Returns one result per item: done, unchanged, or refused with the reason. A refu
       ...rest,
       ...(error && { error: `${error.code}: ${error.message}` }),
     }));
-    return `${dry_run ? 'Nothing was changed (dry_run). Would be: ' : ''}${summary.join(', ')}.
+    return `${dry_run ? 'Nothing was changed (dry_run); the service decides on each state. Would be: ' : ''}${summary.join(', ')}.
 ${compactTable(rows, ['item_id', 'result', 'annotation_state', 'feedback_id', 'error'])}`;
   },
 
@@ -110,7 +117,7 @@ ${compactTable(rows, ['item_id', 'result', 'annotation_state', 'feedback_id', 'e
 });
 
 /** A queue and the means to reach it. */
-interface QueueAccess extends Pick<ToolContext, 'service' | 'signal'> {
+interface QueueAccess extends Pick<ToolContext, 'service' | 'signal' | 'clientName'> {
   id: string;
   project: string;
 }
@@ -166,30 +173,70 @@ const itemErrors = new Set<ErrorCode>([
   'invalid_arguments',
 ]);
 
-/** Changes one item. A failure becomes its result, so that the results of the other items are not lost. */
-async function tryChange(change: Change, queue: QueueAccess, dryRun: boolean): Promise<ItemResult> {
+/**
+ * Returns the type of each judgement by the name that the change gives it.
+ * @throws HeddleError `invalid_arguments` that names every judgement that the queue does not take.
+ */
+async function judgementTypes(items: readonly Change[], queue: QueueAccess): Promise<Map<string, JudgementType>> {
+  const types = new Map<string, JudgementType>();
+  if (items.every(({ feedback }) => feedback === undefined)) return types;
+  const fields = await readQueueFields(queue.id, queue.project, queue);
+  const detail: ErrorDetail[] = [];
+  for (const [index, { feedback }] of items.entries()) {
+    if (!feedback) continue;
+    const type = judgementType(feedback.name, feedback.value, fields);
+    if (typeof type !== 'string') types.set(feedback.name, type);
+    else detail.push({ loc: ['arguments', 'items', index, 'feedback'], msg: type, type: 'value_error' });
+  }
+  if (detail.length === 0) return types;
+  throw new HeddleError({
+    code: 'invalid_arguments',
+    message: `Nothing was changed. ${detail[0]!.msg}.`,
+    hint: 'Use the names and values that the fields of the queue allow, then call again.',
+    detail,
+  });
+}
+
+/** An item that is being changed; its `error` ends the change. */
+interface Update {
+  change: Change;
+  item?: QueueItem;
+  /** The judgement, ready to be sent. */
+  feedback?: NewFeedback;
+  feedback_id?: string;
+  error?: HeddleError;
+}
+
+type NewFeedback = Parameters<ToolContext['service']['createFeedback']>[0];
+
+const isPending = ({ error }: Update): boolean => error === undefined;
+
+/** Runs a step of an update. A failure becomes its error, so that the other items go on. */
+async function attempt(update: Update, { signal }: QueueAccess, step: () => Promise<Update>): Promise<Update> {
   try {
-    return await changeItem(change, queue, dryRun);
+    return await step();
   } catch (error) {
-    if (!(error instanceof HeddleError) || queue.signal.aborted) throw error;
-    return { item_id: change.item_id, result: 'refused', error };
+    if (!(error instanceof HeddleError) || signal.aborted) throw error;
+    return { ...update, error };
   }
 }
 
-async function changeItem(change: Change, queue: QueueAccess, dryRun: boolean): Promise<ItemResult> {
-  const { item_id, annotation_state, feedback } = change;
-  const item = await readItem(item_id, queue);
-  const state = item.annotation_state;
-  if (isAlreadyDone(change, state)) return { item_id, result: 'unchanged', annotation_state };
-  refuseConflict(change, state);
-  if (dryRun) return { item_id, result: 'done', annotation_state: state };
-  // The judgement comes first: an item must not be finished without one.
-  const feedback_id = feedback && (await writeFeedback(item, feedback, queue));
-  if (state !== annotation_state) {
-    const body = { project_id: queue.project, annotation_state };
-    await queue.service.updateProgress(queue.id, item_id, body, { signal: queue.signal });
-  }
-  return { item_id, result: 'done', annotation_state, ...(feedback_id && { feedback_id }) };
+/** Reads an item and prepares its judgement. */
+function startUpdate(
+  change: Change,
+  judgements: ReadonlyMap<string, JudgementType>,
+  queue: QueueAccess,
+): Promise<Update> {
+  return attempt({ change }, queue, async () => {
+    const item = await readItem(change.item_id, queue);
+    const { expected_state, feedback } = change;
+    if (expected_state !== undefined && expected_state !== item.annotation_state) {
+      const reason = `the item is now ${item.annotation_state}, not ${expected_state}`;
+      throw itemRefusal('conflict', reason, 'Read the item again.');
+    }
+    if (!feedback) return { change, item };
+    return { change, item, feedback: await newFeedback(item, feedback, judgements.get(feedback.name)!, queue) };
+  });
 }
 
 async function readItem(id: string, { id: queueId, project, service, signal }: QueueAccess): Promise<QueueItem> {
@@ -203,54 +250,99 @@ async function readItem(id: string, { id: queueId, project, service, signal }: Q
   );
 }
 
-/** Tells whether nothing is left to do for an item in this state. */
-function isAlreadyDone({ annotation_state, feedback, expected_state }: Change, state: string): boolean {
-  if (state !== annotation_state) return false;
-  // An earlier call moved the item out of its expected state, and wrote the judgement before that.
-  return feedback === undefined || (expected_state !== undefined && expected_state !== state);
-}
-
-/** @throws HeddleError `conflict` when an item in this state cannot make the change. */
-function refuseConflict({ annotation_state, expected_state }: Change, state: string): void {
-  if (expected_state !== undefined && expected_state !== state) {
-    throw itemRefusal('conflict', `the item is now ${state}, not ${expected_state}`, 'Read the item again.');
-  }
-  if (state !== annotation_state && !isAllowed(state, annotation_state)) {
-    const reason = `an item that is ${state} cannot become ${annotation_state}`;
-    throw itemRefusal('conflict', reason, 'Leave the item as it is.');
-  }
-}
-
-/** Applies the service's rules for state changes, so that dry_run can report refusals. */
-function isAllowed(from: string, to: AnnotationState): boolean {
-  if (to === 'in_progress') return from === 'unstarted';
-  return to !== 'unstarted' && (from === 'unstarted' || from === 'in_progress');
-}
-
 function itemRefusal(code: 'not_found' | 'conflict', reason: string, hint: string): HeddleError {
   return new HeddleError({ code, message: `Not changed: ${reason}.`, hint });
 }
 
 /**
- * Writes a judgement as a human annotation of the recorded call and returns its id. The id is derived from the content
- * and the user name: repeating a call finds the existing feedback, and identical judgements of two users are stored
- * separately. Users of an API key share the user name `api`; the service tells them apart by their account.
+ * Returns the request for a judgement of the recorded call. Its id is derived from the content and the user name:
+ * repeating a call finds the existing feedback, and identical judgements of two users are stored separately. Users of an
+ * API key share the user name `api`; the service tells them apart by their account.
  */
-async function writeFeedback(
+async function newFeedback(
   item: QueueItem,
   { name, value }: NonNullable<Change['feedback']>,
-  { id: queueId, project, service, signal }: QueueAccess,
-): Promise<string> {
+  type: JudgementType,
+  { id: queueId, project, service, clientName }: QueueAccess,
+): Promise<NewFeedback> {
   const call = { scheme: referenceScheme, ...splitProjectId(project), kind: 'call', name: item.call_id } as const;
-  const feedback = {
+  return {
     project_id: project,
     weave_ref: formatReference(call),
-    feedback_type: annotationFeedbackType(name),
+    ...type,
     payload: { value },
     queue_id: queueId,
+    creator: clientName === undefined ? 'heddle' : `${clientName.slice(0, 100)} via heddle`,
     id: contentId([await service.username(), project, queueId, item.id, name, value]),
   };
-  return (await service.createFeedback(feedback, { signal })).id;
+}
+
+/**
+ * Stores the judgements of several items and adds their ids or errors. This comes before any state, because an item must
+ * not be finished without its judgement. One request stores them all where the service can do that.
+ */
+async function writeFeedback(updates: readonly Update[], queue: QueueAccess): Promise<void> {
+  const { service, signal } = queue;
+  const judged = updates.filter(({ feedback }) => feedback !== undefined);
+  const oneByOne = async (): Promise<undefined> => {
+    await concurrently(judged, concurrentItems, async (update) => {
+      const stored = await attempt(update, queue, async () => {
+        const { id } = await service.createFeedback(update.feedback!, { signal });
+        return { ...update, feedback_id: id };
+      });
+      Object.assign(update, stored);
+    });
+  };
+  if (judged.length < 2) return oneByOne();
+  const batch = judged.map(({ feedback }) => feedback!);
+  try {
+    const stored = await orElse(() => service.createFeedbackBatch(batch, { signal }), oneByOne);
+    for (const [index, update] of judged.entries()) update.feedback_id ??= stored?.res[index]?.id;
+  } catch (error) {
+    if (!(error instanceof HeddleError) || signal.aborted) throw error;
+    // A service refuses the whole batch for one of them; each on its own tells which.
+    if (itemErrors.has(error.code)) await oneByOne();
+    else for (const update of judged) update.error = error;
+  }
+}
+
+/** Sets the annotator's state, which the service decides on, and returns the result for the item. */
+async function finishUpdate(update: Update, queue: QueueAccess, dryRun: boolean): Promise<ItemResult> {
+  const { change, item, feedback_id, error } = update;
+  const { item_id, annotation_state } = change;
+  if (error) return { item_id, result: 'refused', error };
+  if (dryRun) return { item_id, result: 'done', annotation_state: item!.annotation_state };
+  let after: QueueItem | undefined;
+  const set = await attempt(update, queue, async () => {
+    const body = { project_id: queue.project, annotation_state };
+    after = (await queue.service.updateProgress(queue.id, item_id, body, { signal: queue.signal })).item;
+    return update;
+  });
+  if (set.error) {
+    return {
+      item_id,
+      result: 'refused',
+      ...(feedback_id && { feedback_id }),
+      error: withFeedback(set.error, feedback_id),
+    };
+  }
+  // The shown state is that of whoever changed the item last. Only if that stays the same, nothing has changed.
+  const isSame =
+    after!.annotation_state === item!.annotation_state &&
+    (after!.annotator_user_id ?? '') === (item!.annotator_user_id ?? '');
+  return {
+    item_id,
+    result: isSame && feedback_id === undefined ? 'unchanged' : 'done',
+    annotation_state: after!.annotation_state,
+    ...(feedback_id && { feedback_id }),
+  };
+}
+
+/** Adds to the refusal of a state that the judgement is stored all the same. */
+function withFeedback(error: HeddleError, feedbackId: string | undefined): HeddleError {
+  if (feedbackId === undefined) return error;
+  const message = `The judgement is stored, but the state is not set. ${error.message}`;
+  return new HeddleError({ ...error, message });
 }
 
 /** Returns a UUID (version 8) that is the same for the same content. */

@@ -82,6 +82,93 @@ describe('heddle doctor', () => {
     expect(code).toBe(0);
   });
 
+  describe('with inference at an address of its own', () => {
+    async function examineBoth(inferenceUrl: string, extra: Record<string, string> = {}) {
+      const service = await startFakeService({ credentials: right });
+      const report = await examine(
+        emptyHome(temporaryFolder(), {
+          HEDDLE_BASE_URL: service.url,
+          HEDDLE_INFERENCE_URL: inferenceUrl,
+          HEDDLE_PROJECT: 'team/app',
+          ...secrets,
+          ...extra,
+        }),
+      );
+      const messageOf = (name: string) => report.findings.find(({ check }) => check === name)?.message;
+      return { ...report, service, messageOf };
+    }
+
+    it('checks the network and the token there', async () => {
+      const inference = await startFakeService({ credentials: right });
+      const { code, states, findings, service, messageOf } = await examineBoth(`${inference.url}/v1`);
+      expect(states).toEqual({
+        version: 'ok',
+        configuration: 'ok',
+        keychain: 'warning',
+        credentials: 'ok',
+        TCP: 'ok',
+        HTTP: 'ok',
+        clock: 'ok',
+        'inference TCP': 'ok',
+        'inference HTTP': 'ok',
+        'inference clock': 'ok',
+        'query_queue_items (Basic)': 'ok',
+        'create_evaluation (Basic)': 'ok',
+        'run_inference (Bearer)': 'ok',
+        MCP: 'ok',
+      });
+      expect(messageOf('run_inference (Bearer)')).toBe(`${inference.url}/v1 accepts the credentials`);
+      expect(findings.map(({ message }) => message)).toContain(
+        `the service is ${service.url}, its inference is ${inference.url}/v1`,
+      );
+      expect(inference.requestLines()).toEqual(['GET /v1 -', 'GET /v1/models Bearer tok-11112222']);
+      expect(service.requestLines().join('\n')).not.toContain('Bearer');
+      expect(code).toBe(0);
+    });
+
+    it('reports that it cannot be reached, and checks the rest', async () => {
+      const { code, states, findings } = await examineBoth(`http://127.0.0.1:${await freePort()}/v1`);
+      expect(states).toMatchObject({ TCP: 'ok', 'inference TCP': 'failure', 'query_queue_items (Basic)': 'ok' });
+      expect(states).not.toHaveProperty('run_inference (Bearer)');
+      expect(findings.find(({ check }) => check === 'inference TCP')?.advice).toBe(
+        'Check the port in the inference URL, and firewalls between here and there.',
+      );
+      expect(code).toBe(1);
+    });
+
+    it('checks it while the rest of the service cannot be reached', async () => {
+      const inference = await startFakeService({ credentials: right });
+      const { states } = await examineBoth(`${inference.url}/v1`, { HEDDLE_BASE_URL: 'http://127.0.0.1:9' });
+      expect(states).toMatchObject({ TCP: 'failure', 'inference HTTP': 'ok', 'run_inference (Bearer)': 'ok' });
+      expect(states).not.toHaveProperty('query_queue_items (Basic)');
+    });
+
+    it('names the address that rejects the token, and not the token', async () => {
+      const inference = await startFakeService({ credentials: { ...right, token: 'another-token' } });
+      const { code, states, findings, messageOf } = await examineBoth(`${inference.url}/v1`);
+      expect(states).toMatchObject({ 'query_queue_items (Basic)': 'ok', 'run_inference (Bearer)': 'failure' });
+      expect(messageOf('run_inference (Bearer)')).toBe(
+        `The service rejected the credentials (Bearer), status 401, on GET /v1/models: "401 Error". Inference is at ${inference.url}/v1.`,
+      );
+      expect(JSON.stringify(findings)).not.toContain('tok-11112222');
+      expect(code).toBe(1);
+    });
+
+    it('fails for an address that is not an API', async () => {
+      const page = await startFakeService();
+      page.respond = (request) => sendResponse(request, 404, '<h1>Not here</h1>', { 'content-type': 'text/html' });
+      const { code, findings } = await examineBoth(`${page.url}/v1`);
+      expect(findings.find(({ check }) => check === 'operations')).toEqual({
+        check: 'operations',
+        state: 'failure',
+        message: `${page.url}/v1 has none of the operations that were tried`,
+        advice:
+          'Check the path of the inference URL: something responds at this address, but not the API of the service.',
+      });
+      expect(code).toBe(1);
+    });
+  });
+
   it('distinguishes a rejected secret, a wrong clock and an unfilled placeholder', async () => {
     const service = await startFakeService({ credentials: right });
     const anHourAgo = new Date(Date.now() - 3_600_000).toUTCString();
@@ -190,5 +277,18 @@ describe('heddle doctor', () => {
       ['version', 'ok'],
       ['configuration', 'failure'],
     ]);
+  });
+
+  it('reports an inference URL without a base URL', async () => {
+    const environment = emptyHome(temporaryFolder(), { HEDDLE_INFERENCE_URL: 'https://llm.example/v1' });
+    const { code, findings } = await examine(environment);
+    expect(code).toBe(1);
+    expect(findings.at(-1)).toEqual({
+      check: 'configuration',
+      state: 'failure',
+      message: 'HEDDLE_INFERENCE_URL is set, but no base URL is: the embedded service runs inference itself.',
+      advice:
+        'Set HEDDLE_BASE_URL too, or remove HEDDLE_INFERENCE_URL. HEDDLE_MODEL_PROVIDER_URL lets the embedded service forward inference to an API.',
+    });
   });
 });

@@ -105,6 +105,83 @@ describe('heddle login', () => {
     expect(service.requestLines()).toEqual(['POST /annotation_queues/q/items/query Basic YXBpOm90aGVyLWtleS01Njc4']);
   });
 
+  describe('with inference at an address of its own', () => {
+    const both = ['--password-stdin', '--token-stdin'];
+    const lines = 'correct-horse\ntok-11112222\n';
+    const model = { model: 'm', messages: [] };
+
+    it('checks the token there, and stores the address', async () => {
+      const inference = await startFakeService({ credentials: right });
+      const { code, stdout } = await login(['--inference-url', `${inference.url}/v1/`, ...both], lines);
+      expect(code).toBe(0);
+      expect(stdout).toContain(`token (Bearer): accepted by ${inference.url}/v1\n`);
+      expect(inference.requestLines()).toEqual(['GET /v1/models Bearer tok-11112222']);
+      expect(readJson(configFile())).toEqual({
+        profiles: {
+          default: { base_url: service.url, inference_url: `${inference.url}/v1`, username: 'mia', store: 'file' },
+        },
+      });
+      expect((await call('run_inference', model, environment)).code).toBe(0);
+      expect(inference.requestLines().at(-1)).toBe('POST /v1/chat/completions Bearer tok-11112222');
+
+      // A second login keeps the address.
+      expect((await login(both, lines)).code).toBe(0);
+      expect(inference.requestLines().at(-1)).toBe('GET /v1/models Bearer tok-11112222');
+      expect(service.requestLines().join('\n')).not.toContain('Bearer');
+    });
+
+    it('forgets the address when the profile logs in to another service', async () => {
+      const [inference, other] = await Promise.all([
+        startFakeService({ credentials: right }),
+        startFakeService({ credentials: right }),
+      ]);
+      await login(['--inference-url', `${inference.url}/v1`, ...both], lines);
+      inference.requests.length = 0;
+      const args = ['login', '--store', 'file', '--base-url', other.url, '--username', 'mia', ...both];
+      expect((await run(args, environment, lines)).code).toBe(0);
+      expect(inference.requests).toEqual([]);
+      expect(readJson(configFile())).toEqual({
+        profiles: { default: { base_url: other.url, username: 'mia', store: 'file' } },
+      });
+    });
+
+    it('never sends a stored token to another address', async () => {
+      const [inference, other] = await Promise.all([startFakeService(), startFakeService()]);
+      await login(['--inference-url', `${inference.url}/v1`, ...both], lines);
+      for (const HEDDLE_INFERENCE_URL of [`${other.url}/v1`, `${service.url}/inference/v1`]) {
+        const { result } = await call('run_inference', model, { ...environment, HEDDLE_INFERENCE_URL });
+        expect(result).toMatchObject({
+          code: 'credentials_missing',
+          message: `The token of profile "default" in the credentials file belongs to ${inference.url}/v1; it is not sent to ${HEDDLE_INFERENCE_URL}.`,
+        });
+      }
+      await login(both, lines, { HEDDLE_INFERENCE_URL: `${service.url}/inference/v1` });
+      const elsewhere = { ...environment, HEDDLE_INFERENCE_URL: `${other.url}/v1`, HEDDLE_PROJECT: 'a/b' };
+      expect((await call('run_inference', model, elsewhere)).result.message).toBe(
+        `The token of profile "default" in the credentials file belongs to ${service.url}/inference/v1; it is not sent to ${other.url}/v1.`,
+      );
+      expect((await call('query_queue_items', { queue_id: 'q' }, elsewhere)).code).toBe(0);
+      expect(other.requests).toEqual([]);
+    });
+
+    it('stores the secrets if only inference cannot be reached, and nothing if it rejects the token', async () => {
+      const inference = await startFakeService({ credentials: { ...right, token: 'another-token' } });
+      const rejected = await login(['--inference-url', `${inference.url}/v1`, ...both], lines);
+      expect(rejected).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('status 401, on GET /v1/models: "401 Error". Nothing was stored.'),
+      });
+      expect(stored()).toEqual([]);
+      await inference.stop();
+      const { code, stdout } = await login(['--inference-url', `${inference.url}/v1`, ...both], lines);
+      expect(stdout).toContain(
+        `token (Bearer): could not be verified. No complete response from ${inference.url} to GET /v1/models: `,
+      );
+      expect(code).toBe(0);
+      expect(stored()).toEqual(['config.json', 'credentials.json']);
+    });
+  });
+
   it('exits with 2 before sending anything if there is no keychain, and names both alternatives', async () => {
     const args = ['login', '--base-url', service.url, '--username', 'mia', '--password-stdin'];
     const { code, stderr } = await run(args, environment, 'correct-horse\n');

@@ -16,7 +16,13 @@ function homeWith(profiles: unknown, extra: Record<string, string> = {}): Record
 describe('heddle status', () => {
   it('shows every setting with its source, and never a secret', async () => {
     const environment = homeWith(
-      { default: { base_url: 'https://service.example/api', project: 'team/app' } },
+      {
+        default: {
+          base_url: 'https://service.example/api',
+          inference_url: 'https://llm.example/v1/',
+          project: 'team/app',
+        },
+      },
       {
         HEDDLE_PROJECT: 'other/app',
         HEDDLE_USERNAME: 'mia',
@@ -32,6 +38,7 @@ describe('heddle status', () => {
       profile: 'default',
       settings: {
         base_url: { value: 'https://service.example/api', source: 'profile', name: 'default' },
+        inference_url: { value: 'https://llm.example/v1', source: 'profile', name: 'default' },
         project: { value: 'other/app', source: 'environment', name: 'HEDDLE_PROJECT' },
         username: { value: 'mia', source: 'environment', name: 'HEDDLE_USERNAME' },
         log_level: { value: 'info', source: 'flag', name: '--log-level' },

@@ -71,7 +71,13 @@ describe('query_queue_items with include_call', () => {
     serve((request) => sendResponse(request, 200, lines([callOf('other'), callOf('c2'), callOf('c1')])));
     expect(await page()).toEqual(expectedPage);
     expect(requestsTo(batch).map(({ body }) => JSON.parse(body))).toEqual([
-      { project_id: 'a/b', filter: { call_ids: ['c1', 'c2', 'c3'] }, limit: 3, columns: ['id', 'inputs.question'] },
+      {
+        project_id: 'a/b',
+        filter: { call_ids: ['c1', 'c2', 'c3'] },
+        limit: 3,
+        columns: ['id', 'inputs.question'],
+        expand_columns: ['inputs.question'],
+      },
     ]);
     expect(requestsTo(single)).toEqual([]);
   });

@@ -64,7 +64,8 @@ describe('a connection to the service', () => {
     for (const tool of tools) {
       connections = 0;
       const outcome = await server.call(tool, toolCalls[tool]!('x'));
-      expect([tool, outcome.code, connections]).toEqual([tool, 'network', unrepeatable.has(tool) ? 1 : 3]);
+      // create_evaluation first looks its references up, which is repeatable.
+      expect([tool, outcome.code, connections]).toEqual([tool, 'network', tool === 'run_inference' ? 1 : 3]);
     }
   });
 
@@ -137,8 +138,9 @@ describe('a connection to the service', () => {
       const { code } = await server.call(tool, toolCalls[tool]!('x'));
       expect([tool, code]).toEqual([tool, unrepeatable.has(tool) ? 'network' : 'ok']);
       if (unrepeatable.has(tool)) {
-        expect(service.requests).toHaveLength(1);
-        if (service.requests.length > 1) tally('doubled', 1);
+        const sent = service.requests.filter(({ path }) => path.startsWith('/v2/') || path.startsWith('/inference/'));
+        if (sent.length > 1) tally('doubled', 1);
+        expect(sent).toHaveLength(1);
       }
     }
   });

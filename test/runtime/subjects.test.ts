@@ -154,6 +154,7 @@ describe('serve --http --subjects', () => {
     [[], 'HEDDLE_PASSWORD', 'of-the-operator'],
     [[], 'HEDDLE_TOKEN', 'of-the-operator'],
     [[], 'HEDDLE_BASE_URL', 'https://service.example.com'],
+    [[], 'HEDDLE_INFERENCE_URL', 'https://llm.example.com/v1'],
     [[], 'HEDDLE_PROFILE', 'ada'],
     [['--profile', 'ada'], '--profile', ''],
   ])('rejects a service or account outside the profiles: %j %s', async (flags, name, value) => {

@@ -125,7 +125,7 @@ function isAuthorized({ path, headers }: RecordedRequest, credentials: Credentia
   if (!credentials || path === '/') return true;
   const { username, password, token } = credentials;
   const basic = Buffer.from(`${username}:${password}`).toString('base64');
-  return headers.authorization === (path.startsWith('/inference/') ? `Bearer ${token}` : `Basic ${basic}`);
+  return headers.authorization === (/^\/(inference\/)?v1\//.test(path) ? `Bearer ${token}` : `Basic ${basic}`);
 }
 
 function readRequests(socket: Socket, onRequest: Responder): void {

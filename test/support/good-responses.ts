@@ -27,6 +27,14 @@ const queue = {
 };
 const call = { id: 'c1', inputs: { question: 'Why?' }, output: 'Because.' };
 const storedObject = { object_id: 'd', digest: 'x', version_index: 0 };
+const objectVersion = {
+  ...storedObject,
+  project_id: 'a/b',
+  is_latest: 1,
+  kind: 'object',
+  base_object_class: 'Dataset',
+  val: {},
+};
 
 /** A valid response body for every endpoint; for endpoints that respond with lines, the only line. */
 const goodBodies: { [Name in EndpointName]: z.input<(typeof endpoints)[Name]['response']> } = {
@@ -44,11 +52,19 @@ const goodBodies: { [Name in EndpointName]: z.input<(typeof endpoints)[Name]['re
   queueStats: { stats: [{ queue_id: 'q', total_items: 1, completed_items: 0 }] },
   readQueue: { queue },
   createQueue: { id: 'q' },
+  updateQueue: { queue },
+  deleteQueue: { queue },
   addQueueItems: { added_count: 1, duplicates: 0 },
   updateProgress: { item: { ...item, annotation_state: 'completed' } },
   readCall: { call },
   queryCalls: call,
+  countCalls: { count: 1 },
   createFeedback: { id: 'f1', created_at: time, payload: {} },
+  createFeedbackBatch: { res: [{ id: 'f1', created_at: time, payload: {} }] },
+  createObject: { digest: 'x', object_id: 'd' },
+  readObject: { obj: objectVersion },
+  queryObjects: { objs: [objectVersion] },
+  readReferences: { vals: [] },
   listEvaluations: storedObject,
   listDatasets: storedObject,
   listScorers: storedObject,
@@ -59,12 +75,15 @@ const routes = Object.entries(endpoints as Record<EndpointName, Endpoint>).map((
   return { name: name as EndpointName, method, pattern: new RegExp(`${pattern}$`), lines };
 });
 
-/** Returns the response of a working service to a request; `{}` for a path that is not in the interface. */
+/**
+ * Returns the response of a working service to a request; `{}` for a path that is not in the interface. Inference is also at
+ * `/v1`, as at an address of its own.
+ */
 export function goodResponse({ method, path }: { method: string; path: string }): {
   contentType: string;
   body: string;
 } {
-  const [pathname = ''] = path.split('?');
+  const [pathname = ''] = path.replace(/^\/v1\//, '/inference/v1/').split('?');
   const matching = routes.filter((route) => route.method === method && route.pattern.test(pathname));
   // `/inference/v1/models` also matches the path of inference; the endpoint with the literal path is meant.
   const route = matching.find(({ pattern }) => !pattern.source.includes('.*')) ?? matching[0];

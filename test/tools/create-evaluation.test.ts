@@ -1,6 +1,7 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { describe, expect, it } from 'vitest';
-import { call, emptyHome, temporaryFolder } from '../support/heddle.ts';
+import { sendGoodResponse, sendResponse, startFakeService } from '../support/fake-service.ts';
+import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { connectStdioClient } from '../support/stdio-client.ts';
 
 const evaluation = { name: 'Weekly check', dataset: 'weave:///demo/support/object/tickets:latest' };
@@ -14,9 +15,95 @@ describe('create_evaluation', () => {
     expect(first.result).toMatchObject({ object_id: 'weekly_check', version_index: 0 });
     expect(first.result.digest).toMatch(/^[A-Za-z0-9]{43}$/);
     expect(first.result.evaluation_ref).toBe(`weave:///demo/support/object/weekly_check:${first.result.digest}`);
-    expect(again.result).toEqual(first.result);
+    expect(first.result).toMatchObject({ existed: false, newest_version: 0 });
+    expect(again.result).toEqual({ ...first.result, existed: true });
     expect(other.result.version_index).toBe(1);
     expect(other.result.digest).not.toBe(first.result.digest);
+  });
+
+  it('stores the digests of the versions that its references name now', async () => {
+    const environment = emptyHome(temporaryFolder());
+    const { result } = await call(
+      'create_evaluation',
+      { ...evaluation, scorers: ['weave:///demo/support/object/tone:v0'] },
+      environment,
+    );
+    const { code, stdout } = await run(['service', 'list', '--json'], environment);
+    expect(code).toBe(0);
+    const [{ objects }] = JSON.parse(stdout);
+    const digestOf = (name: string) =>
+      objects.find(({ object_id }: { object_id: string }) => object_id === name).versions[0].digest;
+    const pinned = await call(
+      'create_evaluation',
+      {
+        ...evaluation,
+        dataset: `weave:///demo/support/object/tickets:${digestOf('tickets')}`,
+        scorers: [`weave:///demo/support/object/tone:${digestOf('tone')}`],
+      },
+      environment,
+    );
+    expect(pinned.result).toEqual({ ...result, existed: true });
+  });
+
+  it.each([
+    [
+      { dataset: 'weave:///demo/support/object/tickets2:latest' },
+      'not_found',
+      'The newest datasets of the project are tickets.',
+    ],
+    [{ dataset: 'weave:///demo/support/object/tickets:v7' }, 'not_found', 'tickets'],
+    [{ dataset: 'weave:///demo/support/object/tone:latest' }, 'invalid_arguments', 'list_objects with kind dataset'],
+    [{ dataset: 'weave:///demo/support/call/support-0001' }, 'invalid_arguments', 'list_objects with kind dataset'],
+    [
+      { scorers: ['weave:///demo/support/object/tickets:latest'] },
+      'invalid_arguments',
+      'list_objects with kind scorer',
+    ],
+    [{ scorers: ['weave:///demo/support/object/none:latest'] }, 'not_found', 'The newest scorers of the project are'],
+  ])('refuses %j and stores nothing', async (members, code, hint) => {
+    const { call: callTool } = await connectStdioClient(emptyHome(temporaryFolder()));
+    const { error } = await callTool('create_evaluation', { ...evaluation, ...members });
+    expect(error).toMatchObject({ code, hint: expect.stringContaining(hint) });
+    expect((await callTool('list_objects', { kind: 'evaluation' })).objects).toEqual([]);
+  });
+
+  it('takes a scorer that is a function, and warns of attributes that overwrite the definition', async () => {
+    const service = await startFakeService();
+    service.respond = (request) => {
+      const { object_id } = request.path === '/obj/read' ? JSON.parse(request.body) : { object_id: '' };
+      const version = { project_id: 'a/b', object_id, digest: 'd'.repeat(43), version_index: 0 };
+      const kind =
+        object_id === 'exact_match' ? { kind: 'op', base_object_class: null } : { base_object_class: 'Dataset' };
+      if (object_id) sendResponse(request, 200, { obj: { ...version, ...kind } });
+      else sendGoodResponse(request);
+    };
+    const { call: callTool } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
+    const result = await callTool('create_evaluation', {
+      name: 'E',
+      dataset: 'weave:///a/b/object/rows:latest',
+      scorers: ['weave:///a/b/op/exact_match:latest'],
+      eval_attributes: { name: 'other', owner: 'me' },
+    });
+    expect(result.warnings).toEqual([expect.stringContaining('eval_attributes has name:')]);
+    expect(result.text).toContain('eval_attributes has name:');
+    const sent = service.requests.find(({ path }) => path.startsWith('/v2/'))!;
+    expect(JSON.parse(sent.body)).toMatchObject({
+      dataset: `weave:///a/b/object/rows:${'d'.repeat(43)}`,
+      scorers: [`weave:///a/b/op/exact_match:${'d'.repeat(43)}`],
+    });
+  });
+
+  it('stores the references as they are, and says so, at a service that cannot read objects', async () => {
+    const service = await startFakeService();
+    service.respond = (request) => {
+      if (request.path.startsWith('/obj')) sendResponse(request, 404, { detail: 'Not Found' });
+      else sendGoodResponse(request);
+    };
+    const { call: callTool } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
+    const result = await callTool('create_evaluation', evaluation);
+    expect(result.warnings).toEqual(['The references were not checked: the service cannot read objects.']);
+    expect(result).not.toHaveProperty('existed');
+    expect(JSON.parse(service.requests.at(-1)!.body).dataset).toBe(evaluation.dataset);
   });
 
   it('creates 1000 versions from four servers on one data folder, and a killed server loses none that it has reported', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { sendResponse, startFakeService } from '../support/fake-service.ts';
 import { emptyHome, temporaryFolder } from '../support/heddle.ts';
 import { connectStdioClient } from '../support/stdio-client.ts';
 
@@ -27,5 +28,52 @@ describe('list_objects', () => {
     const names = [...first.objects, ...last.objects].map(({ object_id }) => object_id);
     expect(names.sort()).toEqual(['helpfulness', 'tone']);
     expect(last.next_offset).toBeUndefined();
+  });
+
+  it('asks for the latest versions, the newest first, without their contents', async () => {
+    const service = await startFakeService();
+    const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
+    await call('list_objects', { kind: 'scorer', limit: 5, offset: 10 });
+    await call('list_objects', { kind: 'op' });
+    expect(service.requests.map(({ path, body }) => [path, JSON.parse(body)])).toEqual([
+      [
+        '/objs/query',
+        {
+          project_id: 'team/project',
+          filter: { is_op: false, base_object_classes: ['Scorer'], latest_only: true },
+          sort_by: [{ field: 'created_at', direction: 'desc' }],
+          metadata_only: true,
+          limit: 6,
+          offset: 10,
+        },
+      ],
+      ['/objs/query', expect.objectContaining({ filter: { is_op: true, latest_only: true }, limit: 51 })],
+    ]);
+  });
+
+  it('keeps the latest of the versions that an older service lists, some of them without a name', async () => {
+    const service = await startFakeService();
+    const version = (object_id: string, version_index: number) => ({
+      object_id,
+      version_index,
+      digest: `${object_id}${version_index}`,
+      name: null,
+    });
+    service.respond = (request) => {
+      if (request.path === '/objs/query') return sendResponse(request, 404, { detail: 'Not Found' });
+      const versions = [version('a', 0), version('b', 0), version('a', 1), version('c', 0)];
+      sendResponse(request, 200, versions.map((line) => `${JSON.stringify(line)}\n`).join(''), {
+        'content-type': 'application/x-ndjson',
+      });
+    };
+    const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
+    const first = await call('list_objects', { kind: 'evaluation', limit: 2 });
+    expect(first.objects.map(({ reference }: { reference: string }) => reference)).toEqual([
+      'weave:///team/project/object/c:c0',
+      'weave:///team/project/object/a:a1',
+    ]);
+    expect(first.next_offset).toBe(2);
+    expect((await call('list_objects', { kind: 'evaluation', offset: 2 })).objects).toMatchObject([{ object_id: 'b' }]);
+    expect((await call('list_objects', { kind: 'op' })).error).toMatchObject({ code: 'unsupported' });
   });
 });

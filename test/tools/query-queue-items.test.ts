@@ -2,6 +2,7 @@ import type { Client } from '@modelcontextprotocol/client';
 import { describe, expect, it } from 'vitest';
 import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { importNumberedQueue } from '../support/numbered-queue.ts';
+import { rowReference, startRecordedService } from '../support/recorded-service.ts';
 import { hasReviewItems, reviewItems } from '../support/review-items.ts';
 import { connectStdioClient } from '../support/stdio-client.ts';
 
@@ -15,6 +16,28 @@ describe('query_queue_items', () => {
       'output.texts[1]': `${'x'.repeat(30)}…[+970 characters]`,
     });
     expect(page.text).toContain('Question 7?');
+  });
+});
+
+describe('query_queue_items at a service that answers as the public one', () => {
+  it('shows times that come without a zone in UTC, with their zone', async () => {
+    const service = await startRecordedService();
+    const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
+    const { items } = await call('query_queue_items', { queue_id: 'q' });
+    expect(items[0]).toMatchObject({
+      call_started_at: '2026-01-01T00:00:00Z',
+      call_ended_at: '2026-01-01T00:00:01.500000Z',
+      created_at: '2026-01-02T00:00:00Z',
+    });
+  });
+
+  it.each([true, false])('shows what references lead to, when the service expands them: %s', async (expands) => {
+    const service = await startRecordedService();
+    service.expands = expands;
+    const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
+    const { items } = await call('query_queue_items', { queue_id: 'q', include_call: true });
+    expect(items[0].call_values).toEqual({ 'inputs.row.question': 'Is it safe?' });
+    expect(service.bodiesOf('/refs/read_batch')).toEqual(expands ? [] : [{ refs: [rowReference] }]);
   });
 });
 

@@ -1,7 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { startFakeService } from '../support/fake-service.ts';
 import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+import { connectStdioClient } from '../support/stdio-client.ts';
 
 const prompt = 'weave:///demo/support/object/greeting:latest';
 
@@ -47,6 +49,35 @@ describe('run_inference', () => {
     expect(streamed.result.text).toBe(whole.result.text);
     expect(streamed.result.usage).toEqual(whole.result.usage);
     expect(streamed.result.response.object).toBe('chat.completion');
+  });
+
+  it.each([
+    ['team/app', 'team/app'],
+    ['team/späti', undefined],
+  ])('names the project %s to the service, as all inference does: %s', async (project, header) => {
+    const [service, inference] = await Promise.all([startFakeService(), startFakeService()]);
+    const { call, client } = await connectStdioClient(
+      emptyHome(temporaryFolder(), {
+        ...service.environment,
+        HEDDLE_INFERENCE_URL: `${inference.url}/v1`,
+        HEDDLE_PROJECT: project,
+      }),
+    );
+    await call('run_inference', { model: 'm', messages: [] });
+    await call('list_objects', { kind: 'model', project_id: 'other/app' });
+    await client.complete({
+      ref: { type: 'ref/prompt', name: 'triage_queue' },
+      argument: { name: 'model', value: '' },
+      context: { arguments: { project_id: 'other/app' } },
+    });
+    expect(
+      inference.requests.map(({ method, path, headers }) => [`${method} ${path}`, headers['openai-project']]),
+    ).toEqual([
+      ['POST /v1/chat/completions', header],
+      ['GET /v1/models', header],
+      ['GET /v1/models', header],
+    ]);
+    expect(service.requests).toEqual([]);
   });
 
   it.each([

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { run } from '../support/heddle.ts';
+import { sendResponse } from '../support/fake-service.ts';
+import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { importNumberedQueue } from '../support/numbered-queue.ts';
+import { helpfulField, type RecordedService, scoreField, startRecordedService } from '../support/recorded-service.ts';
 import { startServiceProcess } from '../support/service-process.ts';
 import { connectStdioClient, type StdioClientOptions } from '../support/stdio-client.ts';
 
@@ -31,7 +33,7 @@ describe('update_queue_items', () => {
     expect(new Set(ids(first)).size).toBe(50);
     expect(ids(second)).toEqual(ids(first));
     const expecting = changes.items.map((change: object) => ({ ...change, expected_state: 'unstarted' }));
-    expect((await call('update_queue_items', { ...changes, items: expecting })).counts).toEqual({ unchanged: 50 });
+    expect((await call('update_queue_items', { ...changes, items: expecting })).counts).toEqual({ refused: 50 });
     const third = await call('update_queue_items', {
       ...changes,
       items: changes.items.map(({ feedback: _, ...rest }: { feedback: unknown }) => rest),
@@ -108,7 +110,10 @@ describe('update_queue_items', () => {
     });
     expect(back.items[0]).toMatchObject({
       result: 'refused',
-      error: { message: 'Not changed: an item that is completed cannot become in_progress.' },
+      error: {
+        code: 'invalid_request',
+        message: expect.stringContaining('"Invalid state transition from completed to in_progress"'),
+      },
     });
   });
 
@@ -154,3 +159,170 @@ describe('update_queue_items', () => {
     expect(accepted.result.counts).toEqual({ done: 25 });
   });
 });
+
+describe('update_queue_items at a service that answers as the public one', () => {
+  const judge = (item_id: string, name: string, value: unknown, annotation_state = 'completed') => ({
+    item_id,
+    annotation_state,
+    feedback: { name, value },
+  });
+
+  it('sends a judgement with the reference to its field, the queue and the author', async () => {
+    const service = await startRecordedService();
+    const { call } = await connectStdioClient(heddleFor(service, 'ada'));
+    const result = await call('update_queue_items', { queue_id: 'q', items: [judge('i1', 'helpful', true)] });
+    expect(result.items).toEqual([
+      { item_id: 'i1', result: 'done', annotation_state: 'completed', feedback_id: expect.any(String) },
+    ]);
+    expect(service.bodiesOf('/feedback/create')).toEqual([
+      {
+        project_id: 'team/project',
+        weave_ref: 'weave:///team/project/call/call-i1',
+        feedback_type: 'wandb.annotation.helpful',
+        annotation_ref: helpfulField,
+        payload: { value: true },
+        queue_id: 'q',
+        creator: 'test via heddle',
+        id: result.items[0].feedback_id,
+      },
+    ]);
+    expect(service.states).toEqual(new Map([['ada i1', 'completed']]));
+  });
+
+  it.each([
+    ['tone', true, 'The queue has no field "tone"; its fields are helpful {"type":"boolean"}'],
+    ['helpful', 'yes', '"yes" does not fit the field helpful, whose schema is {"type":"boolean"}'],
+    ['score', 6, '6 does not fit the field score'],
+  ])('refuses the judgement %s: %j before anything is sent', async (name, value, message) => {
+    const service = await startRecordedService();
+    const { call } = await connectStdioClient(heddleFor(service, 'ada'));
+    const items = [judge('i1', 'helpful', true), judge('i2', name, value)];
+    const { error } = await call('update_queue_items', { queue_id: 'q', items });
+    expect(error).toMatchObject({
+      code: 'invalid_arguments',
+      message: expect.stringContaining(message),
+      detail: [{ loc: ['arguments', 'items', 1, 'feedback'] }],
+    });
+    expect(service.requests.filter(({ path }) => /feedback|progress/.test(path))).toEqual([]);
+  });
+
+  it('stores several judgements with one request', async () => {
+    const service = await startRecordedService();
+    const { call } = await connectStdioClient(heddleFor(service, 'ada'));
+    const items = [judge('i1', 'helpful', true), judge('i2', 'score', 3), judge('i3', 'helpful', false)];
+    expect(await call('update_queue_items', { queue_id: 'q', items })).toMatchObject({ counts: { done: 3 } });
+    const [{ batch }, ...others] = service.bodiesOf('/feedback/batch/create');
+    expect(batch.map(({ annotation_ref }: { annotation_ref: string }) => annotation_ref)).toEqual([
+      helpfulField,
+      scoreField,
+      helpfulField,
+    ]);
+    expect(others).toEqual([]);
+    expect(service.bodiesOf('/feedback/create')).toEqual([]);
+  });
+
+  it('stores judgements one by one at a service without a batch', async () => {
+    const service = await startRecordedService();
+    service.missing.add('/feedback/batch/create');
+    const { call } = await connectStdioClient(heddleFor(service, 'ada'));
+    const items = [judge('i1', 'helpful', true), judge('i2', 'score', 3)];
+    const result = await call('update_queue_items', { queue_id: 'q', items });
+    expect(result.counts).toEqual({ done: 2 });
+    const stored = service.bodiesOf('/feedback/create').map(({ id }) => id);
+    expect(stored.sort()).toEqual(result.items.map(({ feedback_id }: { feedback_id: string }) => feedback_id).sort());
+  });
+
+  it('finds the judgement that makes the service refuse a batch', async () => {
+    const service = await startRecordedService();
+    const { respond } = service;
+    // The field was changed after heddle had read it.
+    service.respond = (request) => {
+      if (request.path === '/feedback/batch/create' || request.body.includes('call-i2')) {
+        if (request.path.startsWith('/feedback/')) return sendResponse(request, 400, { reason: 'does not match' });
+      }
+      respond(request);
+    };
+    const { call } = await connectStdioClient(heddleFor(service, 'ada'));
+    const items = [judge('i1', 'helpful', true), judge('i2', 'helpful', true)];
+    const result = await call('update_queue_items', { queue_id: 'q', items });
+    expect(result.items).toMatchObject([
+      { item_id: 'i1', result: 'done' },
+      { item_id: 'i2', result: 'refused', error: { code: 'invalid_request' } },
+    ]);
+    expect([...service.states.keys()]).toEqual(['ada i1']);
+  });
+
+  it('reads a field that is named by its latest version, and sends its digest', async () => {
+    const service = await startRecordedService();
+    service.fields = ['weave:///team/project/object/helpful:latest', 'weave:///team/project/op/some_scorer:v0'];
+    const { call } = await connectStdioClient(heddleFor(service, 'ada'));
+    const items = [judge('i1', 'helpful', true)];
+    expect(await call('update_queue_items', { queue_id: 'q', items })).toMatchObject({ counts: { done: 1 } });
+    expect(service.bodiesOf('/feedback/create')).toMatchObject([{ annotation_ref: helpfulField }]);
+  });
+
+  it('reads fields one by one at a service that cannot read references', async () => {
+    const service = await startRecordedService();
+    service.missing.add('/refs/read_batch');
+    const { call } = await connectStdioClient(heddleFor(service, 'ada'));
+    const items = [judge('i1', 'score', 5)];
+    expect(await call('update_queue_items', { queue_id: 'q', items })).toMatchObject({ counts: { done: 1 } });
+    expect(service.bodiesOf('/feedback/create')).toMatchObject([{ annotation_ref: scoreField }]);
+  });
+
+  it('takes any name in a queue without fields, as feedback that is no annotation', async () => {
+    const service = await startRecordedService();
+    service.fields = [];
+    const { call } = await connectStdioClient(heddleFor(service, 'ada'));
+    const items = [judge('i1', 'tone', 'kind')];
+    expect(await call('update_queue_items', { queue_id: 'q', items })).toMatchObject({ counts: { done: 1 } });
+    const [feedback] = service.bodiesOf('/feedback/create');
+    expect(feedback).toMatchObject({ feedback_type: 'heddle.judgement.tone', payload: { value: 'kind' } });
+    expect(feedback).not.toHaveProperty('annotation_ref');
+  });
+
+  it("records every annotator's progress, whatever state the item shows", async () => {
+    const service = await startRecordedService();
+    const ada = await connectStdioClient(heddleFor(service, 'ada'));
+    const bob = await connectStdioClient(heddleFor(service, 'bob'));
+    const move = async ({ call }: typeof ada, annotation_state: string) => {
+      const { items } = await call('update_queue_items', {
+        queue_id: 'q',
+        items: [{ item_id: 'i1', annotation_state }],
+      });
+      return items[0].result;
+    };
+    expect(await move(ada, 'in_progress')).toBe('done');
+    expect(await move(bob, 'completed')).toBe('done');
+    expect(await move(ada, 'completed')).toBe('done');
+    expect(service.states).toEqual(
+      new Map([
+        ['ada i1', 'completed'],
+        ['bob i1', 'completed'],
+      ]),
+    );
+    expect(await move(ada, 'completed')).toBe('unchanged');
+    expect(await move(ada, 'skipped')).toBe('refused');
+  });
+
+  it('says that a judgement is stored when the service refuses the state', async () => {
+    const service = await startRecordedService();
+    service.states.set('ada i1', 'skipped');
+    const { call } = await connectStdioClient(heddleFor(service, 'ada'));
+    const result = await call('update_queue_items', { queue_id: 'q', items: [judge('i1', 'helpful', true)] });
+    expect(result.items).toMatchObject([
+      {
+        result: 'refused',
+        feedback_id: expect.any(String),
+        error: {
+          code: 'invalid_request',
+          message: expect.stringMatching(/^The judgement is stored, but the state is not set\. .*from 'skipped' to/),
+        },
+      },
+    ]);
+  });
+});
+
+function heddleFor(service: RecordedService, username: string): Record<string, string> {
+  return emptyHome(temporaryFolder(), service.environmentOf(username));
+}

@@ -1,4 +1,4 @@
-import type { Connection } from '../../client/connection.ts';
+import { type Connection, ownInferenceUrl } from '../../client/connection.ts';
 import { ServiceClient } from '../../client/service-client.ts';
 import { HeddleError } from '../../core/errors.ts';
 import { version } from '../../core/version.ts';
@@ -16,8 +16,8 @@ const unusedQueueId = '00000000-0000-0000-0000-000000000000';
  */
 type Verdict = { state: 'accepted' } | { state: 'unproven' | 'failed'; error: HeddleError };
 
-/** The verdict of one operation on the credentials of one scheme. */
-export type Probe = Verdict & { operation: string; scheme: 'Basic' | 'Bearer' };
+/** The verdict of one operation on the credentials of one scheme. `url` is the base URL, or where inference is instead. */
+export type Probe = Verdict & { operation: string; scheme: 'Basic' | 'Bearer'; url: string };
 
 /**
  * Tests the credentials of a connection with requests that change nothing, one an operation.
@@ -37,17 +37,21 @@ export async function probeService(
   const project_id = project ?? placeholderProject;
   const isPlaceholder = project === undefined;
   const probes: Probe[] = [];
+  const { baseUrl: url } = connection;
+  const inferenceUrl = ownInferenceUrl(connection) ?? url;
   try {
     if (connection.basic) {
       const query = client.queryQueueItems(unusedQueueId, { project_id, limit: 0 });
-      probes.push({ operation: 'query_queue_items', scheme: 'Basic', ...(await judge(query, isPlaceholder)) });
+      probes.push({ operation: 'query_queue_items', scheme: 'Basic', url, ...(await judge(query, isPlaceholder)) });
     }
     if (connection.basic && withCreation) {
       const creation = client.createEvaluation(project_id, {} as never);
-      probes.push({ operation: 'create_evaluation', scheme: 'Basic', ...(await judge(creation, isPlaceholder)) });
+      probes.push({ operation: 'create_evaluation', scheme: 'Basic', url, ...(await judge(creation, isPlaceholder)) });
     }
     if (connection.bearer) {
-      probes.push({ operation: 'run_inference', scheme: 'Bearer', ...(await judge(client.listModels(), false)) });
+      const models = client.listModels({ project });
+      const verdict = await judge(models, false);
+      probes.push({ operation: 'run_inference', scheme: 'Bearer', url: inferenceUrl, ...verdict });
     }
   } finally {
     await client.close();

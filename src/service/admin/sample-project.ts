@@ -1,33 +1,50 @@
 import * as z from 'zod';
-import type { Database } from '../storage/database.ts';
-import { putVersion } from '../storage/object-versions.ts';
-import { objectKinds } from '../storage/tables.ts';
+import type { Database, Transaction } from '../storage/database.ts';
+import { objectClasses, objectOfKind, putVersion, type VersionId } from '../storage/object-versions.ts';
 import { addItems, ensureQueue, itemLine } from './import-items.ts';
 import sampleJson from './sample-project.json' with { type: 'json' };
 
-const sampleSchema = z.object({
-  objects: z.array(z.object({ kind: z.enum(objectKinds), object_id: z.string(), content: z.unknown() })),
-  items: z.array(itemLine),
-});
+const target = { projectId: 'demo/support', queueId: 'support-triage', addedBy: 'sample' };
 
-/** Creates the sample project if it is missing: a queue, a dataset, two scorers and a prompt. */
+const sampleObject = z.object({
+  kind: z.enum(Object.keys(objectClasses) as (keyof typeof objectClasses)[]),
+  object_id: z.string(),
+  content: z.unknown(),
+});
+const sampleSchema = z.object({ field: sampleObject, objects: z.array(sampleObject), items: z.array(itemLine) });
+
+/**
+ * Creates the sample project if it is missing: a queue with a field, a dataset, two scorers and a prompt. A sample queue of
+ * an earlier version, which has no fields, gets its field.
+ */
 export async function ensureSampleProject(database: Database): Promise<void> {
-  const target = { projectId: 'demo/support', queueId: 'support-triage', addedBy: 'sample' };
-  const present = await database.read((transaction) =>
+  const queue = await database.read((transaction) =>
     transaction
       .selectFrom('queues')
-      .select('id')
+      .select('scorer_refs')
       .where('project_id', '=', target.projectId)
       .where('id', '=', target.queueId)
       .executeTakeFirst(),
   );
-  if (present) return;
-  const { objects, items } = sampleSchema.parse(sampleJson);
+  if (queue && queue.scorer_refs !== '[]') return;
+  const { field, objects, items } = sampleSchema.parse(sampleJson);
   await database.write(async (transaction) => {
-    await ensureQueue(transaction, target);
-    await addItems(transaction, items, target);
-    for (const object of objects) {
-      await putVersion(transaction, { ...object, project_id: target.projectId, created_by: target.addedBy });
+    if (!queue) {
+      await ensureQueue(transaction, target);
+      await addItems(transaction, items, target);
+      for (const object of objects) await putObject(transaction, object);
     }
+    const { reference } = await putObject(transaction, field);
+    await transaction
+      .updateTable('queues')
+      .set({ scorer_refs: JSON.stringify([reference]) })
+      .where('project_id', '=', target.projectId)
+      .where('id', '=', target.queueId)
+      .execute();
   });
+}
+
+function putObject(transaction: Transaction, { kind, ...object }: z.output<typeof sampleObject>): Promise<VersionId> {
+  const owner = { project_id: target.projectId, created_by: target.addedBy };
+  return putVersion(transaction, objectOfKind(kind, { ...object, ...owner }));
 }

@@ -2,9 +2,8 @@ import * as z from 'zod';
 import { projectId as projectIdSchema } from '../../contract/identifiers.ts';
 import { objectNamePattern, objectReference } from '../../contract/references.ts';
 import type { Database, Transaction } from '../storage/database.ts';
-import { type ObjectVersion, putVersion } from '../storage/object-versions.ts';
+import { objectOfKind, putVersion, type VersionId } from '../storage/object-versions.ts';
 import { openDatabase } from '../storage/open-database.ts';
-import type { ObjectKind } from '../storage/tables.ts';
 import { addAccount } from './accounts.ts';
 import { checkArguments } from './check-arguments.ts';
 import { type ImportTarget, importItems } from './import-items.ts';
@@ -59,9 +58,8 @@ async function putObject(database: Database, kind: StorableKind, projectId: stri
   const objectSchema = z.object({ project: projectIdSchema, name: objectName, [kind]: schema as z.ZodType });
   const object = { project: projectId, name, [kind]: value };
   const { [kind]: content } = checkArguments(objectSchema, object, `The ${kind} was not stored`, hint);
-  return database.write((transaction) =>
-    putVersion(transaction, { project_id: projectId, object_id: name, kind, content, created_by: 'cli' }),
-  );
+  const newObject = objectOfKind(kind, { project_id: projectId, object_id: name, content, created_by: 'cli' });
+  return database.write((transaction) => putVersion(transaction, newObject));
 }
 
 /** Lists the contents of one project, or of all. */
@@ -107,20 +105,23 @@ async function listQueues(transaction: Transaction, projectId: string) {
 
 interface ListedObject {
   object_id: string;
-  kind: ObjectKind;
-  versions: (Omit<ObjectVersion, 'object_id'> & { created_at: string })[];
+  /** `evaluation`, `prompt`, `dataset`, `scorer`, `field`, or the class of another object in lower case. */
+  kind: string;
+  /** Oldest first. */
+  versions: (Omit<VersionId, 'object_id'> & { created_at: string })[];
 }
 
 async function listObjects(transaction: Transaction, projectId: string) {
   const rows = await transaction
     .selectFrom('objects')
-    .select(['object_id', 'kind', 'digest', 'version_index', 'created_at'])
+    .select(['object_id', 'kind', 'base_object_class', 'digest', 'version_index', 'created_at'])
     .where('project_id', '=', projectId)
     .orderBy('object_id')
     .orderBy('version_index')
     .execute();
   const objects = new Map<string, ListedObject>();
-  for (const { object_id, kind, ...version } of rows) {
+  for (const { object_id, kind: rowKind, base_object_class, ...version } of rows) {
+    const kind = base_object_class === 'AnnotationSpec' ? 'field' : (base_object_class ?? rowKind).toLowerCase();
     const key = `${kind}/${object_id}`;
     const object = objects.get(key) ?? { object_id, kind, versions: [] };
     object.versions.push({ ...version, reference: objectReference(projectId, object_id, version.digest) });

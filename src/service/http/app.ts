@@ -31,6 +31,8 @@ export function createApp(options: AppOptions): Hono<AppEnvironment> {
   app.use(logRequests(options.log));
   app.use(methodNotAllowed({ app, onMethodNotAllowed: refuseMethod }));
   app.get('/health', () => checkHealth(options));
+  // Clients of the public service ask for the oldest version of the SDK that it accepts; every version may try.
+  app.get('/server_info', (context) => context.json({ min_required_weave_python_version: '0.0.1' }));
   app.get('/openapi.json', (context) => context.json(openApiJson));
   for (const name of Object.keys(endpoints) as EndpointName[]) {
     const { method, path } = endpoints[name];

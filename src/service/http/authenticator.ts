@@ -3,12 +3,15 @@ import { Refusal } from '../../core/http/refusal.ts';
 import { type Account, hashedAccount, hashSecret } from '../admin/accounts.ts';
 import type { Database } from '../storage/database.ts';
 
-type HashedCredentials = Partial<ReturnType<typeof hashedAccount>>;
+type HashedSecret = Partial<Pick<ReturnType<typeof hashedAccount>, 'password_hash' | 'token_hash'>>;
 
-/** Checks the credentials of requests against the stored accounts and, if there is one, the account of this process. */
+/**
+ * Checks the credentials of requests against the stored accounts and, if there is one, the account of this process. The
+ * secret alone identifies an account: clients of the public service send any user name, or none, with an API key.
+ */
 export class Authenticator {
   readonly #database: Database;
-  readonly #processAccount: HashedCredentials | undefined;
+  readonly #processAccount: ReturnType<typeof hashedAccount> | undefined;
 
   constructor(database: Database, processAccount: Account | undefined) {
     this.#database = database;
@@ -26,30 +29,28 @@ export class Authenticator {
     }
     const [givenScheme = '', credentials = ''] = header.split(/ +/);
     const name =
-      givenScheme.toLowerCase() === scheme ? await this.#findName(hashCredentials(scheme, credentials)) : undefined;
+      givenScheme.toLowerCase() === scheme ? await this.#findName(hashedSecret(scheme, credentials)) : undefined;
     if (name === undefined) throw new Refusal(401, '401 Error', { headers });
     return name;
   }
 
   // Comparing hashes needs no constant time: a caller cannot steer the hash of a guess towards a stored one.
-  async #findName(credentials: HashedCredentials): Promise<string | undefined> {
-    const columns = Object.keys(credentials) as (keyof HashedCredentials)[];
-    if (columns.every((column) => credentials[column] === this.#processAccount?.[column])) {
-      return this.#processAccount?.name;
-    }
+  async #findName(secret: HashedSecret): Promise<string | undefined> {
+    const columns = Object.keys(secret) as (keyof HashedSecret)[];
+    if (columns.every((column) => secret[column] === this.#processAccount?.[column])) return this.#processAccount?.name;
     const account = await this.#database.read((transaction) =>
       transaction
         .selectFrom('accounts')
         .select('name')
-        .where(({ and }) => and(credentials))
+        .where(({ and }) => and(secret))
         .executeTakeFirst(),
     );
     return account?.name;
   }
 }
 
-function hashCredentials(scheme: AuthScheme, credentials: string): HashedCredentials {
+function hashedSecret(scheme: AuthScheme, credentials: string): HashedSecret {
   if (scheme === 'bearer') return { token_hash: hashSecret(credentials) };
-  const [name = '', ...password] = Buffer.from(credentials, 'base64').toString('utf8').split(':');
-  return { name, password_hash: hashSecret(password.join(':')) };
+  const [, ...password] = Buffer.from(credentials, 'base64').toString('utf8').split(':');
+  return { password_hash: hashSecret(password.join(':')) };
 }

@@ -41,7 +41,7 @@ export class ModelProvider {
     const { prompt: _, template_vars: __, api_version: ___, extra_headers, timeout, ...rest } = request;
     const timeoutMs = typeof timeout === 'number' && timeout > 0 ? Math.min(timeout * 1000, 2 ** 31 - 1) : undefined;
     const deadline = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
-    const headers = { ...forwardedHeaders(extra_headers), 'Content-Type': 'application/json' };
+    const headers = { ...forwardedHeaders(extra_headers ?? {}), 'Content-Type': 'application/json' };
     const body = JSON.stringify({ ...rest, ...(messages && { messages }) });
     await this.#forward(path, { method: 'POST', headers, body }, response, deadline);
   }
@@ -88,7 +88,7 @@ async function passOn(received: Dispatcher.ResponseData, response: ServerRespons
   await pipeline(received.body, response).catch(() => {});
 }
 
-function forwardedHeaders(extra: Record<string, unknown> = {}): Record<string, string> {
+function forwardedHeaders(extra: Record<string, unknown>): Record<string, string> {
   const allowed = Object.entries(extra).filter(([name]) => !refusedHeaders.test(name));
   return Object.fromEntries(allowed.map(([name, value]) => [name, String(value)]));
 }

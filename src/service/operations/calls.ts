@@ -1,4 +1,8 @@
-import type { RecordedCall } from '../../contract/calls.ts';
+import type { CallsFilter, QueryCallsRequest, RecordedCall } from '../../contract/calls.ts';
+import type { SortKey } from '../../contract/queue-items.ts';
+import { matchesFilter } from '../query/calls-filter.ts';
+import { expandReferences } from '../query/expand-references.ts';
+import { compileExpression, fieldAt } from '../query/expression.ts';
 import type { Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/tables.ts';
 import type { OperationInput, TransactionOperation } from './operation.ts';
@@ -9,24 +13,104 @@ export const readCall: TransactionOperation<'readCall'> = async (transaction, { 
   return { call };
 };
 
-/** Reads recorded calls of a project in the order in which they started. */
+/** Columns by which the database itself sorts. */
+const sortColumns = ['started_at', 'ended_at', 'op_name', 'trace_id', 'id'] as const;
+
+/**
+ * Reads recorded calls of a project, by default in the order in which they started.
+ * @throws Refusal 422 for a query that cannot be evaluated.
+ */
 export async function queryCalls(
   transaction: Transaction,
   { body }: Pick<OperationInput<'queryCalls'>, 'body'>,
 ): Promise<RecordedCall[]> {
-  const { project_id, filter, limit, offset, columns } = body;
-  const ids = filter?.call_ids ?? [];
-  const rows = await transaction
+  const { columns, expand_columns } = body;
+  const calls = await matchingCalls(transaction, body);
+  const filled = calls.map((call) => selectColumns(call, columns ?? []));
+  if (expand_columns?.length) await expandReferences(transaction, filled, expand_columns);
+  return filled;
+}
+
+/**
+ * Counts the recorded calls that match; no more than `limit`, if the request has one.
+ * @throws Refusal 422 for a query that cannot be evaluated.
+ */
+export const countCalls: TransactionOperation<'countCalls'> = async (transaction, { body }) => {
+  const { project_id, filter, query, limit } = body;
+  if (query || filter) return { count: (await matchingCalls(transaction, body)).length };
+  const { count } = await transaction
     .selectFrom('calls')
-    .selectAll()
+    .select(({ fn }) => fn.countAll<number>().as('count'))
     .where('project_id', '=', project_id)
-    .$if(ids.length > 0, (query) => query.where('id', 'in', ids))
-    .orderBy('started_at')
-    .orderBy('id')
-    .limit(limit ?? Number.MAX_SAFE_INTEGER)
-    .offset(offset ?? 0)
-    .execute();
-  return rows.map((row) => selectColumns(toCall(row), columns ?? []));
+    .executeTakeFirstOrThrow();
+  // PostgreSQL's driver returns counts as strings.
+  return { count: Math.min(Number(count), limit ?? Number.MAX_SAFE_INTEGER) };
+};
+
+async function matchingCalls(transaction: Transaction, body: QueryCallsRequest): Promise<RecordedCall[]> {
+  const { project_id, query, sort_by } = body;
+  const filter = body.filter ?? {};
+  const offset = body.offset ?? 0;
+  const limit = body.limit ?? Number.MAX_SAFE_INTEGER;
+  const keys: SortKey[] = sort_by?.length ? sort_by : [{ field: 'started_at', direction: 'asc' }];
+  const fitsQuery = query ? compileExpression(query.$expr) : undefined;
+  const isSorted = keys.every(({ field }) => sortColumns.some((column) => column === field));
+  let rows = transaction.selectFrom('calls').selectAll().where('project_id', '=', project_id);
+  for (const [member, column] of filterColumns) {
+    const values = filter[member] ?? [];
+    if (isShort(values)) rows = rows.where(column, 'in', values);
+  }
+  if (isSorted) {
+    for (const { field, direction } of keys) rows = rows.orderBy(field as (typeof sortColumns)[number], direction);
+    rows = rows.orderBy('id');
+    // A page can be cut by the database only if the database has applied every condition.
+    if (!fitsQuery && isAppliedByColumns(filter)) {
+      return (await rows.limit(limit).offset(offset).execute()).map(toCall);
+    }
+  }
+  const fitsFilter = matchesFilter(filter);
+  const calls = (await rows.execute()).map(toCall).filter((call) => fitsFilter(call) && (fitsQuery?.(call) ?? true));
+  if (!isSorted) calls.sort(byKeys(keys));
+  return calls.slice(offset, offset + limit);
+}
+
+const filterColumns = [
+  ['call_ids', 'id'],
+  ['trace_ids', 'trace_id'],
+  ['op_names', 'op_name'],
+] as const;
+
+/** Returns whether the database can compare a column with these values: a list has limits, and knows no wildcards. */
+const isShort = (values: readonly string[]): boolean =>
+  values.length > 0 && values.length <= 500 && !values.some((value) => value.endsWith(':*'));
+
+function isAppliedByColumns(filter: CallsFilter): boolean {
+  const applied = new Set<string>(
+    filterColumns.filter(([member]) => isShort(filter[member] ?? [])).map(([member]) => member),
+  );
+  return Object.entries(filter).every(
+    ([member, value]) => applied.has(member) || !value || (Array.isArray(value) && value.length === 0),
+  );
+}
+
+/** Compares calls by members; calls without a member come last. */
+function byKeys(keys: readonly SortKey[]): (a: RecordedCall, b: RecordedCall) => number {
+  return (a, b) => {
+    for (const { field, direction } of keys) {
+      const order = compareValues(fieldAt(a, field), fieldAt(b, field), direction);
+      if (order !== 0) return order;
+    }
+    return a.id < b.id ? -1 : 1;
+  };
+}
+
+function compareValues(a: unknown, b: unknown, direction: SortKey['direction']): number {
+  if (a === b) return 0;
+  if (a === undefined || a === null) return 1;
+  if (b === undefined || b === null) return -1;
+  const isNumeric = typeof a === 'number' && typeof b === 'number';
+  const smaller = isNumeric ? a < b : String(a) < String(b);
+  return smaller === (direction === 'asc') ? -1 : 1;
 }
 
 /** Members that every response has. */
@@ -61,6 +145,10 @@ const emptyMembers = {
   summary: null,
   exception: null,
   wb_user_id: null,
+  wb_run_id: null,
+  deleted_at: null,
+  storage_size_bytes: null,
+  total_storage_size_bytes: null,
 };
 
 function toCall({ data, ...columns }: Tables['calls']): RecordedCall {

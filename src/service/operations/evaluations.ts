@@ -1,11 +1,11 @@
-import { objectNamePattern, parseReference, referenceScheme } from '../../contract/references.ts';
+import { objectNamePattern } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { putVersion } from '../storage/object-versions.ts';
+import { objectOfKind, putVersion } from '../storage/object-versions.ts';
 import type { TransactionOperation } from './operation.ts';
 
 /**
  * Stores an evaluation definition; the same content returns the existing version.
- * @throws Refusal 400 for a malformed reference, 422 for a name that cannot become an object id.
+ * @throws Refusal 422 for a name that cannot become an object id.
  */
 export const createEvaluation: TransactionOperation<'createEvaluation'> = async (
   transaction,
@@ -13,11 +13,6 @@ export const createEvaluation: TransactionOperation<'createEvaluation'> = async 
 ) => {
   const object_id = toObjectId(body.name);
   const scorers = body.scorers ?? [];
-  for (const reference of [body.dataset, ...scorers]) {
-    if (reference.startsWith(`${referenceScheme}:`) && !parseReference(reference)) {
-      throw new Refusal(400, `Invalid URI: ${reference}`);
-    }
-  }
   const content = {
     name: body.name,
     dataset: body.dataset,
@@ -28,7 +23,7 @@ export const createEvaluation: TransactionOperation<'createEvaluation'> = async 
     eval_attributes: body.eval_attributes ?? {},
   };
   const project_id = `${path.entity}/${path.project}`;
-  const object = { project_id, object_id, kind: 'evaluation', content, created_by: account } as const;
+  const object = objectOfKind('evaluation', { project_id, object_id, content, created_by: account });
   const { digest, version_index, reference } = await putVersion(transaction, object);
   return { digest, object_id, version_index, evaluation_ref: reference };
 };

@@ -1,16 +1,51 @@
+import * as z from 'zod';
+import {
+  annotationFeedbackType,
+  type CreateFeedbackRequest,
+  type CreateFeedbackResponse,
+} from '../../contract/feedback.ts';
+import { parseReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import { fitsSchema } from '../../core/json-schema.ts';
+import type { Transaction } from '../storage/database.ts';
 import { canonicalJson } from '../storage/digest.ts';
 import { newIds } from '../storage/ids.ts';
-import type { TransactionOperation } from './operation.ts';
+import { findReferenced } from '../storage/object-versions.ts';
+import type { OperationInput, TransactionOperation } from './operation.ts';
+import { readQueue } from './queues.ts';
 
 /** The members that must be equal when feedback is sent again under the same id. */
 const contentMembers = ['weave_ref', 'feedback_type', 'payload', 'annotation_ref', 'queue_id'] as const;
 
+/** Maximum size of a payload, as JSON. */
+const maxPayloadBytes = 1024 * 1024;
+
 /**
  * Stores feedback, in a write transaction. An id that the project has already returns what is stored, whoever sent it.
- * @throws Refusal 409 for an id that is stored with other content.
+ * @throws Refusal 400 for feedback that its type does not allow, 409 for an id that is stored with other content.
  */
-export const createFeedback: TransactionOperation<'createFeedback'> = async (transaction, { body, account }) => {
+export const createFeedback: TransactionOperation<'createFeedback'> = (transaction, { body, account }) =>
+  storeFeedback(transaction, body, account);
+
+/**
+ * Stores several feedbacks, in one write transaction: all of them, or none.
+ * @throws Refusal as {@link createFeedback} does.
+ */
+export const createFeedbackBatch: TransactionOperation<'createFeedbackBatch'> = async (
+  transaction,
+  { body, account }: OperationInput<'createFeedbackBatch'>,
+) => {
+  const res: CreateFeedbackResponse[] = [];
+  for (const feedback of body.batch) res.push(await storeFeedback(transaction, feedback, account));
+  return { res };
+};
+
+async function storeFeedback(
+  transaction: Transaction,
+  body: CreateFeedbackRequest,
+  account: string,
+): Promise<CreateFeedbackResponse> {
+  await checkFeedback(transaction, body);
   const [newId = ''] = newIds(1);
   const feedback = {
     project_id: body.project_id,
@@ -19,7 +54,11 @@ export const createFeedback: TransactionOperation<'createFeedback'> = async (tra
     feedback_type: body.feedback_type,
     payload: canonicalJson(body.payload),
     annotation_ref: body.annotation_ref ?? null,
+    runnable_ref: body.runnable_ref ?? null,
+    call_ref: body.call_ref ?? null,
+    trigger_ref: body.trigger_ref ?? null,
     queue_id: body.queue_id ?? null,
+    creator: body.creator ?? null,
     created_at: new Date().toISOString(),
     wb_user_id: account,
   };
@@ -39,4 +78,81 @@ export const createFeedback: TransactionOperation<'createFeedback'> = async (tra
   }
   const { id, created_at, wb_user_id, payload } = stored;
   return { id, created_at, wb_user_id, payload: JSON.parse(payload) };
-};
+}
+
+/** @throws Refusal 400 for feedback that its type does not allow. */
+async function checkFeedback(transaction: Transaction, body: CreateFeedbackRequest): Promise<void> {
+  if (Buffer.byteLength(JSON.stringify(body.payload)) > maxPayloadBytes) throw refused('the payload is over 1 MiB');
+  checkPayload(body);
+  const type = body.feedback_type;
+  if (type.startsWith('wandb.annotation')) await checkAnnotation(transaction, body);
+  else if (body.annotation_ref) throw refused('only annotations have an annotation_ref');
+  if (type.startsWith('wandb.runnable')) checkScore(body);
+  else if (body.runnable_ref || body.call_ref || body.trigger_ref) {
+    throw refused('only feedback of a runnable has a runnable_ref, call_ref or trigger_ref');
+  }
+  if (body.queue_id) await checkQueue(transaction, body.project_id, body.queue_id);
+}
+
+/** The payloads of the types that the public service defines. */
+const payloads: [RegExp, z.ZodType][] = [
+  [/^wandb\.note\.1$/, z.looseObject({ note: z.string().min(1).max(1024) })],
+  [/^wandb\.reaction\.1$/, z.looseObject({ emoji: z.string().refine(hasOneEmoji, 'must have exactly one emoji') })],
+  [/^wandb\.annotation\b/, z.looseObject({ value: z.unknown().refine((value) => value !== undefined, 'is missing') })],
+  [/^wandb\.runnable\b/, z.looseObject({ output: z.unknown().refine((value) => value !== undefined, 'is missing') })],
+];
+
+function checkPayload({ feedback_type, payload }: CreateFeedbackRequest): void {
+  const schema = payloads.find(([type]) => type.test(feedback_type))?.[1];
+  const error = schema?.safeParse(payload).error;
+  if (error) throw refused(`the payload does not fit ${feedback_type}: ${z.prettifyError(error)}`);
+}
+
+// The compiler's target does not know the flag v; every supported version of Node does.
+const unicodeSets: string = 'gv';
+const emoji = new RegExp('\\p{RGI_Emoji}', unicodeSets);
+
+function hasOneEmoji(text: string): boolean {
+  return text.length <= 64 && text.match(emoji)?.length === 1;
+}
+
+async function checkAnnotation(transaction: Transaction, body: CreateFeedbackRequest): Promise<void> {
+  const { annotation_ref, project_id, payload, feedback_type } = body;
+  if (!annotation_ref) throw refused('an annotation needs annotation_ref');
+  const reference = parseReference(annotation_ref);
+  if (reference?.kind !== 'object') throw refused(`annotation_ref is no reference to an object: ${annotation_ref}`);
+  if (feedback_type !== annotationFeedbackType(reference.name)) {
+    throw refused(`annotation_ref names ${reference.name}, which is not the field of ${feedback_type}`);
+  }
+  if (`${reference.entity}/${reference.project}` !== project_id) throw refused('annotation_ref is of another project');
+  if (/^(latest|v\d+)$/.test(reference.version!)) throw refused('annotation_ref needs a digest');
+  const spec = await findReferenced(transaction, reference);
+  if (!spec) throw refused(`annotation_ref ${annotation_ref} not found`);
+  if (spec.base_object_class !== 'AnnotationSpec') throw refused('annotation_ref is not an AnnotationSpec');
+  const { field_schema } = JSON.parse(spec.content) as { field_schema?: unknown };
+  if (!fitsSchema(field_schema ?? {}, payload.value)) throw refused('the value does not fit the schema of the field');
+}
+
+function checkScore({ runnable_ref, call_ref, feedback_type }: CreateFeedbackRequest): void {
+  const reference = runnable_ref ? parseReference(runnable_ref) : undefined;
+  if (reference?.kind !== 'object' && reference?.kind !== 'op') {
+    throw refused('feedback of a runnable needs runnable_ref, a reference to an object or an op');
+  }
+  if (feedback_type !== `wandb.runnable.${reference.name}`) {
+    throw refused(`runnable_ref names ${reference.name}, which is not that of ${feedback_type}`);
+  }
+  if (reference.kind === 'op' && !call_ref) throw refused('feedback of an op needs call_ref');
+}
+
+async function checkQueue(transaction: Transaction, project_id: string, queue_id: string): Promise<void> {
+  try {
+    await readQueue(transaction, { path: { queue_id }, query: { project_id } });
+  } catch (error) {
+    if (error instanceof Refusal && error.status === 404) throw refused(`queue ${queue_id} not found`);
+    throw error;
+  }
+}
+
+function refused(reason: string): Refusal {
+  return new Refusal(400, `Invalid feedback: ${reason}`);
+}

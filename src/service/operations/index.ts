@@ -1,12 +1,12 @@
 import type { EndpointName } from '../../contract/endpoints.ts';
-import { queryCalls, readCall } from './calls.ts';
+import { countCalls, queryCalls, readCall } from './calls.ts';
 import { createEvaluation } from './evaluations.ts';
-import { createFeedback } from './feedback.ts';
+import { createFeedback, createFeedbackBatch } from './feedback.ts';
 import { listModels, runInference } from './inference.ts';
-import { listObjects } from './objects.ts';
+import { createObject, listObjects, queryObjects, readObject, readReferences } from './objects.ts';
 import type { OperationHandler, TransactionOperation } from './operation.ts';
 import { addQueueItems, queryQueueItems, updateProgress } from './queue-items.ts';
-import { createQueue, queryQueues, queueStats, readQueue } from './queues.ts';
+import { createQueue, deleteQueue, queryQueues, queueStats, readQueue, updateQueue } from './queues.ts';
 
 /** The handler of each endpoint; an endpoint without one does not compile. */
 export const handlers: { [Name in EndpointName]: OperationHandler<Name> } = {
@@ -14,12 +14,20 @@ export const handlers: { [Name in EndpointName]: OperationHandler<Name> } = {
   queueStats: reading(queueStats),
   readQueue: reading(readQueue),
   createQueue: writing(createQueue),
+  updateQueue: writing(updateQueue),
+  deleteQueue: writing(deleteQueue),
   queryQueueItems: reading(queryQueueItems),
   addQueueItems: writing(addQueueItems),
   updateProgress: writing(updateProgress),
   readCall: reading(readCall),
   queryCalls: reading(queryCalls),
+  countCalls: reading(countCalls),
   createFeedback: writing(createFeedback),
+  createFeedbackBatch: writing(createFeedbackBatch),
+  createObject: writing(createObject),
+  readObject: reading(readObject),
+  queryObjects: reading(queryObjects),
+  readReferences: reading(readReferences),
   runInference,
   listModels,
   createEvaluation: writing(createEvaluation),

@@ -4,7 +4,7 @@ import { Refusal } from '../../core/http/refusal.ts';
 import { echoModels, runEchoModel } from '../inference/echo-model.ts';
 import { applyTemplateVariables } from '../inference/template-variables.ts';
 import type { Database } from '../storage/database.ts';
-import { readVersion } from '../storage/object-versions.ts';
+import { readPrompt } from '../storage/object-versions.ts';
 import type { OperationHandler } from './operation.ts';
 
 /** Runs inference with the model provider, or with the echo model when there is none. */
@@ -30,12 +30,12 @@ async function effectiveMessages(
 ): Promise<unknown[] | undefined> {
   if (prompt == null && messages === undefined) return undefined;
   const stored = prompt == null ? [] : await promptMessages(database, prompt);
-  return applyTemplateVariables([...stored, ...(messages ?? [])], template_vars);
+  return applyTemplateVariables([...stored, ...(messages ?? [])], template_vars ?? undefined);
 }
 
 async function promptMessages(database: Database, reference: string): Promise<unknown[]> {
   if (!parseReference(reference)) throw new Refusal(400, `Invalid URI: ${reference}`);
-  const prompt = await database.read((transaction) => readVersion(transaction, reference, 'prompt'));
+  const prompt = await database.read((transaction) => readPrompt(transaction, reference));
   if (!prompt) throw new Refusal(404, `Prompt ${reference} not found`);
   return (prompt as { messages: unknown[] }).messages;
 }

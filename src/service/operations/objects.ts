@@ -1,39 +1,218 @@
-import type { StoredObject } from '../../contract/objects.ts';
+import * as z from 'zod';
+import type { ObjectVersion, StoredObject } from '../../contract/objects.ts';
+import { objectNamePattern, parsePartReference } from '../../contract/references.ts';
+import { Refusal } from '../../core/http/refusal.ts';
 import type { Transaction } from '../storage/database.ts';
-import type { ObjectKind } from '../storage/tables.ts';
-import type { OperationInput } from './operation.ts';
+import { findVersion, objectClasses, putVersion } from '../storage/object-versions.ts';
+import { readPart } from '../storage/read-part.ts';
+import type { Tables } from '../storage/tables.ts';
+import { totalOrder } from '../storage/total-order.ts';
+import type { OperationInput, TransactionOperation } from './operation.ts';
 
-/** Lists the latest versions of a project's objects of one kind, the newest first. */
+/**
+ * Stores a version of an object; the same content returns the existing version.
+ * @throws Refusal 400 for an invalid name, or a value that does not fit the class.
+ */
+export const createObject: TransactionOperation<'createObject'> = async (transaction, { body: { obj }, account }) => {
+  const { project_id, object_id, builtin_object_class } = obj;
+  if (!objectNamePattern.test(object_id)) throw new Refusal(400, `Invalid object name: ${object_id}`);
+  const content = builtin_object_class ? withClass(obj.val, builtin_object_class) : obj.val;
+  const { digest } = await putVersion(transaction, {
+    project_id,
+    object_id,
+    ...classesOf(content),
+    content,
+    created_by: account,
+  });
+  return { digest, object_id };
+};
+
+const typeName = z.enum(['array', 'boolean', 'integer', 'null', 'number', 'object', 'string']);
+
+/** A field of annotation queues. Its schema is a JSON Schema. */
+const annotationSpec = z.looseObject({
+  name: z.string().nullish(),
+  description: z.string().nullish(),
+  field_schema: z
+    .looseObject({
+      type: z.union([typeName, z.array(typeName)]).optional(),
+      enum: z.array(z.unknown()).optional(),
+      minimum: z.number().optional(),
+      maximum: z.number().optional(),
+    })
+    .default({}),
+  unique_among_creators: z.boolean().default(false),
+  op_scope: z.array(z.string()).nullish().default(null),
+});
+
+/** Checks a value against its class, and adds the members with which the SDK marks the class. */
+function withClass(val: unknown, className: string): Record<string, unknown> {
+  const schema: z.ZodType<Record<string, unknown>> =
+    className === 'AnnotationSpec' ? annotationSpec : z.looseObject({});
+  const parsed = schema.safeParse(val);
+  if (!parsed.success) throw new Refusal(400, `Invalid ${className}: ${z.prettifyError(parsed.error)}`);
+  return { ...parsed.data, ...classMembers(className, className) };
+}
+
+const classMembers = (base: string, leaf: string) => ({
+  _type: leaf,
+  _class_name: leaf,
+  _bases: [...(base === leaf ? [] : [base]), 'Object', 'BaseModel'],
+});
+
+const marked = z.looseObject({ _class_name: z.string(), _bases: z.array(z.string()) });
+const markedOp = z.looseObject({
+  _type: z.literal('CustomWeaveType'),
+  weave_type: z.looseObject({ type: z.literal('Op') }),
+});
+
+/** Returns the kind and the classes of a value, which the SDK states in members of the value. */
+function classesOf(val: unknown): Pick<Tables['objects'], 'kind' | 'base_object_class' | 'leaf_object_class'> {
+  if (markedOp.safeParse(val).success) return { kind: 'op', base_object_class: null, leaf_object_class: null };
+  const { success, data } = marked.safeParse(val);
+  if (!success) return { kind: 'object', base_object_class: null, leaf_object_class: null };
+  const leaf = data._class_name;
+  // The bases are listed from the nearest to Object; the one before Object is the base class.
+  const base = data._bases[data._bases.indexOf('Object') - 1];
+  return { kind: 'object', base_object_class: base ?? leaf, leaf_object_class: leaf };
+}
+
+/**
+ * Reads one version of an object.
+ * @throws Refusal 404 when there is none.
+ */
+export const readObject: TransactionOperation<'readObject'> = async (transaction, { body }) => {
+  const { project_id, object_id, digest } = body;
+  const row = await findVersion(transaction, { project_id, object_id, version: digest });
+  if (!row) throw new Refusal(404, `Object ${object_id}:${digest} not found`);
+  const latest = await findVersion(transaction, { project_id, object_id, version: 'latest' });
+  const { content, ...version } = row;
+  return { obj: toVersion(version, row.version_index === latest?.version_index, content) };
+};
+
+const sortFields = ['created_at', 'object_id'] as const;
+
+/** Reads versions of objects, by default the oldest first. */
+export const queryObjects: TransactionOperation<'queryObjects'> = async (transaction, { body }) => {
+  const { project_id, filter, metadata_only } = body;
+  let versions = transaction
+    .selectFrom('objects')
+    .select(['project_id', 'object_id', 'digest', 'version_index', 'kind', 'base_object_class', 'leaf_object_class'])
+    .select(['created_at', 'created_by'])
+    .select(({ selectFrom }) =>
+      selectFrom('objects as version')
+        .select(({ fn }) => fn.max('version.version_index').as('latest'))
+        .whereRef('version.project_id', '=', 'objects.project_id')
+        .whereRef('version.object_id', '=', 'objects.object_id')
+        .as('latest_index'),
+    )
+    .$if(!metadata_only, (select) => select.select('content'))
+    .where('project_id', '=', project_id)
+    .limit(body.limit ?? Number.MAX_SAFE_INTEGER)
+    .offset(body.offset ?? 0);
+  const { base_object_classes, leaf_object_classes, object_ids, is_op, latest_only } = filter ?? {};
+  if (base_object_classes?.length) versions = versions.where('base_object_class', 'in', base_object_classes);
+  if (leaf_object_classes?.length) versions = versions.where('leaf_object_class', 'in', leaf_object_classes);
+  if (object_ids?.length) versions = versions.where('object_id', 'in', object_ids);
+  if (is_op != null) versions = versions.where('kind', '=', is_op ? 'op' : 'object');
+  if (latest_only) {
+    versions = versions.where('version_index', '=', ({ selectFrom }) =>
+      selectFrom('objects as version')
+        .select(({ fn }) => fn.max('version.version_index').as('latest'))
+        .whereRef('version.project_id', '=', 'objects.project_id')
+        .whereRef('version.object_id', '=', 'objects.object_id'),
+    );
+  }
+  const order = totalOrder(body.sort_by, sortFields, { field: 'created_at', direction: 'asc' }).filter(
+    ({ column }) => column !== 'id',
+  );
+  for (const { column, direction } of order)
+    versions = versions.orderBy(column as (typeof sortFields)[number], direction);
+  const rows = await versions.orderBy('object_id').orderBy('version_index').execute();
+  return {
+    objs: rows.map(({ latest_index, content, ...row }) => toVersion(row, row.version_index === latest_index, content)),
+  };
+};
+
+/**
+ * Reads the values of references, in their order; null for one that leads nowhere.
+ * @throws Refusal 400 for text that is no reference, or whose version is not a digest.
+ */
+export const readReferences: TransactionOperation<'readReferences'> = async (transaction, { body: { refs } }) => {
+  const vals: unknown[] = [];
+  for (const ref of refs) {
+    const parsed = parsePartReference(ref);
+    if (!parsed) throw new Refusal(400, `Invalid ref: ${ref}`);
+    if (/^(latest|v\d+)$/.test(parsed.object.version!)) {
+      throw new Refusal(400, `Refs need a digest, not ${parsed.object.version}: ${ref}`);
+    }
+    vals.push((await readPart(transaction, parsed)) ?? null);
+  }
+  return { vals };
+};
+
+/** Lists every version of a project's evaluations, datasets or scorers, the oldest first. */
 export async function listObjects(
   transaction: Transaction,
   { path, query: { limit, offset } }: OperationInput<'listEvaluations' | 'listDatasets' | 'listScorers'>,
-  kind: ObjectKind,
+  kind: 'evaluation' | 'dataset' | 'scorer',
 ): Promise<StoredObject[]> {
-  const projectId = `${path.entity}/${path.project}`;
   const rows = await transaction
     .selectFrom('objects')
     .select(['object_id', 'digest', 'version_index', 'created_at'])
     // The content of a dataset is only its rows, which may be large.
     .$if(kind !== 'dataset', (select) => select.select('content'))
-    .where('project_id', '=', projectId)
-    .where('version_index', '=', ({ selectFrom }) =>
-      selectFrom('objects as version')
-        .select(({ fn }) => fn.max('version.version_index').as('latest'))
-        .where('version.project_id', '=', projectId)
-        .where('version.kind', '=', kind)
-        .whereRef('version.object_id', '=', 'objects.object_id'),
-    )
-    .orderBy('created_at', 'desc')
+    .where('project_id', '=', `${path.entity}/${path.project}`)
+    .where('base_object_class', '=', objectClasses[kind][0])
+    .orderBy('created_at')
     .orderBy('object_id')
+    .orderBy('version_index')
     .limit(limit ?? Number.MAX_SAFE_INTEGER)
     .offset(offset ?? 0)
     .execute();
   return rows.map(({ content = '{}', ...version }) => {
-    const { name, description } = JSON.parse(content) as Record<string, unknown>;
-    return {
+    const val = JSON.parse(content) as Record<string, unknown>;
+    const members = {
       ...version,
-      name: typeof name === 'string' ? name : version.object_id,
-      description: typeof description === 'string' ? description : null,
+      name: typeof val.name === 'string' ? val.name : version.object_id,
+      description: typeof val.description === 'string' ? val.description : null,
     };
+    return kind === 'evaluation' ? { ...members, ...evaluationMembers(val) } : members;
   });
+}
+
+function evaluationMembers({ dataset, scorers, trials, evaluation_name }: Record<string, unknown>) {
+  // The public service stores three operations with each evaluation; nothing here can run them.
+  const operations = { evaluate_op: null, predict_and_score_op: null, summarize_op: null };
+  return { dataset, scorers, trials, evaluation_name: evaluation_name ?? null, ...operations };
+}
+
+/** Returns a version as clients see it. Without its content, `val` is an empty object. */
+function toVersion(
+  { created_by, ...row }: Omit<Tables['objects'], 'content'>,
+  isLatest: boolean,
+  content: string | undefined,
+): ObjectVersion {
+  return {
+    ...row,
+    is_latest: isLatest ? 1 : 0,
+    deleted_at: null,
+    val: content === undefined ? {} : withMarks(JSON.parse(content), row),
+    wb_user_id: created_by,
+    size_bytes: content === undefined ? null : Buffer.byteLength(content),
+  };
+}
+
+/** Adds the members that mark the class. Objects that heddle itself stores have their classes in columns only. */
+function withMarks(
+  val: unknown,
+  {
+    base_object_class: base,
+    leaf_object_class: leaf,
+  }: Pick<Tables['objects'], 'base_object_class' | 'leaf_object_class'>,
+): unknown {
+  const isObject = typeof val === 'object' && val !== null && !Array.isArray(val);
+  return isObject && base !== null && leaf !== null && !('_class_name' in val)
+    ? { ...val, ...classMembers(base, leaf) }
+    : val;
 }

@@ -1,5 +1,5 @@
-import { sql } from 'kysely';
-import type { AnnotationState, QueueItem } from '../../contract/queue-items.ts';
+import { type ExpressionBuilder, sql } from 'kysely';
+import { type AnnotationState, type QueueItem, sortFields } from '../../contract/queue-items.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { addItems } from '../admin/import-items.ts';
 import { inChunks } from '../storage/in-chunks.ts';
@@ -11,7 +11,7 @@ import { readQueue } from './queues.ts';
 /** Reads a page of a queue's items, with their positions in the whole queue when the request asks for them. */
 export const queryQueueItems: TransactionOperation<'queryQueueItems'> = async (transaction, { path, body }) => {
   const order = sql.join(
-    totalOrder(body.sort_by, { field: 'created_at', direction: 'asc' }).map(
+    totalOrder(body.sort_by, sortFields, { field: 'created_at', direction: 'asc' }).map(
       ({ column, direction }) => sql`${sql.ref(`queue_items.${column}`)} ${sql.raw(direction)}`,
     ),
   );
@@ -20,7 +20,8 @@ export const queryQueueItems: TransactionOperation<'queryQueueItems'> = async (t
     .select('id')
     .where('project_id', '=', body.project_id)
     .where('queue_id', '=', path.queue_id)
-    .where('deleted_at', 'is', null);
+    .where('deleted_at', 'is', null)
+    .where(({ exists, selectFrom }) => exists(existingQueue(selectFrom, body.project_id, path.queue_id)));
   const { annotation_states, ...equalities } = body.filter ?? {};
   let page = items
     .orderBy(order)
@@ -49,13 +50,10 @@ export const queryQueueItems: TransactionOperation<'queryQueueItems'> = async (t
   return { items: rows.map((row) => toItem(row, positionsById.get(row.id))) };
 };
 
-/** Maximum number of missing calls that a refusal names. */
-const maxNamedCalls = 20;
-
 /**
- * Adds recorded calls to a queue. Needs a write transaction. A call that the queue has already, or that is named twice,
- * counts as a duplicate.
- * @throws Refusal 404 for an unknown queue or call; nothing is added then.
+ * Adds recorded calls to a queue. Needs a write transaction. A call that the queue has already counts as a duplicate, and
+ * unknown calls are skipped.
+ * @throws Refusal 404 for an unknown queue.
  */
 export const addQueueItems: TransactionOperation<'addQueueItems'> = async (transaction, { path, body, account }) => {
   const { project_id, call_ids, display_fields } = body;
@@ -70,36 +68,36 @@ export const addQueueItems: TransactionOperation<'addQueueItems'> = async (trans
       .execute(),
   );
   const calls = new Map(rows.map((call) => [call.call_id, call]));
-  const missing = [...new Set(call_ids)].filter((id) => !calls.has(id));
-  if (missing.length > 0) {
-    const more = missing.length > maxNamedCalls ? ` and ${missing.length - maxNamedCalls} more` : '';
-    throw new Refusal(404, `Call ${missing.slice(0, maxNamedCalls).join(', ')}${more} not found`);
-  }
   // Stored calls are kept, so this empty call is never written.
   const rest = { display_fields, annotation_state: 'unstarted', call: {} } as const;
-  const items = call_ids.map((id) => ({ ...calls.get(id)!, ...rest }));
+  const known = [...new Set(call_ids)].filter((id) => calls.has(id));
+  const items = known.map((id) => ({ ...calls.get(id)!, ...rest }));
   const target = { projectId: project_id, queueId: path.queue_id, addedBy: account };
   const { added, duplicates } = await addItems(transaction, items, target);
   return { added_count: added, duplicates };
 };
 
+const progressStates = ['in_progress', 'completed', 'skipped'] as const;
+type ProgressState = (typeof progressStates)[number];
+
 /** The states that may follow each state of an annotator's progress. */
-const nextStates: Record<AnnotationState, readonly AnnotationState[]> = {
-  unstarted: ['in_progress', 'completed', 'skipped'],
+const nextStates: Record<AnnotationState, readonly ProgressState[]> = {
+  unstarted: progressStates,
   in_progress: ['completed', 'skipped'],
   completed: [],
   skipped: [],
 };
 
 /**
- * Sets an annotator's state for an item, and the item's state with it. Needs a write transaction. The same state again
- * changes nothing.
- * @throws Refusal 404 for an unknown queue or item, 400 for a state that cannot follow.
+ * Sets an annotator's state for an item, and the shown state of the item with it. Needs a write transaction. The same
+ * state again changes nothing.
+ * @throws Refusal 400 for an unknown queue, item or state, and for a state that cannot follow.
  */
 export const updateProgress: TransactionOperation<'updateProgress'> = async (transaction, { path, body, account }) => {
   const { queue_id, item_id } = path;
-  const { project_id, annotation_state } = body;
-  await readQueue(transaction, { path, query: body });
+  const { project_id } = body;
+  const annotation_state = progressStates.find((state) => state === body.annotation_state);
+  if (!annotation_state) throw new Refusal(400, `Invalid annotation_state: ${body.annotation_state}`);
   const item = await transaction
     .selectFrom('queue_items')
     .selectAll()
@@ -107,8 +105,9 @@ export const updateProgress: TransactionOperation<'updateProgress'> = async (tra
     .where('project_id', '=', project_id)
     .where('queue_id', '=', queue_id)
     .where('deleted_at', 'is', null)
+    .where(({ exists, selectFrom }) => exists(existingQueue(selectFrom, project_id, queue_id)))
     .executeTakeFirst();
-  if (!item) throw new Refusal(404, `Item ${item_id} not found`);
+  if (!item) throw new Refusal(400, `Item ${item_id} not found in queue ${queue_id}`);
   const progress = await transaction
     .selectFrom('annotator_progress')
     .select('annotation_state')
@@ -130,11 +129,30 @@ export const updateProgress: TransactionOperation<'updateProgress'> = async (tra
       conflict.columns(['item_id', 'annotator_user_id']).doUpdateSet({ annotation_state, updated_at }),
     )
     .execute();
-  const change = { annotation_state, annotator_user_id: account, updated_at };
+  // updated_at stays: it tells when the item itself changed.
+  const change = { annotation_state, annotator_user_id: account };
   await transaction.updateTable('queue_items').set(change).where('id', '=', item_id).execute();
   return { item: toItem({ ...item, ...change }) };
 };
 
 function toItem(row: Tables['queue_items'], position: number | null = null): QueueItem {
-  return { ...row, display_fields: JSON.parse(row.display_fields), position_in_queue: position };
+  return {
+    ...row,
+    annotator_user_id: row.annotator_user_id ?? '',
+    display_fields: JSON.parse(row.display_fields),
+    position_in_queue: position,
+  };
+}
+
+/** Selects a queue if it exists and is not deleted. */
+function existingQueue(
+  selectFrom: ExpressionBuilder<Tables, 'queue_items'>['selectFrom'],
+  projectId: string,
+  queueId: string,
+) {
+  return selectFrom('queues')
+    .select('queues.id')
+    .where('queues.project_id', '=', projectId)
+    .where('queues.id', '=', queueId)
+    .where('queues.deleted_at', 'is', null);
 }

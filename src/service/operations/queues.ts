@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { Queue, ReadQueueResponse } from '../../contract/queues.ts';
+import { type Queue, queueSortFields, type ReadQueueResponse } from '../../contract/queues.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import type { Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
@@ -14,17 +13,14 @@ export const queryQueues: TransactionOperation<'queryQueues'> = async (transacti
     .selectFrom('queues')
     .selectAll()
     .where('project_id', '=', body.project_id)
-    .where('deleted_at', 'is', null)
-    .limit(body.limit ?? Number.MAX_SAFE_INTEGER)
-    .offset(body.offset ?? 0);
-  if (body.name) {
-    // LIKE ignores case on SQLite and treats % and _ as wildcards; functions that search a string differ by engine.
-    queues = queues.where(sql<boolean>`replace(name, ${body.name}, '') <> name`);
-  }
-  for (const { column, direction } of totalOrder(body.sort_by, { field: 'created_at', direction: 'desc' })) {
-    queues = queues.orderBy(column, direction);
-  }
-  return (await queues.execute()).map(toQueue);
+    .where('deleted_at', 'is', null);
+  const order = totalOrder(body.sort_by, queueSortFields, { field: 'created_at', direction: 'desc' });
+  for (const { column, direction } of order) queues = queues.orderBy(column, direction);
+  // Compared here, because the database engines fold the case of different letters.
+  const name = body.name?.toLowerCase() ?? '';
+  const found = (await queues.execute()).filter((queue) => queue.name.toLowerCase().includes(name));
+  const offset = body.offset ?? 0;
+  return found.slice(offset, offset + (body.limit ?? found.length)).map(toQueue);
 };
 
 /**
@@ -53,8 +49,10 @@ export const createQueue: TransactionOperation<'createQueue'> = async (transacti
   await transaction
     .insertInto('queues')
     .values({
-      ...body,
+      project_id: body.project_id,
       id,
+      name: body.name,
+      description: body.description ?? '',
       scorer_refs: JSON.stringify(body.scorer_refs),
       created_at: now,
       created_by: account,
@@ -65,7 +63,48 @@ export const createQueue: TransactionOperation<'createQueue'> = async (transacti
   return { id };
 };
 
-/** Counts the items of queues, in the order of the request: skipped items count as completed, unknown queues are empty. */
+/**
+ * Changes the members of a queue that the request has, and returns the queue. Needs a write transaction.
+ * @throws Refusal 404 when the project has no queue with this id.
+ */
+export const updateQueue: TransactionOperation<'updateQueue'> = async (transaction, { path, body }) => {
+  const { project_id, name, description, scorer_refs } = body;
+  return changeQueue(transaction, path.queue_id, project_id, {
+    ...(name != null && { name }),
+    ...(description != null && { description }),
+    ...(scorer_refs != null && { scorer_refs: JSON.stringify(scorer_refs) }),
+  });
+};
+
+/**
+ * Marks a queue as deleted, so that neither it nor its items are found any more. Needs a write transaction.
+ * @throws Refusal 404 when the project has no queue with this id.
+ */
+export const deleteQueue: TransactionOperation<'deleteQueue'> = (transaction, { path, query }) =>
+  changeQueue(transaction, path.queue_id, query.project_id, { deleted_at: new Date().toISOString() });
+
+async function changeQueue(
+  transaction: Transaction,
+  queue_id: string,
+  project_id: string,
+  members: Partial<Tables['queues']>,
+): Promise<ReadQueueResponse> {
+  const { queue } = await readQueue(transaction, { path: { queue_id }, query: { project_id } });
+  const change = { ...members, updated_at: new Date().toISOString() };
+  await transaction
+    .updateTable('queues')
+    .set(change)
+    .where('project_id', '=', project_id)
+    .where('id', '=', queue_id)
+    .execute();
+  const { scorer_refs, ...rest } = change;
+  return { queue: { ...queue, ...rest, ...(scorer_refs !== undefined && { scorer_refs: JSON.parse(scorer_refs) }) } };
+}
+
+/**
+ * Counts the items of queues, in the order of the request. An item counts as completed once any annotator has completed
+ * or skipped it; unknown queues are empty.
+ */
 export const queueStats: TransactionOperation<'queueStats'> = async (transaction, { body }) => {
   const counts = await inChunks(body.queue_ids, (ids) =>
     transaction
@@ -77,7 +116,20 @@ export const queueStats: TransactionOperation<'queueStats'> = async (transaction
       .select(({ fn }) => [
         'queue_id',
         fn.countAll<number>().as('total'),
-        fn.countAll<number>().filterWhere('annotation_state', 'in', ['completed', 'skipped']).as('completed'),
+        fn
+          .countAll<number>()
+          .filterWhere(({ or, eb, exists, selectFrom }) =>
+            or([
+              eb('annotation_state', 'in', finishedStates),
+              exists(
+                selectFrom('annotator_progress')
+                  .select('item_id')
+                  .whereRef('item_id', '=', 'queue_items.id')
+                  .where('annotator_progress.annotation_state', 'in', finishedStates),
+              ),
+            ]),
+          )
+          .as('completed'),
       ])
       .where('queue_items.project_id', '=', body.project_id)
       .where('queue_id', 'in', ids)
@@ -85,13 +137,17 @@ export const queueStats: TransactionOperation<'queueStats'> = async (transaction
       .groupBy('queue_id')
       .execute(),
   );
-  const stats = new Map(body.queue_ids.map((queue_id) => [queue_id, { queue_id, total_items: 0, completed_items: 0 }]));
-  for (const { queue_id, total, completed } of counts) {
-    // PostgreSQL's driver returns counts as strings.
-    stats.set(queue_id, { queue_id, total_items: Number(total), completed_items: Number(completed) });
-  }
-  return { stats: [...stats.values()] };
+  const stats = new Map(counts.map((count) => [count.queue_id, count]));
+  return {
+    stats: body.queue_ids.map((queue_id) => {
+      // PostgreSQL's driver returns counts as strings.
+      const { total = 0, completed = 0 } = stats.get(queue_id) ?? {};
+      return { queue_id, total_items: Number(total), completed_items: Number(completed) };
+    }),
+  };
 };
+
+const finishedStates = ['completed', 'skipped'] as const;
 
 function toQueue(row: Tables['queues']): Queue {
   return { ...row, scorer_refs: JSON.parse(row.scorer_refs) };

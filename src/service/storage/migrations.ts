@@ -18,7 +18,11 @@ export interface Engine {
 }
 
 /** Migrations in order; the schema version is their number. A released migration must never change. */
-const migrations: ((db: AnyTables, engine: Engine) => Promise<void>)[] = [createFirstTables, addProgressAndFeedback];
+const migrations: ((db: AnyTables, engine: Engine) => Promise<void>)[] = [
+  createFirstTables,
+  addProgressAndFeedback,
+  addClassesAndFeedbackReferences,
+];
 
 /** Version of the schema that this code reads and writes. */
 export const schemaVersion = migrations.length;
@@ -141,4 +145,23 @@ async function addProgressAndFeedback(db: AnyTables, engine: Engine): Promise<vo
     .$call(texts(engine, 'created_at', 'wb_user_id'))
     .addPrimaryKeyConstraint('feedback_key', ['project_id', 'id'])
     .execute();
+}
+
+async function addClassesAndFeedbackReferences(db: AnyTables, { textType }: Engine): Promise<void> {
+  for (const column of ['base_object_class', 'leaf_object_class']) {
+    await db.schema.alterTable('objects').addColumn(column, textType).execute();
+  }
+  const classes = {
+    evaluation: ['Evaluation', 'Evaluation'],
+    prompt: ['Prompt', 'MessagesPrompt'],
+    dataset: ['Dataset', 'Dataset'],
+    scorer: ['Scorer', 'Scorer'],
+  };
+  for (const [kind, [base_object_class, leaf_object_class]] of Object.entries(classes)) {
+    const change = { kind: 'object', base_object_class, leaf_object_class };
+    await db.updateTable('objects').set(change).where('kind', '=', kind).execute();
+  }
+  for (const column of ['runnable_ref', 'call_ref', 'trigger_ref', 'creator']) {
+    await db.schema.alterTable('feedback').addColumn(column, textType).execute();
+  }
 }

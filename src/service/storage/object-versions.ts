@@ -1,10 +1,10 @@
-import { objectReference, parseReference } from '../../contract/references.ts';
+import { objectReference, parseReference, type Reference } from '../../contract/references.ts';
 import type { Transaction } from './database.ts';
 import { canonicalJson, digestOf } from './digest.ts';
-import type { ObjectKind } from './tables.ts';
+import type { Tables } from './tables.ts';
 
 /** Identifies a stored version of an object. */
-export interface ObjectVersion {
+export interface VersionId {
   object_id: string;
   digest: string;
   /** 0-based, in order of creation. */
@@ -12,17 +12,43 @@ export interface ObjectVersion {
   reference: string;
 }
 
+/** The classes of the objects that heddle itself stores: the base class and the class. */
+export const objectClasses = {
+  evaluation: ['Evaluation', 'Evaluation'],
+  prompt: ['Prompt', 'MessagesPrompt'],
+  dataset: ['Dataset', 'Dataset'],
+  scorer: ['Scorer', 'Scorer'],
+  field: ['AnnotationSpec', 'AnnotationSpec'],
+} as const;
+
+/** An object to store. */
+export interface NewObject {
+  project_id: string;
+  object_id: string;
+  kind: 'object' | 'op';
+  base_object_class: string | null;
+  leaf_object_class: string | null;
+  content: unknown;
+  created_by: string;
+}
+
+/** Returns an object of one of heddle's own kinds, ready for {@link putVersion}. */
+export function objectOfKind(
+  kind: keyof typeof objectClasses,
+  object: Pick<NewObject, 'project_id' | 'object_id' | 'content' | 'created_by'>,
+): NewObject {
+  const [base_object_class, leaf_object_class] = objectClasses[kind];
+  return { ...object, kind: 'object', base_object_class, leaf_object_class };
+}
+
 /**
- * Stores a version of an object in a write transaction, or finds the version with the same content. Objects of all kinds
- * share one namespace per project.
+ * Stores a version of an object in a write transaction, or finds the version with the same content. Objects of all
+ * classes share one namespace per project.
  */
-export async function putVersion(
-  transaction: Transaction,
-  object: { project_id: string; object_id: string; kind: ObjectKind; content: unknown; created_by: string },
-): Promise<ObjectVersion> {
-  const { project_id, object_id, kind } = object;
+export async function putVersion(transaction: Transaction, object: NewObject): Promise<VersionId> {
+  const { project_id, object_id, kind, base_object_class } = object;
   const content = canonicalJson(object.content);
-  const digest = digestOf(`${kind}\n${content}`);
+  const digest = digestOf(`${(base_object_class ?? kind).toLowerCase()}\n${content}`);
   const reference = objectReference(project_id, object_id, digest);
   const versions = transaction
     .selectFrom('objects')
@@ -40,25 +66,39 @@ export async function putVersion(
   return { object_id, digest, version_index, reference };
 }
 
-/**
- * Returns the content of the version that a reference names by digest, `vN` or `latest`, or undefined if there is none of
- * this kind.
- */
-export async function readVersion(transaction: Transaction, reference: string, kind: ObjectKind): Promise<unknown> {
-  const named = parseReference(reference);
-  if (named?.kind !== 'object' || named.version === undefined) return undefined;
+/** Returns the row of the version that is named by its digest, `vN` or `latest`; undefined if there is none. */
+export async function findVersion(
+  transaction: Transaction,
+  { project_id, object_id, version }: { project_id: string; object_id: string; version: string },
+): Promise<Tables['objects'] | undefined> {
   const versions = transaction
     .selectFrom('objects')
-    .select('content')
-    .where('project_id', '=', `${named.entity}/${named.project}`)
-    .where('object_id', '=', named.name)
-    .where('kind', '=', kind);
-  const index = /^v(\d{1,9})$/.exec(named.version)?.[1];
-  const found = await (named.version === 'latest'
-    ? versions.orderBy('version_index', 'desc').limit(1)
-    : index === undefined
-      ? versions.where('digest', '=', named.version)
-      : versions.where('version_index', '=', Number(index))
+    .selectAll()
+    .where('project_id', '=', project_id)
+    .where('object_id', '=', object_id);
+  const index = /^v(\d{1,9})$/.exec(version)?.[1];
+  return (
+    version === 'latest'
+      ? versions.orderBy('version_index', 'desc').limit(1)
+      : index === undefined
+        ? versions.where('digest', '=', version)
+        : versions.where('version_index', '=', Number(index))
   ).executeTakeFirst();
-  return found && JSON.parse(found.content);
+}
+
+/** Returns the row of the version that a reference names; undefined if there is none. */
+export async function findReferenced(
+  transaction: Transaction,
+  { entity, project, name, version }: Reference,
+): Promise<Tables['objects'] | undefined> {
+  if (version === undefined) return undefined;
+  return findVersion(transaction, { project_id: `${entity}/${project}`, object_id: name, version });
+}
+
+/** Returns the content of a prompt by its reference; undefined if there is no such prompt. */
+export async function readPrompt(transaction: Transaction, reference: string): Promise<unknown> {
+  const named = parseReference(reference);
+  if (named?.kind !== 'object') return undefined;
+  const found = await findReferenced(transaction, named);
+  return found?.base_object_class === objectClasses.prompt[0] ? JSON.parse(found.content) : undefined;
 }

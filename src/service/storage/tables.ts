@@ -1,9 +1,5 @@
 import type { AnnotationState } from '../../contract/queue-items.ts';
 
-/** Kinds of versioned objects. */
-export const objectKinds = ['evaluation', 'prompt', 'dataset', 'scorer'] as const;
-export type ObjectKind = (typeof objectKinds)[number];
-
 /** The current tables. Timestamps are UTC text with milliseconds, which sorts by time; structured values are JSON text. */
 export interface Tables {
   schema_version: { version: number };
@@ -52,7 +48,10 @@ export interface Tables {
     object_id: string;
     digest: string;
     version_index: number;
-    kind: ObjectKind;
+    kind: 'object' | 'op';
+    /** The class of the SDK that the object extends, and its own; null for a value without a class. */
+    base_object_class: string | null;
+    leaf_object_class: string | null;
     content: string;
     created_at: string;
     created_by: string;
@@ -72,7 +71,11 @@ export interface Tables {
     feedback_type: string;
     payload: string;
     annotation_ref: string | null;
+    runnable_ref: string | null;
+    call_ref: string | null;
+    trigger_ref: string | null;
     queue_id: string | null;
+    creator: string | null;
     created_at: string;
     wb_user_id: string;
   };

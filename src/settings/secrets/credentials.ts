@@ -1,6 +1,7 @@
 import { HeddleError } from '../../core/errors.ts';
 import { readProfiles, type StoreKind, storeNames, storeOf } from '../profiles.ts';
 import type { ResolvedSettings, Source } from '../resolve-settings.ts';
+import { defaultInferenceUrl } from '../settings.ts';
 import type { SecretRecord, SecretStore } from './secret-store.ts';
 
 export interface Credentials {
@@ -21,14 +22,20 @@ export async function resolveCredentials(
   { values, sources }: ResolvedSettings,
   openSecretStore: (kind: StoreKind) => SecretStore,
 ): Promise<Credentials> {
-  const { baseUrl, username, password, token } = values;
+  const { baseUrl, inferenceUrl, username, password, token } = values;
   const given: Credentials = { username, password, token, sources };
   const kind = storeOf(readProfiles()[values.profile]);
   if (baseUrl === undefined || kind === undefined || (password && token)) return given;
   try {
     const records = await openSecretStore(kind).read(values.profile);
     const record = records[baseUrl];
-    if (record) return addStored(given, record, { from: kind, name: values.profile });
+    if (record) {
+      const source = { from: kind, name: values.profile };
+      const { token: storedToken, inference_url = defaultInferenceUrl(baseUrl), ...others } = record;
+      if (token || !storedToken || inference_url === inferenceUrl) return addStored(given, record, source);
+      const message = `The token of profile "${values.profile}" in ${storeNames[kind]} belongs to ${inference_url}; it is not sent to ${inferenceUrl}.`;
+      return { problem: missing(message), ...addStored(given, others, source) };
+    }
     const subject = `The credentials of profile "${values.profile}"`;
     const otherUrls = Object.keys(records).join(', ');
     const message = otherUrls

@@ -7,6 +7,8 @@ export const secretRecord = z.strictObject({
   username: z.string().optional(),
   password: z.string().optional(),
   token: z.string().optional(),
+  /** The inference URL for which the token was checked, unless it is the default of the base URL. */
+  inference_url: z.string().optional(),
 });
 export type SecretRecord = z.output<typeof secretRecord>;
 

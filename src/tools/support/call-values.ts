@@ -1,12 +1,16 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 
+/** Splits a path like `inputs.messages[0].content` into names and indices. */
+export function pathSegments(path: string): string[] {
+  return path.replace(/\[(\d+)\]/g, '.$1').split('.');
+}
+
 /**
  * Returns the value of a recorded call at a path like `inputs.subject` or `inputs.messages[0].content`; undefined when
  * there is none. Inherited members are ignored.
  */
 export function valueAt(call: RecordedCall, path: string): unknown {
-  const parts = path.replace(/\[(\d+)\]/g, '.$1').split('.');
-  return parts.reduce<unknown>(
+  return pathSegments(path).reduce<unknown>(
     (at, part) =>
       typeof at === 'object' && at !== null && Object.hasOwn(at, part)
         ? (at as Record<string, unknown>)[part]

@@ -2,6 +2,7 @@ import { callColumns, type RecordedCall } from '../../contract/calls.ts';
 import type { QueueItem } from '../../contract/queue-items.ts';
 import { type ErrorCode, HeddleError } from '../../core/errors.ts';
 import { concurrently } from './concurrently.ts';
+import { expandColumns, resolveReferences } from './resolve-references.ts';
 import type { ToolContext } from './tool.ts';
 
 type CallOrFailure = RecordedCall | HeddleError;
@@ -40,13 +41,15 @@ export async function readCalls(
   access: ServiceAccess,
 ): Promise<Map<string, CallOrFailure>> {
   const ids = [...new Set(items.map(({ call_id }) => call_id))];
-  const columns = columnsFor(items);
+  const paths = [...new Set(items.flatMap(({ display_fields }) => display_fields))];
   const outcomes = new Map<string, CallOrFailure>();
   for (let start = 0; start < ids.length; start += callsPerBatch) {
     const batch = ids.slice(start, start + callsPerBatch);
     const results =
-      (await readBatch(batch, columns, project, access)) ??
+      (await readBatch(batch, paths, project, access)) ??
       (await concurrently(batch, concurrentReads, (id) => readOne(id, project, access)));
+    const calls = results.filter((result): result is RecordedCall => !(result instanceof HeddleError));
+    await resolveReferences(calls, paths, access);
     for (const [index, id] of batch.entries()) outcomes.set(id, results[index]!);
   }
   return outcomes;
@@ -55,13 +58,21 @@ export async function readCalls(
 /** Reads calls with one request; undefined when each of them must be read on its own. */
 async function readBatch(
   ids: string[],
-  columns: string[] | undefined,
+  paths: string[],
   project_id: string,
   { service, signal }: ServiceAccess,
 ): Promise<CallOrFailure[] | undefined> {
   if (service.unsupportedOperations.has('queryCalls')) return undefined;
   try {
-    const query = { project_id, filter: { call_ids: ids }, limit: ids.length, ...(columns && { columns }) };
+    const columns = columnsFor(paths);
+    const expand_columns = expandColumns(paths);
+    const query = {
+      project_id,
+      filter: { call_ids: ids },
+      limit: ids.length,
+      ...(columns && { columns }),
+      ...(expand_columns.length > 0 && { expand_columns }),
+    };
     const found = await service.queryCalls(query, { signal });
     const calls = new Map(found.map((call) => [call.id, call]));
     return ids.map((id) => calls.get(id) ?? missingCall);
@@ -87,8 +98,7 @@ function serviceFailure(error: unknown, signal: AbortSignal): HeddleError {
 }
 
 /** Returns the columns that the display fields need; undefined (all columns) when one is not a known member of a call. */
-function columnsFor(items: readonly QueueItem[]): string[] | undefined {
-  const paths = items.flatMap(({ display_fields }) => display_fields.map((path) => path.split('[', 1)[0]!));
-  const columns = [...new Set(['id', ...paths])];
+function columnsFor(paths: readonly string[]): string[] | undefined {
+  const columns = [...new Set(['id', ...paths.map((path) => path.split('[', 1)[0]!)])];
   return columns.every((path) => callColumns.includes(path.split('.', 1)[0]!)) ? columns : undefined;
 }

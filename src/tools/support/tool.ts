@@ -9,6 +9,8 @@ export interface ToolContext {
   service: ServiceClient;
   /** Project for tool calls that name none. */
   project?: string;
+  /** Name of the MCP client, if it has told one. */
+  clientName?: string | undefined;
   /** Maximum characters of the serialised result; asking the service for more than fits is pointless. */
   maxResultChars: number;
   /** Aborts when the client cancels the tool call or disconnects. */

@@ -22,29 +22,44 @@ const layerAdvice = {
   HTTP: 'Check that the base URL is the API of the service.',
 };
 
-/** Checks DNS, TCP, TLS and HTTP up to the first layer that fails, then the clock and each operation. */
+type AddressSetting = 'base URL' | 'inference URL';
+
+/** Checks the network and the clock, then each operation whose address can be reached: inference may have its own. */
 export async function* checkService(
   baseUrl: string,
   credentials: Credentials,
   values: SettingValues,
 ): AsyncGenerator<Finding> {
-  const { hostname, port: givenPort, protocol } = new URL(baseUrl);
+  const { username, password, token } = credentials;
+  const { inferenceUrl = baseUrl } = values;
+  const isServiceReached = yield* checkNetwork(baseUrl, 'base URL');
+  const hasOwnOrigin = token !== undefined && new URL(inferenceUrl).origin !== new URL(baseUrl).origin;
+  const isInferenceReached = hasOwnOrigin ? yield* checkNetwork(inferenceUrl, 'inference URL') : isServiceReached;
+  const usable = { ...(isServiceReached && { username, password }), ...(isInferenceReached && { token }) };
+  yield* await checkOperations(baseUrl, usable, values);
+}
+
+/** Checks DNS, TCP, TLS and HTTP up to the first layer that fails, then the clock. Returns false if a layer failed. */
+async function* checkNetwork(url: string, setting: AddressSetting): AsyncGenerator<Finding, boolean> {
+  const named = (finding: Finding): Finding =>
+    setting === 'base URL' ? finding : { ...finding, check: `inference ${finding.check}` };
+  const { hostname, port: givenPort, protocol } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, '');
   const port = Number(givenPort) || (protocol === 'https:' ? 443 : 80);
   let layer: keyof typeof layerAdvice = 'DNS';
   try {
-    if (!isIP(host)) yield await checkDns(host);
+    if (!isIP(host)) yield named(await checkDns(host));
     layer = 'TCP';
-    yield await checkTcp(host, port);
+    yield named(await checkTcp(host, port));
     layer = 'TLS';
-    if (protocol === 'https:') yield await checkTls(host, port);
+    if (protocol === 'https:') yield named(await checkTls(host, port));
     layer = 'HTTP';
-    yield* await checkHttp(baseUrl);
+    yield* (await checkHttp(url, setting)).map(named);
+    return true;
   } catch (error) {
-    yield failure(layer, networkMessage(error), layerAdvice[layer]);
-    return;
+    yield named(failure(layer, networkMessage(error), layerAdvice[layer].replace('base URL', setting)));
+    return false;
   }
-  yield* await checkOperations(baseUrl, credentials, values);
 }
 
 async function checkDns(host: string): Promise<Finding> {
@@ -77,9 +92,9 @@ async function checkTls(host: string, port: number): Promise<Finding> {
 }
 
 /** Sends one request without credentials. Any response proves HTTP, and its Date header gives the service's clock. */
-async function checkHttp(baseUrl: string): Promise<Finding[]> {
+async function checkHttp(url: string, setting: AddressSetting): Promise<Finding[]> {
   const startedAt = performance.now();
-  const { status, headers, body } = await fetch(baseUrl, {
+  const { status, headers, body } = await fetch(url, {
     redirect: 'manual',
     headers: { 'user-agent': `heddle/${version}` },
     signal: AbortSignal.timeout(layerTimeoutMs),
@@ -88,7 +103,7 @@ async function checkHttp(baseUrl: string): Promise<Finding[]> {
   const message = `status ${status} in ${Math.round(performance.now() - startedAt)} ms`;
   const clock = checkClock(headers.get('date'));
   if (status < 300 || status >= 400) return [ok('HTTP', message), ...clock];
-  const advice = 'heddle does not send credentials to the target of a redirect: set the base URL to the final address.';
+  const advice = `heddle does not send credentials to the target of a redirect: set the ${setting} to the final address.`;
   return [warning('HTTP', `${message}, a redirect`, advice), ...clock];
 }
 
@@ -101,21 +116,30 @@ function checkClock(date: string | null): Finding[] {
   return [warning('clock', message, 'Let this machine set its clock over the network (NTP).')];
 }
 
-async function checkOperations(baseUrl: string, credentials: Credentials, values: SettingValues): Promise<Finding[]> {
-  const probes = await probeService(remoteConnection(baseUrl, credentials), values, { withCreation: true });
-  const findings = probes.map(findingOf);
-  if (lacksEveryOperation(probes)) {
-    const advice =
-      'Check the path of the base URL: something responds at this address, but not the API of the service.';
-    findings.push(failure('operations', `${baseUrl} has none of the operations that were tried`, advice));
+async function checkOperations(
+  baseUrl: string,
+  credentials: Omit<Credentials, 'sources'>,
+  values: SettingValues,
+): Promise<Finding[]> {
+  const connection = remoteConnection(baseUrl, values.inferenceUrl, credentials);
+  const probes = await probeService(connection, values, { withCreation: true });
+  const findings = probes.map((probe) => findingOf(probe, baseUrl));
+  for (const url of new Set(probes.map((probe) => probe.url))) {
+    if (!lacksEveryOperation(probes.filter((probe) => probe.url === url))) continue;
+    const setting: AddressSetting = url === baseUrl ? 'base URL' : 'inference URL';
+    const advice = `Check the path of the ${setting}: something responds at this address, but not the API of the service.`;
+    findings.push(failure('operations', `${url} has none of the operations that were tried`, advice));
   }
   return findings;
 }
 
-function findingOf(probe: Probe): Finding {
-  const name = `${probe.operation} (${probe.scheme})`;
-  if (probe.state === 'accepted') return ok(name, 'the service accepts the credentials');
-  const { message, hint } = probe.error;
+function findingOf(probe: Probe, baseUrl: string): Finding {
+  const { operation, scheme, url } = probe;
+  const name = `${operation} (${scheme})`;
+  const isElsewhere = url !== baseUrl;
+  if (probe.state === 'accepted') return ok(name, `${isElsewhere ? url : 'the service'} accepts the credentials`);
+  const { hint } = probe.error;
+  const message = isElsewhere ? `${probe.error.message} Inference is at ${url}.` : probe.error.message;
   if (probe.state === 'failed') return failure(name, message, hint);
   return warning(name, `could not be verified. ${message}`, hint);
 }

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { styleText } from 'node:util';
 import type { Command } from 'commander';
+import { ownInferenceUrl } from '../../../client/connection.ts';
 import { HeddleError } from '../../../core/errors.ts';
 import { oldestNode, version } from '../../../core/version.ts';
 import { fetchKeys } from '../../../mcp/oauth/issuer-keys.ts';
@@ -99,7 +100,9 @@ function* checkConfiguration({ values, sources, placeholders }: ResolvedSettings
   if (values.baseUrl === undefined) {
     yield ok('configuration', 'no base URL is set, so the embedded service on this machine is used');
   } else {
-    yield ok('configuration', `the service is ${values.baseUrl}`);
+    const { baseUrl, inferenceUrl } = values;
+    const ownUrl = ownInferenceUrl({ baseUrl, ...(inferenceUrl !== undefined && { inferenceUrl }) });
+    yield ok('configuration', `the service is ${baseUrl}${ownUrl === undefined ? '' : `, its inference is ${ownUrl}`}`);
     if (values.project === undefined) {
       const advice = 'Set HEDDLE_PROJECT, or run `heddle login --project ENTITY/PROJECT`.';
       yield warning('configuration', 'no project is set, so every tool call must name one', advice);

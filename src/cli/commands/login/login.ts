@@ -10,13 +10,23 @@ import {
   writeProfile,
 } from '../../../settings/profiles.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
-import type { SecretStore } from '../../../settings/secrets/secret-store.ts';
-import { publicWeave, type SettingValues } from '../../../settings/settings.ts';
+import type { SecretRecord, SecretStore } from '../../../settings/secrets/secret-store.ts';
+import { defaultInferenceUrl, publicWeave, type SettingName, type SettingValues } from '../../../settings/settings.ts';
 import { addSettingFlags, settingsOf } from '../../support/flags.ts';
 import { printLine } from '../../support/print.ts';
 import { lacksEveryOperation, type Probe, probeService } from '../../support/probe-service.ts';
 import { openSecretStore } from '../../support/secrets.ts';
 import { type LoginDefaults, type LoginOptions, readLoginInput } from './read-login-input.ts';
+
+const loginFlags: readonly SettingName[] = [
+  'profile',
+  'baseUrl',
+  'inferenceUrl',
+  'project',
+  'username',
+  'timeoutMs',
+  'keychainTimeoutMs',
+];
 
 export function addLogin(program: Command): void {
   const login = program
@@ -26,8 +36,8 @@ export function addLogin(program: Command): void {
     .addOption(new Option('--store <kind>', 'where to store secrets; the keychain by default').choices(storeKinds))
     .option('--password-stdin', 'read the password from the first line of stdin')
     .option('--token-stdin', 'read the token from stdin, from the second line if the password comes first');
-  addSettingFlags(login, ['profile', 'baseUrl', 'project', 'username', 'timeoutMs', 'keychainTimeoutMs']).action(
-    (options: LoginOptions) => runLogin(options, settingsOf(login, { newProfile: true })),
+  addSettingFlags(login, loginFlags).action((options: LoginOptions) =>
+    runLogin(options, settingsOf(login, { newProfile: true })),
   );
 }
 
@@ -40,24 +50,19 @@ async function runLogin(options: LoginOptions, settings: ResolvedSettings): Prom
   await ensureUsable(store, name);
 
   const { project, ...defaults } = loginDefaults(settings, options, profile);
-  const { baseUrl, record } = await readLoginInput(options, defaults);
-  const probes = await probeService(remoteConnection(baseUrl, record), { project, timeoutMs: values.timeoutMs });
-  for (const probe of probes) reportProbe(probe);
-  // A service may lack one operation; an address that lacks both is not the service.
-  if (probes.length > 1 && lacksEveryOperation(probes)) {
-    throw new HeddleError({
-      code: 'not_found',
-      message: `${baseUrl} has none of the operations that were tried. Nothing was stored.`,
-      hint: 'Check the path of the base URL, and run `heddle login` again.',
-    });
-  }
+  const input = await readLoginInput(options, defaults);
+  const { baseUrl } = input;
+  const inferenceUrl = inferenceUrlOf(settings, baseUrl);
+  await checkCredentials(input, inferenceUrl, { project, timeoutMs: values.timeoutMs });
 
   // The profile is written last, in one step, so an interrupted login changes nothing.
+  const inference = inferenceUrl !== defaultInferenceUrl(baseUrl) && { inference_url: inferenceUrl };
+  const record = { ...input.record, ...(input.record.token && inference) };
   await store.write(name, baseUrl, record);
-  const { base_url: _url, project: _project, username: _name, weave: _weave, ...otherKeys } = profile;
   writeProfile(name, {
-    ...otherKeys,
+    ...withoutLogin(profile),
     base_url: baseUrl,
+    ...inference,
     ...(project !== undefined && { project }),
     ...(record.username !== undefined && { username: record.username }),
     ...(defaults.weave && baseUrl !== publicWeave && { weave: true }),
@@ -99,13 +104,54 @@ function loginDefaults(
   };
 }
 
-/** Prints the verdict on a secret. @throws HeddleError if the service rejected it or could not be asked. */
-function reportProbe(probe: Probe): void {
+/** Returns the inference URL that is set, or the default of the base URL. */
+function inferenceUrlOf({ values, sources }: ResolvedSettings, baseUrl: string): string {
+  const { from } = sources.inferenceUrl;
+  const isGiven = from === 'flag' || from === 'environment' || (from === 'profile' && values.baseUrl === baseUrl);
+  return isGiven && values.inferenceUrl !== undefined ? values.inferenceUrl : defaultInferenceUrl(baseUrl);
+}
+
+async function checkCredentials(
+  { baseUrl, record }: { baseUrl: string; record: SecretRecord },
+  inferenceUrl: string,
+  values: Pick<SettingValues, 'project' | 'timeoutMs'>,
+): Promise<void> {
+  const probes = await probeService(remoteConnection(baseUrl, inferenceUrl, record), values);
+  const isServiceVerified = probes.some(({ url, state }) => url === baseUrl && state === 'accepted');
+  for (const probe of probes) {
+    const isElsewhere = probe.url !== baseUrl;
+    // Without access to inference at an address of its own, the rest of the service is still useful.
+    reportProbe(probe, {
+      place: isElsewhere ? probe.url : 'the service',
+      isOptional: isElsewhere && isServiceVerified,
+    });
+  }
+  // A service may lack one operation; an address that lacks both is not the service.
+  if (probes.length > 1 && lacksEveryOperation(probes)) {
+    throw new HeddleError({
+      code: 'not_found',
+      message: `${baseUrl} has none of the operations that were tried. Nothing was stored.`,
+      hint: 'Check the path of the base URL, and run `heddle login` again.',
+    });
+  }
+}
+
+/**
+ * Prints the verdict on a secret.
+ * @param isOptional accepts that the service could not be asked.
+ * @throws HeddleError if the service rejected the secret or could not be asked.
+ */
+function reportProbe(probe: Probe, { place, isOptional }: { place: string; isOptional: boolean }): void {
   const label = probe.scheme === 'Basic' ? 'password (Basic)' : 'token (Bearer)';
-  if (probe.state === 'accepted') printLine(`${label}: accepted by the service`);
-  if (probe.state === 'unproven') printLine(`${label}: could not be verified. ${probe.error.message}`);
-  if (probe.state !== 'failed') return;
+  if (probe.state === 'accepted') {
+    printLine(`${label}: accepted by ${place}`);
+    return;
+  }
   const { code, message, status } = probe.error;
+  if (probe.state === 'unproven' || (isOptional && code !== 'unauthorized')) {
+    printLine(`${label}: could not be verified. ${message}`);
+    return;
+  }
   const nextStep =
     code === 'unauthorized' ? 'Check the user name and the secret' : 'Find the cause with `heddle doctor`';
   throw new HeddleError({
@@ -114,6 +160,19 @@ function reportProbe(probe: Probe): void {
     hint: `${nextStep}, then run \`heddle login\` again.`,
     status,
   });
+}
+
+/** Returns what a profile holds besides the service and the account that a login chooses. */
+function withoutLogin(profile: Profile): Profile {
+  const {
+    base_url: _url,
+    inference_url: _inference,
+    project: _project,
+    username: _name,
+    weave: _weave,
+    ...otherKeys
+  } = profile;
+  return otherKeys;
 }
 
 /** Removes the secrets of earlier logins with this profile. A failure is reported, but the new login is complete. */

@@ -1,0 +1,177 @@
+import type { RecordedCall } from '../../contract/calls.ts';
+import { Refusal } from '../../core/http/refusal.ts';
+import { normalizeTimestamp } from '../storage/timestamps.ts';
+
+/** Returns a value of a call, or of a constant. */
+type Operand = (call: RecordedCall) => unknown;
+
+/** Maximum number of operands in a condition; every one is evaluated for every call. */
+const maxOperands = 1000;
+
+const timeFields = new Set(['started_at', 'ended_at', 'deleted_at']);
+
+/**
+ * Compiles a condition in the form of a MongoDB expression: `$and`, `$or`, `$not`, `$eq`, `$gt`, `$gte`, `$in`,
+ * `$contains`, `$convert`, `$getField` and `$literal`.
+ * @throws Refusal 422 for anything else, and for more than 1,000 operands.
+ */
+export function compileExpression(expression: unknown): (call: RecordedCall) => boolean {
+  const operand = new Compiler().operand(expression);
+  return (call) => operand(call) === true;
+}
+
+class Compiler {
+  #operands = 0;
+
+  operand(expression: unknown): Operand {
+    this.#operands += 1;
+    if (this.#operands > maxOperands) throw invalid(`more than ${maxOperands} operands`);
+    const [entry, ...others] = Object.entries(Object(expression) as Record<string, unknown>);
+    if (entry === undefined || others.length > 0) throw invalid('an operand is an object with one member');
+    const [operator, value] = entry;
+    switch (operator) {
+      case '$literal':
+        return () => value;
+      case '$getField':
+        return field(value);
+      case '$and': {
+        const operands = this.#list(value);
+        return (call) => operands.every((operand) => operand(call) === true);
+      }
+      case '$or': {
+        const operands = this.#list(value);
+        return (call) => operands.some((operand) => operand(call) === true);
+      }
+      case '$not': {
+        const [operand] = this.#list(value, 1);
+        return (call) => operand!(call) !== true;
+      }
+      case '$eq':
+        return this.#comparison(value, (a, b) => a === b);
+      case '$gt':
+        return this.#comparison(value, (a, b) => orderOf(a, b) === 1);
+      case '$gte':
+        return this.#comparison(value, (a, b) => orderOf(a, b) >= 0);
+      case '$in':
+        return this.#membership(value);
+      case '$contains':
+        return this.#contains(value);
+      case '$convert':
+        return this.#conversion(value);
+      default:
+        throw invalid(`unknown operator ${operator}`);
+    }
+  }
+
+  #list(value: unknown, length?: number): Operand[] {
+    if (!Array.isArray(value) || (length !== undefined && value.length !== length)) {
+      throw invalid(`expected a list${length === undefined ? '' : ` of ${length}`}`);
+    }
+    return value.map((operand) => this.operand(operand));
+  }
+
+  #comparison(value: unknown, compare: (a: unknown, b: unknown) => boolean): Operand {
+    const [left, right] = this.#list(value, 2);
+    return (call) => {
+      const [a, b] = alike(left!(call), right!(call));
+      return compare(a, b);
+    };
+  }
+
+  #membership(value: unknown): Operand {
+    if (!Array.isArray(value) || value.length !== 2) throw invalid('$in takes an operand and a list');
+    const operand = this.operand(value[0]);
+    const members = this.#list(value[1]);
+    return (call) => {
+      const found = operand(call);
+      return members.some((member) => {
+        const [a, b] = alike(found, member(call));
+        return a === b;
+      });
+    };
+  }
+
+  #contains(value: unknown): Operand {
+    const { input, substr, case_insensitive } = Object(value) as Record<string, unknown>;
+    const whole = this.operand(input);
+    const part = this.operand(substr);
+    const fold = (text: string): string => (case_insensitive === true ? text.toLowerCase() : text);
+    return (call) => fold(asText(whole(call))).includes(fold(asText(part(call))));
+  }
+
+  #conversion(value: unknown): Operand {
+    const { input, to } = Object(value) as Record<string, unknown>;
+    const convert = conversions[String(to)];
+    if (!convert) throw invalid(`$convert to ${String(to)}`);
+    const operand = this.operand(input);
+    return (call) => convert(operand(call));
+  }
+}
+
+const conversions: Record<string, (value: unknown) => unknown> = {
+  double: asNumber,
+  int: (value) => {
+    const number = asNumber(value);
+    return number === undefined ? undefined : Math.trunc(number);
+  },
+  string: asText,
+  bool: (value) => (typeof value === 'string' ? value === 'true' : Boolean(value)),
+  exists: (value) => value !== undefined && value !== null,
+};
+
+function field(path: unknown): Operand {
+  if (typeof path !== 'string' || path === '') throw invalid('$getField takes the path of a member');
+  // Times compare as numbers: seconds since 1970, as the public service has them.
+  if (timeFields.has(path)) return (call) => secondsOf(fieldAt(call, path));
+  return (call) => fieldAt(call, path);
+}
+
+/** Returns the value of a call at a dotted path; undefined if there is none. */
+export function fieldAt(call: RecordedCall, path: string): unknown {
+  return path
+    .split('.')
+    .reduce<unknown>(
+      (value, name) =>
+        typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+          ? (value as Record<string, unknown>)[name]
+          : undefined,
+      call,
+    );
+}
+
+/** Converts two values for a comparison, as the public service does: by the type of the second one. */
+function alike(a: unknown, b: unknown): [unknown, unknown] {
+  if (typeof a === 'number' && typeof b === 'string') return [a, secondsOf(b) ?? asNumber(b)];
+  if (typeof b === 'number') return [asNumber(a), b];
+  if (typeof b === 'string' && a !== undefined && a !== null) return [asText(a), b];
+  return [a ?? null, b ?? null];
+}
+
+/** Returns 1, 0 or -1 for two numbers or two strings, and NaN for values that have no order. */
+function orderOf(a: unknown, b: unknown): number {
+  if (typeof a === 'number' && typeof b === 'number') return Math.sign(a - b);
+  if (typeof a === 'string' && typeof b === 'string') return a === b ? 0 : a > b ? 1 : -1;
+  return Number.NaN;
+}
+
+function asNumber(value: unknown): number | undefined {
+  if (typeof value === 'number') return value;
+  if (typeof value === 'boolean') return Number(value);
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : Number.NaN;
+  return Number.isNaN(number) ? undefined : number;
+}
+
+function asText(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function secondsOf(value: unknown): number | undefined {
+  const utc = typeof value === 'string' ? normalizeTimestamp(value) : undefined;
+  return utc === undefined ? undefined : Date.parse(utc) / 1000;
+}
+
+function invalid(reason: string): Refusal {
+  const msg = `Invalid query: ${reason}`;
+  return new Refusal(422, msg, { body: { detail: [{ loc: ['body', 'query', '$expr'], msg, type: 'value_error' }] } });
+}
