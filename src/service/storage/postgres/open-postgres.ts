@@ -6,6 +6,7 @@ import { runTransaction } from '../run-transaction.ts';
 import type { Tables } from '../tables.ts';
 import { openPool } from './open-pool.ts';
 import { isConflict } from './postgres-failure.ts';
+import { SerialQueue } from './serial-queue.ts';
 
 /** Set in each transaction, because poolers such as PgBouncer reject or forget settings of a connection. */
 const limits = `
@@ -14,8 +15,6 @@ const limits = `
   set local idle_in_transaction_session_timeout = '60s'`;
 const beginRead = `start transaction isolation level repeatable read read only; ${limits}`;
 const beginWrite = `start transaction isolation level serializable; ${limits}`;
-/** Runs repeated writes of all processes one after another; all at once, they would keep conflicting. */
-const beginRepeatedWrite = `${beginWrite}; lock table schema_version in exclusive mode`;
 
 const engine: Engine = {
   container: 'database',
@@ -33,15 +32,21 @@ const engine: Engine = {
 /** Opens a PostgreSQL database and creates the tables if they are missing. Survives the loss of its connections. */
 export async function openPostgres(url: string): Promise<Database> {
   const db = openPool(url);
+  const conflicting = new SerialQueue();
   const database: Database = {
     read: (work) => retryWhile(isConflict, () => runTransaction(db, beginRead, work)),
-    write: (work) => {
-      let begin = beginWrite;
-      return retryWhile(isConflict, () => {
-        const attempt = runTransaction(db, begin, work);
-        begin = beginRepeatedWrite;
-        return attempt;
-      });
+    // Repeats conflicting writes one after another; repeated all at once, they would keep conflicting. The time in the queue
+    // does not count towards the time limit of the repetitions.
+    write: async (work) => {
+      const attempt = () => runTransaction(db, beginWrite, work);
+      if (conflicting.size === 0) {
+        try {
+          return await attempt();
+        } catch (error) {
+          if (!isConflict(error)) throw error;
+        }
+      }
+      return conflicting.run(() => retryWhile(isConflict, attempt));
     },
     integrityCheck: () => database.read(findFaults),
     close: () => db.destroy(),
