@@ -1,14 +1,25 @@
-import type { QueryCallsRequest, ReadCallRequest, ReadCallResponse, RecordedCall } from '../contract/calls.ts';
+import type {
+  CountCallsRequest,
+  CountCallsResponse,
+  QueryCallsRequest,
+  ReadCallRequest,
+  ReadCallResponse,
+  RecordedCall,
+} from '../contract/calls.ts';
 import { type Endpoint, type EndpointName, endpoints } from '../contract/endpoints.ts';
 import type { CreateEvaluationRequest, CreateEvaluationResponse } from '../contract/evaluations.ts';
 import type {
   CreateFeedbackBatchResponse,
   CreateFeedbackRequest,
   CreateFeedbackResponse,
+  QueryFeedbackRequest,
+  QueryFeedbackResponse,
 } from '../contract/feedback.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import type { InferenceRequest, InferenceResponse, ListModelsResponse } from '../contract/inference.ts';
 import type {
+  CreateObjectRequest,
+  CreateObjectResponse,
   ListObjectsQuery,
   QueryObjectsRequest,
   QueryObjectsResponse,
@@ -19,12 +30,16 @@ import type {
   StoredObject,
 } from '../contract/objects.ts';
 import type {
+  AddQueueItemsRequest,
+  AddQueueItemsResponse,
   QueryQueueItemsRequest,
   QueryQueueItemsResponse,
   UpdateProgressRequest,
   UpdateProgressResponse,
 } from '../contract/queue-items.ts';
 import type {
+  CreateQueueRequest,
+  CreateQueueResponse,
   QueryQueuesRequest,
   Queue,
   QueueStatsRequest,
@@ -188,6 +203,37 @@ export class ServiceClient {
     options?: RequestOptions,
   ): Promise<CreateFeedbackBatchResponse> {
     return this.#json(endpoints.createFeedbackBatch, { body: { batch } }, options);
+  }
+
+  /** Returns stored feedback, by default the oldest first. */
+  queryFeedback(body: QueryFeedbackRequest, options?: RequestOptions): Promise<QueryFeedbackResponse> {
+    return this.#json(endpoints.queryFeedback, { body }, options);
+  }
+
+  /** Deletes feedback by its ids. */
+  async purgeFeedback(projectId: string, ids: readonly string[], options?: RequestOptions): Promise<void> {
+    const $or = ids.map((id) => ({ $eq: [{ $getField: 'id' }, { $literal: id }] }));
+    await this.#json(endpoints.purgeFeedback, { body: { project_id: projectId, query: { $expr: { $or } } } }, options);
+  }
+
+  /** Creates an empty queue. */
+  createQueue(body: CreateQueueRequest, options?: RequestOptions): Promise<CreateQueueResponse> {
+    return this.#json(endpoints.createQueue, { body }, options);
+  }
+
+  /** Adds recorded calls to a queue; those that it has already count as duplicates, and unknown ones are skipped. */
+  addQueueItems(queueId: string, body: AddQueueItemsRequest, options?: RequestOptions): Promise<AddQueueItemsResponse> {
+    return this.#json(endpoints.addQueueItems, { path: { queue_id: queueId }, body }, options);
+  }
+
+  /** Returns the number of recorded calls that match. */
+  countCalls(body: CountCallsRequest, options?: RequestOptions): Promise<CountCallsResponse> {
+    return this.#json(endpoints.countCalls, { body }, options);
+  }
+
+  /** Stores a version of an object. The same content is the same version. */
+  createObject(body: CreateObjectRequest, options?: RequestOptions): Promise<CreateObjectResponse> {
+    return this.#json(endpoints.createObject, { body }, options);
   }
 
   /** Returns one version of an object, by its digest, `vN` or `latest`. */

@@ -53,13 +53,14 @@ export const callsFilter = z.object({
 export type CallsFilter = z.infer<typeof callsFilter>;
 
 /** A condition in the form of a MongoDB expression; see docs/interface.md. */
-const query = z.object({ $expr: z.record(z.string(), z.unknown()) });
+export const expressionQuery = z.object({ $expr: z.record(z.string(), z.unknown()) });
+export type ExpressionQuery = z.infer<typeof expressionQuery>;
 
 /** Request for several recorded calls. */
 export const queryCallsRequest = z.object({
   project_id: projectId,
   filter: callsFilter.nullish(),
-  query: query.nullish(),
+  query: expressionQuery.nullish(),
   sort_by: z.array(sortKey).nullish().describe('By members of a call, such as started_at or inputs.score.'),
   limit: z.int().min(0).nullish().describe('Maximum number of calls to return.'),
   offset: z.int().min(0).nullish().describe('Number of calls to skip.'),

@@ -1,5 +1,7 @@
 import * as z from 'zod';
+import { expressionQuery } from './calls.ts';
 import { projectId } from './identifiers.ts';
+import { sortKey } from './queue-items.ts';
 
 /** Returns the feedback type of judgements of a field, which refer to the field with `annotation_ref`. */
 export const annotationFeedbackType = (field: string): string => `wandb.annotation.${field}`;
@@ -36,3 +38,36 @@ export type CreateFeedbackBatchRequest = z.infer<typeof createFeedbackBatchReque
 /** The stored feedbacks, in the order of the request. */
 export const createFeedbackBatchResponse = z.looseObject({ res: z.array(createFeedbackResponse) });
 export type CreateFeedbackBatchResponse = z.infer<typeof createFeedbackBatchResponse>;
+
+/** Stored feedback, with the members of the request that created it. */
+export const storedFeedback = z.looseObject({
+  id: z.string(),
+  weave_ref: z.string(),
+  feedback_type: z.string(),
+  payload: z.record(z.string(), z.unknown()).nullish(),
+  created_at: z.string(),
+  wb_user_id: z.string().nullish(),
+  creator: z.string().nullish(),
+  annotation_ref: z.string().nullish(),
+  queue_id: z.string().nullish(),
+});
+export type StoredFeedback = z.infer<typeof storedFeedback>;
+
+/** Request for stored feedback. */
+export const queryFeedbackRequest = z.object({
+  project_id: projectId,
+  query: expressionQuery.nullish(),
+  sort_by: z.array(sortKey).nullish().describe('By members of feedback; created_at ascending by default.'),
+  limit: z.int().min(0).nullish().describe('Maximum number of feedbacks to return.'),
+  offset: z.int().min(0).nullish().describe('Number of feedbacks to skip.'),
+});
+export type QueryFeedbackRequest = z.infer<typeof queryFeedbackRequest>;
+
+export const queryFeedbackResponse = z.looseObject({ result: z.array(storedFeedback) });
+export type QueryFeedbackResponse = z.infer<typeof queryFeedbackResponse>;
+
+/** Request to delete feedback. The query names ids: `$eq` of `id` and a literal, or `$or` of several. */
+export const purgeFeedbackRequest = z.object({ project_id: projectId, query: expressionQuery });
+export type PurgeFeedbackRequest = z.infer<typeof purgeFeedbackRequest>;
+
+export const purgeFeedbackResponse = z.looseObject({});

@@ -80,6 +80,7 @@ export type AddQueueItemsRequest = z.infer<typeof addQueueItemsRequest>;
 
 /** The number of calls that were added, and of those that the queue already held. */
 export const addQueueItemsResponse = z.looseObject({ added_count: z.int(), duplicates: z.int() });
+export type AddQueueItemsResponse = z.infer<typeof addQueueItemsResponse>;
 
 /** Request to set the caller's progress on an item; docs/interface.md lists the allowed transitions. */
 export const updateProgressRequest = z.object({

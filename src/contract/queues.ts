@@ -54,6 +54,7 @@ export const createQueueRequest = z.object({
 export type CreateQueueRequest = z.infer<typeof createQueueRequest>;
 
 export const createQueueResponse = z.looseObject({ id: z.string() });
+export type CreateQueueResponse = z.infer<typeof createQueueResponse>;
 
 /** Request to change a queue; members that are absent or null stay as they are. */
 export const updateQueueRequest = z.object({

@@ -61,6 +61,8 @@ const goodBodies: { [Name in EndpointName]: z.input<(typeof endpoints)[Name]['re
   countCalls: { count: 1 },
   createFeedback: { id: 'f1', created_at: time, payload: {} },
   createFeedbackBatch: { res: [{ id: 'f1', created_at: time, payload: {} }] },
+  queryFeedback: { result: [] },
+  purgeFeedback: {},
   createObject: { digest: 'x', object_id: 'd' },
   readObject: { obj: objectVersion },
   queryObjects: { objs: [objectVersion] },

@@ -7,10 +7,14 @@ import {
 import { parseReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { fitsSchema } from '../../core/json-schema.ts';
+import { columnConditions, compileExpression } from '../query/expression.ts';
 import type { Transaction } from '../storage/database.ts';
 import { canonicalJson } from '../storage/digest.ts';
 import { newIds } from '../storage/ids.ts';
+import { inChunks } from '../storage/in-chunks.ts';
 import { findReferenced } from '../storage/object-versions.ts';
+import type { Tables } from '../storage/tables.ts';
+import { totalOrder } from '../storage/total-order.ts';
 import type { OperationInput, TransactionOperation } from './operation.ts';
 import { readQueue } from './queues.ts';
 
@@ -21,7 +25,7 @@ const contentMembers = ['weave_ref', 'feedback_type', 'payload', 'annotation_ref
 const maxPayloadBytes = 1024 * 1024;
 
 /**
- * Stores feedback, in a write transaction. An id that the project has already returns what is stored, whoever sent it.
+ * Stores feedback, in a write transaction. An id that the account has used already returns what is stored.
  * @throws Refusal 400 for feedback that its type does not allow, 409 for an id that is stored with other content.
  */
 export const createFeedback: TransactionOperation<'createFeedback'> = (transaction, { body, account }) =>
@@ -65,19 +69,68 @@ async function storeFeedback(
   await transaction
     .insertInto('feedback')
     .values(feedback)
-    .onConflict((conflict) => conflict.columns(['project_id', 'id']).doNothing())
+    .onConflict((conflict) => conflict.columns(['project_id', 'id', 'wb_user_id']).doNothing())
     .execute();
   const stored = await transaction
     .selectFrom('feedback')
     .selectAll()
     .where('project_id', '=', feedback.project_id)
     .where('id', '=', feedback.id)
+    .where('wb_user_id', '=', account)
     .executeTakeFirstOrThrow();
   if (contentMembers.some((member) => stored[member] !== feedback[member])) {
     throw new Refusal(409, `Feedback ${feedback.id} exists with other content`);
   }
   const { id, created_at, wb_user_id, payload } = stored;
   return { id, created_at, wb_user_id, payload: JSON.parse(payload) };
+}
+
+const queryColumns = ['id', 'weave_ref', 'feedback_type', 'wb_user_id', 'creator', 'queue_id'] as const;
+const sortColumns = ['created_at', 'id', 'wb_user_id', 'feedback_type', 'weave_ref'] as const;
+
+/**
+ * Reads feedback, by default the oldest first.
+ * @throws Refusal 422 for a query that cannot be evaluated.
+ */
+export const queryFeedback: TransactionOperation<'queryFeedback'> = async (transaction, { body }) => {
+  const { project_id, query, sort_by } = body;
+  const offset = body.offset ?? 0;
+  const limit = body.limit ?? Number.MAX_SAFE_INTEGER;
+  const fits = query ? compileExpression(query.$expr) : undefined;
+  const { conditions, isComplete } = query
+    ? columnConditions(query.$expr, queryColumns)
+    : { conditions: [], isComplete: true };
+  let rows = transaction.selectFrom('feedback').selectAll().where('project_id', '=', project_id);
+  for (const { column, values } of conditions) rows = rows.where(column, 'in', values);
+  for (const { column, direction } of totalOrder(sort_by, sortColumns, { field: 'created_at', direction: 'asc' })) {
+    rows = rows.orderBy(column, direction);
+  }
+  if (isComplete) return { result: (await rows.limit(limit).offset(offset).execute()).map(toFeedback) };
+  const found = (await rows.execute()).map(toFeedback).filter((feedback) => fits!(feedback));
+  return { result: found.slice(offset, offset + limit) };
+};
+
+/** Deletes feedback by its ids, in a write transaction. @throws Refusal 400 for any other query. */
+export const purgeFeedback: TransactionOperation<'purgeFeedback'> = async (transaction, { body }) => {
+  const { $or } = body.query.$expr;
+  const parts = (Array.isArray($or) ? $or : [body.query.$expr]).map((part) => columnConditions(part, ['id']));
+  if (parts.length === 0 || parts.some(({ isComplete }) => !isComplete)) {
+    throw new Refusal(400, 'Can only purge feedback by one or more ids');
+  }
+  const ids = parts.flatMap(({ conditions }) => conditions.flatMap(({ values }) => values));
+  await inChunks(ids, async (chunk) => {
+    await transaction
+      .deleteFrom('feedback')
+      .where('project_id', '=', body.project_id)
+      .where('id', 'in', chunk)
+      .execute();
+    return [];
+  });
+  return {};
+};
+
+function toFeedback(row: Tables['feedback']) {
+  return { ...row, payload: JSON.parse(row.payload) };
 }
 
 /** @throws Refusal 400 for feedback that its type does not allow. */

@@ -1,7 +1,7 @@
 import type { EndpointName } from '../../contract/endpoints.ts';
 import { countCalls, queryCalls, readCall } from './calls.ts';
 import { createEvaluation } from './evaluations.ts';
-import { createFeedback, createFeedbackBatch } from './feedback.ts';
+import { createFeedback, createFeedbackBatch, purgeFeedback, queryFeedback } from './feedback.ts';
 import { listModels, runInference } from './inference.ts';
 import { createObject, listObjects, queryObjects, readObject, readReferences } from './objects.ts';
 import type { OperationHandler, TransactionOperation } from './operation.ts';
@@ -24,6 +24,8 @@ export const handlers: { [Name in EndpointName]: OperationHandler<Name> } = {
   countCalls: reading(countCalls),
   createFeedback: writing(createFeedback),
   createFeedbackBatch: writing(createFeedbackBatch),
+  queryFeedback: reading(queryFeedback),
+  purgeFeedback: writing(purgeFeedback),
   createObject: writing(createObject),
   readObject: reading(readObject),
   queryObjects: reading(queryObjects),

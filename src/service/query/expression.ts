@@ -1,23 +1,25 @@
-import type { RecordedCall } from '../../contract/calls.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { normalizeTimestamp } from '../storage/timestamps.ts';
 
-/** Returns a value of a call, or of a constant. */
-type Operand = (call: RecordedCall) => unknown;
+/** A call or another record. */
+type Members = Record<string, unknown>;
 
-/** Maximum number of operands in a condition; every one is evaluated for every call. */
+/** Returns a value of a record, or of a constant. */
+type Operand = (record: Members) => unknown;
+
+/** Maximum number of operands in a condition; every one is evaluated for every record. */
 const maxOperands = 1000;
 
-const timeFields = new Set(['started_at', 'ended_at', 'deleted_at']);
+const timeFields = new Set(['started_at', 'ended_at', 'deleted_at', 'created_at']);
 
 /**
  * Compiles a condition in the form of a MongoDB expression: `$and`, `$or`, `$not`, `$eq`, `$gt`, `$gte`, `$in`,
  * `$contains`, `$convert`, `$getField` and `$literal`.
  * @throws Refusal 422 for anything else, and for more than 1,000 operands.
  */
-export function compileExpression(expression: unknown): (call: RecordedCall) => boolean {
+export function compileExpression(expression: unknown): (record: Members) => boolean {
   const operand = new Compiler().operand(expression);
-  return (call) => operand(call) === true;
+  return (record) => operand(record) === true;
 }
 
 class Compiler {
@@ -36,15 +38,15 @@ class Compiler {
         return field(value);
       case '$and': {
         const operands = this.#list(value);
-        return (call) => operands.every((operand) => operand(call) === true);
+        return (record) => operands.every((operand) => operand(record) === true);
       }
       case '$or': {
         const operands = this.#list(value);
-        return (call) => operands.some((operand) => operand(call) === true);
+        return (record) => operands.some((operand) => operand(record) === true);
       }
       case '$not': {
         const [operand] = this.#list(value, 1);
-        return (call) => operand!(call) !== true;
+        return (record) => operand!(record) !== true;
       }
       case '$eq':
         return this.#comparison(value, (a, b) => a === b);
@@ -72,8 +74,8 @@ class Compiler {
 
   #comparison(value: unknown, compare: (a: unknown, b: unknown) => boolean): Operand {
     const [left, right] = this.#list(value, 2);
-    return (call) => {
-      const [a, b] = alike(left!(call), right!(call));
+    return (record) => {
+      const [a, b] = alike(left!(record), right!(record));
       return compare(a, b);
     };
   }
@@ -82,10 +84,10 @@ class Compiler {
     if (!Array.isArray(value) || value.length !== 2) throw invalid('$in takes an operand and a list');
     const operand = this.operand(value[0]);
     const members = this.#list(value[1]);
-    return (call) => {
-      const found = operand(call);
+    return (record) => {
+      const found = operand(record);
       return members.some((member) => {
-        const [a, b] = alike(found, member(call));
+        const [a, b] = alike(found, member(record));
         return a === b;
       });
     };
@@ -96,7 +98,7 @@ class Compiler {
     const whole = this.operand(input);
     const part = this.operand(substr);
     const fold = (text: string): string => (case_insensitive === true ? text.toLowerCase() : text);
-    return (call) => fold(asText(whole(call))).includes(fold(asText(part(call))));
+    return (record) => fold(asText(whole(record))).includes(fold(asText(part(record))));
   }
 
   #conversion(value: unknown): Operand {
@@ -104,7 +106,7 @@ class Compiler {
     const convert = conversions[String(to)];
     if (!convert) throw invalid(`$convert to ${String(to)}`);
     const operand = this.operand(input);
-    return (call) => convert(operand(call));
+    return (record) => convert(operand(record));
   }
 }
 
@@ -122,12 +124,12 @@ const conversions: Record<string, (value: unknown) => unknown> = {
 function field(path: unknown): Operand {
   if (typeof path !== 'string' || path === '') throw invalid('$getField takes the path of a member');
   // Times compare as numbers: seconds since 1970, as the public service has them.
-  if (timeFields.has(path)) return (call) => secondsOf(fieldAt(call, path));
-  return (call) => fieldAt(call, path);
+  if (timeFields.has(path)) return (record) => secondsOf(fieldAt(record, path));
+  return (record) => fieldAt(record, path);
 }
 
-/** Returns the value of a call at a dotted path; undefined if there is none. */
-export function fieldAt(call: RecordedCall, path: string): unknown {
+/** Returns the value of a record at a dotted path; undefined if there is none. */
+export function fieldAt(record: Members, path: string): unknown {
   return path
     .split('.')
     .reduce<unknown>(
@@ -135,7 +137,7 @@ export function fieldAt(call: RecordedCall, path: string): unknown {
         typeof value === 'object' && value !== null && Object.hasOwn(value, name)
           ? (value as Record<string, unknown>)[name]
           : undefined,
-      call,
+      record,
     );
 }
 
@@ -174,4 +176,37 @@ function secondsOf(value: unknown): number | undefined {
 function invalid(reason: string): Refusal {
   const msg = `Invalid query: ${reason}`;
   return new Refusal(422, msg, { body: { detail: [{ loc: ['body', 'query', '$expr'], msg, type: 'value_error' }] } });
+}
+
+/** A condition that a column is one of some strings. */
+export interface ColumnCondition<Column extends string> {
+  column: Column;
+  values: string[];
+}
+
+/**
+ * Returns the conditions on columns that an expression implies, for the database to narrow its rows with, and whether they
+ * are all that it says. `$eq` and `$in` of a column and strings are conditions, alone or in `$and`.
+ */
+export function columnConditions<Column extends string>(
+  expression: unknown,
+  columns: readonly Column[],
+): { conditions: ColumnCondition<Column>[]; isComplete: boolean } {
+  const { $and, $eq, $in } = Object(expression) as Record<string, unknown>;
+  if (Array.isArray($and)) {
+    const parts = $and.map((operand) => columnConditions(operand, columns));
+    return {
+      conditions: parts.flatMap(({ conditions }) => conditions),
+      isComplete: parts.every(({ isComplete }) => isComplete),
+    };
+  }
+  const [operand, second] = Array.isArray($eq) ? [$eq[0], [$eq[1]]] : Array.isArray($in) ? $in : [];
+  const name = (Object(operand) as Record<string, unknown>).$getField;
+  const column = columns.find((candidate) => candidate === name);
+  const values = (Array.isArray(second) ? second : []).map(
+    (value) => (Object(value) as Record<string, unknown>).$literal,
+  );
+  const areStrings = values.length > 0 && values.every((value): value is string => typeof value === 'string');
+  if (column === undefined || !areStrings || values.length > 500) return { conditions: [], isComplete: false };
+  return { conditions: [{ column, values: values as string[] }], isComplete: true };
 }

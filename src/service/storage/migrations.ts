@@ -147,7 +147,8 @@ async function addProgressAndFeedback(db: AnyTables, engine: Engine): Promise<vo
     .execute();
 }
 
-async function addClassesAndFeedbackReferences(db: AnyTables, { textType }: Engine): Promise<void> {
+async function addClassesAndFeedbackReferences(db: AnyTables, engine: Engine): Promise<void> {
+  const { textType } = engine;
   for (const column of ['base_object_class', 'leaf_object_class']) {
     await db.schema.alterTable('objects').addColumn(column, textType).execute();
   }
@@ -161,7 +162,30 @@ async function addClassesAndFeedbackReferences(db: AnyTables, { textType }: Engi
     const change = { kind: 'object', base_object_class, leaf_object_class };
     await db.updateTable('objects').set(change).where('kind', '=', kind).execute();
   }
-  for (const column of ['runnable_ref', 'call_ref', 'trigger_ref', 'creator']) {
-    await db.schema.alterTable('feedback').addColumn(column, textType).execute();
-  }
+  await rebuildFeedback(db, engine);
+}
+
+/** Adds the references and the author, and makes an id unique per account instead of per project. */
+async function rebuildFeedback(db: AnyTables, engine: Engine): Promise<void> {
+  await db.schema.alterTable('feedback').renameTo('feedback_2').execute();
+  await db.schema
+    .createTable('feedback')
+    .$call(texts(engine, 'project_id', 'id', 'wb_user_id', 'weave_ref', 'feedback_type', 'payload', 'annotation_ref?'))
+    .$call(texts(engine, 'runnable_ref?', 'call_ref?', 'trigger_ref?', 'queue_id?', 'creator?', 'created_at'))
+    .addPrimaryKeyConstraint('feedback_by_account', ['project_id', 'id', 'wb_user_id'])
+    .execute();
+  const columns = ['project_id', 'id', 'wb_user_id', 'weave_ref', 'feedback_type', 'payload', 'annotation_ref'];
+  const copied = [...columns, 'queue_id', 'created_at'];
+  await db.insertInto('feedback').columns(copied).expression(db.selectFrom('feedback_2').select(copied)).execute();
+  await db.schema.dropTable('feedback_2').execute();
+  await db.schema
+    .createIndex('feedback_by_call')
+    .on('feedback')
+    .columns(['project_id', 'weave_ref', 'created_at', 'id'])
+    .execute();
+  await db.schema
+    .createIndex('feedback_by_queue')
+    .on('feedback')
+    .columns(['project_id', 'queue_id', 'created_at', 'id'])
+    .execute();
 }
