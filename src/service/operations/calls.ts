@@ -163,6 +163,8 @@ function toCall({ data, ...columns }: Tables['calls']): RecordedCall {
     parent_id: toText(recorded.parent_id),
     exception: toText(recorded.exception),
     wb_user_id: toText(recorded.wb_user_id),
+    wb_run_id: toText(recorded.wb_run_id),
+    deleted_at: toText(recorded.deleted_at),
     ...columns,
   };
 }
