@@ -85,20 +85,20 @@ export const deleteQueue: TransactionOperation<'deleteQueue'> = (transaction, { 
 
 async function changeQueue(
   transaction: Transaction,
-  id: string,
+  queue_id: string,
   project_id: string,
-  change: Partial<Tables['queues']>,
+  members: Partial<Tables['queues']>,
 ): Promise<ReadQueueResponse> {
-  const row = await transaction
+  const { queue } = await readQueue(transaction, { path: { queue_id }, query: { project_id } });
+  const change = { ...members, updated_at: new Date().toISOString() };
+  await transaction
     .updateTable('queues')
-    .set({ ...change, updated_at: new Date().toISOString() })
+    .set(change)
     .where('project_id', '=', project_id)
-    .where('id', '=', id)
-    .where('deleted_at', 'is', null)
-    .returningAll()
-    .executeTakeFirst();
-  if (!row) throw new Refusal(404, `Queue ${id} not found`);
-  return { queue: toQueue(row) };
+    .where('id', '=', queue_id)
+    .execute();
+  const { scorer_refs, ...rest } = change;
+  return { queue: { ...queue, ...rest, ...(scorer_refs !== undefined && { scorer_refs: JSON.parse(scorer_refs) }) } };
 }
 
 /**
