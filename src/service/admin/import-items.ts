@@ -111,7 +111,10 @@ function invalidLinesError(lines: ErrorDetail[][]): HeddleError {
   });
 }
 
-/** Creates a queue and names it after its id, unless the project already has a queue with this id. */
+/**
+ * Creates a queue and names it after its id, unless the project already has a queue with this id. A deleted one is
+ * restored, or its new items could not be listed.
+ */
 export async function ensureQueue(
   transaction: Transaction,
   { projectId, queueId, addedBy }: ImportTarget,
@@ -130,7 +133,12 @@ export async function ensureQueue(
       updated_at: now,
       deleted_at: null,
     })
-    .onConflict((conflict) => conflict.columns(['project_id', 'id']).doNothing())
+    .onConflict((conflict) =>
+      conflict
+        .columns(['project_id', 'id'])
+        .doUpdateSet({ deleted_at: null, updated_at: now })
+        .where('queues.deleted_at', 'is not', null),
+    )
     .execute();
 }
 
