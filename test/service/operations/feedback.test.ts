@@ -84,16 +84,24 @@ describe('createFeedback', () => {
     expect(ids[0]).not.toBe(ids[1]);
   });
 
-  it('returns the stored feedback when the same id and content is sent again, by any account', async () => {
-    const ada = await withStore(service.data, (store) => store.addUser('ada'));
+  it('returns the stored feedback when the same account sends the same id and content again', async () => {
     const payload = { value: { b: 1, a: [2] } };
     const first = await create({ id: 'again', payload });
     expect((await create({ id: 'again', payload: { value: { a: [2], b: 1 } }, queue_id: null })).body).toEqual(
       first.body,
     );
-    expect((await create({ id: 'again', payload }, `Basic ${btoa(`ada:${ada.password}`)}`)).body).toEqual(first.body);
     expect(await stored("id = 'again'")).toHaveLength(1);
     expect((await create({ id: 'again', project_id: 'p/other' })).status).toBe(200);
+  });
+
+  it('stores the same id once per account, with the same content or another', async () => {
+    const ada = await withStore(service.data, (store) => store.addUser('ada'));
+    const asAda = `Basic ${btoa(`ada:${ada.password}`)}`;
+    expect((await create({ id: 'shared' })).body).toMatchObject({ id: 'shared', wb_user_id: 'tester' });
+    expect((await create({ id: 'shared' }, asAda)).body).toMatchObject({ id: 'shared', wb_user_id: 'ada' });
+    expect((await create({ id: 'own', payload: { value: 1 } })).status).toBe(200);
+    expect((await create({ id: 'own', payload: { value: 2 } }, asAda)).body).toMatchObject({ payload: { value: 2 } });
+    expect(await stored("id in ('shared', 'own')")).toHaveLength(4);
   });
 
   it.each([
@@ -397,5 +405,70 @@ describe('createFeedbackBatch', () => {
       status: 422,
       body: { detail: [{ loc: ['body', 'batch'], type: 'less_than_equal' }] },
     });
+  });
+});
+
+const field = (path: string) => ({ $getField: path });
+const literal = (value: unknown) => ({ $literal: value });
+
+describe('queryFeedback and purgeFeedback', () => {
+  const project_id = 'p/queried';
+  const query = async (members: object = {}): Promise<string[]> => {
+    const { result } = await post('/feedback/query', { project_id, ...members });
+    return result.map(({ id }: { id: string }) => id);
+  };
+  const purge = ($expr: object) => service.send('POST', '/feedback/purge', basic, { project_id, query: { $expr } });
+  const named = (id: string) => ({ $eq: [field('id'), literal(id)] });
+
+  it('queries by columns and by any other member, sorts, pages, and returns every member', async () => {
+    for (const [id, value] of [
+      ['a', 1],
+      ['b', 2],
+      ['c', 3],
+    ] as const) {
+      const weave_ref = `weave:///${project_id}/call/${id === 'c' ? 'c2' : 'c1'}`;
+      expect((await create({ project_id, id, weave_ref, payload: { value } })).status).toBe(200);
+    }
+    const ofCall = { $eq: [field('weave_ref'), literal(`weave:///${project_id}/call/c1`)] };
+    const isLarge = { $gt: [field('payload.value'), literal(1)] };
+    const byId = [{ field: 'id', direction: 'desc' }];
+    expect((await query()).sort()).toEqual(['a', 'b', 'c']);
+    expect(await query({ query: { $expr: ofCall }, sort_by: byId })).toEqual(['b', 'a']);
+    expect(await query({ query: { $expr: isLarge }, sort_by: byId })).toEqual(['c', 'b']);
+    expect(await query({ query: { $expr: { $and: [ofCall, isLarge] } } })).toEqual(['b']);
+    expect(await query({ sort_by: byId, limit: 1, offset: 1 })).toEqual(['b']);
+    expect(await query({ query: { $expr: isLarge }, sort_by: byId, limit: 1, offset: 1 })).toEqual(['b']);
+    const { result } = await post('/feedback/query', { project_id, query: { $expr: named('a') } });
+    expect(result).toEqual([
+      {
+        project_id,
+        id: 'a',
+        weave_ref: `weave:///${project_id}/call/c1`,
+        feedback_type: 'mood',
+        payload: { value: 1 },
+        annotation_ref: null,
+        runnable_ref: null,
+        call_ref: null,
+        trigger_ref: null,
+        queue_id: null,
+        creator: null,
+        created_at: time,
+        wb_user_id: 'tester',
+      },
+    ]);
+  });
+
+  it('deletes feedback by its ids only', async () => {
+    const unrelated = { $eq: [field('feedback_type'), literal('mood')] };
+    for (const refused of [unrelated, { $or: [named('a'), unrelated] }, { $or: [] }]) {
+      expect(await purge(refused)).toMatchObject({
+        status: 400,
+        body: { reason: 'Can only purge feedback by one or more ids' },
+      });
+    }
+    expect((await query()).sort()).toEqual(['a', 'b', 'c']);
+    expect(await purge(named('a'))).toMatchObject({ status: 200, body: {} });
+    expect(await purge({ $or: [named('b'), named('unknown')] })).toMatchObject({ status: 200, body: {} });
+    expect(await query()).toEqual(['c']);
   });
 });

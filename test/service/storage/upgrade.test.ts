@@ -157,6 +157,16 @@ describe('a database of schema version 2', () => {
     ]);
   });
 
+  it('keeps the ids of feedback, of which each account has its own from then on', async () => {
+    const feedback = { id: 'kept', weave_ref: 'weave:///p/q/call/c', feedback_type: 'mood', payload: {} };
+    const body = { project_id: 'p/q', ...feedback };
+    expect((await service.send('POST', '/feedback/create', basic, body)).status).toBe(409);
+    const { password } = await withStore(service.data, (store) => store.addUser('ada'));
+    const asAda = `Basic ${btoa(`ada:${password}`)}`;
+    expect((await service.send('POST', '/feedback/create', asAda, body)).status).toBe(200);
+    expect(await execute(service.data, "select wb_user_id from feedback where id = 'kept'")).toHaveLength(2);
+  });
+
   it.each(['evaluations old_eval', 'datasets rows', 'scorers judge'])('lists its %s', async (listed) => {
     const [list, object_id = ''] = listed.split(' ');
     const { status, body } = await service.send('GET', `/v2/p/q/${list}`, basic);
