@@ -7,6 +7,7 @@ import { docsErrors } from './docs-errors.ts';
 import { docsTools } from './docs-tools.ts';
 import { listedToolsFile } from './listed-tools.ts';
 import { mcpbManifest } from './manifest.ts';
+import { openApiDocument } from './openapi.ts';
 import { serverJson } from './server-json.ts';
 
 const biome = 'node_modules/@biomejs/biome/bin/biome';
@@ -16,6 +17,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 export async function generated(): Promise<Record<string, string>> {
   return {
     'src/tools/support/listed.json': listedToolsFile(),
+    'src/service/http/openapi.json': formatted('openapi.json', JSON.stringify(openApiDocument(), null, 2)),
     'manifest.json': formatted('manifest.json', JSON.stringify(mcpbManifest(), null, 2)),
     'docs/tools.md': docsTools(),
     'docs/configuration.md': docsConfiguration(),

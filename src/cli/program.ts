@@ -1,35 +1,23 @@
 import { Command } from 'commander';
 import { version } from '../core/version.ts';
 import { onUncaught } from '../runtime/process-lifecycle.ts';
-import { addCall } from './commands/call.ts';
-import { addDemo } from './commands/demo.ts';
-import { addDoctor } from './commands/doctor/doctor.ts';
-import { addAccessKeychain } from './commands/keychain-helper.ts';
-import { addLogin } from './commands/login/login.ts';
-import { addLogout } from './commands/logout.ts';
-import { addServe } from './commands/serve.ts';
-import { addService } from './commands/service/service.ts';
-import { addSetup } from './commands/setup/setup.ts';
-import { addStatus } from './commands/status.ts';
-import { addTools } from './commands/tools.ts';
-import { redactor } from './support/redactor.ts';
 import { reportFailure, UsageError } from './support/report-failure.ts';
-import { keychainCommand } from './support/secrets.ts';
+import { keychainCommand, redactor } from './support/secrets.ts';
 
-// These files are loaded at every start: what an action needs beyond settings is imported inside of it.
-const commands = [
-  addServe,
-  addSetup,
-  addCall,
-  addTools,
-  addLogin,
-  addLogout,
-  addStatus,
-  addDoctor,
-  addService,
-  addDemo,
-  addAccessKeychain,
-];
+/** Loads the function that adds a command to the program, only when the command runs or the help lists it. */
+const commands: Record<string, () => Promise<(program: Command) => void>> = {
+  serve: async () => (await import('./commands/serve.ts')).addServe,
+  setup: async () => (await import('./commands/setup.ts')).addSetup,
+  call: async () => (await import('./commands/call.ts')).addCall,
+  tools: async () => (await import('./commands/tools.ts')).addTools,
+  login: async () => (await import('./commands/login/login.ts')).addLogin,
+  logout: async () => (await import('./commands/logout.ts')).addLogout,
+  status: async () => (await import('./commands/status.ts')).addStatus,
+  doctor: async () => (await import('./commands/doctor/doctor.ts')).addDoctor,
+  service: async () => (await import('./commands/service/service.ts')).addService,
+  demo: async () => (await import('./commands/demo/demo.ts')).addDemo,
+  [keychainCommand]: async () => (await import('./commands/access-keychain.ts')).addAccessKeychain,
+};
 
 /** Runs the command that `process.argv` names. Reports failures on stderr and sets the exit code. */
 export async function run(): Promise<void> {
@@ -41,31 +29,29 @@ export async function run(): Promise<void> {
   redactor.protectEnvironment(process.env);
   onUncaught((error) => process.exit(reportFailure(error)));
   try {
-    const program = createProgram();
-    rejectUnknownCommand(program, process.argv[2]);
+    const program = new Command('heddle')
+      .description(
+        'MCP server for annotation queues, model inference and evaluations. Without a command: heddle serve.',
+      )
+      .version(version)
+      .exitOverride()
+      .showSuggestionAfterError()
+      .configureHelp({ showGlobalOptions: false });
+    for (const name of commandsToLoad(process.argv.slice(2))) (await commands[name]!())(program);
     await program.parseAsync();
   } catch (error) {
     process.exitCode = reportFailure(error);
   }
 }
 
-function createProgram(): Command {
-  const program = new Command('heddle')
-    .description('MCP server for annotation queues, model inference and evaluations. Without a command: heddle serve.')
-    .version(version)
-    .exitOverride()
-    .showSuggestionAfterError()
-    .configureHelp({ showGlobalOptions: false });
-  for (const addTo of commands) addTo(program);
-  return program;
-}
-
-/** Throws for an unknown command, which commander would take for an argument of the default command. */
-function rejectUnknownCommand(program: Command, name = '--help'): void {
-  const names = program
-    .createHelp()
-    .visibleCommands(program)
-    .map((command) => command.name());
-  if (name.startsWith('-') || name === keychainCommand || names.includes(name)) return;
-  throw new UsageError(`unknown command '${name}'; available commands: ${names.join(', ')}`);
+/** Returns the command of a command line, or every command if its help lists them. @throws UsageError if it is unknown. */
+function commandsToLoad(args: string[]): string[] {
+  const [name = 'serve'] = args;
+  const names = Object.keys(commands);
+  if (names.includes(name)) return [name];
+  if (name !== 'help' && !name.startsWith('-')) {
+    const visible = names.filter((each) => each !== keychainCommand);
+    throw new UsageError(`unknown command '${name}'; available commands: ${visible.join(', ')}, help`);
+  }
+  return name === 'help' || args.includes('--help') || args.includes('-h') ? names : ['serve'];
 }

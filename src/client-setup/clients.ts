@@ -3,7 +3,6 @@ import { posix, win32 } from 'node:path';
 /** Determines where a client keeps its configuration file. */
 export interface Places {
   platform: NodeJS.Platform;
-  /** The user's home folder. */
   home: string;
   environment: NodeJS.ProcessEnv;
 }
@@ -11,43 +10,41 @@ export interface Places {
 /** An MCP client that `heddle setup` can configure. */
 export interface McpClient {
   title: string;
-  format: 'json' | 'toml';
+  /** Format of the file; JSON if absent. */
+  format?: 'toml';
   /** Member of the file that holds the servers by name. */
   servers: 'mcpServers' | 'servers' | 'mcp_servers';
   /** True if an entry names its transport. */
-  typed: boolean;
+  typed?: true;
   /** Returns the path of the file that applies to all projects of the user. */
   file: (places: Places) => string;
   /** Tells the user how to make the client read the file again. */
   afterwards: string;
 }
 
-const defaults = { format: 'json', servers: 'mcpServers', typed: false } as const;
-
 /** The clients of `heddle setup`, by their name on the command line. */
 export const clients = {
   'claude-desktop': {
     title: 'Claude Desktop',
-    ...defaults,
+    servers: 'mcpServers',
     file: (places) => applicationData(places, 'Claude', 'claude_desktop_config.json'),
     afterwards: 'Quit Claude Desktop and open it again.',
   },
   'claude-code': {
     title: 'Claude Code',
-    ...defaults,
+    servers: 'mcpServers',
     typed: true,
     file: (places) => join(places, places.environment.CLAUDE_CONFIG_DIR || places.home, '.claude.json'),
     afterwards: 'Start a new session of Claude Code; /mcp lists the servers.',
   },
   cursor: {
     title: 'Cursor',
-    ...defaults,
+    servers: 'mcpServers',
     file: (places) => join(places, places.home, '.cursor', 'mcp.json'),
     afterwards: 'Turn heddle on in the MCP settings of Cursor if it is off.',
   },
   vscode: {
     title: 'VS Code',
-    format: 'json',
     servers: 'servers',
     typed: true,
     file: (places) => applicationData(places, 'Code', 'User', 'mcp.json'),
@@ -57,19 +54,18 @@ export const clients = {
     title: 'Codex',
     format: 'toml',
     servers: 'mcp_servers',
-    typed: false,
     file: (places) => join(places, places.environment.CODEX_HOME || join(places, places.home, '.codex'), 'config.toml'),
     afterwards: 'Start Codex again; /mcp lists the servers.',
   },
   'gemini-cli': {
     title: 'Gemini CLI',
-    ...defaults,
+    servers: 'mcpServers',
     file: (places) => join(places, places.environment.GEMINI_CLI_HOME || places.home, '.gemini', 'settings.json'),
     afterwards: 'Start Gemini CLI again; /mcp lists the servers.',
   },
   windsurf: {
     title: 'Windsurf',
-    ...defaults,
+    servers: 'mcpServers',
     file: (places) => join(places, places.home, '.codeium', 'windsurf', 'mcp_config.json'),
     afterwards: 'Press Refresh in the MCP panel of Windsurf.',
   },

@@ -1,9 +1,8 @@
 import { constants, copyFileSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { HeddleError } from '../core/errors.ts';
+import { type HeddleError, notConfigured } from '../core/errors.ts';
 import { replaceFile } from '../core/private-file.ts';
 
-/** A client's configuration file as it was read. */
 export interface ConfigFile {
   /** Path of the file itself, with symbolic links resolved so that they survive a change. */
   path: string;
@@ -38,11 +37,10 @@ export function replaceConfig(
   { keepsCopy }: { keepsCopy: boolean },
 ): string | undefined {
   if (readConfig(path).text !== text) {
-    throw new HeddleError({
-      code: 'not_configured',
-      message: `Another program changed ${path} in the meantime. The file was not written.`,
-      hint: 'Run the command again.',
-    });
+    throw notConfigured(
+      `Another program changed ${path} in the meantime. The file was not written.`,
+      'Run the command again.',
+    );
   }
   try {
     const copy = text === undefined || !keepsCopy ? undefined : copyFile(path);
@@ -67,10 +65,8 @@ function copyFile(path: string): string {
 }
 
 function unusable(path: string, action: string, cause: unknown): HeddleError {
-  return new HeddleError({
-    code: 'not_configured',
-    message: `${path} cannot be ${action}: ${(cause as Error).message}`,
-    hint: 'Check the file and its permissions, or print the entry with --print and add it by hand.',
-    cause,
-  });
+  return notConfigured(
+    `${path} cannot be ${action}: ${(cause as Error).message}`,
+    'Check the file and its permissions, or print the entry with --print and add it by hand.',
+  );
 }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { HeddleError } from '../core/errors.ts';
+import { notConfigured } from '../core/errors.ts';
 import { editJson, parseJson } from './edit-json.ts';
 import { editToml, parseToml } from './edit-toml.ts';
 import { type Edit, type Entry, isLocalEntry } from './entry.ts';
@@ -18,26 +18,30 @@ export function editConfig(text: string, edit: Edit): string {
   const byteOrderMark = text.startsWith('\ufeff') ? '\ufeff' : '';
   const body = text.slice(byteOrderMark.length);
   const format = formats[edit.format];
-  const before = asMembers(format.parse(body), 'The file');
-  const servers = asMembers(before[edit.servers] ?? {}, `"${edit.servers}" of the file`);
+  const { [edit.servers]: serversBefore = {}, ...others } = asMembers(format.parse(body), 'The file');
+  const servers = asMembers(serversBefore, `"${edit.servers}" of the file`);
   const expectedServers = editServers(servers, edit);
   if (isDeepStrictEqual(servers, expectedServers)) return text;
 
   const after = format.edit(body, { ...edit, existing: servers[edit.name] });
   // Unusual files can defeat the edit, so a result that says anything but what is expected is never written.
-  const { [edit.servers]: _, ...others } = before;
-  const expected = [{ ...others, [edit.servers]: expectedServers }];
-  if (Object.keys(expectedServers).length === 0) expected.push(others);
-  const result = parseResult(after, format.parse);
-  if (!expected.some((value) => isDeepStrictEqual(result, value))) throw notEditable();
-  return byteOrderMark + after;
+  try {
+    const { [edit.servers]: serversAfter = {}, ...othersAfter } = format.parse(after) as Members;
+    if (isDeepStrictEqual([serversAfter, othersAfter], [expectedServers, others])) return byteOrderMark + after;
+  } catch {
+    // The edit made the file invalid.
+  }
+  throw notConfigured(
+    'The file cannot be changed without risk to the rest of its content. It was not changed.',
+    'Print the entry with --print and add it by hand.',
+  );
 }
 
 /** Returns true if a file holds nothing but one entry as heddle writes it, so that removing the file loses nothing. */
 export function isOwnConfig(text: string, { entry: _, ...edit }: Edit): boolean {
-  const servers = asMembers(asMembers(formats[edit.format].parse(text), 'The file')[edit.servers] ?? {}, 'It');
-  const existing = servers[edit.name];
-  return isLocalEntry(existing) && editConfig('', { ...edit, entry: existing as unknown as Entry }) === text;
+  const file = formats[edit.format].parse(text) as Record<string, Record<string, Entry> | undefined>;
+  const existing = file[edit.servers]?.[edit.name];
+  return existing !== undefined && editConfig('', { ...edit, entry: existing }) === text;
 }
 
 /** Returns true if a file holds no values and no comments. */
@@ -51,28 +55,10 @@ function editServers(servers: Members, { name, entry }: Edit): Members {
   return { ...others, [name]: isLocalEntry(existing) ? { ...existing, ...entry } : entry };
 }
 
-function parseResult(text: string, parse: (text: string) => unknown): unknown {
-  try {
-    return parse(text);
-  } catch (error) {
-    throw notEditable(error);
-  }
-}
-
 function asMembers(value: unknown, name: string): Members {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
-  throw new HeddleError({
-    code: 'not_configured',
-    message: `${name} is not a table of names and values. It was not changed.`,
-    hint: 'Fix the file by hand, or print the entry with --print and add it yourself.',
-  });
-}
-
-function notEditable(cause?: unknown): HeddleError {
-  return new HeddleError({
-    code: 'not_configured',
-    message: 'The file cannot be changed without risk to the rest of its content. It was not changed.',
-    hint: 'Print the entry with --print and add it by hand.',
-    cause,
-  });
+  throw notConfigured(
+    `${name} is not a table of names and values. It was not changed.`,
+    'Fix the file by hand, or print the entry with --print and add it yourself.',
+  );
 }

@@ -1,14 +1,13 @@
 import {
-  applyEdits,
+  createScanner,
   findNodeAtLocation,
   getNodeValue,
-  modify,
   type Node,
   type ParseError,
   parseTree,
   printParseErrorCode,
 } from 'jsonc-parser';
-import { HeddleError } from '../core/errors.ts';
+import { notConfigured } from '../core/errors.ts';
 import { type Edit, isLocalEntry } from './entry.ts';
 
 /**
@@ -27,11 +26,10 @@ function parse(text: string): Node | undefined {
   const [first] = errors;
   if (!first) return tree;
   const line = text.slice(0, first.offset).split('\n').length;
-  throw new HeddleError({
-    code: 'not_configured',
-    message: `The file is not valid JSON: ${printParseErrorCode(first.error)} in line ${line}. It was not changed.`,
-    hint: 'Fix that line, then run the command again.',
-  });
+  throw notConfigured(
+    `The file is not valid JSON: ${printParseErrorCode(first.error)} in line ${line}. It was not changed.`,
+    'Fix that line, then run the command again.',
+  );
 }
 
 /** Adds the entry, updates its members or removes it. `existing` is its current value. */
@@ -39,7 +37,7 @@ export function editJson(text: string, { servers, name, entry, existing }: Edit 
   if (entry === undefined) {
     const withoutEntry = removeProperty(text, [servers, name]);
     const holder = findNodeAtLocation(parse(withoutEntry)!, [servers]);
-    const isEmpty = holder && /^\{\s*\}$/.test(sourceOf(withoutEntry, holder));
+    const isEmpty = holder && /^\{\s*\}$/.test(withoutEntry.slice(holder.offset, holder.offset + holder.length));
     return isEmpty ? removeProperty(withoutEntry, [servers]) : withoutEntry;
   }
   if (isLocalEntry(existing)) {
@@ -62,37 +60,30 @@ function ensureRoot(text: string): string {
   return `${comments}{${eol}}${eol}`;
 }
 
+/** Replaces the value of a property or appends the property. An object that is written on one line stays on it. */
 function setProperty(text: string, path: string[], value: unknown): string {
-  const holder = findNodeAtLocation(parse(text)!, path.slice(0, -1))!;
-  const indent = indentOf(text);
-  const formattingOptions = { insertSpaces: indent !== '\t', tabSize: indent.length, eol: lineEndOf(text) };
-  const withProperty = findNodeAtLocation(parse(text)!, path) ? text : appendProperty(text, holder, path.at(-1)!);
-  // Formatting would spread an object that is written on one line.
-  const options = spansLines(text, holder) ? { formattingOptions } : {};
-  return applyEdits(withProperty, modify(withProperty, path, value, options));
-}
-
-/**
- * Appends a property with the value null. The library's own insertion would separate the last property from the comment
- * behind it.
- */
-function appendProperty(text: string, holder: Node, name: string): string {
-  const property = `${JSON.stringify(name)}: null`;
-  const eol = lineEndOf(text);
+  const tree = parse(text)!;
+  const holder = findNodeAtLocation(tree, path.slice(0, -1))!;
+  const found = findNodeAtLocation(tree, path);
   const last = holder.children?.at(-1);
-  if (!last) {
-    const close = holder.offset + holder.length - 1;
-    if (!spansLines(text, holder)) return insert(text, close, property);
-    const end = text.slice(0, close).trimEnd().length;
-    return insert(text, end, `${eol}${lineIndent(text, close)}${indentOf(text)}${property}`);
-  }
-  const end = last.offset + last.length;
-  if (!spansLines(text, holder)) return insert(text, end, `, ${property}`);
-  const { commaOffset, lineEndOffset } = restOfLine(text, end);
-  const line = `${eol}${lineIndent(text, last.offset)}${property}`;
-  return commaOffset === undefined
-    ? insert(insert(text, lineEndOffset, line), end, ',')
-    : insert(text, lineEndOffset, `${line},`);
+  const close = holder.offset + holder.length - 1;
+  const spansLines = text.slice(holder.offset, close).includes('\n');
+  const eol = lineEndOf(text);
+  const level = indentOf(text);
+  const indent = last ? lineIndent(text, (found ?? last).offset) : lineIndent(text, close) + level;
+  const lines = JSON.stringify(value, null, level).replaceAll('\n', eol + indent);
+  const source = spansLines ? lines : JSON.stringify(value);
+  if (found) return replace(text, found.offset, found.offset + found.length, source);
+
+  const property = `${JSON.stringify(path.at(-1))}: ${source}`;
+  const lastEnd = last ? last.offset + last.length : close;
+  if (!spansLines) return insert(text, lastEnd, last ? `, ${property}` : property);
+  // Comments behind the last property stay behind it.
+  const end = text.slice(0, close).trimEnd().length;
+  const line = `${eol}${indent}${property}`;
+  if (!last) return insert(text, end, line);
+  const hasTrailingComma = commaAfter(text, lastEnd) !== undefined;
+  return hasTrailingComma ? insert(text, end, `${line},`) : insert(insert(text, end, line), lastEnd, ',');
 }
 
 /** Removes a property, its comma and its line, and keeps every comment, which the library's own removal does not. */
@@ -100,9 +91,9 @@ function removeProperty(text: string, path: string[]): string {
   const property = findNodeAtLocation(parse(text)!, path)?.parent;
   const siblings = property?.parent?.children;
   if (!property || !siblings) return text;
-  const { commaOffset } = restOfLine(text, property.offset + property.length);
+  const comma = commaAfter(text, property.offset + property.length);
   let start = property.offset;
-  let end = commaOffset === undefined ? property.offset + property.length : commaOffset + 1;
+  let end = comma === undefined ? property.offset + property.length : comma + 1;
 
   const before = /(^|\n)[ \t]*$/.exec(text.slice(0, start));
   const after = /^[ \t]*(\r?\n|$)/.exec(text.slice(end));
@@ -112,29 +103,28 @@ function removeProperty(text: string, path: string[]): string {
   } else {
     end += /^[ \t]*/.exec(text.slice(end))![0].length;
   }
-  const removed = text.slice(0, start) + text.slice(end);
+  const removed = replace(text, start, end, '');
   const previous = siblings[siblings.indexOf(property) - 1];
-  if (siblings.at(-1) !== property || !previous || commaOffset !== undefined) return removed;
-  const { commaOffset: previousComma } = restOfLine(removed, previous.offset + previous.length);
-  return previousComma === undefined ? removed : removed.slice(0, previousComma) + removed.slice(previousComma + 1);
+  if (siblings.at(-1) !== property || !previous || comma !== undefined) return removed;
+  const previousComma = commaAfter(text, previous.offset + previous.length)!;
+  return replace(removed, previousComma, previousComma + 1, '');
 }
 
-/** Finds the comma after a property, and the offset behind it and the comments on the same line. */
-function restOfLine(text: string, offset: number): { commaOffset: number | undefined; lineEndOffset: number } {
-  const [all, space, comma] = /^((?:[ \t]|\/\*.*?\*\/)*)(,?)(?:[ \t]|\/\*.*?\*\/|\/\/.*)*/.exec(text.slice(offset))!;
-  return { commaOffset: comma ? offset + space!.length : undefined, lineEndOffset: offset + all.length };
+/** Returns the offset of the comma after a property, if there is one. */
+function commaAfter(text: string, offset: number): number | undefined {
+  const scanner = createScanner(text, true);
+  scanner.setPosition(offset);
+  scanner.scan();
+  const next = scanner.getTokenOffset();
+  return text[next] === ',' ? next : undefined;
 }
 
 function insert(text: string, offset: number, content: string): string {
-  return text.slice(0, offset) + content + text.slice(offset);
+  return replace(text, offset, offset, content);
 }
 
-function sourceOf(text: string, { offset, length }: Node): string {
-  return text.slice(offset, offset + length);
-}
-
-function spansLines(text: string, node: Node): boolean {
-  return sourceOf(text, node).includes('\n');
+function replace(text: string, start: number, end: number, content: string): string {
+  return text.slice(0, start) + content + text.slice(end);
 }
 
 function lineEndOf(text: string): string {
@@ -147,7 +137,6 @@ function indentOf(text: string): string {
   return indent.includes('\t') ? '\t' : indent;
 }
 
-/** Returns the white space at the start of the line of an offset. */
 function lineIndent(text: string, offset: number): string {
   const start = text.lastIndexOf('\n', offset - 1) + 1;
   return /^[ \t]*/.exec(text.slice(start, offset))![0];

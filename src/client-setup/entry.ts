@@ -1,4 +1,3 @@
-/** The command that a client starts heddle with. */
 export interface Entry {
   type?: 'stdio';
   command: string;
@@ -10,7 +9,6 @@ export interface Edit {
   format: 'json' | 'toml';
   /** Member that holds the servers by name. */
   servers: string;
-  /** Name of the server. */
   name: string;
   /** Entry to write; undefined removes the server. */
   entry: Entry | undefined;

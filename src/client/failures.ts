@@ -89,27 +89,29 @@ const brokenConnection: FailureKind = {
   retryable: true,
   mayHaveRun: true,
 };
-/** Failures of a connection, by the name and the code of the error. */
-const networkFailures: [RegExp, FailureKind][] = [
-  [
-    /HTTPParserError|\b(Z_|ERR__ERROR_|ERR_BROTLI|UND_ERR_HEADERS_OVERFLOW)/,
-    {
-      code: 'bad_response',
-      hint: 'Ask the user to check that the base URL is the API of the service, and any proxy in between.',
-    },
-  ],
-  [/\bUND_ERR_DESTROYED/, { code: 'cancelled', hint: 'heddle is shutting down. Call again later.', mayHaveRun: true }],
-  [
-    /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME|INVALID_CA|INVALID_PURPOSE/,
-    {
-      code: 'network',
-      hint: 'The certificate of the service cannot be verified. Ask the user to check the base URL, or to trust the issuer with NODE_EXTRA_CA_CERTS.',
-    },
-  ],
-  [
-    /\b(EPROTO|ERR_SSL)/,
-    { code: 'network', hint: 'The TLS connection failed. Ask the user to check https and the port in the base URL.' },
-  ],
+/** Failures of a connection; `pattern` matches the name and the code of the error. */
+const networkFailures: (FailureKind & { pattern: RegExp })[] = [
+  {
+    pattern: /HTTPParserError|\b(Z_|ERR__ERROR_|ERR_BROTLI|UND_ERR_HEADERS_OVERFLOW)/,
+    code: 'bad_response',
+    hint: 'Ask the user to check that the base URL is the API of the service, and any proxy in between.',
+  },
+  {
+    pattern: /\bUND_ERR_DESTROYED/,
+    code: 'cancelled',
+    hint: 'heddle is shutting down. Call again later.',
+    mayHaveRun: true,
+  },
+  {
+    pattern: /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME|INVALID_CA|INVALID_PURPOSE/,
+    code: 'network',
+    hint: 'The certificate of the service cannot be verified. Ask the user to check the base URL, or to trust the issuer with NODE_EXTRA_CA_CERTS.',
+  },
+  {
+    pattern: /\b(EPROTO|ERR_SSL)/,
+    code: 'network',
+    hint: 'The TLS connection failed. Ask the user to check https and the port in the base URL.',
+  },
 ];
 
 const mayHaveRunHint = 'The service may have carried it out: check before you send it again.';
@@ -118,8 +120,11 @@ const mayHaveRunHint = 'The service may have carried it out: check before you se
 export function failureOf(response: ServiceResponse, info: RequestInfo): HeddleError {
   const { text, detail } = readErrorBody(response.body);
   const { code, summary, hint, retryable, mayHaveRun } = kindOf(response, text);
-  const scheme = code === 'unauthorized' || code === 'forbidden' ? ` (${schemeNames[info.auth]})` : '';
+  const schemeName = info.auth === 'basic' ? 'Basic' : 'Bearer';
+  const scheme = code === 'unauthorized' || code === 'forbidden' ? ` (${schemeName})` : '';
   const quotation = text === undefined ? '' : `: ${quote(text, info)}`;
+  // A date in Retry-After is by the clock of the service.
+  const now = Date.parse(String(response.headers.date)) || Date.now();
   return new HeddleError({
     code,
     message: `The service ${summary}${scheme}, status ${response.status}, on ${info.operation}${quotation}.`,
@@ -128,11 +133,9 @@ export function failureOf(response: ServiceResponse, info: RequestInfo): HeddleE
     detail: detail?.map((entry) => ({ ...entry, msg: truncate(info.redact(entry.msg)) })),
     retryable,
     endpoint: code === 'unsupported' ? info.endpoint : undefined,
-    retryAfterMs: retryAfterMs(response.headers['retry-after'], serviceTime(response)),
+    retryAfterMs: retryAfterMs(response.headers['retry-after'], now),
   });
 }
-
-const schemeNames = { basic: 'Basic', bearer: 'Bearer' } as const;
 
 function kindOf({ status, body }: ServiceResponse, text: string | undefined): StatusFailure {
   // A router reports a missing route in its own words, or without any.
@@ -172,7 +175,7 @@ export function badResponse(
  */
 export function networkFailure(error: unknown, info: RequestInfo, origin: string, notSent: boolean): HeddleError {
   const { code = '', message, name } = error as NodeJS.ErrnoException;
-  const kind = networkFailures.find(([pattern]) => pattern.test(`${name} ${code}`))?.[1] ?? brokenConnection;
+  const kind = networkFailures.find(({ pattern }) => pattern.test(`${name} ${code}`)) ?? brokenConnection;
   const reason = truncate(info.redact(message || code || String(error)));
   const suffix = code && !reason.includes(code) ? ` (${code})` : '';
   return new HeddleError({
@@ -202,13 +205,9 @@ export function cancellation({ operation }: RequestInfo, partialText: string | u
 /** Returns the error for a request that missed its deadline. `setting` names the setting that raises it. */
 export function timeoutFailure(
   { operation, repeatable }: RequestInfo,
-  {
-    timeoutMs,
-    setting,
-    attempt,
-    partialText,
-  }: { timeoutMs: number; setting: string; attempt: number; partialText?: string },
+  options: { timeoutMs: number; setting: string; attempt: number; partialText?: string },
 ): HeddleError {
+  const { timeoutMs, setting, attempt, partialText } = options;
   const inAttempt = attempt === 1 ? '' : `, in attempt ${attempt}`;
   return new HeddleError({
     code: 'timeout',
@@ -219,12 +218,6 @@ export function timeoutFailure(
     retryable: true,
     partialText,
   });
-}
-
-/** Returns the service's own time if it sends one, since a date in Retry-After is by that clock. */
-function serviceTime({ headers }: ServiceResponse): number {
-  const date = Date.parse(String(headers.date));
-  return Number.isNaN(date) ? Date.now() : date;
 }
 
 /**

@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import type * as z from 'zod';
 import type { Endpoint } from '../contract/endpoints.ts';
 import { errorDetails } from '../contract/validation-errors.ts';
@@ -19,32 +18,32 @@ const errorBodyTimeoutMs = 2_000;
  */
 export async function readResponse(response: TransportResponse, info: RequestInfo): Promise<ServiceResponse> {
   const { status, headers, body } = response;
+  const isError = status >= 300;
+  const timer = isError ? setTimeout(() => body.destroy(), errorBodyTimeoutMs) : undefined;
   const parts: Buffer[] = [];
-  if (status >= 300) {
-    const timer = setTimeout(() => body.destroy(), errorBodyTimeoutMs);
-    // A partial body is enough.
-    await collect(body, parts, maxErrorBytes).catch(() => {});
+  let size = 0;
+  try {
+    for await (const part of body as AsyncIterable<Buffer>) {
+      size += part.length;
+      if (size > (isError ? maxErrorBytes : maxResponseBytes)) throw tooLarge(status, info);
+      parts.push(part);
+    }
+  } catch (error) {
+    // A partial body of an error is enough.
+    if (!isError) throw error;
+  } finally {
     clearTimeout(timer);
-  } else if (!(await collect(body, parts, maxResponseBytes))) {
-    throw new HeddleError({
-      code: 'too_large',
-      message: `The response to ${info.operation} is larger than ${maxResponseBytes} bytes.`,
-      hint: 'Request less at once.',
-      status,
-    });
   }
   return { status, headers, body: Buffer.concat(parts).toString() };
 }
 
-/** Collects the parts of a body. Returns false, and closes the connection, at the limit. */
-async function collect(body: Readable, parts: Buffer[], maxBytes: number): Promise<boolean> {
-  let size = 0;
-  for await (const part of body as AsyncIterable<Buffer>) {
-    size += part.length;
-    if (size > maxBytes) return false;
-    parts.push(part);
-  }
-  return true;
+function tooLarge(status: number, { operation }: RequestInfo): HeddleError {
+  return new HeddleError({
+    code: 'too_large',
+    message: `The response to ${operation} is larger than ${maxResponseBytes} bytes.`,
+    hint: 'Request less at once.',
+    status,
+  });
 }
 
 /**
@@ -55,25 +54,7 @@ export function parseJsonResponse<Response extends z.ZodType>(
   endpoint: Endpoint<z.ZodType, Response>,
   response: ServiceResponse,
   info: RequestInfo,
-): z.output<Response> {
-  return parse(endpoint, response.body, response, info);
-}
-
-/** Parses a successful response with one JSON value per line, as {@link parseJsonResponse} does; skips empty lines. */
-export function parseNdjsonResponse<Response extends z.ZodType>(
-  endpoint: Endpoint<z.ZodType, Response>,
-  response: ServiceResponse,
-  info: RequestInfo,
-): z.output<Response>[] {
-  const lines = response.body.split('\n').filter((line) => line.trim() !== '');
-  return lines.map((line) => parse(endpoint, line, response, info));
-}
-
-function parse<Response extends z.ZodType>(
-  endpoint: Endpoint<z.ZodType, Response>,
-  text: string,
-  response: ServiceResponse,
-  info: RequestInfo,
+  text = response.body,
 ): z.output<Response> {
   let value: unknown;
   try {
@@ -89,4 +70,14 @@ function parse<Response extends z.ZodType>(
     throw badResponse(response, info, 'the body does not match the interface', errorDetails(error, 'response'));
   // Not zod's copy, which reorders the members.
   return value as z.output<Response>;
+}
+
+/** Parses a successful response with one JSON value per line, as {@link parseJsonResponse} does; skips empty lines. */
+export function parseNdjsonResponse<Response extends z.ZodType>(
+  endpoint: Endpoint<z.ZodType, Response>,
+  response: ServiceResponse,
+  info: RequestInfo,
+): z.output<Response>[] {
+  const lines = response.body.split('\n').filter((line) => line.trim() !== '');
+  return lines.map((line) => parseJsonResponse(endpoint, response, info, line));
 }

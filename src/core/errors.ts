@@ -31,7 +31,7 @@ export interface ErrorFields {
   code: ErrorCode;
   /** One sentence that says what happened and whose fault it is. Contains no secret. */
   message: string;
-  /** The next step for an agent or a person. Never contains text of the service. */
+  /** The next step for an agent or a user. Never contains text of the service. */
   hint: string;
   /** HTTP status of the service's response. */
   status?: number;
@@ -47,41 +47,31 @@ export interface ErrorFields {
   cause?: unknown;
 }
 
-/** An error that heddle reports to an agent or a person. */
+/** An error that heddle reports to an agent or a user. */
 export class HeddleError extends Error {
   override readonly name = 'HeddleError';
-  readonly code: ErrorCode;
-  readonly hint: string;
-  readonly status: number | undefined;
-  readonly detail: ErrorDetail[] | undefined;
-  readonly retryable: boolean;
-  readonly retryAfterMs: number | undefined;
-  readonly partialText: string | undefined;
-  readonly endpoint: string | undefined;
+  declare readonly code: ErrorCode;
+  declare readonly hint: string;
+  declare readonly status: number | undefined;
+  declare readonly detail: ErrorDetail[] | undefined;
+  declare readonly retryable: boolean;
+  declare readonly retryAfterMs: number | undefined;
+  declare readonly partialText: string | undefined;
+  declare readonly endpoint: string | undefined;
 
-  constructor(fields: ErrorFields) {
-    super(fields.message, fields.cause === undefined ? undefined : { cause: fields.cause });
-    this.code = fields.code;
-    this.hint = fields.hint;
-    this.status = fields.status;
-    this.detail = fields.detail;
-    this.retryable = fields.retryable ?? false;
-    this.retryAfterMs = fields.retryAfterMs;
-    this.partialText = fields.partialText;
-    this.endpoint = fields.endpoint;
+  constructor({ message, cause, retryable = false, ...fields }: ErrorFields) {
+    super(message, cause === undefined ? undefined : { cause });
+    Object.assign(this, { retryable, ...fields });
   }
 
   /** Returns the machine-readable form that docs/errors.md describes. */
   toJSON(): Record<string, unknown> {
-    return {
-      code: this.code,
-      message: this.message,
-      hint: this.hint,
-      ...(this.status !== undefined && { status: this.status }),
-      ...(this.detail !== undefined && { detail: this.detail }),
-      retryable: this.retryable,
-      ...(this.retryAfterMs !== undefined && { retry_after_ms: this.retryAfterMs }),
-      ...(this.partialText !== undefined && { partial_text: this.partialText }),
-    };
+    const { code, message, hint, status, detail, retryable, retryAfterMs, partialText } = this;
+    return { code, message, hint, status, detail, retryable, retry_after_ms: retryAfterMs, partial_text: partialText };
   }
+}
+
+/** Creates the error for settings that cannot be used. */
+export function notConfigured(message: string, hint: string): HeddleError {
+  return new HeddleError({ code: 'not_configured', message, hint });
 }

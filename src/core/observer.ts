@@ -1,18 +1,15 @@
 import type { ErrorCode } from './errors.ts';
 import type { Log } from './log.ts';
 
-/** The end of an MCP call; `input_required` if it waits for an answer from the person. */
+/** The end of an MCP call; `input_required` if it waits for an answer from the user. */
 export type McpCallOutcome = 'ok' | 'input_required' | ErrorCode;
 
 /** The facts about an MCP call when it begins; never its arguments. */
 export interface McpCallStart {
   method: 'tools/call' | 'resources/read' | 'completion/complete';
-  /** Name of the tool, for `tools/call`. */
   tool?: string;
   transport?: 'http' | 'stdio' | undefined;
-  /** Id of the JSON-RPC request. */
   rpcId?: string | number;
-  /** Revision of MCP. */
   protocolVersion?: string | undefined;
   /** The client's trace context, validated. */
   trace: TraceHeaders;
@@ -27,7 +24,6 @@ export interface TraceHeaders {
 
 /** The facts about one attempt to send a request to the service. */
 export interface RequestStart {
-  /** Name of the endpoint. */
   operation: string;
   method: string;
   /** Base address of the service. */
@@ -51,7 +47,6 @@ export interface Observer {
   flush?(): Promise<void>;
 }
 
-/** Receives the events of one MCP call. */
 export interface McpCallObserver {
   request(start: RequestStart): RequestObserver;
   end(outcome: McpCallOutcome): void;
@@ -59,7 +54,6 @@ export interface McpCallObserver {
   readonly logFields?: Record<string, string>;
 }
 
-/** Receives the events of one attempt to send a request. */
 export interface RequestObserver {
   /** Headers to add to the request. */
   readonly headers?: Record<string, string>;

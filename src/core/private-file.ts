@@ -1,4 +1,14 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
 /**
@@ -16,13 +26,7 @@ export function replacePrivateFile(file: string, text: string): void {
 export function replaceFile(file: string, text: string, mode: number): void {
   const temporary = `${file}.${crypto.randomUUID()}.tmp`;
   try {
-    const descriptor = openSync(temporary, 'wx', mode);
-    try {
-      writeFileSync(descriptor, text);
-      fsyncSync(descriptor);
-    } finally {
-      closeSync(descriptor);
-    }
+    writeFileSync(temporary, text, { mode, flag: 'wx', flush: true });
     renameSync(temporary, file);
   } catch (error) {
     rmSync(temporary, { force: true });
@@ -31,7 +35,6 @@ export function replaceFile(file: string, text: string, mode: number): void {
   syncFolder(dirname(file));
 }
 
-/** Removes a file and its temporary copies. */
 export function removePrivateFile(file: string): void {
   rmSync(file, { force: true });
   removeTemporaryCopies(file);
@@ -40,25 +43,15 @@ export function removePrivateFile(file: string): void {
 /** Removes temporary copies that a crash left behind, since they may hold secrets. */
 function removeTemporaryCopies(file: string): void {
   const folder = dirname(file);
-  let names: string[];
-  try {
-    names = readdirSync(folder);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-    throw error;
-  }
-  for (const name of names) {
+  for (const name of existsSync(folder) ? readdirSync(folder) : []) {
     if (name.startsWith(`${basename(file)}.`) && name.endsWith('.tmp')) rmSync(join(folder, name), { force: true });
   }
 }
 
-/** Makes a rename durable. Windows cannot sync folders and does not need to. */
+/** Makes a rename survive a power failure. Windows cannot sync folders and does not need to. */
 function syncFolder(folder: string): void {
   if (process.platform === 'win32') return;
   const descriptor = openSync(folder, 'r');
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
+  fsyncSync(descriptor);
+  closeSync(descriptor);
 }

@@ -28,42 +28,32 @@ const patterns: readonly [RegExp, string][] = [
  * share no secrets; see docs/security.md.
  */
 export class Redactor {
-  readonly #secrets = new Set<string>();
-  readonly #environmentSecrets = new Set<string>();
-  /** Every written form of the secrets, longest first; computed on first use. */
-  #forms: string[] | undefined;
-  #environmentForms: string[] | undefined;
+  /** Every written form of the secrets, longest first. */
+  #forms: string[] = [];
+  #environmentForms: string[] = [];
 
   /** Registers secrets. Code that reads a secret calls this before it uses the secret. */
   protect(...secrets: (string | undefined)[]): void {
-    for (const secret of secrets)
-      if (secret !== undefined && secret.length >= minSecretChars) this.#secrets.add(secret);
-    this.#forms = undefined;
+    this.#forms = addForms(this.#forms, secrets);
   }
 
   /** Registers the values of variables whose names look like secrets, and the passwords in URLs. */
   protectEnvironment(environment: NodeJS.ProcessEnv): void {
-    for (const [name, value = ''] of Object.entries(environment)) {
-      const password = /^[a-z][a-z\d+.-]*:\/\/[^\s/?#@]*?:([^\s/?#@]+)@/i.exec(value)?.[1];
-      for (const secret of [secretName.test(name) ? value : '', password ?? '']) {
-        if (secret.length >= minSecretChars) this.#environmentSecrets.add(secret);
-      }
-    }
-    this.#environmentForms = undefined;
+    const secrets = Object.entries(environment).flatMap(([name, value = '']) => [
+      secretName.test(name) ? value : undefined,
+      /^[a-z][a-z\d+.-]*:\/\/[^\s/?#@]*?:([^\s/?#@]+)@/i.exec(value)?.[1],
+    ]);
+    this.#environmentForms = addForms(this.#environmentForms, secrets);
   }
 
-  /** Forgets every secret. */
   clear(): void {
-    this.#secrets.clear();
-    this.#environmentSecrets.clear();
-    this.#forms = undefined;
-    this.#environmentForms = undefined;
+    this.#forms = [];
+    this.#environmentForms = [];
   }
 
   /** Removes registered secrets, and text that looks like a secret, from log lines and error messages. */
   redact(text: string): string {
-    this.#environmentForms ??= formsOf(this.#environmentSecrets);
-    const known = without([...this.#secretForms(), ...this.#environmentForms], text);
+    const known = without([...this.#forms, ...this.#environmentForms], text);
     return patterns.reduce((rest, [pattern, replacement]) => rest.replace(pattern, replacement), known);
   }
 
@@ -73,30 +63,23 @@ export class Redactor {
    * @returns the same value if there is nothing to remove.
    */
   redactValue<T>(value: T): T {
+    const forms = this.#forms;
     const json = JSON.stringify(value);
-    const forms = this.#secretForms();
     if (!forms.some((form) => json.includes(form))) return value;
     const clean = (part: unknown): unknown => {
       if (typeof part === 'string') return without(forms, part);
       if (Array.isArray(part)) return part.map(clean);
       if (typeof part !== 'object' || part === null) return part;
-      // An error's JSON form differs from its members.
-      const { toJSON } = part as { toJSON?: unknown };
-      const members: object = typeof toJSON === 'function' ? toJSON.call(part) : part;
-      return Object.fromEntries(Object.entries(members).map(([name, member]) => [without(forms, name), clean(member)]));
+      return Object.fromEntries(Object.entries(part).map(([name, member]) => [without(forms, name), clean(member)]));
     };
-    return clean(value) as T;
-  }
-
-  #secretForms(): string[] {
-    this.#forms ??= formsOf(this.#secrets);
-    return this.#forms;
+    return clean(JSON.parse(json)) as T;
   }
 }
 
-/** Lists the forms of all secrets, longest first, so that a secret inside another does not leave the rest behind. */
-function formsOf(secrets: ReadonlySet<string>): string[] {
-  return [...new Set([...secrets].flatMap(formsOfSecret))].sort((a, b) => b.length - a.length);
+/** Adds every form of some secrets. The longest come first, so that a secret inside another does not leave the rest. */
+function addForms(forms: string[], secrets: (string | undefined)[]): string[] {
+  const added = secrets.flatMap((secret = '') => (secret.length < minSecretChars ? [] : formsOfSecret(secret)));
+  return [...new Set([...forms, ...added])].sort((a, b) => b.length - a.length);
 }
 
 function without(forms: string[], text: string): string {

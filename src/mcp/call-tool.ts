@@ -1,73 +1,56 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import { HeddleError } from '../core/errors.ts';
-import type { Log } from '../core/log.ts';
-import type { Observer } from '../core/observer.ts';
 import type { Redactor } from '../core/redaction.ts';
 import { parseArguments } from '../tools/support/arguments.ts';
 import { cutValue } from '../tools/support/call-values.ts';
 import type { ListedTool } from '../tools/support/registry.ts';
 import { escapeInvisible } from '../tools/support/table.ts';
 import type { Tool, ToolContext } from '../tools/support/tool.ts';
-import { type CallOrigin, localOrigin, watchCall } from './watch-call.ts';
+import { type CallOrigin, type WatchOptions, watchCall } from './watch-call.ts';
 
 /** Options that are the same for every tool call of a process. */
-export interface ResultOptions {
+export interface CallOptions extends WatchOptions {
+  /** Project for calls without `project_id`. */
+  project?: string;
   /** `json` repeats the structured result as the text; `compact` is written for a model. */
   text: 'compact' | 'json';
   /** Maximum length of the serialized result, in characters. */
   maxResultChars: number;
   /** Ends every compact text. */
   footnote?: string;
-  log: Log;
-  /** Receives every call, where metrics or traces are enabled. */
-  observer?: Observer | undefined;
   /** Removes secrets from results and errors before they leave the process. */
   redactor: Redactor;
-  /** The tools on offer. */
   tools: readonly ListedTool[];
-}
-
-/** Thrown by a context's `ask` to end the call with a question for the person. The client repeats the call with the answer. */
-export class InputRequired {
-  readonly question: string;
-
-  constructor(question: string) {
-    this.question = question;
-  }
 }
 
 /**
  * Runs a tool. Every failure becomes an error result.
- * @throws InputRequired when the tool asks the person a question.
+ * @param origin where the call came from; by default, from this process itself.
+ * @throws InputRequired when the tool asks the user a question.
  */
 export async function callTool(
   listed: ListedTool,
   args: unknown,
-  context: ToolContext,
-  options: ResultOptions,
-  origin: CallOrigin = localOrigin(),
+  context: Pick<ToolContext, 'clientName' | 'signal' | 'ask' | 'progress'>,
+  options: CallOptions,
+  origin: CallOrigin = { requestId: crypto.randomUUID(), trace: {} },
 ): Promise<CallToolResult> {
-  const watch = watchCall({ method: 'tools/call', tool: listed.name }, origin, options);
+  const { project, maxResultChars } = options;
   try {
-    const tool = await listed.load();
-    const input = parseArguments(tool.input, args, listed);
-    // All requests of one call share its deadline.
-    const service = context.service.withSharedDeadline(watch.scope);
-    const data = await tool.run(input, { ...context, service });
-    const result = fittingResult(tool, data, options);
-    watch.end('ok');
-    return result;
+    return await watchCall({ method: 'tools/call', tool: listed.name }, origin, options, async (service) => {
+      const tool = await listed.load();
+      const input = parseArguments(tool.input, args, listed);
+      const data = await tool.run(input, { ...context, service, project, maxResultChars });
+      return fittingResult(tool, data, options);
+    });
   } catch (error) {
-    if (error instanceof InputRequired) {
-      watch.end('input_required');
-      throw error;
-    }
-    return errorResult(withAlternatives(watch.fail(error), options), options);
+    if (error instanceof HeddleError) return errorResult(withAlternatives(error, options), options);
+    throw error;
   }
 }
 
 /** Shrinks the data of a tool until the result fits into `maxResultChars`. */
-function fittingResult(tool: Tool, data: object, options: ResultOptions): CallToolResult {
+function fittingResult(tool: Tool, data: object, options: CallOptions): CallToolResult {
   const { maxResultChars, redactor } = options;
   let rest: object | undefined = data;
   while (rest !== undefined) {
@@ -84,7 +67,7 @@ function fittingResult(tool: Tool, data: object, options: ResultOptions): CallTo
   });
 }
 
-function resultOf(tool: Tool, data: object, { text, footnote }: ResultOptions): CallToolResult {
+function resultOf(tool: Tool, data: object, { text, footnote }: CallOptions): CallToolResult {
   const body = text === 'json' ? JSON.stringify(data) : tool.render(data);
   return {
     content: [{ type: 'text', text: footnote === undefined || text === 'json' ? body : `${body}\n${footnote}` }],
@@ -93,7 +76,7 @@ function resultOf(tool: Tool, data: object, { text, footnote }: ResultOptions): 
 }
 
 /** Names the tools that work without an operation that the service lacks. */
-function withAlternatives(error: HeddleError, { tools }: ResultOptions): HeddleError {
+function withAlternatives(error: HeddleError, { tools }: CallOptions): HeddleError {
   if (error.code !== 'unsupported') return error;
   const alternatives = tools.filter(({ uses }) => !uses.some((name) => name === error.endpoint));
   const hint = `This service does not have the operation. Tools that work without it: ${alternatives.map(({ name }) => name).join(', ')}.`;
@@ -104,7 +87,7 @@ function withAlternatives(error: HeddleError, { tools }: ResultOptions): HeddleE
 const maxDetails = 50;
 
 /** Formats an error for a model: a sentence with the next step, then one line of JSON. A long partial text is cut. */
-function errorResult(error: HeddleError, { redactor, maxResultChars }: ResultOptions): CallToolResult {
+function errorResult(error: HeddleError, { redactor, maxResultChars }: CallOptions): CallToolResult {
   const json = error.toJSON();
   if (error.detail) json.detail = error.detail.slice(0, maxDetails);
   if (error.partialText !== undefined) json.partial_text = cutValue(error.partialText, Math.floor(maxResultChars / 2));

@@ -1,12 +1,12 @@
-/** The service that the calls of a process reach. */
-export type ServiceInUse = { kind: 'remote'; baseUrl: string } | { kind: 'embedded' };
-
-/** Returns the instructions for the client's model: the purpose of the server, its service and the default project. */
-export function instructionsFor(service: ServiceInUse, project: string | undefined): string {
+/**
+ * Returns the instructions for the client's model: the purpose of the server, its service and the default project.
+ * @param baseUrl of the configured service; undefined for the embedded one.
+ */
+export function instructionsFor(baseUrl: string | undefined, project: string | undefined): string {
   const location =
-    service.kind === 'remote'
-      ? `The service is ${service.baseUrl}.`
-      : 'No service is configured: calls go to the embedded service on this machine, which holds a sample project (demo/support) and imported data. Its built-in model heddle/echo only repeats its input.';
+    baseUrl === undefined
+      ? 'No service is configured: calls go to the embedded service on this machine, which holds a sample project (demo/support) and imported data. Its built-in model heddle/echo only repeats its input.'
+      : `The service is ${baseUrl}.`;
   const projectRule = project
     ? `Calls without project_id use ${project}.`
     : 'There is no default project: pass project_id.';

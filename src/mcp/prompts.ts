@@ -1,67 +1,26 @@
 import type { GetPromptResult, Prompt } from '@modelcontextprotocol/server';
 import { escapeInvisible } from '../tools/support/table.ts';
 import type { CompletionKind } from './completions.ts';
+import definitions from './prompts.json' with { type: 'json' };
 
 type PromptValues = Record<string, string | undefined>;
 
-interface PromptArgument {
-  name: string;
-  description: string;
-  required: boolean;
-  completion?: CompletionKind;
-}
-
-/** A prompt that a person can pick to start a job that takes several tool calls. */
+/** A prompt that a user can pick to start a job that takes several tool calls. */
 export interface PromptDefinition {
   name: string;
   title: string;
   description: string;
-  arguments: PromptArgument[];
+  arguments: { name: string; description: string; required: boolean; completion?: CompletionKind }[];
   /** Tools that the text names. The prompt is listed only where all of them are. */
   tools: string[];
-  text: (values: PromptValues) => string;
 }
 
-const project: PromptArgument = {
-  name: 'project_id',
-  description: 'Project, written entity/project; defaults to the configured one',
-  required: false,
-  completion: 'project',
-};
+export const prompts = definitions as readonly PromptDefinition[];
 
-export const prompts: readonly PromptDefinition[] = [
-  {
-    name: 'triage_queue',
-    title: 'Triage a queue',
-    description: 'Judge the waiting items of an annotation queue and move them on',
-    arguments: [
-      { name: 'queue_id', description: 'Queue to triage', required: true, completion: 'queue' },
-      { name: 'rubric', description: 'What to judge, and by which standard', required: false },
-      {
-        name: 'state',
-        description: 'State of the items to judge; defaults to unstarted',
-        required: false,
-        completion: 'state',
-      },
-      { name: 'model', description: 'Model to ask for a second opinion', required: false, completion: 'model' },
-      project,
-    ],
-    tools: ['query_queue_items', 'read_call', 'run_inference', 'update_queue_items'],
-    text: triageText,
-  },
-  {
-    name: 'set_up_evaluation',
-    title: 'Set up an evaluation',
-    description: 'Choose a dataset and scorers for a goal, and store the evaluation',
-    arguments: [
-      { name: 'goal', description: 'What the evaluation should show', required: true },
-      { name: 'dataset', description: 'Reference of the dataset', required: false, completion: 'dataset' },
-      project,
-    ],
-    tools: ['list_objects', 'create_evaluation'],
-    text: evaluationText,
-  },
-];
+const texts: Record<string, (values: PromptValues) => string> = {
+  triage_queue: triageText,
+  set_up_evaluation: evaluationText,
+};
 
 function triageText({ queue_id, rubric, state = 'unstarted', model, project_id }: PromptValues): string {
   const measure = rubric
@@ -100,11 +59,11 @@ export function listedPrompt(prompt: PromptDefinition): Prompt {
 export function promptResult(prompt: PromptDefinition, values: PromptValues): GetPromptResult {
   return {
     description: prompt.description,
-    messages: [{ role: 'user', content: { type: 'text', text: prompt.text(values) } }],
+    messages: [{ role: 'user', content: { type: 'text', text: texts[prompt.name]!(values) } }],
   };
 }
 
-/** Quotes a person's text, so that it cannot pass for a step of the prompt. */
+/** Quotes a user's text, so that it cannot pass for a step of the prompt. */
 function quote(text = ''): string {
   return escapeInvisible(JSON.stringify(text));
 }

@@ -1,62 +1,31 @@
-import { type ReadResourceResult, ResourceNotFoundError, UriTemplate } from '@modelcontextprotocol/server';
+import { type ReadResourceResult, ResourceNotFoundError } from '@modelcontextprotocol/server';
+import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
-import { pathSegment } from '../contract/identifiers.ts';
+import { pathSegment, projectId } from '../contract/identifiers.ts';
 import { HeddleError } from '../core/errors.ts';
 import type { CompletionKind } from './completions.ts';
 
-type Variables = Record<string, string>;
-
-interface ResourceTemplate {
-  name: string;
-  title: string;
-  description: string;
-  uri: UriTemplate;
-  completions: Record<string, CompletionKind>;
-  read: (variables: Variables, service: ServiceClient, signal: AbortSignal) => Promise<unknown>;
-}
-
-/** Resources that a person can attach to a conversation. */
-const templates: readonly ResourceTemplate[] = [
+/** Resources that a user can attach to a conversation, in the form of `resources/templates/list`. */
+export const listedTemplates = [
   {
     name: 'queue',
     title: 'Annotation queue',
     description: 'A queue with its item counts, as JSON',
-    uri: new UriTemplate('heddle://{entity}/{project}/queues/{queue_id}'),
-    completions: { queue_id: 'queue' },
-    async read({ entity, project, queue_id }, service, signal) {
-      const project_id = `${entity}/${project}`;
-      const [{ queue }, { stats }] = await Promise.all([
-        service.readQueue(queue_id!, project_id, { signal }),
-        service.queueStats({ project_id, queue_ids: [queue_id!] }, { signal }),
-      ]);
-      return { ...queue, ...stats[0] };
-    },
+    uriTemplate: 'heddle://{entity}/{project}/queues/{queue_id}',
+    mimeType: 'application/json',
   },
   {
     name: 'call',
     title: 'Recorded call',
     description: 'A recorded call with its inputs, output and outcome, as JSON',
-    uri: new UriTemplate('heddle://{entity}/{project}/calls/{call_id}'),
-    completions: {},
-    async read({ entity, project, call_id }, service, signal) {
-      const { call } = await service.readCall({ project_id: `${entity}/${project}`, id: call_id! }, { signal });
-      return call ?? undefined;
-    },
+    uriTemplate: 'heddle://{entity}/{project}/calls/{call_id}',
+    mimeType: 'application/json',
   },
 ];
 
-/** The templates in the form of `resources/templates/list`. */
-export const listedTemplates = templates.map(({ name, title, description, uri }) => ({
-  name,
-  title,
-  description,
-  uriTemplate: uri.toString(),
-  mimeType: 'application/json',
-}));
-
 /** Returns the kind of values that completes a variable of a template. */
 export function completionOfVariable(uriTemplate: string, variable: string): CompletionKind | undefined {
-  return templates.find(({ uri }) => uri.toString() === uriTemplate)?.completions[variable];
+  return uriTemplate.includes(`/queues/{${variable}}`) ? 'queue' : undefined;
 }
 
 /**
@@ -68,27 +37,36 @@ export async function readResource(
   service: ServiceClient,
   signal: AbortSignal,
 ): Promise<ReadResourceResult> {
-  for (const { uri, read } of templates) {
-    const variables = matchVariables(uri, address);
-    if (!variables) continue;
-    const value = await read(variables, service, signal).catch((error: unknown) => {
-      if (error instanceof HeddleError && error.code === 'not_found') return undefined;
-      throw error;
-    });
-    if (value === undefined) break;
-    return { contents: [{ uri: address, mimeType: 'application/json', text: JSON.stringify(value) }] };
-  }
-  throw new ResourceNotFoundError(address);
+  const [project_id, kind, id] = parseAddress(address);
+  const read = kind === 'queues' ? readQueue : readCall;
+  const value = await read(project_id, id, service, signal).catch((error: unknown) => {
+    if (error instanceof HeddleError && error.code === 'not_found') return undefined;
+    throw error;
+  });
+  if (!value) throw new ResourceNotFoundError(address);
+  return { contents: [{ uri: address, mimeType: 'application/json', text: JSON.stringify(value) }] };
 }
 
-function matchVariables(template: UriTemplate, address: string): Variables | undefined {
+async function readQueue(project_id: string, queue_id: string, service: ServiceClient, signal: AbortSignal) {
+  const [{ queue }, { stats }] = await Promise.all([
+    service.readQueue(queue_id, project_id, { signal }),
+    service.queueStats({ project_id, queue_ids: [queue_id] }, { signal }),
+  ]);
+  return { ...queue, ...stats[0] };
+}
+
+async function readCall(project_id: string, id: string, service: ServiceClient, signal: AbortSignal) {
+  return (await service.readCall({ project_id, id }, { signal })).call;
+}
+
+const addressParts = z.tuple([projectId, z.enum(['queues', 'calls']), pathSegment]);
+
+function parseAddress(address: string): z.output<typeof addressParts> {
+  const parts = /^heddle:\/\/([^/]+\/[^/]+)\/(\w+)\/([^/]+)$/.exec(address)?.slice(1);
   try {
-    const matched = Object.entries(template.match(address) ?? {});
-    const variables = matched.map(([name, text]) => [name, decodeURIComponent(String(text))]);
-    const valid = variables.length > 0 && variables.every(([, text]) => pathSegment.safeParse(text).success);
-    return valid ? Object.fromEntries(variables) : undefined;
+    return addressParts.parse(parts?.map((part) => decodeURIComponent(part)));
   } catch {
     // decodeURIComponent throws for a malformed escape.
-    return undefined;
+    throw new ResourceNotFoundError(address);
   }
 }

@@ -13,22 +13,20 @@ import {
   type ServerOptions,
 } from '@modelcontextprotocol/server';
 import type { ServiceClient } from '../client/service-client.ts';
+import { HeddleError } from '../core/errors.ts';
 import type { McpCallStart } from '../core/observer.ts';
+import type { Redactor } from '../core/redaction.ts';
 import { version } from '../core/version.ts';
 import type { ListedTool } from '../tools/support/registry.ts';
 import type { ToolContext } from '../tools/support/tool.ts';
-import { callTool, InputRequired, type ResultOptions } from './call-tool.ts';
+import { type CallOptions, callTool } from './call-tool.ts';
 import { complete } from './completions.ts';
 import { listedPrompt, type PromptDefinition, promptResult, prompts } from './prompts.ts';
 import { completionOfVariable, listedTemplates, readResource } from './resources.ts';
-import { originOf, watchCall } from './watch-call.ts';
+import { InputRequired, originOf, watchCall } from './watch-call.ts';
 
 /** Options that all MCP servers of one runtime share. */
-export interface McpServerOptions extends ResultOptions {
-  /** Returns the service client; creates it on first use. */
-  service: () => Promise<ServiceClient>;
-  /** Project for calls without `project_id`. */
-  project?: string;
+export interface McpServerOptions extends CallOptions {
   /** `stdio` on stdio; absent over HTTP, where the headers of a request show it. */
   transport?: 'stdio';
   /** Tells the client's model about this server and its service. */
@@ -45,7 +43,7 @@ const progressIntervalMs = 250;
 const listCacheHint = { ttlMs: 3_600_000, cacheScope: 'private' } as const;
 
 /** Returns a tool in the form of `tools/list`. */
-export function listedTool(tool: ListedTool): ListToolsResult['tools'][number] {
+export function toMcpTool(tool: ListedTool): ListToolsResult['tools'][number] {
   const { name, title, description, inputJsonSchema, outputJsonSchema, hints } = tool;
   return {
     name,
@@ -95,24 +93,20 @@ export function registerHandlers(server: Server, options: McpServerOptions): voi
   );
   registerTools(server, options, toolsByName);
   registerPrompts(server, promptsByName);
-  registerResources(server, options);
-  registerCompletions(server, options, promptsByName);
+  registerResourcesAndCompletions(server, options, promptsByName);
 }
 
 function registerTools(server: Server, options: McpServerOptions, toolsByName: ReadonlyMap<string, ListedTool>): void {
-  server.setRequestHandler('tools/list', () => ({ tools: options.tools.map(listedTool) }));
+  server.setRequestHandler('tools/list', () => ({ tools: options.tools.map(toMcpTool) }));
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     const origin = originOf(context, server, options.transport);
     const tool = toolsByName.get(params.name);
     if (!tool) {
-      watchCall({ method: 'tools/call' }, origin, options).end('invalid_arguments');
-      throw unknownName('tool', params.name, toolsByName);
+      const error = unknownName('tool', params.name, toolsByName);
+      return watchCall({ method: 'tools/call' }, origin, options, () => Promise.reject(error));
     }
-    const toolContext: ToolContext = {
-      service: await options.service(),
-      project: options.project,
+    const toolContext = {
       clientName: clientName(context, server),
-      maxResultChars: options.maxResultChars,
       signal: context.mcpReq.signal,
       ask: createAsk(context, server),
       progress: createProgress(context, options, origin.requestId),
@@ -140,78 +134,60 @@ function registerPrompts(server: Server, promptsByName: ReadonlyMap<string, Prom
   });
 }
 
-function registerResources(server: Server, options: McpServerOptions): void {
-  // Clients find queues and calls through the templates and their completions.
-  server.setRequestHandler('resources/list', () => ({ resources: [] }));
-  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: listedTemplates }));
-  server.setRequestHandler('resources/read', ({ params }, context) =>
-    watched('resources/read', context, server, options, (service) =>
-      readResource(params.uri, service, context.mcpReq.signal),
-    ),
-  );
-}
-
-function registerCompletions(
+function registerResourcesAndCompletions(
   server: Server,
   options: McpServerOptions,
   promptsByName: ReadonlyMap<string, PromptDefinition>,
 ): void {
-  server.setRequestHandler('completion/complete', async ({ params: { ref, argument, context: given } }, context) => {
+  const runWatched = async <T>(
+    method: McpCallStart['method'],
+    context: ServerContext,
+    work: (service: ServiceClient) => Promise<T>,
+  ): Promise<T> => {
+    try {
+      return await watchCall({ method }, originOf(context, server, options.transport), options, work);
+    } catch (error) {
+      throw error instanceof HeddleError ? asProtocolError(error, options.redactor) : error;
+    }
+  };
+  // Clients find queues and calls through the templates and their completions.
+  server.setRequestHandler('resources/list', () => ({ resources: [] }));
+  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: listedTemplates }));
+  server.setRequestHandler('resources/read', ({ params }, context) =>
+    runWatched('resources/read', context, (service) => readResource(params.uri, service, context.mcpReq.signal)),
+  );
+  server.setRequestHandler('completion/complete', async ({ params: { ref, argument, context: filled } }, context) => {
     const kind =
       ref.type === 'ref/prompt'
         ? promptsByName.get(ref.name)?.arguments.find(({ name }) => name === argument.name)?.completion
         : completionOfVariable(ref.uri, argument.name);
     if (!kind) return { completion: { values: [] } };
-    const { project_id, entity, project } = given?.arguments ?? {};
+    const { project_id, entity, project } = filled?.arguments ?? {};
     // Models belong to no project: the service accounts the request to the configured one.
     const named = kind === 'model' ? undefined : project_id || (entity && project && `${entity}/${project}`);
-    const within = named || options.project;
-    const values = await watched('completion/complete', context, server, options, (service) =>
-      complete(kind, argument.value, within, service, context.mcpReq.signal),
+    const searchedProject = named || options.project;
+    const values = await runWatched('completion/complete', context, (service) =>
+      complete(kind, argument.value, searchedProject, service, context.mcpReq.signal),
     );
     return { completion: { values } };
   });
+}
+
+/** Returns a protocol error with the message and the hint of a tool error. */
+function asProtocolError(error: HeddleError, redactor: Redactor): ProtocolError {
+  const data = JSON.parse(redactor.redact(JSON.stringify(error)));
+  return new ProtocolError(ProtocolErrorCode.InternalError, redactor.redact(`${error.message} ${error.hint}`), data);
 }
 
 function unknownName(kind: string, name: string, known: ReadonlyMap<string, unknown>): ProtocolError {
   const names = [...known.keys()].join(', ') || 'none';
   return new ProtocolError(
     ProtocolErrorCode.InvalidParams,
-    `Unknown ${kind} ${JSON.stringify(name)}; known are ${names}`,
+    `Unknown ${kind} ${JSON.stringify(name)}; known names: ${names}`,
   );
 }
 
-/** Runs a resource read or a completion. Its failures become protocol errors with the message and hint of a tool error. */
-async function watched<T>(
-  method: McpCallStart['method'],
-  context: ServerContext,
-  server: Server,
-  options: McpServerOptions,
-  work: (service: ServiceClient) => Promise<T>,
-): Promise<T> {
-  const watch = watchCall({ method }, originOf(context, server, options.transport), options);
-  try {
-    const service = await options.service();
-    const result = await work(service.withSharedDeadline(watch.scope));
-    watch.end('ok');
-    return result;
-  } catch (error) {
-    // readResource throws the protocol's own error for a missing resource.
-    if (error instanceof ProtocolError) {
-      watch.end('not_found');
-      throw error;
-    }
-    const failure = watch.fail(error);
-    const { redactor } = options;
-    throw new ProtocolError(
-      ProtocolErrorCode.InternalError,
-      redactor.redact(`${failure.message} ${failure.hint}`),
-      JSON.parse(redactor.redact(JSON.stringify(failure))),
-    );
-  }
-}
-
-/** Puts a question into a result: the client asks the person, then repeats the call with the answer. */
+/** Puts a question into a result: the client asks the user, then repeats the call with the answer. */
 function confirmationRequest(message: string) {
   const properties = { confirm: { type: 'boolean', title: 'Do it' } } as const;
   const requestedSchema = { type: 'object' as const, properties, required: ['confirm'] };

@@ -1,8 +1,9 @@
-import type { Server, ServerContext } from '@modelcontextprotocol/server';
+import { ProtocolError, ResourceNotFoundError, type Server, type ServerContext } from '@modelcontextprotocol/server';
+import type { ServiceClient } from '../client/service-client.ts';
 import { HeddleError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { McpCallOutcome, McpCallScope, McpCallStart, Observer } from '../core/observer.ts';
-import { newRequestId, requestIdHeader } from '../core/request-id.ts';
+import { requestIdHeader } from '../core/request-id.ts';
 import { readTraceContext } from './trace-context.ts';
 
 /** The client, transport and trace that a call came from. */
@@ -11,21 +12,24 @@ export interface CallOrigin extends Omit<McpCallStart, 'method' | 'tool'> {
   requestId: string;
 }
 
-/** A running call: its log, the scope for the service client, and its end, which is reported once. */
-export interface CallWatch {
+export interface WatchOptions {
+  /** Returns the service client; creates it on first use. */
+  service: () => Promise<ServiceClient>;
   log: Log;
-  scope: McpCallScope;
-  end: (outcome: McpCallOutcome) => void;
-  /** Ends the call with a failure, and returns it as a HeddleError. */
-  fail: (error: unknown) => HeddleError;
+  /** Receives every call, where metrics or traces are enabled. */
+  observer?: Observer | undefined;
 }
 
-/** Returns the origin of a call that this process makes itself. */
-export function localOrigin(): CallOrigin {
-  return { requestId: newRequestId(), trace: {} };
+/** Thrown by a context's `ask` to end the call with a question for the user. The client repeats the call with the answer. */
+export class InputRequired {
+  readonly question: string;
+
+  constructor(question: string) {
+    this.question = question;
+  }
 }
 
-/** Returns the origin of a client's request. An HTTP request keeps its request id (see `serveHttp`). */
+/** Returns the origin of a client's request. An HTTP request keeps its request id (see McpHttpServer). */
 export function originOf({ mcpReq, http }: ServerContext, server: Server, transport?: 'stdio'): CallOrigin {
   const headers = http?.req?.headers;
   const meta = mcpReq._meta as Record<string, unknown> | undefined;
@@ -34,7 +38,7 @@ export function originOf({ mcpReq, http }: ServerContext, server: Server, transp
   // Before 2026-07-28, each HTTP request names the revision that an earlier request has negotiated.
   const headerVersion = /^\d{4}-\d\d-\d\d$/.exec(headers?.get('mcp-protocol-version') ?? '')?.[0];
   return {
-    requestId: headers?.get(requestIdHeader) ?? newRequestId(),
+    requestId: headers?.get(requestIdHeader) ?? crypto.randomUUID(),
     transport: headers ? 'http' : transport,
     protocolVersion: server.getNegotiatedProtocolVersion() ?? headerVersion,
     rpcId: mcpReq.id,
@@ -42,15 +46,20 @@ export function originOf({ mcpReq, http }: ServerContext, server: Server, transp
   };
 }
 
-/** Starts to report a call to the log and to the observer, if there is one. */
-export function watchCall(
-  { method, tool }: Pick<McpCallStart, 'method' | 'tool'>,
+/**
+ * Does the work of a call, and reports the call to the log and to the observer, if there is one.
+ * @param work gets a client of the service whose requests share one deadline and belong to the call.
+ * @throws InputRequired and ProtocolError as `work` throws them, and a HeddleError for every other failure.
+ */
+export async function watchCall<T>(
+  call: Pick<McpCallStart, 'method' | 'tool'>,
   { requestId, ...origin }: CallOrigin,
-  options: { log: Log; observer?: Observer | undefined },
-): CallWatch {
+  options: WatchOptions,
+  work: (service: ServiceClient) => Promise<T>,
+): Promise<T> {
   const startedAt = performance.now();
   const { traceparent, tracestate } = origin.trace;
-  const observer = options.observer?.call({ method, tool, ...origin });
+  const observer = options.observer?.call({ ...call, ...origin });
   const logFields = {
     request_id: requestId,
     ...(observer?.logFields ?? (traceparent !== undefined && { trace_id: traceparent.slice(3, 35) })),
@@ -63,22 +72,33 @@ export function watchCall(
     if (tracestate !== undefined) headers.tracestate = tracestate;
   }
   let retries = 0;
+  const onRetry = (): void => {
+    retries += 1;
+  };
   const end = (outcome: McpCallOutcome, error?: HeddleError): void => {
     observer?.end(outcome);
     const cause = (error?.cause as NodeJS.ErrnoException | undefined)?.code;
     const duration_ms = Math.round(performance.now() - startedAt);
-    log('info', 'call ended', { method, tool, code: outcome, status: error?.status, cause, duration_ms, retries });
+    log('info', 'call ended', { ...call, code: outcome, status: error?.status, cause, duration_ms, retries });
   };
-  const fail = (error: unknown): HeddleError => {
-    const failure = toHeddleError(error, tool ?? method, log);
-    end(failure.code, failure);
-    return failure;
-  };
-  const onRetry = (): void => {
-    retries += 1;
-  };
-  log('debug', 'call started', { method, tool });
-  return { log, scope: { log, headers, ...(observer && { observer }), onRetry }, end, fail };
+  log('debug', 'call started', { ...call });
+  try {
+    const scope: McpCallScope = { log, headers, ...(observer && { observer }), onRetry };
+    const service = await options.service();
+    const result = await work(service.withSharedDeadline(scope));
+    end('ok');
+    return result;
+  } catch (error) {
+    if (error instanceof InputRequired) end('input_required');
+    else if (error instanceof ResourceNotFoundError) end('not_found');
+    else if (error instanceof ProtocolError) end('invalid_arguments');
+    else {
+      const failure = toHeddleError(error, call.tool ?? call.method, log);
+      end(failure.code, failure);
+      throw failure;
+    }
+    throw error;
+  }
 }
 
 /** Turns an unexpected error into one without internals, and logs the original. */

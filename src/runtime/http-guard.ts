@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from 'node:fs';
-import { HeddleError } from '../core/errors.ts';
+import { notConfigured } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import { tokenGuard } from '../mcp/http/access.ts';
-import { type HttpOptions, resolveHost } from '../mcp/http/serve-http.ts';
+import type { HttpOptions } from '../mcp/http/mcp-http-server.ts';
 import type { ServerFactory } from '../mcp/server.ts';
 import type { ResolvedSettings } from '../settings/resolve-settings.ts';
 import { asHeaderToken } from '../settings/settings.ts';
@@ -12,6 +12,8 @@ const minTokenChars = 16;
 
 export interface GuardOptions {
   host: string;
+  /** Whether only this machine can reach the host. */
+  isLoopback: boolean;
   tokenFile?: string | undefined;
   /** Returns what serves a subject; see OAuthRules. */
   serverFor?: ((subject: string) => ServerFactory | undefined) | undefined;
@@ -19,55 +21,34 @@ export interface GuardOptions {
 }
 
 /**
- * Creates the guard that the settings ask for: OAuth access tokens, one bearer token, or none.
- * @throws HeddleError `not_configured` for settings that contradict each other.
+ * Creates the guard that the settings ask for: OAuth access tokens, one bearer token, or none on loopback.
+ * @throws HeddleError `not_configured` for settings that contradict each other or admit everybody.
  */
 export async function createGuard(
-  resolved: ResolvedSettings,
-  options: GuardOptions,
-): Promise<HttpOptions['guard'] | undefined> {
-  const { values, sources } = resolved;
-  const token = options.tokenFile === undefined ? values.httpToken : readTokenFile(options.tokenFile);
-  if (values.oauthIssuer === undefined) {
-    checkOAuthUnused(resolved);
-    if (token === undefined) return undefined;
-    await checkTokenLength(token, options.host);
-    return () => tokenGuard(token);
+  { values, sources }: ResolvedSettings,
+  { host, isLoopback, tokenFile, serverFor, log }: GuardOptions,
+): Promise<HttpOptions['guard']> {
+  const { oauthIssuer: issuer, oauthAudience: audience, publicUrl } = values;
+  const token = tokenFile === undefined ? values.httpToken : readTokenFile(tokenFile);
+  if (issuer === undefined) {
+    const unused = (['oauthAudience', 'subjects'] as const).find((name) => values[name] !== undefined);
+    if (unused !== undefined) {
+      throw notConfigured(
+        `${sources[unused].name} is set, but there is no token issuer.`,
+        `Set --oauth-issuer or HEDDLE_OAUTH_ISSUER too, or remove ${sources[unused].name}.`,
+      );
+    }
+    if (!isLoopback) checkToken(token, host);
+    return token === undefined ? undefined : () => tokenGuard(token);
   }
   if (token !== undefined) {
-    const source = options.tokenFile === undefined ? sources.httpToken.name : '--token-file';
+    const source = tokenFile === undefined ? sources.httpToken.name : '--token-file';
     throw notConfigured(
       `${source} and ${sources.oauthIssuer.name} are both set, but only one can decide who has access.`,
       'Remove one of them.',
     );
   }
-  return createOAuthGuard(resolved, values.oauthIssuer, options);
-}
-
-function checkOAuthUnused({ values, sources }: ResolvedSettings): void {
-  const unused = (['oauthAudience', 'subjects'] as const).find((name) => values[name] !== undefined);
-  if (unused === undefined) return;
-  throw notConfigured(
-    `${sources[unused].name} is set, but there is no token issuer.`,
-    `Set --oauth-issuer or HEDDLE_OAUTH_ISSUER too, or remove ${sources[unused].name}.`,
-  );
-}
-
-async function checkTokenLength(token: string, host: string): Promise<void> {
-  if (token.length >= minTokenChars || (await resolveHost(host)).loopback) return;
-  throw notConfigured(
-    `A token of ${token.length} characters is too easy to guess for listening on ${host}.`,
-    `Use at least ${minTokenChars} characters: \`openssl rand -hex 32\` generates a token.`,
-  );
-}
-
-async function createOAuthGuard(
-  { values, sources }: ResolvedSettings,
-  issuer: string,
-  { host, serverFor, log }: GuardOptions,
-): Promise<HttpOptions['guard']> {
-  const { oauthAudience: audience, publicUrl } = values;
-  if (publicUrl === undefined && !(await resolveHost(host)).loopback) {
+  if (publicUrl === undefined && !isLoopback) {
     throw notConfigured(
       `Listening on ${host} with ${sources.oauthIssuer.name} requires the public URL, which tokens must name.`,
       'Set --public-url or HEDDLE_PUBLIC_URL to the URL that clients use, like https://mcp.example.com/mcp.',
@@ -75,6 +56,21 @@ async function createOAuthGuard(
   }
   const { oauthGuard } = await import('../mcp/oauth/guard.ts');
   return (url) => oauthGuard({ issuer, audience, resource: publicUrl ?? url, serverFor }, log);
+}
+
+/** Checks the token of an endpoint that other machines can reach. */
+function checkToken(token: string | undefined, host: string): void {
+  if (token === undefined) {
+    throw notConfigured(
+      `Listening on ${host} without a token would let everybody on the network use the service.`,
+      'Set HEDDLE_HTTP_TOKEN, --token-file or --oauth-issuer, or listen on 127.0.0.1.',
+    );
+  }
+  if (token.length >= minTokenChars) return;
+  throw notConfigured(
+    `A token of ${token.length} characters is too easy to guess for listening on ${host}.`,
+    `Use at least ${minTokenChars} characters: \`openssl rand -hex 32\` generates a token.`,
+  );
 }
 
 /**
@@ -92,8 +88,4 @@ function readTokenFile(file: string): string {
       'Write only the token into a file that only you can read (chmod 600).',
     );
   }
-}
-
-function notConfigured(message: string, hint: string): HeddleError {
-  return new HeddleError({ code: 'not_configured', message, hint });
 }

@@ -1,6 +1,6 @@
-import type { HeddleError } from '../core/errors.ts';
-import type { Observer } from '../core/observer.ts';
-import { type HttpOptions, type RunningHttpServer, serveHttp } from '../mcp/http/serve-http.ts';
+import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
+import { McpHttpServer } from '../mcp/http/mcp-http-server.ts';
 import { serverFactory } from '../mcp/server.ts';
 import type { Inputs, ResolvedSettings } from '../settings/resolve-settings.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -27,7 +27,6 @@ export interface HttpFlags {
 export interface HttpServerOptions extends RuntimeOptions {
   /** Sources of the settings; the profiles of subjects are resolved from them again. */
   inputs: Pick<Inputs, 'flags' | 'environment'>;
-  /** Reads the credentials of a subject's profile. */
   readCredentials: ReadCredentials;
 }
 
@@ -38,74 +37,55 @@ export async function runHttpServer(
   options: HttpServerOptions,
 ): Promise<never> {
   const runtime = openRuntime(resolved, options);
-  const { log } = runtime;
-  const { redactor } = runtime.serverOptions;
+  const { log, serverOptions } = runtime;
+  const { redactor } = serverOptions;
+  const { publicUrl, oauthIssuer, subjects: file } = resolved.values;
   logUncaught(log);
   const stop = stopSignal();
-  const metrics = flags.metricsPort === undefined ? undefined : await startMetrics(runtime, flags, flags.metricsPort);
+  const metrics = await startMetricsIfAsked(runtime, flags);
   const observer = combineObservers(metrics?.observer, await configuredTraces(log));
   const subjects =
-    resolved.values.oauthIssuer === undefined || resolved.values.subjects === undefined
+    oauthIssuer === undefined || file === undefined
       ? undefined
-      : new Subjects(resolved, { ...options, file: resolved.values.subjects, log, observer, redactor });
+      : new Subjects(resolved, { ...options, file, log, observer, redactor });
   const serverFor = subjects && ((subject: string) => subjects.serverFor(subject));
-  const guard = await createGuard(resolved, { ...flags, serverFor, log });
-  const server = await startListening(runtime, observer, flags, {
-    guard,
+  const { host, port, allowedHost, allowedOrigin, tokenFile } = flags;
+  const { address } = await listenOrExit(lookup(host), host, port, '--port');
+  const isLoopback = address === '::1' || address.startsWith('127.');
+  const server = new McpHttpServer(serverFactory({ ...serverOptions, observer }), {
+    host,
+    address,
+    port,
+    allowedHosts: [...allowedHost, ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])],
+    allowedOrigins: allowedOrigin,
+    guard: await createGuard(resolved, { host, isLoopback, tokenFile, serverFor, log }),
     // Each subject has a service of its own, so readiness reflects only this process.
     ready: async (signal) => subjects !== undefined || isServiceReachable(runtime, signal),
-    publicUrl: resolved.values.publicUrl,
+    log,
     onRefused: metrics?.refused,
   });
-  process.stderr.write(`listening on ${server.url}\n`);
-  if (!stop.aborted) await new Promise((resolve) => stop.addEventListener('abort', resolve));
+  const url = await listenOrExit(server.listen(), host, port, '--port');
+  process.stderr.write(`listening on ${url}\n`);
+  if (!stop.aborted) await once(stop, 'abort');
   await server.stop(stopGraceMs);
   await subjects?.close();
   return exitServer(runtime, observer);
 }
 
-async function startListening(
-  { serverOptions, log }: Runtime,
-  observer: Observer | undefined,
-  { host, port, allowedHost, allowedOrigin }: HttpFlags,
-  { publicUrl, ...options }: Pick<HttpOptions, 'guard' | 'ready' | 'onRefused'> & { publicUrl: string | undefined },
-): Promise<RunningHttpServer> {
-  const starting = serveHttp(serverFactory({ ...serverOptions, observer }), {
-    ...options,
-    host,
-    port,
-    allowedHosts: [...allowedHost, ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])],
-    allowedOrigins: allowedOrigin,
-    log,
-  });
-  return listenOrExit(starting, host, port, '--port');
+async function startMetricsIfAsked(
+  { serverOptions: { tools } }: Runtime,
+  { metricsHost: host, metricsPort: port, allowedHost: allowedHosts }: HttpFlags,
+): Promise<Metrics | undefined> {
+  if (port === undefined) return undefined;
+  const { startMetrics } = await import('./metrics-server.ts');
+  const names = tools.map(({ name }) => name);
+  return startMetrics(names, { host, port, allowedHosts });
 }
 
-async function startMetrics(
-  { serverOptions }: Runtime,
-  { metricsHost: host, allowedHost: allowedHosts }: HttpFlags,
-  port: number,
-): Promise<Metrics> {
-  const [{ createMetrics }, { serveMetrics }] = await Promise.all([
-    import('../telemetry/metrics.ts'),
-    import('./metrics-server.ts'),
-  ]);
-  const metrics = createMetrics(serverOptions.tools.map(({ name }) => name));
-  const url = await listenOrExit(serveMetrics(metrics, { host, port, allowedHosts }), host, port, '--metrics-port');
-  process.stderr.write(`metrics on ${url}\n`);
-  return metrics;
-}
-
-/** Tells whether the service responds at all. What it makes of the credentials is up to each call. */
-async function isServiceReachable({ inUse, serverOptions }: Runtime, signal: AbortSignal): Promise<boolean> {
-  if (inUse.kind === 'remote') {
-    // A service without this endpoint responds with 404, which is good enough.
-    const response = await fetch(`${inUse.baseUrl}/health`, { redirect: 'manual', signal });
-    await response.body?.cancel();
-    return response.status < 500;
-  }
-  return (await serverOptions.service()).listModels({ signal }).then(
-    () => true,
-    (error: HeddleError) => error.status !== undefined,
-  );
+/** Tells whether the service responds at all; the credentials are not checked. */
+async function isServiceReachable({ serviceUrl }: Runtime, signal: AbortSignal): Promise<boolean> {
+  // A service without this endpoint responds with 404, which is good enough.
+  const response = await fetch(`${await serviceUrl()}/health`, { redirect: 'manual', signal });
+  await response.body?.cancel();
+  return response.status < 500;
 }

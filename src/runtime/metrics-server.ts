@@ -1,28 +1,29 @@
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer } from 'node:http';
 import { listen } from '../core/http/listen.ts';
 import { Refusal } from '../core/http/refusal.ts';
 import { AccessChecks } from '../mcp/http/access.ts';
-import { sendRefusal } from '../mcp/http/responses.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
+import { checkMethod, sendRefusal } from '../mcp/http/responses.ts';
+import { createMetrics, type Metrics } from '../telemetry/metrics.ts';
+import { listenOrExit } from './process-lifecycle.ts';
 
 /**
- * Serves `GET /metrics` on a port of its own, so that what may read the numbers need not be what may call the tools.
- * Like there, a request is served only under a host that is known: a web page cannot read it through a rebound name.
- * It ends with the process, so that the last calls are counted too.
- * @returns the address of the page.
- * @throws Error when it cannot listen.
+ * Serves `GET /metrics` on a port of its own, because its readers need not be allowed to call tools. A request must name a
+ * known host, so that a web page cannot read it through a rebound name. It ends with the process.
+ * @param tools names of the tools on offer.
  */
-export async function serveMetrics(
-  metrics: Metrics,
+export async function startMetrics(
+  tools: readonly string[],
   { host, port, allowedHosts }: { host: string; port: number; allowedHosts: readonly string[] },
-): Promise<string> {
-  const access = new AccessChecks({ allowedHosts: [...allowedHosts, host], allowedOrigins: [] });
+): Promise<Metrics> {
+  const metrics = createMetrics(tools);
+  const access = new AccessChecks([...allowedHosts, host], []);
   const server = createServer(async (request, response) => {
     request.resume();
     try {
       access.checkHost(request);
       access.checkOrigin(request);
-      checkTarget(request);
+      if (request.url?.split('?')[0] !== '/metrics') throw new Refusal(404, 'Not found: the metrics are at /metrics');
+      checkMethod(request, 'GET', 'HEAD');
       const { contentType, text } = await metrics.read();
       response.writeHead(200, { 'content-type': contentType, 'cache-control': 'no-store' }).end(text);
     } catch (error) {
@@ -31,15 +32,9 @@ export async function serveMetrics(
     }
   });
   server.maxConnections = 64;
-  const url = await listen(server, port, host);
-  // It is there for the process, and not the other way round.
+  const url = await listenOrExit(listen(server, port, host), host, port, '--metrics-port');
+  // A process whose MCP server cannot start must still end.
   server.unref();
-  return `${url}/metrics`;
-}
-
-/** @throws Refusal 404 or 405 for a request that does not read the page. */
-function checkTarget({ url, method }: IncomingMessage): void {
-  if (url?.split('?')[0] !== '/metrics') throw new Refusal(404, 'Not found: the numbers are at /metrics');
-  if (method === 'GET' || method === 'HEAD') return;
-  throw new Refusal(405, 'Method not allowed: send GET', { headers: { allow: 'GET, HEAD' } });
+  process.stderr.write(`metrics on ${url}/metrics\n`);
+  return metrics;
 }

@@ -1,4 +1,3 @@
-import { HeddleError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { Observer } from '../core/observer.ts';
 import type { Runtime } from './runtime.ts';
@@ -41,13 +40,15 @@ export async function exitServer(runtime: Runtime, observer: Observer | undefine
   process.exit(0);
 }
 
-/** Waits for a server to listen. If it cannot, ends the process with one line on stderr; `portFlag` names the way out. */
-export async function listenOrExit<T>(starting: Promise<T>, host: string, port: number, portFlag: string): Promise<T> {
+/**
+ * Waits for a step of listening. If it fails, ends the process with one line on stderr.
+ * @param portFlag the flag that chooses another port.
+ */
+export async function listenOrExit<T>(step: Promise<T>, host: string, port: number, portFlag: string): Promise<T> {
   try {
-    return await starting;
+    return await step;
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    if (error instanceof HeddleError || code === undefined) throw error;
     const reason = code === 'EADDRINUSE' ? `the port is in use; choose another with ${portFlag}` : message;
     process.stderr.write(`heddle: cannot listen on ${host}, port ${port}: ${reason}\n`);
     process.exit(1);

@@ -5,7 +5,7 @@ import type { ServiceClient } from '../client/service-client.ts';
 import type { Log } from '../core/log.ts';
 import { Redactor } from '../core/redaction.ts';
 import { version } from '../core/version.ts';
-import { embeddedFootnote, instructionsFor, type ServiceInUse } from '../mcp/instructions.ts';
+import { embeddedFootnote, instructionsFor } from '../mcp/instructions.ts';
 import type { McpServerOptions } from '../mcp/server.ts';
 import type { RunningService } from '../service/index.ts';
 import { defaultDataDir } from '../settings/profiles.ts';
@@ -18,9 +18,10 @@ import { stderrLog } from './stderr-log.ts';
 /** The sample project of the embedded service. */
 export const sampleProject = 'demo/support';
 
-/** One configured server: the service in use, the options of its MCP servers, and the log. */
+/** One configured server: the options of its MCP servers, and the log. */
 export interface Runtime {
-  inUse: ServiceInUse;
+  /** Returns the base URL of the service; starts the embedded one. */
+  serviceUrl: () => Promise<string>;
   serverOptions: McpServerOptions;
   log: Log;
   /** Closes connections and the embedded service; clears the redactor if the runtime created it. */
@@ -39,62 +40,59 @@ export interface RuntimeOptions {
 /** Creates a runtime. Nothing is read, started or sent before the first call needs it. */
 export function openRuntime(resolved: ResolvedSettings, options: RuntimeOptions): Runtime {
   const { values } = resolved;
+  const { baseUrl, inferenceUrl, timeoutMs, inferenceTimeoutMs } = values;
   const redactor = options.redactor ?? new Redactor();
+  const redact = (text: string): string => redactor.redact(text);
   redactor.protect(values.password, values.token, values.modelProviderKey, ...databaseSecrets(values));
-  const log = options.log ?? stderrLog(values.logLevel, values.logFormat, (text) => redactor.redact(text));
-  const inUse = serviceInUse(values);
-  const embedded = embeddedService(values, log);
+  const log = options.log ?? stderrLog(values.logLevel, values.logFormat, redact);
+  let embedded: ReturnType<typeof startEmbedded> | undefined;
+  const connectEmbedded = async (): Promise<Connection> => {
+    embedded ??= startEmbedded(values, log).catch((error) => {
+      // The next call tries again: the cause, like a full disk, may be gone by then.
+      embedded = undefined;
+      throw error;
+    });
+    return (await embedded).connection;
+  };
   const connect = async (): Promise<Connection> =>
-    inUse.kind === 'remote'
-      ? remoteConnection(inUse.baseUrl, values.inferenceUrl, await options.credentials())
-      : embedded.connect();
+    baseUrl === undefined ? connectEmbedded() : remoteConnection(baseUrl, inferenceUrl, await options.credentials());
+  const openClient = async (): Promise<ServiceClient> => {
+    // A server that only lists its tools never loads the client.
+    const { ServiceClient } = await import('../client/service-client.ts');
+    return new ServiceClient({ connect, timeoutMs, inferenceTimeoutMs, userAgent: `heddle/${version}`, log, redact });
+  };
   let client: Promise<ServiceClient> | undefined;
   const service = (): Promise<ServiceClient> => {
-    client ??= openClient(values, connect, redactor, log);
+    client ??= openClient();
     return client;
   };
   return {
-    inUse,
+    serviceUrl: async () => baseUrl ?? (await connectEmbedded()).baseUrl,
     log,
-    serverOptions: { ...resultOptions(values, inUse), service, log, redactor },
+    serverOptions: { ...optionsFromSettings(values), service, log, redactor },
     close: async () => {
-      await (await client)?.close();
-      await embedded.close();
+      const openedClient = await client;
+      await openedClient?.close();
+      // A service that could not start has nothing to close.
+      const started = await embedded?.catch(() => undefined);
+      await started?.service.close();
       if (!options.redactor) redactor.clear();
     },
   };
 }
 
-function serviceInUse({ baseUrl }: SettingValues): ServiceInUse {
-  return baseUrl === undefined ? { kind: 'embedded' } : { kind: 'remote', baseUrl };
-}
-
 /** Returns the server options that follow from the settings alone. */
-function resultOptions(
-  values: SettingValues,
-  inUse: ServiceInUse,
-): Omit<McpServerOptions, 'service' | 'log' | 'redactor'> {
-  const project = values.project ?? (inUse.kind === 'embedded' ? sampleProject : undefined);
+function optionsFromSettings(values: SettingValues): Omit<McpServerOptions, 'service' | 'log' | 'redactor'> {
+  const isEmbedded = values.baseUrl === undefined;
+  const project = values.project ?? (isEmbedded ? sampleProject : undefined);
   return {
     project,
-    instructions: instructionsFor(inUse, project),
+    instructions: instructionsFor(values.baseUrl, project),
     text: values.text,
     maxResultChars: values.maxResultChars,
-    ...(inUse.kind === 'embedded' && { footnote: embeddedFootnote }),
+    ...(isEmbedded && { footnote: embeddedFootnote }),
     tools: selectTools({ readOnly: values.readOnly, only: values.tools }),
   };
-}
-
-/** Loads the client of the service. A server that only lists its tools never loads it. */
-async function openClient(
-  { timeoutMs, inferenceTimeoutMs }: SettingValues,
-  connect: () => Promise<Connection>,
-  redactor: Redactor,
-  log: Log,
-): Promise<ServiceClient> {
-  const { ServiceClient } = await import('../client/service-client.ts');
-  const redact = (text: string): string => redactor.redact(text);
-  return new ServiceClient({ connect, timeoutMs, inferenceTimeoutMs, userAgent: `heddle/${version}`, log, redact });
 }
 
 /** Describes the connection to a configured service. */
@@ -109,27 +107,6 @@ export function remoteConnection(
     ...(username !== undefined && password !== undefined && { basic: { username, password } }),
     bearer: token,
     problem,
-  };
-}
-
-/** Starts the embedded service on the first `connect`. */
-function embeddedService(
-  values: SettingValues,
-  log: Log,
-): { connect: () => Promise<Connection>; close: () => Promise<void> } {
-  let running: ReturnType<typeof startEmbedded> | undefined;
-  return {
-    async connect() {
-      running ??= startEmbedded(values, log).catch((error) => {
-        // The next call tries again: the cause, like a full disk, may be gone by then.
-        running = undefined;
-        throw error;
-      });
-      return (await running).connection;
-    },
-    async close() {
-      await (await running?.catch(() => undefined))?.service.close();
-    },
   };
 }
 
@@ -156,7 +133,7 @@ async function startEmbedded(
     token: randomBytes(32).toString('base64url'),
   };
   const service = await startService({
-    data: dataOf(values),
+    data: dataLocation(values),
     account,
     sample: true,
     ...(values.modelProviderUrl !== undefined && {
@@ -169,7 +146,7 @@ async function startEmbedded(
 }
 
 /** Returns where the embedded service keeps its data: the URL of a database, or a file. */
-export function dataOf(values: SettingValues): string {
+export function dataLocation(values: SettingValues): string {
   return values.databaseUrl ?? join(values.dataDir ?? defaultDataDir, 'heddle.db');
 }
 

@@ -1,30 +1,25 @@
 import { type Log, type LogLevel, logLevels } from '../core/log.ts';
 
-/** Form of a log line: for a person, or for a program. */
+/** Form of a log line: to be read by people or by programs. */
 export type LogFormat = 'text' | 'json';
 
 /** Creates a log that writes one line per event to stderr, for events of at least the severity `level`. */
 export function stderrLog(level: LogLevel, format: LogFormat, redact: (text: string) => string): Log {
   const threshold = logLevels.indexOf(level);
-  const formatLine = format === 'json' ? jsonLine : textLine;
   return (severity, message, ...fields) => {
     if (logLevels.indexOf(severity) > threshold) return;
-    const line = formatLine(new Date().toISOString(), severity, message, Object.assign({}, ...fields));
-    process.stderr.write(`${redact(line)}\n`);
+    const event = { time: new Date().toISOString(), level: severity, message, ...Object.assign({}, ...fields) };
+    process.stderr.write(`${redact(format === 'json' ? JSON.stringify(event) : textLine(event))}\n`);
   };
 }
 
-type FormatLine = (time: string, level: LogLevel, message: string, fields: Record<string, unknown>) => string;
-
-const jsonLine: FormatLine = (time, level, message, fields) => JSON.stringify({ time, level, message, ...fields });
-
 /** Formats `TIME level message name=value …`. JSON escapes line breaks, so an event stays on one line. */
-const textLine: FormatLine = (time, level, message, fields) => {
+function textLine({ time, level, message, ...fields }: Record<string, unknown>): string {
   const pairs = Object.entries(fields)
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${isPlainWord(value) ? value : JSON.stringify(value)}`);
   return [`${time} ${level} ${message}`, ...pairs].join(' ');
-};
+}
 
 function isPlainWord(value: unknown): boolean {
   return typeof value === 'string' && /^[\w.:/+@-]+$/.test(value);

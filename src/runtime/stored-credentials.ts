@@ -1,11 +1,10 @@
 import { statSync } from 'node:fs';
-import type { Redactor } from '../core/redaction.ts';
 import { configFile } from '../settings/profiles.ts';
 import type { ResolvedSettings } from '../settings/resolve-settings.ts';
 import type { Credentials } from '../settings/secrets/credentials.ts';
 
 /** Reads the credentials of a run. The command line provides it, because reading a keychain starts its program again. */
-export type ReadCredentials = (resolved: ResolvedSettings, redactor: Redactor) => Promise<Credentials>;
+export type ReadCredentials = (resolved: ResolvedSettings) => Promise<Credentials>;
 
 /**
  * Wraps `read` to read the credentials on first use and again after `login` or `logout` has changed the configuration

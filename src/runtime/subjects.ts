@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { findNodeAtLocation, parseTree } from 'jsonc-parser';
 import * as z from 'zod';
-import { HeddleError } from '../core/errors.ts';
+import { HeddleError, notConfigured } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { Observer } from '../core/observer.ts';
 import type { Redactor } from '../core/redaction.ts';
@@ -49,65 +49,48 @@ export interface SubjectsOptions {
  */
 export class Subjects {
   readonly #options: SubjectsOptions;
-  /** The server's flags and environment without the profile settings. */
-  readonly #inputs: Pick<Inputs, 'flags' | 'environment'>;
+  /** The server's environment without the profile settings. */
+  readonly #environment: NodeJS.ProcessEnv;
   readonly #servers = new Map<string, { runtime: Runtime; createServer: ServerFactory }>();
+  #fileStamp = '';
   #assigned: SubjectsFile;
-  #fileStamp: string;
 
   /** @throws HeddleError `not_configured` when the file or a profile is unusable, or the server sets a profile setting. */
   constructor({ sources }: ResolvedSettings, options: SubjectsOptions) {
     checkProfileSettingsUnset(sources);
-    const { flags, environment } = options.inputs;
+    const profileVariables = profileSettings.flatMap(environmentNames);
+    const variables = Object.entries(options.inputs.environment);
     this.#options = options;
-    this.#inputs = {
-      flags: omit(flags, profileSettings),
-      environment: omit(environment, profileSettings.flatMap(environmentNames)),
-    };
-    this.#fileStamp = fileStamp(options.file);
+    this.#environment = Object.fromEntries(variables.filter(([name]) => !profileVariables.includes(name)));
     this.#assigned = this.#readFile();
   }
 
-  /** Returns the server factory of a subject's profile, or undefined for a subject without a usable profile. */
+  /** Returns the server factory of a subject's profile, or undefined for a subject without a profile. */
   serverFor(subject: string): ServerFactory | undefined {
     this.#reloadIfChanged();
     const { subjects, default: defaultProfile } = this.#assigned;
     const profile = Object.hasOwn(subjects, subject) ? subjects[subject] : defaultProfile;
-    if (profile === undefined) return undefined;
-    try {
-      return this.#serverOf(profile);
-    } catch (error) {
-      if (!(error instanceof HeddleError)) throw error;
-      // The profile was usable when the file was read.
-      const { message, hint } = error;
-      this.#options.log('error', 'a profile is no longer usable', { profile, error: message, advice: hint });
-      return undefined;
-    }
+    return profile === undefined ? undefined : this.#servers.get(profile)!.createServer;
   }
 
-  /** Closes all runtimes. */
   async close(): Promise<void> {
     await Promise.all([...this.#servers.values()].map(({ runtime }) => runtime.close()));
   }
 
-  #serverOf(profile: string): ServerFactory {
-    const open = this.#servers.get(profile);
-    if (open) return open.createServer;
+  #openServer(profile: string): void {
+    if (this.#servers.has(profile)) return;
     const { log, redactor, observer, readCredentials } = this.#options;
     const resolved = this.#resolveProfile(profile);
-    const read = cacheCredentials(() => readCredentials(resolved, redactor));
+    const read = cacheCredentials(() => readCredentials(resolved));
     const credentials = async (): Promise<Credentials> => withOperatorHint(await read(), resolved);
     const runtime = openRuntime(resolved, { log, redactor, credentials });
     const createServer = serverFactory({ ...runtime.serverOptions, observer });
     this.#servers.set(profile, { runtime, createServer });
-    return createServer;
   }
 
   /** Reads the file again after a change. An unusable file changes nothing. */
   #reloadIfChanged(): void {
-    const stamp = fileStamp(this.#options.file);
-    if (stamp === this.#fileStamp) return;
-    this.#fileStamp = stamp;
+    if (fileStamp(this.#options.file) === this.#fileStamp) return;
     try {
       this.#assigned = this.#readFile();
     } catch (error) {
@@ -118,6 +101,7 @@ export class Subjects {
 
   #readFile(): SubjectsFile {
     const { file } = this.#options;
+    this.#fileStamp = fileStamp(file);
     try {
       const text = readFileSync(file, 'utf8');
       const assigned = subjectsFile.parse(JSON.parse(text));
@@ -125,7 +109,7 @@ export class Subjects {
       if (repeated !== undefined) throw new Error(`it has the subject ${JSON.stringify(repeated)} twice`);
       const profiles = new Set(Object.values(assigned.subjects));
       if (assigned.default !== undefined) profiles.add(assigned.default);
-      for (const profile of profiles) this.#resolveProfile(profile);
+      for (const profile of profiles) this.#openServer(profile);
       return assigned;
     } catch (error) {
       const form = 'Use the form {"subjects": {"SUBJECT": "PROFILE"}, "default": "PROFILE"}; "default" is optional.';
@@ -139,8 +123,8 @@ export class Subjects {
     const profiles = readProfiles();
     const hint = `Run \`heddle login --profile ${profile}\` as the user who runs this server.`;
     if (!Object.hasOwn(profiles, profile)) throw notConfigured(`There is no profile "${profile}".`, hint);
-    const { flags, environment } = this.#inputs;
-    const resolved = resolveSettings({ flags: { ...flags, profile }, environment, profiles });
+    const flags = { ...this.#options.inputs.flags, profile };
+    const resolved = resolveSettings({ flags, environment: this.#environment, profiles });
     // Without a service, all subjects would share the sample data.
     if (resolved.values.baseUrl === undefined) throw notConfigured(`Profile "${profile}" names no service.`, hint);
     return resolved;
@@ -156,10 +140,6 @@ function checkProfileSettingsUnset(sources: ResolvedSettings['sources']): void {
     `${set.name} is set, but with --subjects each subject uses only the service and credentials of its profile.`,
     `Remove ${set.name}, and put it into the profiles: \`heddle login --profile NAME\`.`,
   );
-}
-
-function omit<T extends object>(record: T, names: readonly string[]): T {
-  return Object.fromEntries(Object.entries(record).filter(([name]) => !names.includes(name))) as T;
 }
 
 /** Returns a subject that the file names twice. JSON.parse would keep the last one, and so pick who has access. */
@@ -179,8 +159,4 @@ function withOperatorHint(credentials: Credentials, { values: { profile, baseUrl
     hint: `Ask whoever runs this server to run \`heddle login --profile ${profile}\`, and then call again.`,
   });
   return { ...credentials, problem };
-}
-
-function notConfigured(message: string, hint: string): HeddleError {
-  return new HeddleError({ code: 'not_configured', message, hint });
 }

@@ -11,10 +11,8 @@ import { ModelProvider, type ModelProviderOptions } from './inference/model-prov
 import { openDatabase } from './storage/open-database.ts';
 
 export type { Account } from './admin/accounts.ts';
-export type { ImportResult, ImportTarget } from './admin/import-items.ts';
-export { type Listing, openServiceStore, type StorableKind, type Store } from './admin/store.ts';
-export type { ModelProviderOptions } from './inference/model-provider.ts';
-export type { VersionId } from './storage/object-versions.ts';
+export type { ImportTarget } from './admin/import-items.ts';
+export { type Listing, openServiceStore, type Store } from './admin/store.ts';
 export { loadSqlite } from './storage/sqlite/connection.ts';
 
 export interface ServiceOptions {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import envPaths from 'env-paths';
 import * as z from 'zod';
-import { HeddleError } from '../core/errors.ts';
+import { type HeddleError, notConfigured } from '../core/errors.ts';
 import { replacePrivateFile } from '../core/private-file.ts';
 
 const paths = envPaths('heddle', { suffix: '' });
@@ -68,10 +68,8 @@ function readConfigFile(file: string): z.output<typeof configFileShape> {
 
 function unusable(file: string, cause: unknown): HeddleError {
   const reason = cause instanceof z.ZodError ? z.prettifyError(cause) : (cause as Error).message;
-  return new HeddleError({
-    code: 'not_configured',
-    message: `The configuration file ${file} cannot be used: ${reason}`,
-    hint: 'Fix or remove the file, or correct its permissions, then try again.',
-    cause,
-  });
+  return notConfigured(
+    `The configuration file ${file} cannot be used: ${reason}`,
+    'Fix or remove the file, or correct its permissions, then try again.',
+  );
 }

@@ -1,4 +1,4 @@
-import { HeddleError } from '../core/errors.ts';
+import { type HeddleError, notConfigured } from '../core/errors.ts';
 import { type Profile, readProfiles } from './profiles.ts';
 import {
   defaultInferenceUrl,
@@ -8,9 +8,10 @@ import {
   type SettingValues,
   type SourceKind,
   settingDefinitions,
+  settingNames,
 } from './settings.ts';
 
-/** Source of the value of a setting; `name` is the flag, the environment variable or the profile. */
+/** Source of a setting or secret; `name` is the flag, the environment variable or the profile. */
 export type Source = { from: SourceKind; name?: string };
 
 export interface ResolvedSettings {
@@ -30,8 +31,6 @@ export interface Inputs {
   newProfile?: boolean;
 }
 
-const settingNames = Object.keys(settingDefinitions) as SettingName[];
-
 /** Keys that a profile may hold: those of the settings, and `store`, the secret store that `login` used. */
 const profileKeys = [...settingNames.flatMap((name) => definitionOf(name).profile ?? []), 'store'];
 
@@ -42,22 +41,18 @@ const profileKeys = [...settingNames.flatMap((name) => definitionOf(name).profil
  * key.
  */
 export function resolveSettings(inputs: Inputs): ResolvedSettings {
-  const { environment, profiles = readProfiles() } = inputs;
-  const selected = findText('profile', inputs);
-  const profileName = selected.text ?? settingDefinitions.profile.default;
-  const profile = selectProfile(profileName, selected.source, { ...inputs, profiles });
-
-  // The order matters: `inferenceUrl` and `weave` depend on `baseUrl`, and later settings on `weave`.
   const values: Record<string, unknown> = {};
   const sources = {} as Record<SettingName, Source>;
+  let profile: Profile = {};
+  // The order matters: all depend on `profile`, `inferenceUrl` and `weave` on `baseUrl`, and later settings on `weave`.
   for (const name of settingNames) {
-    const usesWeave = name === 'baseUrl' || values.weave === true;
     // A profile's inference URL belongs to the profile's service.
     const isOfOtherService = name === 'inferenceUrl' && overridesBaseUrl(profile, values, sources);
-    const found = findText(name, inputs, { name: profileName, values: isOfOtherService ? {} : profile }, usesWeave);
+    const found = findText(name, inputs, isOfOtherService ? {} : profile, values);
     sources[name] = found.source;
     values[name] = parseText(name, found);
-    if (name === 'weave') values.weave ??= defaultOfWeave(values, sources);
+    if (name === 'profile') profile = selectProfile(String(values.profile), found.source, inputs);
+    if (name === 'weave') values.weave ??= isWeaveByDefault(values, sources);
   }
   if (sources.weave.from === 'unset') sources.weave = { from: 'default' };
   if (values.baseUrl === undefined) {
@@ -72,7 +67,7 @@ export function resolveSettings(inputs: Inputs): ResolvedSettings {
     values: Object.freeze(values) as SettingValues,
     sources,
     placeholders: [...new Set(settingNames.flatMap(environmentNames))].filter((name) =>
-      isPlaceholder(environment[name]),
+      isPlaceholder(inputs.environment[name]),
     ),
   };
 }
@@ -88,19 +83,20 @@ interface Found {
   source: Source;
 }
 
+/** Finds the text of a setting. `values` are those of the settings before it. */
 function findText(
   name: SettingName,
   { flags, environment }: Inputs,
-  profile: { name: string; values: Profile } = { name: '', values: {} },
-  usesWeave = false,
+  profile: Profile,
+  values: Record<string, unknown>,
 ): Found {
   const { flag, environment: variable, profile: profileKey, weave, default: fallback } = definitionOf(name);
   const candidates: [text: unknown, source: Source][] = [
     [flags[name], { from: 'flag', name: flag?.split(' ')[0] }],
     [environment[variable], { from: 'environment', name: variable }],
-    [profileKey && profile.values[profileKey], { from: 'profile', name: profile.name }],
+    [profileKey && profile[profileKey], { from: 'profile', name: String(values.profile) }],
   ];
-  if (weave && usesWeave) {
+  if (weave && (name === 'baseUrl' || values.weave)) {
     candidates.push(
       'value' in weave
         ? [weave.value, { from: 'default' }]
@@ -114,43 +110,33 @@ function findText(
   return { source: { from: fallback === undefined ? 'unset' : 'default' } };
 }
 
-function selectProfile(
-  name: string,
-  source: Source,
-  { profiles, newProfile }: Inputs & { profiles: Record<string, Profile> },
-): Profile {
+function selectProfile(name: string, source: Source, { profiles = readProfiles(), newProfile }: Inputs): Profile {
   if (!Object.hasOwn(profiles, name)) {
     if (source.from === 'default' || newProfile) return {};
-    throw new HeddleError({
-      code: 'not_configured',
-      message: `There is no profile "${name}" (from ${source.name}).`,
-      hint: `Known profiles: ${Object.keys(profiles).join(', ') || 'none'}. \`heddle login --profile NAME\` creates one.`,
-    });
+    throw notConfigured(
+      `There is no profile "${name}" (from ${source.name}).`,
+      `Known profiles: ${Object.keys(profiles).join(', ') || 'none'}. \`heddle login --profile NAME\` creates one.`,
+    );
   }
   const profile = profiles[name]!;
   const unknownKey = Object.keys(profile).find((key) => !profileKeys.includes(key));
   if (unknownKey === undefined) return profile;
-  throw new HeddleError({
-    code: 'not_configured',
-    message: `Profile "${name}" has the unknown key "${unknownKey}".`,
-    hint: `Known keys: ${profileKeys.join(', ')}. Secrets do not belong there: \`heddle login\` stores them in the keychain.`,
-  });
+  throw notConfigured(
+    `Profile "${name}" has the unknown key "${unknownKey}".`,
+    `Known keys: ${profileKeys.join(', ')}. Secrets do not belong there: \`heddle login\` stores them in the keychain.`,
+  );
 }
 
 function parseText(name: SettingName, { text, source }: Found): unknown {
   const definition = definitionOf(name);
   if (text === undefined) return definition.default;
   try {
-    return definition.parse(text, source.from);
+    return definition.parse ? definition.parse(text, source.from) : text;
   } catch (error) {
     const place = placeOf(name, source);
     // The value is not shown if it may contain a password, as a URL with `@` may.
     const value = definition.secret || text.includes('@') ? '' : ` is ${JSON.stringify(text)}, but it`;
-    throw new HeddleError({
-      code: 'not_configured',
-      message: `${place}${value} ${(error as Error).message}.`,
-      hint: 'Fix the value or remove it.',
-    });
+    throw notConfigured(`${place}${value} ${(error as Error).message}.`, 'Fix the value or remove it.');
   }
 }
 
@@ -171,15 +157,14 @@ function overridesBaseUrl(
 
 function inferenceWithoutService(source: Source): HeddleError {
   const place = placeOf('inferenceUrl', source);
-  return new HeddleError({
-    code: 'not_configured',
-    message: `${place} is set, but no base URL is: the embedded service runs inference itself.`,
-    hint: `Set HEDDLE_BASE_URL too, or remove ${place}. HEDDLE_MODEL_PROVIDER_URL lets the embedded service forward inference to an API.`,
-  });
+  return notConfigured(
+    `${place} is set, but no base URL is: the embedded service runs inference itself.`,
+    `Set HEDDLE_BASE_URL too, or remove ${place}. HEDDLE_MODEL_PROVIDER_URL lets the embedded service forward inference to an API.`,
+  );
 }
 
 /** Returns the default of the setting `weave`: true for the public service, and for a base URL from WF_TRACE_SERVER_URL. */
-function defaultOfWeave(values: Record<string, unknown>, sources: Record<string, Source>): boolean {
+function isWeaveByDefault(values: Record<string, unknown>, sources: Record<string, Source>): boolean {
   return values.baseUrl === publicWeave || sources.baseUrl?.name === 'WF_TRACE_SERVER_URL';
 }
 

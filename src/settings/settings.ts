@@ -1,13 +1,13 @@
 import { defaultTimeoutsMs, inferencePrefix } from '../contract/endpoints.ts';
 import { projectId } from '../contract/identifiers.ts';
 import { logLevels } from '../core/log.ts';
+import type { StoreKind } from './profiles.ts';
 import { defaultKeychainTimeoutsMs } from './secrets/keychain-store.ts';
 
 /** One setting: where its value can come from, how its text is parsed, and its help text. */
 export interface Setting<T = unknown> {
   /** Flag of the command line, like `--project <entity/project>`. Secrets have none, since every process can read flags. */
   flag?: string;
-  /** Environment variable. */
   environment: string;
   /**
    * For Weave, takes precedence over the default: a variable that Weave users have already set, or a fixed value. The base
@@ -20,13 +20,10 @@ export interface Setting<T = unknown> {
   help: string;
   secret?: true;
   /** Parses the text, given where it came from. Throws an Error whose message says what the text must be. */
-  parse: (text: string, from?: SourceKind) => T;
+  parse?: (text: string, from?: SourceKind) => T;
 }
 
-/** Kinds of sources of a setting. */
-export type SourceKind = 'flag' | 'environment' | 'profile' | 'default' | 'unset';
-
-const asText = (text: string): string => text;
+export type SourceKind = 'flag' | 'environment' | 'profile' | StoreKind | 'default' | 'unset';
 
 function asHttpUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -86,10 +83,8 @@ function asBoolean(text: string): boolean {
 }
 
 function asList(text: string): readonly string[] {
-  return text
-    .trim()
-    .split(/\s*,\s*/)
-    .filter((word) => word !== '');
+  const words = text.split(',').map((word) => word.trim());
+  return words.filter((word) => word !== '');
 }
 
 function asOneOf<const T extends string>(words: readonly T[]): (text: string) => T {
@@ -108,7 +103,7 @@ export function asHeaderToken(text: string): string {
 
 /** Returns a definition with its literal types, which determine the type of the setting's value. */
 function setting<T, const Definition extends Setting<T>>(
-  definition: Definition & { parse: (text: string, from?: SourceKind) => T },
+  definition: Definition & { parse?: (text: string, from?: SourceKind) => T },
 ): Definition {
   return definition;
 }
@@ -131,7 +126,6 @@ export const settingDefinitions = {
     environment: 'HEDDLE_PROFILE',
     default: 'default',
     help: 'profile of the configuration file to use',
-    parse: asText,
   }),
   baseUrl: setting({
     flag: '--base-url <url>',
@@ -167,14 +161,12 @@ export const settingDefinitions = {
     profile: 'username',
     weave: { value: 'api' },
     help: 'user name for queue and evaluation operations; api by default for Weave',
-    parse: asText,
   }),
   password: setting({
     environment: 'HEDDLE_PASSWORD',
     weave: { environment: 'WANDB_API_KEY' },
     secret: true,
     help: 'password for queue and evaluation operations',
-    parse: asText,
   }),
   token: setting({
     environment: 'HEDDLE_TOKEN',
@@ -205,19 +197,16 @@ export const settingDefinitions = {
     flag: '--oauth-audience <audience>',
     environment: 'HEDDLE_OAUTH_AUDIENCE',
     help: 'audience that access tokens must name, if it is not the public URL',
-    parse: asText,
   }),
   subjects: setting({
     flag: '--subjects <file>',
     environment: 'HEDDLE_SUBJECTS',
     help: 'JSON file that assigns a profile to each subject of access tokens; without it, all subjects use the configured profile',
-    parse: asText,
   }),
   dataDir: setting({
     flag: '--data-dir <folder>',
     environment: 'HEDDLE_DATA_DIR',
     help: "folder for the embedded service's data",
-    parse: asText,
   }),
   databaseUrl: setting({
     flag: '--database <url>',
@@ -305,17 +294,15 @@ export const settingDefinitions = {
     environment: 'HEDDLE_MODEL_PROVIDER_KEY',
     secret: true,
     help: 'API key of the model provider',
-    parse: asText,
   }),
 } as const;
 
 export type SettingName = keyof typeof settingDefinitions;
 
-type Value<Definition> = Definition extends { parse: (text: string, from?: SourceKind) => infer T }
-  ? Definition extends { default: unknown }
-    ? T
-    : T | undefined
-  : never;
+export const settingNames = Object.keys(settingDefinitions) as SettingName[];
+
+type Parsed<Definition> = Definition extends { parse: (text: string, from?: SourceKind) => infer T } ? T : string;
+type Value<Definition> = Definition extends { default: unknown } ? Parsed<Definition> : Parsed<Definition> | undefined;
 
 /** The values of all settings, frozen. */
 export type SettingValues = { readonly [Name in SettingName]: Value<(typeof settingDefinitions)[Name]> };

@@ -4,7 +4,6 @@ import { version } from '../core/version.ts';
 
 /** Metrics of a process in the format of Prometheus; see docs/observability.md. */
 export interface Metrics {
-  /** Counts calls and requests to the service. */
   observer: Observer;
   /** Counts a refused HTTP request. */
   refused: (status: number) => void;
@@ -12,7 +11,7 @@ export interface Metrics {
   read: () => Promise<{ contentType: string; text: string }>;
 }
 
-/** Upper bounds in seconds, from a response out of memory to the longest inference. */
+/** Upper bounds in seconds, from a cached response to the longest inference. */
 const bucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 
 /**

@@ -1,5 +1,5 @@
 import type { Log } from '../core/log.ts';
-import type { McpCallObserver, Observer } from '../core/observer.ts';
+import type { Observer } from '../core/observer.ts';
 
 /** The global where every version of the OpenTelemetry API keeps the registered SDK. */
 const openTelemetry = Symbol.for('opentelemetry.js.api.1');
@@ -17,29 +17,21 @@ export async function configuredTraces(log: Log): Promise<Observer | undefined> 
   return traces();
 }
 
-/** Combines two observers, of which either may be missing, into one. */
-export function combineObservers(first: Observer | undefined, second: Observer | undefined): Observer | undefined {
-  if (!first || !second) return first ?? second;
+/** Returns an observer that reports to both. Only traces have headers, log fields and an async context. */
+export function combineObservers(metrics: Observer | undefined, traces: Observer | undefined): Observer | undefined {
+  if (!metrics || !traces) return metrics ?? traces;
   return {
-    call: (start) => combineCalls([first.call(start), second.call(start)]),
-    flush: async () => {
-      await Promise.all([first.flush?.(), second.flush?.()]);
-    },
-  };
-}
-
-function combineCalls(calls: McpCallObserver[]): McpCallObserver {
-  const logFields = calls.find((call) => call.logFields)?.logFields;
-  return {
-    ...(logFields && { logFields }),
-    request(start) {
-      const requests = calls.map((call) => call.request(start));
+    ...traces,
+    call(start) {
+      const calls = [metrics.call(start), traces.call(start)] as const;
       return {
-        headers: Object.assign({}, ...requests.map(({ headers }) => headers)),
-        send: (work) => requests.reduce((inner, { send }) => (send ? () => send(inner) : inner), work)(),
-        end: (end) => requests.forEach((request) => void request.end(end)),
+        ...calls[1],
+        request(request) {
+          const requests = [calls[0].request(request), calls[1].request(request)] as const;
+          return { ...requests[1], end: (end) => requests.forEach((each) => void each.end(end)) };
+        },
+        end: (outcome) => calls.forEach((each) => void each.end(outcome)),
       };
     },
-    end: (outcome) => calls.forEach((call) => void call.end(outcome)),
   };
 }

@@ -104,6 +104,12 @@ describe('heddle service', () => {
     expect((await run(['list'])).stdout).toContain('  queue work: 2 items (2 unstarted)\n');
   });
 
+  it('put-dataset names the first line that is not JSON', async () => {
+    const { code, stderr } = await run(['put-dataset', 'bad', '-', '--project', 'p/q'], '{"a":1}\n\n{"a":2}\nnonsense');
+    expect(code).toBe(1);
+    expect(stderr).toContain('nor lines of JSON (line 4 is not valid).');
+  });
+
   it('start serves until SIGTERM and accepts accounts that are added meanwhile', async () => {
     const child = start(['start', '--port', '0']);
     const closed = new Promise<number | null>((resolve) => child.once('close', resolve));

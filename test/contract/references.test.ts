@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { inferencePath, pathSegment, projectId } from '../../src/contract/identifiers.ts';
-import { formatReference, parseReference, referenceText } from '../../src/contract/references.ts';
+import { formatReference, parsePartReference, parseReference, referenceText } from '../../src/contract/references.ts';
 
 describe('parseReference', () => {
   it('returns the parts of a reference', () => {
@@ -37,6 +37,14 @@ describe('parseReference', () => {
     expect(parseReference(text)).toBeUndefined();
   });
 
+  it('accepts names with letters and digits of any script', () => {
+    expect(parseReference('weave:///demo/support/object/prüfung_検査-1.0:v3')).toMatchObject({
+      name: 'prüfung_検査-1.0',
+      version: 'v3',
+    });
+    expect(parseReference('weave:///demo/support/object/👍:v3')).toBeUndefined();
+  });
+
   it('parses what formatReference returns', () => {
     const name = fc.stringMatching(/^[\w.-]{1,128}$/);
     const segment = fc.stringMatching(/^[A-Za-z0-9_.-]{1,20}$/);
@@ -63,6 +71,42 @@ describe('parseReference', () => {
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const reference = parseReference(text);
         if (reference) expect(formatReference(reference)).toBe(text);
+      }),
+    );
+  });
+});
+
+describe('parsePartReference', () => {
+  const object = { scheme: 'weave', entity: 'p', project: 'q', kind: 'object', name: 'rows', version: 'abc' };
+
+  it.each([
+    ['weave:///p/q/object/rows:abc', []],
+    ['weave:///p/q/object/rows:abc/attr/rows', ['rows']],
+    ['weave:///p/q/object/rows:abc/attr/rows/index/0', ['rows', '0']],
+    ['weave:///p/q/object/rows:abc/attr/rows/id/xyz/key/a%2Fb', ['rows', 'xyz', 'a/b']],
+    ['weave:///p/q/object/rows:abc/key/', ['']],
+  ])('returns the object and the path of %s', (text, path) => {
+    expect(parsePartReference(text)).toEqual({ object, path });
+  });
+
+  it.each([
+    '',
+    'weave:///p/q/object/rows',
+    'weave:///p/q/object/rows/attr/rows',
+    'weave:///p/q/call/c',
+    'weave:///p/q/object/rows:abc/attr',
+    'weave:///p/q/object/rows:abc/row/1',
+    'weave:///p/q/object/rows:abc/attr/%zz',
+    'weave:///p/q/object/rows:abc/',
+  ])('returns undefined for %j', (text) => {
+    expect(parsePartReference(text)).toBeUndefined();
+  });
+
+  it('never throws', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (part) => {
+        const parsed = parsePartReference(`weave:///p/q/object/rows:abc/attr/${part}`);
+        if (parsed) expect(parsed.object).toEqual(object);
       }),
     );
   });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ServiceClient } from '../../src/client/service-client.ts';
 import { Redactor } from '../../src/core/redaction.ts';
-import { callTool, type ResultOptions } from '../../src/mcp/call-tool.ts';
+import { type CallOptions, callTool } from '../../src/mcp/call-tool.ts';
 import { tools } from '../../src/tools/support/registry.ts';
 import { startFakeService } from '../support/fake-service.ts';
 import { tally } from '../support/tally.ts';
@@ -19,7 +19,9 @@ afterAll(async () => {
 });
 
 const unexpected: unknown[] = [];
-const settings: ResultOptions = {
+const settings: CallOptions = {
+  service: async () => client,
+  project: 'a/b',
   text: 'compact',
   maxResultChars: 50_000,
   log: (level, _, ...fields) => {
@@ -32,8 +34,8 @@ const settings: ResultOptions = {
 /** Calls a tool and checks what holds for any arguments: a bounded result and no internal failure. */
 async function answered(name: string, args: unknown): Promise<{ isError?: boolean; text: string }> {
   const tool = tools.find((candidate) => candidate.name === name)!;
-  const context = { service: client, project: 'a/b', maxResultChars: 50_000, signal: new AbortController().signal };
-  const result = await callTool(tool, args, { ...context, ask: () => 'cannot', progress: () => {} }, settings);
+  const { signal } = new AbortController();
+  const result = await callTool(tool, args, { signal, ask: () => 'cannot', progress: () => {} }, settings);
   expect(unexpected).toEqual([]);
   const [block] = result.content as unknown as [{ text: string }];
   expect(JSON.stringify(result).length).toBeLessThan(60_000);

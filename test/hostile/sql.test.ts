@@ -63,6 +63,35 @@ describe('SQL of the embedded service', () => {
       }),
       send('GET', `/v2/${entity}/${project}/evaluations?limit=5`),
       send('GET', `/v2/${entity}/${project}/datasets`),
+      send('PUT', `/annotation_queues/${queue}`, { project_id, name: text, description: text, scorer_refs: [text] }),
+      send('DELETE', `/annotation_queues/${marker}?project_id=${encodeURIComponent(project_id)}`),
+      send('POST', '/calls/stream_query', {
+        project_id,
+        filter: { call_ids: [text], op_names: [text], trace_ids: [text], parent_ids: [text], wb_user_ids: [text] },
+        query: { $expr: { $eq: [{ $getField: text }, { $literal: text }] } },
+        sort_by: [{ field: text, direction: 'asc' }],
+        columns: [text],
+        expand_columns: [text, 'inputs'],
+      }),
+      send('POST', '/calls/stream_query', {
+        project_id,
+        filter: { call_ids: [text], op_names: [text], trace_ids: [text] },
+        sort_by: [{ field: 'op_name', direction: 'asc' }],
+      }),
+      send('POST', '/calls/query_stats', { project_id, filter: { op_names: [`${text}:*`] } }),
+      send('POST', '/feedback/batch/create', {
+        batch: [{ project_id, weave_ref: text, feedback_type: text, payload: {}, id: text, creator: text }],
+      }),
+      send('POST', '/obj/create', {
+        obj: { project_id, object_id: marker, val: { _class_name: text, _bases: [text, 'Object'], text } },
+      }),
+      send('POST', '/obj/read', { project_id, object_id: text, digest: text }),
+      send('POST', '/objs/query', {
+        project_id,
+        filter: { object_ids: [text], base_object_classes: [text], leaf_object_classes: [text], latest_only: true },
+        sort_by: [{ field: text, direction: 'asc' }],
+      }),
+      send('POST', '/refs/read_batch', { refs: [`weave:///${marker}/${marker}/object/${marker}:${marker}'`] }),
       send('POST', '/call/read', { project_id, id: text }, wrong),
     ]);
     expect(answers.map(({ status }) => status).filter((status) => status >= 500)).toEqual([]);

@@ -142,7 +142,7 @@ describe('stdio server under hostile input', () => {
     const call = {
       id: 'twice',
       method: 'tools/call',
-      params: { name: 'create_evaluation', arguments: { name: 'E', dataset: 'x://d' } },
+      params: { name: 'run_inference', arguments: { model: 'm', messages: [{ role: 'user', content: 'Hi' }] } },
     };
     server.write(`${JSON.stringify({ jsonrpc: '2.0', ...call })}\n`);
     await arrived;

@@ -4,7 +4,7 @@ import { temporaryFolder } from '../support/heddle.ts';
 import { ask, newerRequest, olderRequest, startHttp } from '../support/http-process.ts';
 import { LineClient } from '../support/line-client.ts';
 
-const generated = /^[\da-z]{10,20}-\d+$/;
+const generated = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 
 // biome-ignore lint/suspicious/noExplicitAny: lines have different members
 function linesOf(stderr: string): any[] {

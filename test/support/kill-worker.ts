@@ -47,7 +47,7 @@ for (let index = 0; ; index += 1) {
   await post('/feedback/create', {
     project_id: 'p/q',
     weave_ref: `weave:///p/q/call/${name}-${index}`,
-    feedback_type: 'wandb.annotation.good',
+    feedback_type: 'good',
     payload: { value: index },
     id: feedback,
   });

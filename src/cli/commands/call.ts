@@ -1,12 +1,12 @@
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
+import { callTool } from '../../mcp/call-tool.ts';
 import { openRuntime } from '../../runtime/runtime.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
+import { printLine, showProgress } from '../support/print.ts';
 import { UsageError } from '../support/report-failure.ts';
 import { runtimeOptions } from '../support/secrets.ts';
-import { showProgress } from '../support/show-progress.ts';
 
-/** Adds `heddle call TOOL [JSON]`, which makes one tool call from the shell. */
 export function addCall(program: Command): void {
   const call = program
     .command('call')
@@ -26,13 +26,9 @@ async function runCall(call: Command, name: string, json: string): Promise<void>
     throw new UsageError(`unknown tool '${name}'; available tools: ${names}`);
   }
   const args = parseJson(json === '-' ? await text(process.stdin) : json);
-  const { callTool } = await import('../../mcp/call-tool.ts');
   const abort = new AbortController();
   process.once('SIGINT', () => abort.abort());
   const context = {
-    service: await serverOptions.service(),
-    project: serverOptions.project,
-    maxResultChars: serverOptions.maxResultChars,
     signal: abort.signal,
     ask: () => 'cannot' as const,
     progress: (_done: number, message: string) => showProgress(message),
@@ -42,7 +38,7 @@ async function runCall(call: Command, name: string, json: string): Promise<void>
   const [block] = result.content;
   // The text of an error ends with the error as one line of JSON.
   const error = result.isError && block?.type === 'text' ? block.text.split('\n').at(-1) : undefined;
-  process.stdout.write(`${error ?? JSON.stringify(result.structuredContent, null, 2)}\n`);
+  printLine(error ?? JSON.stringify(result.structuredContent, null, 2));
   await runtime.close();
   process.exitCode = result.isError ? 1 : 0;
 }

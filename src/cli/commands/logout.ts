@@ -2,28 +2,27 @@ import type { Command } from 'commander';
 import { HeddleError } from '../../core/errors.ts';
 import { readProfiles, storeKinds, storeOf, writeProfile } from '../../settings/profiles.ts';
 import { addSettingFlags, settingsOf } from '../support/flags.ts';
-import { redactor } from '../support/redactor.ts';
+import { printLine } from '../support/print.ts';
 import { openSecretStore } from '../support/secrets.ts';
 
-/** Adds `heddle logout`, which removes a profile and its secrets. */
 export function addLogout(program: Command): void {
   const logout = program.command('logout').description('remove a profile and its secrets');
   addSettingFlags(logout, ['profile', 'keychainTimeoutMs']).action(async () => {
-    const { profile: name, keychainTimeoutMs } = settingsOf(logout, { newProfile: true }).values;
+    const { values } = settingsOf(logout, { newProfile: true });
+    const name = values.profile;
     const profile = readProfiles()[name];
     // An interrupted login may have left secrets in a store that the profile does not name, so both are cleared.
     for (const kind of storeKinds) {
       try {
-        await openSecretStore(kind, redactor, keychainTimeoutMs).remove(name);
+        await openSecretStore(kind, values).remove(name);
       } catch (error) {
         const isAbsent = error instanceof HeddleError && error.code === 'not_configured';
         if (storeOf(profile) === kind || !isAbsent) throw error;
       }
     }
+    if (profile === undefined) return printLine(`There is no profile "${name}".`);
     // Last, so that logout can be repeated if the keychain failed.
-    if (profile !== undefined) writeProfile(name, undefined);
-    const outcome =
-      profile === undefined ? `There is no profile "${name}".` : `Removed profile "${name}" and its secrets.`;
-    process.stdout.write(`${outcome}\n`);
+    writeProfile(name, undefined);
+    printLine(`Removed profile "${name}" and its secrets.`);
   });
 }

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { HeddleError } from '../../core/errors.ts';
+import { notConfigured } from '../../core/errors.ts';
 import type { HttpFlags } from '../../runtime/http-server.ts';
-import { addSettingFlags, asPort, flagsOf, runtimeFlags, settingsOf } from '../support/flags.ts';
+import { addSettingFlags, asPort, flagsOf, httpFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
 import { readCredentials, runtimeOptions } from '../support/secrets.ts';
 
 /** Adds `heddle serve`, the default command: the MCP server on stdin and stdout, or with `--http` on a port. */
@@ -21,11 +21,7 @@ export function addServe(program: Command): void {
     }
     const unused = httpOptions.find((option) => serve.getOptionValueSource(option.attributeName()) === 'cli');
     if (unused) {
-      throw new HeddleError({
-        code: 'not_configured',
-        message: `${unused.long} has no effect without --http.`,
-        hint: `Add --http, or remove ${unused.long}.`,
-      });
+      throw notConfigured(`${unused.long} has no effect without --http.`, `Add --http, or remove ${unused.long}.`);
     }
     const { runStdioServer } = await import('../../runtime/stdio-server.ts');
     return runStdioServer(settings, runtimeOptions(settings), { input: process.stdin, output: process.stdout });
@@ -47,7 +43,7 @@ function addHttpOptions(serve: Command): void {
     .option('--token-file <file>', 'with --http: file with the bearer token of clients, instead of HEDDLE_HTTP_TOKEN')
     .option('--metrics-port <port>', 'with --http: port to serve Prometheus metrics on, at /metrics', asPort)
     .option('--metrics-host <host>', 'name or address for --metrics-port; the metrics need no token', local);
-  addSettingFlags(serve, ['oauthIssuer', 'publicUrl', 'oauthAudience', 'subjects']);
+  addSettingFlags(serve, httpFlags);
 }
 
 function asHost(text: string): string {

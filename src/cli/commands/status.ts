@@ -3,29 +3,17 @@ import { version } from '../../core/version.ts';
 import { sampleProject } from '../../runtime/runtime.ts';
 import { configFile } from '../../settings/profiles.ts';
 import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
-import { type SettingName, settingDefinitions } from '../../settings/settings.ts';
+import { type SourceKind, settingDefinitions, settingNames } from '../../settings/settings.ts';
 import { describeSource, snakeCase } from '../support/describe-source.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
-import { redactor } from '../support/redactor.ts';
+import { printJson, printLine } from '../support/print.ts';
 import { readCredentials } from '../support/secrets.ts';
 
-type SourceFields = { source: string; name?: string };
+type SourceFields = { source: SourceKind; name?: string };
 
 /** The output of `heddle status --json`. */
-interface Status {
-  version: string;
-  /** Base URL, or `embedded`. */
-  service: string;
-  profile: string;
-  config_file: string;
-  settings: Record<string, SourceFields & { value: unknown }>;
-  /** The source of each secret, never the secret. */
-  secrets: Record<string, SourceFields>;
-  unfilled_placeholders: string[];
-  problem?: string;
-}
+type Status = Awaited<ReturnType<typeof readStatus>>;
 
-/** Adds `heddle status`, which shows the service in use and the source of every setting and secret. */
 export function addStatus(program: Command): void {
   const command = program
     .command('status')
@@ -33,22 +21,23 @@ export function addStatus(program: Command): void {
     .option('--json', 'print JSON');
   addSettingFlags(command, runtimeFlags).action(async ({ json }: { json?: true }) => {
     const status = await readStatus(settingsOf(command));
-    process.stdout.write(json ? `${JSON.stringify(status, null, 2)}\n` : formatStatus(status));
+    if (json) printJson(status);
+    else printStatus(status);
   });
 }
 
-async function readStatus(resolved: ResolvedSettings): Promise<Status> {
+async function readStatus(resolved: ResolvedSettings) {
   const { values, placeholders } = resolved;
-  const credentials = await readCredentials(resolved, redactor);
+  const credentials = await readCredentials(resolved);
   const sources = { ...resolved.sources, ...credentials.sources };
-  const settings: Status['settings'] = {};
-  const secrets: Status['secrets'] = {};
-  for (const name of Object.keys(settingDefinitions) as SettingName[]) {
-    const { from, name: place } = sources[name];
-    const fields = { source: from, ...(place !== undefined && { name: place }) };
+  const settings: Record<string, SourceFields & { value: unknown }> = {};
+  /** The source of each secret, never the secret. */
+  const secrets: Record<string, SourceFields> = {};
+  for (const name of settingNames) {
+    const { from: source, ...place } = sources[name];
     const value = name === 'username' ? credentials.username : values[name];
-    if ('secret' in settingDefinitions[name]) secrets[snakeCase(name)] = fields;
-    else settings[snakeCase(name)] = { value: value ?? null, ...fields };
+    if ('secret' in settingDefinitions[name]) secrets[snakeCase(name)] = { source, ...place };
+    else settings[snakeCase(name)] = { value: value ?? null, source, ...place };
   }
   if (values.baseUrl === undefined && values.project === undefined) {
     settings.project = { value: sampleProject, source: 'default' };
@@ -62,28 +51,28 @@ async function readStatus(resolved: ResolvedSettings): Promise<Status> {
     settings,
     secrets,
     unfilled_placeholders: placeholders,
-    ...(problem && { problem: `${problem.message} ${problem.hint}` }),
+    problem: problem && `${problem.message} ${problem.hint}`,
   };
 }
 
-function formatStatus({ service, config_file, settings, secrets, unfilled_placeholders, problem }: Status): string {
-  const rows: string[][] = [];
+function printStatus({ service, config_file, settings, secrets, unfilled_placeholders, problem }: Status): void {
+  printLine(
+    `Service: ${service === 'embedded' ? 'embedded, on this machine, because no base URL is configured' : service}`,
+  );
+  printLine(`Configuration file: ${config_file}`);
+  const rows: [name: string, value: string, source: string][] = [];
   for (const [name, { value, source, name: place }] of Object.entries(settings)) {
-    if (source !== 'unset') rows.push([name, String(value), describeSource(source, place)]);
+    if (source !== 'unset') rows.push([name, String(value), describeSource({ from: source, name: place })]);
   }
   for (const [name, { source, name: place }] of Object.entries(secrets)) {
-    rows.push([name, source === 'unset' ? '-' : 'set', describeSource(source, place)]);
+    rows.push([name, source === 'unset' ? '-' : 'set', describeSource({ from: source, name: place })]);
   }
-  const [nameWidth, valueWidth] = [0, 1].map((column) => Math.max(...rows.map((row) => row[column]!.length)));
-  const lines = [
-    `Service: ${service === 'embedded' ? 'embedded, on this machine, because no base URL is configured' : service}`,
-    `Configuration file: ${config_file}`,
-  ];
+  const nameWidth = Math.max(...rows.map(([name]) => name.length));
+  const valueWidth = Math.max(...rows.map(([, value]) => value.length));
   for (const [name, value, source] of rows) {
-    lines.push(`  ${name!.padEnd(nameWidth!)}  ${value!.padEnd(valueWidth!)}  ${source}`);
+    printLine(`  ${name.padEnd(nameWidth)}  ${value.padEnd(valueWidth)}  ${source}`);
   }
   for (const name of unfilled_placeholders)
-    lines.push(`Note: ${name} holds an unfilled placeholder and counts as unset.`);
-  if (problem !== undefined) lines.push(`Problem: ${problem}`);
-  return `${lines.join('\n')}\n`;
+    printLine(`Note: ${name} holds an unfilled placeholder and counts as unset.`);
+  if (problem !== undefined) printLine(`Problem: ${problem}`);
 }

@@ -1,23 +1,20 @@
 import type { Command } from 'commander';
+import { toMcpTool } from '../../mcp/server.ts';
 import { type ListedTool, selectTools } from '../../tools/support/registry.ts';
 import { addSettingFlags, settingsOf } from '../support/flags.ts';
+import { printJson, printLine } from '../support/print.ts';
 
-/** Adds `heddle tools`, which lists the tools that the server offers. */
 export function addTools(program: Command): void {
   const command = program
     .command('tools')
     .description('list the tools with their arguments and hints')
     .option('--json', 'print everything that clients see, as JSON');
-  addSettingFlags(command, ['profile', 'readOnly', 'tools']).action(async ({ json }: { json?: true }) => {
+  addSettingFlags(command, ['profile', 'readOnly', 'tools']).action(({ json }: { json?: true }) => {
     const { readOnly, tools: only } = settingsOf(command).values;
     const tools = selectTools({ readOnly, only });
-    if (json) {
-      const { listedTool } = await import('../../mcp/server.ts');
-      process.stdout.write(`${JSON.stringify(tools.map(listedTool), null, 2)}\n`);
-      return;
-    }
-    for (const tool of tools) process.stdout.write(formatTool(tool));
-    process.stdout.write('* required. `heddle tools --json` prints the schemas.\n');
+    if (json) return printJson(tools.map(toMcpTool));
+    for (const tool of tools) printLine(formatTool(tool));
+    printLine('* required. `heddle tools --json` prints the schemas.');
   });
 }
 
@@ -31,5 +28,5 @@ function formatTool({ name, title, description, inputJsonSchema, hints }: Listed
     `Arguments: ${argumentNames.join(', ')}`,
     `Hints: ${trueHints.join(', ') || 'none'}`,
   ];
-  return `${lines.join('\n  ')}\n\n`;
+  return `${lines.join('\n  ')}\n`;
 }

@@ -1,5 +1,7 @@
+import type { Source } from '../../settings/resolve-settings.ts';
+
 /** Describes in words where a setting or secret comes from: `HEDDLE_TOKEN`, `profile "work"`, `default`. */
-export function describeSource(from: string, name?: string): string {
+export function describeSource({ from, name }: Source): string {
   if (from === 'profile') return `profile "${name}"`;
   if (from === 'keychain') return `keychain, profile "${name}"`;
   if (from === 'file') return `credentials file, profile "${name}"`;

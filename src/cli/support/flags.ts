@@ -1,34 +1,20 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type ResolvedSettings, resolveSettings } from '../../settings/resolve-settings.ts';
-import { type Setting, type SettingName, settingDefinitions } from '../../settings/settings.ts';
+import { type Setting, type SettingName, settingDefinitions, settingNames } from '../../settings/settings.ts';
 
-/** The settings of a runtime that have flags. */
-export const runtimeFlags: readonly SettingName[] = [
-  'profile',
-  'baseUrl',
-  'inferenceUrl',
-  'project',
-  'username',
-  'dataDir',
-  'databaseUrl',
-  'timeoutMs',
-  'inferenceTimeoutMs',
-  'keychainTimeoutMs',
-  'modelProviderUrl',
-  'logLevel',
-  'logFormat',
-  'maxResultChars',
-  'text',
-  'readOnly',
-  'tools',
-];
+/** Settings that only `heddle serve --http` needs, and that have flags. */
+export const httpFlags: readonly SettingName[] = ['oauthIssuer', 'publicUrl', 'oauthAudience', 'subjects'];
+
+/** The other settings that have flags. */
+export const runtimeFlags: readonly SettingName[] = settingNames.filter(
+  (name) => 'flag' in settingDefinitions[name] && !httpFlags.includes(name),
+);
 
 /** Adds the flags of settings to a command, with help from the settings table. */
 export function addSettingFlags(command: Command, names: readonly SettingName[]): Command {
   for (const name of names) {
     const { flag, environment, help, default: fallback }: Setting = settingDefinitions[name];
-    if (flag === undefined) throw new Error(`${name} has no flag`);
-    command.option(flag, `${help} (${environment}${fallback === undefined ? '' : `, default ${fallback}`})`);
+    command.option(flag!, `${help} (${environment}${fallback === undefined ? '' : `, default ${fallback}`})`);
   }
   return command;
 }
@@ -42,7 +28,7 @@ export function settingsOf(command: Command, { newProfile = false } = {}): Resol
 export function flagsOf(command: Command): Partial<Record<SettingName, string>> {
   const given = command.opts<Record<string, string | boolean>>();
   const flags: Partial<Record<SettingName, string>> = {};
-  for (const name of Object.keys(settingDefinitions) as SettingName[]) {
+  for (const name of settingNames) {
     const { flag }: Setting = settingDefinitions[name];
     const value = flag && given[new Option(flag).attributeName()];
     if (value !== undefined) flags[name] = String(value);
@@ -50,7 +36,6 @@ export function flagsOf(command: Command): Partial<Record<SettingName, string>> 
   return flags;
 }
 
-/** Parses the value of a flag as a port number. */
 export function asPort(text: string): number {
   const port = Number(text);
   if (/^\d+$/.test(text) && port <= 65_535) return port;

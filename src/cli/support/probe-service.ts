@@ -3,7 +3,7 @@ import { ServiceClient } from '../../client/service-client.ts';
 import { HeddleError } from '../../core/errors.ts';
 import { version } from '../../core/version.ts';
 import type { SettingValues } from '../../settings/settings.ts';
-import { redactor } from './redactor.ts';
+import { redactor } from './secrets.ts';
 
 /** Sent where no project is configured. */
 const placeholderProject = 'heddle/check';

@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
 import { HeddleError } from '../../core/errors.ts';
-import { redactor } from './redactor.ts';
+import { redactor } from './secrets.ts';
 
 /** A mistake in how a command was called. It is reported in one line, with exit code 2. */
 export class UsageError extends Error {}

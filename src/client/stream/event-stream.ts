@@ -1,18 +1,13 @@
 import type { Readable } from 'node:stream';
-import { createParser } from 'eventsource-parser';
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
 
 /** Maximum size of one event in characters. */
 const maxEventChars = 4 * 1024 * 1024;
 /** Maximum size of a stream in bytes; the same as that of a response in one piece. */
 const maxStreamBytes = 32 * 1024 * 1024;
 
-export interface StreamEvent {
-  /** Its `event` field. */
-  name?: string;
-  data: string;
-  /** True if the stream ended before the blank line that ends the event: the data may be incomplete. */
-  truncated: boolean;
-}
+/** An event; `truncated` if the stream ended before the blank line that ends it, so that its data may be incomplete. */
+export type StreamEvent = EventSourceMessage & { truncated: boolean };
 
 /**
  * Yields the server-sent events of a stream, and closes the stream at the end. `onBytes` is called whenever bytes arrive,
@@ -21,18 +16,17 @@ export interface StreamEvent {
  */
 export async function* readEvents(stream: Readable, onBytes = (): void => {}): AsyncGenerator<StreamEvent> {
   const events: StreamEvent[] = [];
-  let tooLarge = false;
   let truncated = false;
   const parser = createParser({
     maxBufferSize: maxEventChars,
-    onEvent: ({ event, data }) => events.push({ name: event, data, truncated }),
-    onError: (error) => {
-      tooLarge ||= error.type === 'max-buffer-size-exceeded';
+    onEvent: (event) => events.push({ ...event, truncated }),
+    onError: ({ type }) => {
+      if (type !== 'max-buffer-size-exceeded') return;
+      throw new RangeError(`has an event of more than ${maxEventChars} characters`);
     },
   });
   const feed = (text: string): StreamEvent[] => {
     parser.feed(text);
-    if (tooLarge) throw new RangeError(`has an event of more than ${maxEventChars} characters`);
     return events.splice(0);
   };
   const decoder = new TextDecoder();

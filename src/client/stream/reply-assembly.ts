@@ -59,18 +59,12 @@ export class ReplyAssembly {
   reply(): Members {
     const choices = [...this.#choices.values()].sort((a, b) => (a.index as number) - (b.index as number));
     for (const { message } of choices) {
-      if (isObject(message) && Array.isArray(message.tool_calls))
-        message.tool_calls = message.tool_calls.map(withoutIndex);
+      const toolCalls = isObject(message) && Array.isArray(message.tool_calls) ? message.tool_calls : [];
+      for (const toolCall of toolCalls.filter(isObject)) delete toolCall.index;
     }
     const object = this.#reply.object === 'chat.completion.chunk' ? 'chat.completion' : this.#reply.object;
     return { ...this.#reply, ...(object !== undefined && { object }), choices };
   }
-}
-
-function withoutIndex(toolCall: unknown): unknown {
-  if (!isObject(toolCall)) return toolCall;
-  const { index: _, ...rest } = toolCall;
-  return rest;
 }
 
 function charactersOf(value: unknown): number {
@@ -102,8 +96,7 @@ function merged(before: unknown, part: unknown, name: string): unknown {
 function addEntry(list: unknown[], entry: unknown, name: string): void {
   const at = isObject(entry) ? indexOfEntry(list, entry, name) : -1;
   if (at >= 0) list[at] = merged(list[at], entry, name);
-  else if (isObject(entry)) list.push(merged({}, entry, name));
-  else list.push(entry);
+  else list.push(isObject(entry) ? merged({}, entry, name) : entry);
 }
 
 /** Returns where the list holds the earlier parts of an entry; -1 if it is new. */

@@ -55,7 +55,11 @@ export async function readStreamedReply(
       if (isError(chunk, event)) {
         throw failure('service_unavailable', `was ended by the service: ${quotedErrorText(chunk, info)}`);
       }
-      addChunk(assembly, chunk, options);
+      const charactersBefore = assembly.characters;
+      assembly.add(chunk);
+      if (assembly.characters === charactersBefore) continue;
+      options.onText?.(assembly.text);
+      options.onProgress?.(assembly.characters);
     }
   } catch (error) {
     if (error instanceof HeddleError) throw error;
@@ -71,18 +75,6 @@ export async function readStreamedReply(
   throw failure('network', 'ended before it was finished');
 }
 
-function addChunk(
-  assembly: ReplyAssembly,
-  chunk: Record<string, unknown>,
-  { onText, onProgress }: StreamOptions,
-): void {
-  const charactersBefore = assembly.characters;
-  assembly.add(chunk);
-  if (assembly.characters === charactersBefore) return;
-  onText?.(assembly.text);
-  onProgress?.(assembly.characters);
-}
-
 function parseChunk(data: string): Record<string, unknown> | undefined {
   try {
     const chunk: unknown = JSON.parse(data);
@@ -94,8 +86,8 @@ function parseChunk(data: string): Record<string, unknown> | undefined {
 }
 
 /** Returns whether a chunk reports an error: by its event name, by its `error`, or by being another error body. */
-function isError(chunk: Record<string, unknown>, { name }: StreamEvent): boolean {
-  if (name === 'error' || chunk.error) return true;
+function isError(chunk: Record<string, unknown>, { event }: StreamEvent): boolean {
+  if (event === 'error' || chunk.error) return true;
   if ('choices' in chunk || 'object' in chunk || 'usage' in chunk) return false;
   return ['message', 'detail', 'reason'].some((member) => chunk[member]);
 }

@@ -1,20 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 import { Refusal } from './refusal.ts';
 
-export interface BodyLimits {
-  /** Maximum size of one body. */
-  maxBytes: number;
-  /** Maximum size of all bodies that are being received; unlimited by default. */
-  maxBytesTogether?: number;
-}
-
 /** Reads request bodies within limits. */
 export class BodyReader {
-  readonly #limits: Required<BodyLimits>;
+  readonly #maxBytes: number;
+  readonly #maxBytesTogether: number;
   #receivedBytes = 0;
 
-  constructor(limits: BodyLimits) {
-    this.#limits = { maxBytesTogether: Number.POSITIVE_INFINITY, ...limits };
+  /** @param maxBytesTogether maximum size of all bodies that are being received. */
+  constructor(maxBytes: number, maxBytesTogether = Number.POSITIVE_INFINITY) {
+    this.#maxBytes = maxBytes;
+    this.#maxBytesTogether = maxBytesTogether;
   }
 
   /**
@@ -24,7 +20,7 @@ export class BodyReader {
    * @throws Refusal 413 for a body that is too large, 503 if too many are being received.
    */
   async read(request: IncomingMessage): Promise<Buffer | undefined> {
-    const { maxBytes, maxBytesTogether } = this.#limits;
+    const maxBytes = this.#maxBytes;
     const tooLarge = new Refusal(413, `Payload too large: a request body may have ${maxBytes} bytes`);
     if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge;
     if (request.destroyed) return undefined;
@@ -36,7 +32,7 @@ export class BodyReader {
           size += part.length;
           this.#receivedBytes += part.length;
           parts.push(part);
-          if (size <= maxBytes && this.#receivedBytes <= maxBytesTogether) return;
+          if (size <= maxBytes && this.#receivedBytes <= this.#maxBytesTogether) return;
           request.pause().removeAllListeners('data');
           reject(size > maxBytes ? tooLarge : tooBusy());
         });

@@ -17,14 +17,12 @@ export async function endServer(server: Server, graceMs: number): Promise<void> 
   // The HTTP server's own close would also cut idle connections at once, and with them requests that a proxy has just
   // sent but cannot safely repeat.
   NetServer.prototype.close.call(server);
-  let sweep: NodeJS.Timeout | undefined;
-  const drainTimer = setTimeout(
-    () => {
-      sweep = setInterval(() => server.closeIdleConnections(), sweepMs);
-    },
-    Math.min(drainMs, graceMs),
-  );
+  const drainedAtMs = Date.now() + drainMs;
+  const sweep = setInterval(() => {
+    if (Date.now() >= drainedAtMs) server.closeIdleConnections();
+  }, sweepMs);
   const graceTimer = setTimeout(() => server.closeAllConnections(), graceMs);
   await closed;
-  for (const timer of [drainTimer, graceTimer, sweep]) clearTimeout(timer);
+  clearInterval(sweep);
+  clearTimeout(graceTimer);
 }

@@ -1,5 +1,5 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { hash, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import {
   localhostAllowedHostnames,
   localhostAllowedOrigins,
@@ -9,29 +9,21 @@ import {
 import { Refusal } from '../../core/http/refusal.ts';
 import type { ServerFactory } from '../server.ts';
 
-/** Hosts and origins that requests may name besides the loopback ones. */
-export interface AccessRules {
-  /** Names and addresses without a port. */
-  allowedHosts: readonly string[];
-  /** Origins of web pages: `https://app.example.com`, or a name for any scheme and port. */
-  allowedOrigins: readonly string[];
-}
-
-/** The sender of a request, as far as a guard knows. */
+/** The sender of a request, as a guard identified it. */
 export interface ClientIdentity {
-  /** Absent where all clients are one. */
+  /** Absent if all clients share one token. */
   subject?: string;
-  /** The scopes of the access token; absent where the client may do everything. */
+  /** The scopes of the access token; absent if the client may do everything. */
   scopes?: ReadonlySet<string>;
-  /** Makes the servers of this client; absent where all clients have the same. */
+  /** Creates the servers of this client; absent if all clients get the same. */
   createServer?: ServerFactory;
 }
 
-/** Decides who may come in over HTTP, and what they may do. */
+/** Decides which clients are admitted over HTTP, and what they may do. */
 export interface Guard {
   /**
    * Returns the sender of a request, known from its headers alone.
-   * @throws Refusal for a client that may not come in.
+   * @throws Refusal for a client that is not admitted.
    */
   identify: (request: IncomingMessage) => ClientIdentity | Promise<ClientIdentity>;
   /**
@@ -39,7 +31,7 @@ export interface Guard {
    * @throws Refusal when it may not.
    */
   permit?: (client: ClientIdentity, body: unknown) => void;
-  /** The public document that says how to come in (RFC 9728), and the paths that it is served at. */
+  /** The public document that tells clients where to get a token (RFC 9728), and the paths that it is served at. */
   metadata?: { paths: readonly string[]; document: object };
 }
 
@@ -49,11 +41,12 @@ const hostPattern = /^(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?$/i;
 /** Checks the Host and Origin headers of requests. */
 export class AccessChecks {
   readonly #hosts: string[];
-  readonly #origins: ReadonlySet<string>;
+  readonly #origins: string[];
 
-  constructor({ allowedHosts, allowedOrigins }: AccessRules) {
+  /** @param allowedHosts hosts that requests may name besides the loopback ones. */
+  constructor(allowedHosts: readonly string[], allowedOrigins: readonly string[]) {
     this.#hosts = [...localhostAllowedHostnames(), ...allowedHosts.map(asHostname)];
-    this.#origins = new Set(allowedOrigins);
+    this.#origins = [...localhostAllowedOrigins(), ...allowedOrigins];
   }
 
   /** @throws Refusal 403 for a request to another host, which may be a rebound DNS name. */
@@ -67,14 +60,16 @@ export class AccessChecks {
 
   /** @throws Refusal 403 for a request that a foreign web page sends. */
   checkOrigin({ headers: { origin } }: IncomingMessage): void {
-    const names = [...localhostAllowedOrigins(), ...this.#origins];
-    if (origin === undefined || this.#origins.has(origin) || validateOriginHeader(origin, names).ok) return;
+    if (origin === undefined || this.#origins.includes(origin)) return;
+    if (validateOriginHeader(origin, this.#origins).ok) return;
     throw new Refusal(403, 'Forbidden: this Origin is not allowed');
   }
 }
 
-/** Creates the guard that lets in clients with this one bearer token. */
+/** Creates the guard that admits clients with this one bearer token. */
 export function tokenGuard(token: string): Guard {
+  // Hashed, so that neither content nor length of a token decides how long the comparison takes.
+  const digest = (text: string): Buffer => hash('sha256', text, 'buffer');
   const expected = digest(token);
   return {
     identify(request) {
@@ -91,29 +86,6 @@ export function tokenGuard(token: string): Guard {
 /** Returns the bearer token of a request (RFC 6750, section 2.1). */
 export function bearerOf({ headers }: IncomingMessage): string | undefined {
   return /^bearer +([\x21-\x7e]+) *$/i.exec(headers.authorization ?? '')?.[1];
-}
-
-/** Lets the web page that sent an allowed Origin read the response, whatever it will be. */
-export function setCorsHeaders({ headers: { origin } }: IncomingMessage, response: ServerResponse): void {
-  if (origin === undefined) return;
-  response.setHeader('access-control-allow-origin', origin);
-  response.setHeader('access-control-expose-headers', 'mcp-session-id, www-authenticate, retry-after, x-request-id');
-  response.setHeader('vary', 'origin');
-}
-
-/** Answers a browser that asks for permission to send a request; `setCorsHeaders` goes first. */
-export function sendPreflight({ headers }: IncomingMessage, response: ServerResponse): void {
-  response.writeHead(204, {
-    'access-control-allow-methods': 'POST',
-    'access-control-allow-headers': headers['access-control-request-headers'] ?? '',
-    'access-control-max-age': '600',
-  });
-  response.end();
-}
-
-/** Hashes a token, so that neither content nor length decides how long a comparison takes. */
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
 }
 
 /** Returns a name or address in the form it has in a URL. */

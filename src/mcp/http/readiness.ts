@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Log } from '../../core/log.ts';
 import { httpLimits } from './limits.ts';
 
-/** Returns a check that calls `isReady` once for all who ask within a short time, and takes a bounded time. */
+/** Returns a check that shares one call of `isReady` among the requests of a second, and gives up after a timeout. */
 export function cachedReadiness(isReady: (signal: AbortSignal) => Promise<boolean>, log: Log): () => Promise<boolean> {
   const { readinessCacheMs, readinessTimeoutMs } = httpLimits;
   let latest: Promise<boolean> | undefined;

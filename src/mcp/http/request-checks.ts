@@ -3,17 +3,16 @@ import { isJsonContentType } from '@modelcontextprotocol/server';
 import type { BodyReader } from '../../core/http/body-reader.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { httpLimits } from './limits.ts';
-import { jsonRpcError } from './responses.ts';
+import { checkMethod, jsonRpcError } from './responses.ts';
 
 /**
  * Checks the method and the headers of a request to the endpoint, before its body is read.
  * @throws Refusal 405, 406 or 415.
  */
-export function checkMethodAndHeaders({ method, headers }: IncomingMessage): void {
-  if (method !== 'POST') {
-    // Nothing is kept between requests, so there is no stream to GET and no session to DELETE.
-    throw new Refusal(405, 'Method not allowed: send POST', { headers: { allow: 'POST' } });
-  }
+export function checkMethodAndHeaders(request: IncomingMessage): void {
+  // Nothing is kept between requests, so there is no stream to GET and no session to DELETE.
+  checkMethod(request, 'POST');
+  const { headers } = request;
   if (!isJsonContentType(headers['content-type'] ?? null)) {
     throw new Refusal(415, 'Unsupported media type: Content-Type must be application/json');
   }

@@ -78,7 +78,10 @@ export function oauthGuard({ issuer, resource, audience, serverFor }: OAuthRules
         requiredClaims: ['exp', 'sub'],
       });
     } catch (error) {
-      if (error instanceof HeddleError) throw issuerUnavailable(error);
+      if (error instanceof HeddleError) {
+        const headers = { 'retry-after': String(Math.ceil((error.retryAfterMs ?? 0) / 1000)) };
+        throw new Refusal(503, 'Service unavailable: the keys of the token issuer cannot be fetched', { headers });
+      }
       if (error instanceof errors.JOSEError) throw refuseToken(reasonFor(error));
       throw error;
     }
@@ -94,7 +97,13 @@ export function oauthGuard({ issuer, resource, audience, serverFor }: OAuthRules
       if (cnf !== undefined) throw refuseToken('is bound to a key, which heddle does not check');
       if (typeof sub !== 'string' || sub === '') throw refuseToken('has no subject');
       const createServer = serverFor?.(sub);
-      if (serverFor && !createServer) throw unknownSubject(sub);
+      if (serverFor && !createServer) {
+        const quoted = escapeInvisible(JSON.stringify(sub.slice(0, 200)));
+        throw new Refusal(
+          403,
+          `Forbidden: no profile for the subject ${quoted}; ask whoever runs this server to add it`,
+        );
+      }
       return { subject: sub, scopes: scopesOf(verified.payload), createServer };
     },
 
@@ -147,13 +156,3 @@ const reasons: Record<string, string> = {
   ERR_JWKS_MULTIPLE_MATCHING_KEYS: 'does not say which key of its issuer signed it',
   ERR_JWS_SIGNATURE_VERIFICATION_FAILED: 'has a wrong signature',
 };
-
-function issuerUnavailable({ retryAfterMs = 0 }: HeddleError): Refusal {
-  const headers = { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) };
-  return new Refusal(503, 'Service unavailable: the keys of the token issuer cannot be fetched', { headers });
-}
-
-function unknownSubject(subject: string): Refusal {
-  const quoted = escapeInvisible(JSON.stringify(subject.slice(0, 200)));
-  return new Refusal(403, `Forbidden: no profile for the subject ${quoted}; ask whoever runs this server to add it`);
-}

@@ -1,5 +1,6 @@
 import { createLocalJWKSet, createRemoteJWKSet, customFetch, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
-import { type ErrorFields, HeddleError } from '../../core/errors.ts';
+import * as z from 'zod';
+import { HeddleError } from '../../core/errors.ts';
 import type { Log } from '../../core/log.ts';
 
 /** Bounds discovery and the download of the keys together. */
@@ -53,15 +54,14 @@ export async function fetchKeys(
   signal = AbortSignal.timeout(timeoutMs),
 ): Promise<{ address: string; keys: JSONWebKeySet }> {
   const address = String((await discoverMetadata(issuer, signal)).jwks_uri);
-  const fault = { code: 'bad_response', hint: 'The issuer is at fault: it must publish its keys.' } as const;
   if (!URL.canParse(address) || !['https:', new URL(issuer).protocol].includes(new URL(address).protocol)) {
-    throw fetchError(issuer, 'its metadata has no usable jwks_uri', fault);
+    throw fetchError(issuer, 'bad_response', 'its metadata has no usable jwks_uri');
   }
   const keys = (await getJson(issuer, address, signal)) as unknown as JSONWebKeySet;
   try {
     createLocalJWKSet(keys);
   } catch {
-    throw fetchError(issuer, `${address} is not a JSON Web Key Set`, fault);
+    throw fetchError(issuer, 'bad_response', `${address} is not a JSON Web Key Set`);
   }
   return { address, keys };
 }
@@ -81,10 +81,7 @@ async function discoverMetadata(issuer: string, signal: AbortSignal): Promise<Re
       const metadata = await getJson(issuer, address, signal);
       if (metadata.issuer === issuer) return metadata;
       const found = JSON.stringify(metadata.issuer)?.slice(0, 200);
-      throw fetchError(issuer, `${address} belongs to the issuer ${found}`, {
-        code: 'bad_response',
-        hint: 'Copy --oauth-issuer exactly from the metadata, including a slash at its end.',
-      });
+      throw fetchError(issuer, 'bad_response', `${address} belongs to the issuer ${found}`);
     } catch (error) {
       if ((error as HeddleError).code !== 'bad_response') throw error;
       failures.push(error as HeddleError);
@@ -95,11 +92,6 @@ async function discoverMetadata(issuer: string, signal: AbortSignal): Promise<Re
 }
 
 async function getJson(issuer: string, address: string, signal: AbortSignal): Promise<Record<string, unknown>> {
-  const down = {
-    code: 'service_unavailable',
-    hint: 'Check that the issuer is running and reachable from here.',
-  } as const;
-  const wrongAddress = { code: 'bad_response', hint: 'Check --oauth-issuer.' } as const;
   let response: Response;
   let text: string;
   try {
@@ -108,27 +100,33 @@ async function getJson(issuer: string, address: string, signal: AbortSignal): Pr
   } catch (error) {
     const { cause, message } = error as Error;
     const reason = signal.aborted ? `no response within ${timeoutMs} ms` : (cause as Error)?.message || message;
-    throw fetchError(issuer, `${address}: ${reason}`, down);
+    throw fetchError(issuer, 'service_unavailable', `${address}: ${reason}`);
   }
   const { status } = response;
   if (status !== 200) {
-    const fields = status >= 500 ? down : wrongAddress;
-    throw fetchError(issuer, `${address} responded with status ${status}`, { ...fields, status });
+    const code = status >= 500 ? 'service_unavailable' : 'bad_response';
+    throw fetchError(issuer, code, `${address} responded with status ${status}`, status);
   }
   try {
-    const value = JSON.parse(text);
-    if (typeof value === 'object' && value !== null) return value;
+    return z.looseObject({}).parse(JSON.parse(text));
   } catch {
-    // Reported below.
+    throw fetchError(issuer, 'bad_response', `${address} is not JSON`);
   }
-  throw fetchError(issuer, `${address} is not JSON`, wrongAddress);
 }
 
-function fetchError(
-  issuer: string,
-  reason: string,
-  fields: Pick<ErrorFields, 'code' | 'hint' | 'status'>,
-): HeddleError {
+const hints = {
+  service_unavailable: 'Check that the issuer is running and reachable from here.',
+  bad_response: 'Check --oauth-issuer: it must be exactly as in the metadata, including a slash at its end.',
+};
+
+function fetchError(issuer: string, code: keyof typeof hints, reason: string, status?: number): HeddleError {
   const message = `Cannot fetch the keys of the token issuer ${issuer}: ${reason}.`;
-  return new HeddleError({ ...fields, message, retryable: true, retryAfterMs: unknownKeyCooldownMs });
+  return new HeddleError({
+    code,
+    message,
+    hint: hints[code],
+    status,
+    retryable: true,
+    retryAfterMs: unknownKeyCooldownMs,
+  });
 }

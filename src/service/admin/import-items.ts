@@ -6,17 +6,15 @@ import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
 import { normalizeTimestamp } from '../storage/timestamps.ts';
+import { checkArguments } from './check-arguments.ts';
 
-const timestamp = z.string().transform((text, context) => {
-  const utc = normalizeTimestamp(text);
-  if (utc !== undefined) return utc;
-  context.addIssue({ code: 'custom', message: 'must be an ISO 8601 date and time' });
-  return z.NEVER;
-});
-
+const timestamp = z
+  .string()
+  .refine((text) => normalizeTimestamp(text) !== undefined, 'must be an ISO 8601 date and time')
+  .transform((text) => normalizeTimestamp(text)!);
 const nonEmpty = z.string().min(1);
 
-const itemLine = z.strictObject({
+export const itemLine = z.strictObject({
   call_id: nonEmpty,
   call_op_name: nonEmpty,
   call_trace_id: nonEmpty,
@@ -47,6 +45,8 @@ export interface ImportResult {
   duplicates: number;
 }
 
+const targetSchema = z.object({ projectId: projectIdSchema, queueId: pathSegment });
+
 const maxReportedLines = 20;
 const linesPerProgress = 500;
 
@@ -60,7 +60,8 @@ export async function importItems(
   source: AsyncIterable<string> | Iterable<string>,
   target: ImportTarget,
 ): Promise<ImportResult> {
-  checkTarget(target);
+  const hint = 'Write the project as entity/project, and the queue as one plain identifier.';
+  checkArguments(targetSchema, target, 'Nothing was imported', hint);
   const items = await readItems(source, target);
   return database.write(async (transaction) => {
     await ensureQueue(transaction, target);
@@ -68,31 +69,19 @@ export async function importItems(
   });
 }
 
-function checkTarget({ projectId, queueId }: ImportTarget): void {
-  const checked = z.object({ projectId: projectIdSchema, queueId: pathSegment }).safeParse({ projectId, queueId });
-  if (checked.success) return;
-  throw new HeddleError({
-    code: 'invalid_arguments',
-    message: 'The name of the project or the queue is invalid.',
-    hint: 'Write the project as entity/project, and the queue as one plain identifier.',
-    detail: errorDetails(checked.error, 'arguments'),
-  });
-}
-
 async function readItems(source: AsyncIterable<string> | Iterable<string>, target: ImportTarget): Promise<NewItem[]> {
   const items: NewItem[] = [];
-  const faults: ErrorDetail[] = [];
+  const invalidLines: ErrorDetail[][] = [];
   let line = 0;
-  let invalidLines = 0;
   for await (const text of source) {
     line += 1;
     if (line % linesPerProgress === 0) target.onProgress?.({ phase: 'reading', done: line });
     if (text.trim() === '') continue;
     const parsed = parseItem(text, line);
-    if (!Array.isArray(parsed)) items.push(parsed);
-    else if (++invalidLines <= maxReportedLines) faults.push(...parsed);
+    if (Array.isArray(parsed)) invalidLines.push(parsed);
+    else items.push(parsed);
   }
-  if (invalidLines > 0) throw invalidLinesError(invalidLines, faults);
+  if (invalidLines.length > 0) throw invalidLinesError(invalidLines);
   return items;
 }
 
@@ -109,18 +98,23 @@ function parseItem(text: string, line: number): NewItem | ErrorDetail[] {
   return errorDetails(parsed.error, 'line').map((fault) => ({ ...fault, loc: ['line', line, ...fault.loc.slice(1)] }));
 }
 
-function invalidLinesError(count: number, faults: ErrorDetail[]): HeddleError {
-  const reports = faults.map(({ loc: [, line, ...member], msg }) => `line ${line}: ${[...member, msg].join(': ')}`);
-  if (count > maxReportedLines) reports.push(`and ${count - maxReportedLines} more`);
+function invalidLinesError(lines: ErrorDetail[][]): HeddleError {
+  const detail = lines.slice(0, maxReportedLines).flat();
+  const reports = detail.map(({ loc: [, line, ...member], msg }) => `line ${line}: ${[...member, msg].join(': ')}`);
+  if (lines.length > maxReportedLines) reports.push(`and ${lines.length - maxReportedLines} more`);
+  const count = `${lines.length} invalid ${lines.length === 1 ? 'line' : 'lines'}`;
   return new HeddleError({
     code: 'invalid_arguments',
-    message: `${count} invalid ${count === 1 ? 'line' : 'lines'}, nothing was loaded: ${reports.join('; ')}`,
+    message: `${count}, nothing was loaded: ${reports.join('; ')}`,
     hint: 'Fix these lines and import the file again.',
-    detail: faults,
+    detail,
   });
 }
 
-/** Creates a queue and names it after its id, unless the project already has a queue with this id. */
+/**
+ * Creates a queue and names it after its id, unless the project already has a queue with this id. A deleted one is
+ * restored, or its new items could not be listed.
+ */
 export async function ensureQueue(
   transaction: Transaction,
   { projectId, queueId, addedBy }: ImportTarget,
@@ -139,7 +133,12 @@ export async function ensureQueue(
       updated_at: now,
       deleted_at: null,
     })
-    .onConflict((conflict) => conflict.columns(['project_id', 'id']).doNothing())
+    .onConflict((conflict) =>
+      conflict
+        .columns(['project_id', 'id'])
+        .doUpdateSet({ deleted_at: null, updated_at: now })
+        .where('queues.deleted_at', 'is not', null),
+    )
     .execute();
 }
 
@@ -176,17 +175,13 @@ export async function addItems(
     const { numInsertedOrUpdatedRows } = await transaction
       .insertInto('queue_items')
       .values(
-        chunk.map((item, i) => ({
-          id: ids[start + i]!,
+        chunk.map(({ call: _, ...item }, index) => ({
+          ...item,
+          id: ids[start + index]!,
           project_id,
           queue_id,
-          call_id: item.call_id,
-          call_started_at: item.call_started_at,
           call_ended_at: item.call_ended_at ?? null,
-          call_op_name: item.call_op_name,
-          call_trace_id: item.call_trace_id,
           display_fields: JSON.stringify(item.display_fields),
-          annotation_state: item.annotation_state,
           added_by: item.added_by ?? addedBy ?? null,
           annotator_user_id: null,
           created_at: now,

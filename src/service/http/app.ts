@@ -15,6 +15,7 @@ import { handlers } from '../operations/index.ts';
 import type { OperationInput, ServiceContext } from '../operations/operation.ts';
 import { schemaVersion } from '../storage/migrations.ts';
 import type { Authenticator } from './authenticator.ts';
+import openApiJson from './openapi.json' with { type: 'json' };
 import { readJson } from './read-json.ts';
 
 export interface AppOptions extends ServiceContext {
@@ -32,7 +33,7 @@ export function createApp(options: AppOptions): Hono<AppEnvironment> {
   app.get('/health', () => checkHealth(options));
   // Clients of the public service ask for the oldest version of the SDK that it accepts; every version may try.
   app.get('/server_info', (context) => context.json({ min_required_weave_python_version: '0.0.1' }));
-  app.get('/openapi.json', async (context) => context.json((await import('./openapi.ts')).openApiDocument()));
+  app.get('/openapi.json', (context) => context.json(openApiJson));
   for (const name of Object.keys(endpoints) as EndpointName[]) {
     const { method, path } = endpoints[name];
     const honoPath = path.replace('{path*}', '/:path{.+}').replaceAll(/\{(\w+)\}/g, ':$1');

@@ -3,7 +3,7 @@ import { BodyReader } from '../../core/http/body-reader.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { isDeeperThan, maxNesting } from '../../core/json-depth.ts';
 
-const bodyReader = new BodyReader({ maxBytes: 32 * 1024 * 1024 });
+const bodyReader = new BodyReader(32 * 1024 * 1024);
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
@@ -13,17 +13,14 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 export async function readJson(request: IncomingMessage): Promise<unknown> {
   const bytes = await bodyReader.read(request);
   if (bytes === undefined) throw new Refusal(400, 'The connection was closed before the body was complete');
-  const value = parseJson(bytes);
-  if (isDeeperThan(value, maxNesting)) throw invalidBody(`Nested deeper than ${maxNesting} levels`, 'value_error');
-  return value;
-}
-
-function parseJson(bytes: Buffer): unknown {
+  let value: unknown;
   try {
-    return JSON.parse(utf8.decode(bytes));
+    value = JSON.parse(utf8.decode(bytes));
   } catch {
     throw invalidBody('The body is not valid JSON in UTF-8', 'json_invalid');
   }
+  if (isDeeperThan(value, maxNesting)) throw invalidBody(`Nested deeper than ${maxNesting} levels`, 'value_error');
+  return value;
 }
 
 function invalidBody(msg: string, type: string): Refusal {

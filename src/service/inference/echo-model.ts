@@ -3,7 +3,7 @@ import type { InferenceRequest } from '../../contract/inference.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 
 /** The built-in model, which shows everything around a language model without being one. */
-export const echoModel = 'heddle/echo';
+const echoModel = 'heddle/echo';
 
 const preamble =
   'This is heddle/echo, not a language model: it repeats the messages it received. Its usage counts characters, not tokens.';
@@ -18,7 +18,15 @@ export function echoModels() {
  * @throws Refusal 404 for another path or model.
  */
 export function runEchoModel(path: string, request: InferenceRequest, messages: unknown[]): Response {
-  checkAvailable(path, request.model);
+  const { model } = request;
+  if (path !== '/chat/completions') {
+    const message = `Without a model provider, only /chat/completions is available, not ${path}.`;
+    throw refusal(message, null, 'unknown_path');
+  }
+  if (model !== echoModel) {
+    const message = `The model ${model} does not exist here: without a model provider, the only model is ${echoModel}.`;
+    throw refusal(message, 'model', 'model_not_found');
+  }
   const received = JSON.stringify(messages, null, 2);
   const content = `${preamble}\n${received}`;
   const choices = Array.from({ length: Math.min(Math.max(request.n ?? 1, 1), 128) }, (_, index) => index);
@@ -44,18 +52,7 @@ export function runEchoModel(path: string, request: InferenceRequest, messages: 
   });
 }
 
-function checkAvailable(path: string, model: string): void {
-  if (path !== '/chat/completions') {
-    const message = `Without a model provider, only /chat/completions is available, not ${path}.`;
-    throw unavailable(message, null, 'unknown_path');
-  }
-  if (model !== echoModel) {
-    const message = `The model ${model} does not exist here: without a model provider, the only model is ${echoModel}.`;
-    throw unavailable(message, 'model', 'model_not_found');
-  }
-}
-
-function unavailable(message: string, param: string | null, code: string): Refusal {
+function refusal(message: string, param: string | null, code: string): Refusal {
   return new Refusal(404, message, { body: { error: { message, type: 'invalid_request_error', param, code } } });
 }
 

@@ -59,20 +59,17 @@ export class ModelProvider {
   ): Promise<void> {
     const clientGone = new AbortController();
     response.once('close', () => clientGone.abort());
-    let received: Dispatcher.ResponseData;
-    try {
-      received = await send(this.#baseUrl + path, {
-        ...request,
-        headers: { ...request.headers, ...(this.#key && { Authorization: `Bearer ${this.#key}` }) },
-        signal: AbortSignal.any([clientGone.signal, ...(deadline ? [deadline] : [])]),
-        dispatcher: this.#agent,
-      });
-    } catch (error) {
+    const received = await send(this.#baseUrl + path, {
+      ...request,
+      headers: { ...request.headers, ...(this.#key && { Authorization: `Bearer ${this.#key}` }) },
+      signal: AbortSignal.any([clientGone.signal, ...(deadline ? [deadline] : [])]),
+      dispatcher: this.#agent,
+    }).catch((error) => {
       if (error instanceof errors.InvalidArgumentError) throw new Refusal(400, `extra_headers: ${error.message}`);
       if (deadline?.aborted)
         throw failure(504, 'model_provider_timeout', 'The model provider did not respond in time.');
       throw failure(502, 'model_provider_unreachable', 'The model provider cannot be reached.');
-    }
+    });
     await passOn(received, response);
   }
 }

@@ -13,8 +13,8 @@ export const readCall: TransactionOperation<'readCall'> = async (transaction, { 
   return { call };
 };
 
-/** Columns by which the database itself sorts. */
-const sortColumns = ['started_at', 'ended_at', 'op_name', 'trace_id', 'id'] as const;
+/** Columns by which the database itself sorts. None can be null: the engines place null differently. */
+const sortColumns = ['started_at', 'op_name', 'trace_id', 'id'] as const;
 
 /**
  * Reads recorded calls of a project, by default in the order in which they started.
@@ -109,7 +109,9 @@ function compareValues(a: unknown, b: unknown, direction: SortKey['direction']):
   if (a === undefined || a === null) return 1;
   if (b === undefined || b === null) return -1;
   const isNumeric = typeof a === 'number' && typeof b === 'number';
-  const smaller = isNumeric ? a < b : String(a) < String(b);
+  const [left, right] = isNumeric ? [a, b] : [toText(a) ?? '', toText(b) ?? ''];
+  if (left === right) return 0;
+  const smaller = left < right;
   return smaller === (direction === 'asc') ? -1 : 1;
 }
 
@@ -161,6 +163,8 @@ function toCall({ data, ...columns }: Tables['calls']): RecordedCall {
     parent_id: toText(recorded.parent_id),
     exception: toText(recorded.exception),
     wb_user_id: toText(recorded.wb_user_id),
+    wb_run_id: toText(recorded.wb_run_id),
+    deleted_at: toText(recorded.deleted_at),
     ...columns,
   };
 }

@@ -19,7 +19,16 @@ import type { OperationInput, TransactionOperation } from './operation.ts';
 import { readQueue } from './queues.ts';
 
 /** The members that must be equal when feedback is sent again under the same id. */
-const contentMembers = ['weave_ref', 'feedback_type', 'payload', 'annotation_ref', 'queue_id'] as const;
+const contentMembers = [
+  'weave_ref',
+  'feedback_type',
+  'payload',
+  'annotation_ref',
+  'runnable_ref',
+  'call_ref',
+  'trigger_ref',
+  'queue_id',
+] as const;
 
 /** Maximum size of a payload, as JSON. */
 const maxPayloadBytes = 1024 * 1024;

@@ -37,5 +37,7 @@ async function promptMessages(database: Database, reference: string): Promise<un
   if (!parseReference(reference)) throw new Refusal(400, `Invalid URI: ${reference}`);
   const prompt = await database.read((transaction) => readPrompt(transaction, reference));
   if (!prompt) throw new Refusal(404, `Prompt ${reference} not found`);
-  return (prompt as { messages: unknown[] }).messages;
+  const { messages } = prompt as { messages?: unknown };
+  if (!Array.isArray(messages)) throw new Refusal(400, `Prompt ${reference} has no messages`);
+  return messages;
 }

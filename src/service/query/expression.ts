@@ -103,23 +103,26 @@ class Compiler {
 
   #conversion(value: unknown): Operand {
     const { input, to } = Object(value) as Record<string, unknown>;
-    const convert = conversions[String(to)];
-    if (!convert) throw invalid(`$convert to ${String(to)}`);
+    const convert = typeof to === 'string' ? conversions.get(to) : undefined;
+    if (!convert) throw invalid(`$convert to ${JSON.stringify(to)}`);
     const operand = this.operand(input);
     return (record) => convert(operand(record));
   }
 }
 
-const conversions: Record<string, (value: unknown) => unknown> = {
-  double: asNumber,
-  int: (value) => {
-    const number = asNumber(value);
-    return number === undefined ? undefined : Math.trunc(number);
-  },
-  string: asText,
-  bool: (value) => (typeof value === 'string' ? value === 'true' : Boolean(value)),
-  exists: (value) => value !== undefined && value !== null,
-};
+const conversions = new Map<string, (value: unknown) => unknown>([
+  ['double', asNumber],
+  [
+    'int',
+    (value) => {
+      const number = asNumber(value);
+      return number === undefined ? undefined : Math.trunc(number);
+    },
+  ],
+  ['string', asText],
+  ['bool', (value) => (typeof value === 'string' ? value === 'true' : Boolean(value))],
+  ['exists', (value) => value !== undefined && value !== null],
+]);
 
 function field(path: unknown): Operand {
   if (typeof path !== 'string' || path === '') throw invalid('$getField takes the path of a member');

@@ -1,8 +1,8 @@
-import type { Transaction as KyselyTransaction } from 'kysely';
+import type { Kysely } from 'kysely';
 import type { Tables } from './tables.ts';
 
 /** A database transaction: every statement in it sees the same state. */
-export type Transaction = KyselyTransaction<Tables>;
+export type Transaction = Kysely<Tables>;
 
 /** The embedded service's database. All access goes through one of two transactions, whose work may run more than once. */
 export interface Database {

@@ -1,18 +1,14 @@
 import { HeddleError } from '../../core/errors.ts';
-import type { Redactor } from '../../core/redaction.ts';
-import { type Profile, type StoreKind, storeNames, storeOf } from '../profiles.ts';
+import { readProfiles, type StoreKind, storeNames, storeOf } from '../profiles.ts';
 import type { ResolvedSettings, Source } from '../resolve-settings.ts';
 import { defaultInferenceUrl } from '../settings.ts';
 import type { SecretRecord, SecretStore } from './secret-store.ts';
-
-/** Source of a secret: a setting, or a secret store under the name of a profile. */
-export type SecretSource = Source | { from: StoreKind; name: string };
 
 export interface Credentials {
   username?: string;
   password?: string;
   token?: string;
-  sources: Record<'username' | 'password' | 'token', SecretSource>;
+  sources: Record<'username' | 'password' | 'token', Source>;
   /** Explains why the secret store does not supply what is missing; absent if the profile has no store. */
   problem?: HeddleError;
 }
@@ -24,19 +20,11 @@ export interface Credentials {
  */
 export async function resolveCredentials(
   { values, sources }: ResolvedSettings,
-  profile: Profile | undefined,
   openSecretStore: (kind: StoreKind) => SecretStore,
-  redactor: Redactor,
 ): Promise<Credentials> {
   const { baseUrl, inferenceUrl, username, password, token } = values;
-  redactor.protect(password, token, password && `${username}:${password}`);
-  const given: Credentials = {
-    username,
-    password,
-    token,
-    sources: { username: sources.username, password: sources.password, token: sources.token },
-  };
-  const kind = storeOf(profile);
+  const given: Credentials = { username, password, token, sources };
+  const kind = storeOf(readProfiles()[values.profile]);
   if (baseUrl === undefined || kind === undefined || (password && token)) return given;
   try {
     const records = await openSecretStore(kind).read(values.profile);
@@ -44,9 +32,9 @@ export async function resolveCredentials(
     if (record) {
       const source = { from: kind, name: values.profile };
       const { token: storedToken, inference_url = defaultInferenceUrl(baseUrl), ...others } = record;
-      if (token || !storedToken || inference_url === inferenceUrl) return addStored(given, record, source, redactor);
+      if (token || !storedToken || inference_url === inferenceUrl) return addStored(given, record, source);
       const message = `The token of profile "${values.profile}" in ${storeNames[kind]} belongs to ${inference_url}; it is not sent to ${inferenceUrl}.`;
-      return { problem: missing(message), ...addStored(given, others, source, redactor) };
+      return { problem: missing(message), ...addStored(given, others, source) };
     }
     const subject = `The credentials of profile "${values.profile}"`;
     const otherUrls = Object.keys(records).join(', ');
@@ -61,8 +49,7 @@ export async function resolveCredentials(
 }
 
 /** Adds the stored secrets that are not given. */
-function addStored(given: Credentials, record: SecretRecord, source: SecretSource, redactor: Redactor): Credentials {
-  redactor.protect(record.password && `${record.username}:${record.password}`);
+function addStored(given: Credentials, record: SecretRecord, source: Source): Credentials {
   const credentials: Credentials = { ...given, sources: { ...given.sources } };
   if (given.token === undefined && record.token !== undefined) {
     credentials.token = record.token;

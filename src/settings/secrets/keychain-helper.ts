@@ -1,30 +1,27 @@
 import type { AsyncEntry } from '@napi-rs/keyring';
 
-/** One operation on the keychain, which runs in a child process; see `KeychainStore`. */
-export type KeychainRequest =
-  | { operation: 'read'; service: string }
-  | { operation: 'write'; service: string; account: string; secret: string }
-  | { operation: 'remove'; service: string; accounts: string[] };
+/** Changes to the entries of one service in the keychain, which are made in a child process; see `keychainStore`. */
+export interface KeychainRequest {
+  service: string;
+  write?: { account: string; secret: string };
+  /** Accounts whose entries are removed. */
+  remove?: string[];
+}
 
-export type KeychainReply = { entries: { account: string; password: string }[] } | { failure: string };
+/** The entries of the service after the changes. */
+export type KeychainEntries = { entries: { account: string; password: string }[] };
+export type KeychainReply = KeychainEntries | { failure: string };
 
-/** Performs an operation on the keychain. Reading never prompts the user; writing may. */
-export async function accessKeychain(request: KeychainRequest): Promise<KeychainReply> {
+/** Performs a request on the keychain. Changes may prompt the user; reading never does. */
+export async function accessKeychain({ service, write, remove = [] }: KeychainRequest): Promise<KeychainReply> {
   try {
     const { AsyncEntry, findCredentialsAsync } = await import('@napi-rs/keyring');
     // On Linux the library would silently fall back to the kernel's keyring, which does not survive a restart.
-    const entry = (account: string): AsyncEntry =>
-      new AsyncEntry(request.service, account, { linux: { store: 'secret-service' } });
-    switch (request.operation) {
-      case 'read':
-        return { entries: await findCredentialsAsync(request.service) };
-      case 'write':
-        await entry(request.account).setPassword(request.secret);
-        return { entries: [] };
-      case 'remove':
-        for (const account of request.accounts) await entry(account).deleteCredential();
-        return { entries: [] };
-    }
+    const entryOf = (account: string): AsyncEntry =>
+      new AsyncEntry(service, account, { linux: { store: 'secret-service' } });
+    if (write) await entryOf(write.account).setPassword(write.secret);
+    for (const account of remove) await entryOf(account).deleteCredential();
+    return { entries: await findCredentialsAsync(service) };
   } catch (error) {
     return { failure: (error as Error).message };
   }

@@ -1,9 +1,10 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
+import { isDeepStrictEqual } from 'node:util';
 import { HeddleError } from '../../core/errors.ts';
-import type { Redactor } from '../../core/redaction.ts';
-import type { KeychainReply, KeychainRequest } from './keychain-helper.ts';
-import type { SecretRecord, SecretStore } from './secret-store.ts';
+import type { KeychainEntries, KeychainReply, KeychainRequest } from './keychain-helper.ts';
+import { type SecretRecord, type SecretStore, secretRecord } from './secret-store.ts';
 
 /**
  * Default time limits of the keychain in milliseconds. Writing and removing get longer, because they may ask the user to
@@ -11,83 +12,63 @@ import type { SecretRecord, SecretStore } from './secret-store.ts';
  */
 export const defaultKeychainTimeoutsMs = { read: 5_000, write: 60_000 } as const;
 
-export interface KeychainOptions {
-  /** Receives the secrets that are read, to redact them. */
-  redactor: Redactor;
-  /** Command line of the helper: it reads a KeychainRequest from stdin, runs `accessKeychain` and prints the reply. */
-  helper: readonly string[];
-  /** Time limit of every operation, in place of the defaults. */
-  timeoutMs?: number | undefined;
-}
-
 /**
  * Keeps secrets in the operating system's keychain, one entry per profile and base URL. Each access runs in a child process
  * with a time limit, since the native library blocks a thread, and a process with a blocked thread cannot exit.
+ * @param helper command line of the child process, which reads a KeychainRequest from stdin, runs `accessKeychain` and
+ * prints the reply.
+ * @param timeoutMs time limit of every access, in place of the defaults.
  */
-export class KeychainStore implements SecretStore {
-  readonly kind = 'keychain';
-  readonly #options: KeychainOptions;
-
-  constructor(options: KeychainOptions) {
-    this.#options = options;
-  }
-
-  async read(profile: string): Promise<Record<string, SecretRecord>> {
-    const entries = await this.#access({ operation: 'read', service: serviceOf(profile) });
-    const records = entries.map(({ account, password }): [string, SecretRecord] => [account, parse(password)]);
-    this.#options.redactor.protect(...records.flatMap(([, { password, token }]) => [password, token]));
-    return Object.fromEntries(records);
-  }
-
-  async write(profile: string, baseUrl: string, record: SecretRecord): Promise<void> {
-    const secret = JSON.stringify(record);
-    await this.#access({ operation: 'write', service: serviceOf(profile), account: baseUrl, secret });
-    const { [baseUrl]: found } = await this.read(profile);
-    if (JSON.stringify(found) !== secret) throw this.#failure('it did not store the entry');
-  }
-
-  async remove(profile: string, keptBaseUrl?: string): Promise<void> {
-    const accounts = Object.keys(await this.read(profile)).filter((account) => account !== keptBaseUrl);
-    if (accounts.length > 0) await this.#access({ operation: 'remove', service: serviceOf(profile), accounts });
-  }
-
-  async #access(request: KeychainRequest): Promise<{ account: string; password: string }[]> {
-    const { helper, timeoutMs = defaultKeychainTimeoutsMs[request.operation === 'read' ? 'read' : 'write'] } =
-      this.#options;
-    const [program, ...args] = helper as [string, ...string[]];
-    const { spawn } = await import('node:child_process');
-    const child = spawn(program, args, {
-      stdio: ['pipe', 'pipe', 'ignore'],
-      timeout: timeoutMs,
-      killSignal: 'SIGKILL',
-    });
-    // A killed helper breaks the pipe; the missing reply is the error to report.
-    child.stdin.on('error', () => {});
-    child.stdin.end(JSON.stringify(request));
-    const [output, [exitCode]] = await Promise.all([text(child.stdout), once(child, 'close')]);
-    if (output === '') {
-      throw this.#failure(
-        child.killed ? `it did not respond within ${timeoutMs} ms` : `its helper ended with exit code ${exitCode}`,
-      );
-    }
-    const reply = JSON.parse(output) as KeychainReply;
-    if ('failure' in reply) throw this.#failure(reply.failure);
-    return reply.entries;
-  }
-
-  #failure(message: string): HeddleError {
-    return keychainFailure(this.#options.redactor.redact(message));
-  }
+export function keychainStore(helper: [string, ...string[]], timeoutMs?: number): SecretStore {
+  /** Makes changes to the entries of a profile, if any, and returns its records. */
+  const access = async (profile: string, changes?: Pick<KeychainRequest, 'write' | 'remove'>) => {
+    const limitMs = timeoutMs ?? defaultKeychainTimeoutsMs[changes ? 'write' : 'read'];
+    const { entries } = await runHelper(helper, { service: `heddle/${profile}`, ...changes }, limitMs);
+    return Object.fromEntries(entries.map(({ account, password }) => [account, parseRecord(password)]));
+  };
+  return {
+    kind: 'keychain',
+    read: (profile) => access(profile),
+    async write(profile, baseUrl, record) {
+      const secret = JSON.stringify(record);
+      const { [baseUrl]: stored } = await access(profile, { write: { account: baseUrl, secret } });
+      if (!isDeepStrictEqual(stored, JSON.parse(secret))) throw keychainFailure('it did not store the entry');
+    },
+    async remove(profile, keptBaseUrl) {
+      const accounts = Object.keys(await access(profile)).filter((account) => account !== keptBaseUrl);
+      if (accounts.length > 0) await access(profile, { remove: accounts });
+    },
+  };
 }
 
-function serviceOf(profile: string): string {
-  return `heddle/${profile}`;
+async function runHelper(
+  [program, ...args]: [string, ...string[]],
+  request: KeychainRequest,
+  timeoutMs: number,
+): Promise<KeychainEntries> {
+  const child = spawn(program, args, {
+    stdio: ['pipe', 'pipe', 'ignore'],
+    timeout: timeoutMs,
+    killSignal: 'SIGKILL',
+  });
+  // A killed helper breaks the pipe; the missing reply is the error to report.
+  child.stdin.on('error', () => {});
+  child.stdin.end(JSON.stringify(request));
+  const [output, [exitCode]] = await Promise.all([text(child.stdout), once(child, 'close')]);
+  if (output === '') {
+    throw keychainFailure(
+      child.killed ? `it did not respond within ${timeoutMs} ms` : `its helper ended with exit code ${exitCode}`,
+    );
+  }
+  const reply = JSON.parse(output) as KeychainReply;
+  if ('failure' in reply) throw keychainFailure(reply.failure);
+  return reply;
 }
 
 /** Parses an entry. One that another program wrote counts as empty. */
-function parse(secret: string): SecretRecord {
+function parseRecord(secret: string): SecretRecord {
   try {
-    return JSON.parse(secret) as SecretRecord;
+    return secretRecord.parse(JSON.parse(secret));
   } catch {
     return {};
   }
@@ -104,7 +85,7 @@ const missingKeychainPattern =
   /connect|autolaunch|ServiceUnknown|not provided by any|no result found|No such|Cannot find (module|package|native)/i;
 
 /** Converts a keychain's message to an error. Its code is `not_configured` if this machine has no keychain. */
-export function keychainFailure(message: string): HeddleError {
+function keychainFailure(message: string): HeddleError {
   const problem = problems.find(([pattern]) => pattern.test(message))?.[1];
   const isMissing = !problem && missingKeychainPattern.test(message);
   const advice = isMissing

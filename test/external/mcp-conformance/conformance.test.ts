@@ -1,6 +1,6 @@
 import { Server } from '@modelcontextprotocol/server';
 import { expect, onTestFinished, test } from 'vitest';
-import { serveHttp } from '../../../src/mcp/http/serve-http.ts';
+import { McpHttpServer } from '../../../src/mcp/http/mcp-http-server.ts';
 import { protocolOptions, registerHandlers } from '../../../src/mcp/server.ts';
 import { openRuntime } from '../../../src/runtime/runtime.ts';
 import { resolveSettings } from '../../../src/settings/resolve-settings.ts';
@@ -26,8 +26,9 @@ async function serveFixtures(): Promise<string> {
     registerHandlers(server, options);
     return withFixtures(server);
   };
-  const server = await serveHttp(createServer, {
+  const server = new McpHttpServer(createServer, {
     host: '127.0.0.1',
+    address: '127.0.0.1',
     port: 0,
     allowedHosts: [],
     allowedOrigins: [],
@@ -38,7 +39,7 @@ async function serveFixtures(): Promise<string> {
     await server.stop(0);
     await runtime.close();
   });
-  return server.url;
+  return server.listen();
 }
 
 /** Runs the scenarios that a revision requires; says by name which passed. */

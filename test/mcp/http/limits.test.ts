@@ -4,14 +4,14 @@ import { connect, type Socket } from 'node:net';
 import { Server } from '@modelcontextprotocol/server';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { httpLimits } from '../../../src/mcp/http/limits.ts';
-import { type HttpOptions, type RunningHttpServer, serveHttp } from '../../../src/mcp/http/serve-http.ts';
+import { type HttpOptions, McpHttpServer } from '../../../src/mcp/http/mcp-http-server.ts';
 import { ask, newerRequest, olderRequest } from '../../support/http-process.ts';
 
 /** Starts a server in this process with other limits; its one tool answers when the test says so. */
 async function start(
   limits: Partial<typeof httpLimits>,
   ready: HttpOptions['ready'] = async () => true,
-): Promise<RunningHttpServer & { port: number; called: () => Promise<() => void> }> {
+): Promise<{ url: string; port: number; called: () => Promise<() => void> }> {
   const calls: (() => void)[] = [];
   let arrived = (): void => {};
   const factory = (): Server => {
@@ -29,20 +29,22 @@ async function start(
   const usual = { ...httpLimits };
   Object.assign(httpLimits, limits);
   onTestFinished(() => void Object.assign(httpLimits, usual));
-  const running = await serveHttp(factory, {
+  const server = new McpHttpServer(factory, {
     host: '127.0.0.1',
+    address: '127.0.0.1',
     port: 0,
     allowedHosts: [],
     allowedOrigins: [],
     ready,
     log: () => {},
   });
-  onTestFinished(() => running.stop(0));
+  const url = await server.listen();
+  onTestFinished(() => server.stop(0));
   const called = async (): Promise<() => void> => {
     if (calls.length === 0) await new Promise<void>((resolve) => (arrived = resolve));
     return calls.shift()!;
   };
-  return { ...running, port: Number(new URL(running.url).port), called };
+  return { url, port: Number(new URL(url).port), called };
 }
 
 const slow = newerRequest('tools/call', { name: 'slow' });

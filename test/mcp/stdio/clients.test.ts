@@ -92,7 +92,7 @@ describe('MCP clients over stdio', () => {
     onTestFinished(() => client.close());
     await expect(client.callTool({ name: 'query_queue', arguments: {} })).rejects.toMatchObject({
       code: -32602,
-      message: expect.stringContaining('known are list_queues, query_queue_items,'),
+      message: expect.stringContaining('known names: list_queues, query_queue_items,'),
     });
   });
 });

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
 import { normalizeTimestamp } from '../../../src/service/storage/timestamps.ts';
-import { startTestService, storedIn, temporaryData, withStore } from '../../support/embedded-service.ts';
+import { basic, startTestService, storedIn, temporaryData, withStore } from '../../support/embedded-service.ts';
 import { command } from '../../support/heddle.ts';
 import { hasReviewItems, reviewItems } from '../../support/review-items.ts';
 
@@ -77,6 +77,27 @@ describe('importItems', () => {
     expect(body.items).toMatchObject([
       { call_op_name: 'op', call_started_at: '2025-04-07T14:39:02.123Z', added_by: 'me', created_by: 'me' },
     ]);
+  });
+});
+
+describe('importItems into a deleted queue', () => {
+  it('restores the queue, so that its items can be listed', async () => {
+    const data = await temporaryData();
+    const add = (call_id: string) =>
+      withStore(data, (store) => store.importItems([JSON.stringify({ ...good, call_id })], target));
+    await add('before');
+    const service = await startTestService({ data });
+    await service.send('DELETE', '/annotation_queues/imported?project_id=p/q', basic);
+    expect((await service.query('imported', { project_id: 'p/q' })).body.items).toEqual([]);
+    expect(await add('after')).toEqual({ added: 1, duplicates: 0 });
+    expect((await service.query('imported', { project_id: 'p/q' })).body.items).toMatchObject([
+      { call_id: 'before' },
+      { call_id: 'after' },
+    ]);
+    expect((await service.send('GET', '/annotation_queues/imported?project_id=p/q', basic)).body.queue).toMatchObject({
+      name: 'imported',
+      deleted_at: null,
+    });
   });
 });
 

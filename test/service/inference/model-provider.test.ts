@@ -61,6 +61,19 @@ describe('ModelProvider', () => {
     expect(seen?.headers.cookie).toBeUndefined();
   });
 
+  it('forwards members that the interface does not name, and null', async () => {
+    let seen: unknown;
+    reply = (_, response, body) => {
+      seen = JSON.parse(body);
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}');
+    };
+    const extras = { stream_options: { include_usage: true }, reasoning_effort: 'low', top_k: 5, tool_choice: null };
+    const nulls = { extra_headers: null, template_vars: null, prompt: null };
+    const messages = [{ role: 'user', content: 'a {b}' }];
+    expect(await service.infer({ model: 'm', messages, ...extras, ...nulls })).toMatchObject({ status: 200 });
+    expect(seen).toEqual({ model: 'm', messages, ...extras });
+  });
+
   it('refuses an extra header that cannot be sent', async () => {
     expect(await service.infer({ model: 'm', extra_headers: { 'X-A': 'a\r\nX-B: b' } })).toMatchObject({
       status: 400,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { startTestService } from '../../support/embedded-service.ts';
+import { basic, startTestService } from '../../support/embedded-service.ts';
 
 const service = await startTestService();
 const dataset = 'weave:///p/q/object/rows:latest';
@@ -15,8 +15,11 @@ describe('createEvaluation', () => {
       version_index: 0,
       evaluation_ref: 'weave:///p/q/object/my_eval_one:LvFtI4kYmTupX3hPfVMJp6taUfwchL5HeDFzmKDSDrA',
     });
-    const explicit = { description: null, scorers: null, trials: 1, evaluation_name: null, eval_attributes: {} };
-    expect((await service.evaluate('p/q', { dataset, ...explicit, name: 'My Eval/<One>' })).body).toEqual(first.body);
+    const explicit = { description: null, scorers: null, trials: 1, evaluation_name: null, colour: 'red' };
+    for (const eval_attributes of [{}, null]) {
+      const again = await service.evaluate('p/q', { dataset, ...explicit, eval_attributes, name: 'My Eval/<One>' });
+      expect(again.body).toEqual(first.body);
+    }
 
     const second = await service.evaluate('p/q', { name: 'My Eval/<One>', dataset, description: 'x' });
     expect(second.body).toMatchObject({ object_id: 'my_eval_one', version_index: 1 });
@@ -38,7 +41,17 @@ describe('createEvaluation', () => {
     expect(await create({ scorers: ['x:///b', 'x:///a'] })).toBe(3);
   });
 
-  it.each(['a b$', '<>', 'é', 'x'.repeat(129), 'a:b', 'a\n'])(
+  it.each([
+    ['Prüfung Eins', 'prüfung_eins'],
+    ['検査/<1>', '検査_1'],
+    ['é'.repeat(128), 'é'.repeat(128)],
+  ])('accepts the name %s in any script', async (name, object_id) => {
+    const { status, body } = await service.evaluate('p/q', { name, dataset });
+    expect([status, body]).toMatchObject([200, { object_id, version_index: 0 }]);
+    expect(body.evaluation_ref).toBe(`weave:///p/q/object/${object_id}:${body.digest}`);
+  });
+
+  it.each(['a b$', '<>', 'x'.repeat(129), 'a:b', 'a\n', '👍'])(
     'refuses the name %j, which cannot become an object id',
     async (name) => {
       expect(await service.evaluate('p/q', { name, dataset })).toMatchObject({
@@ -49,13 +62,29 @@ describe('createEvaluation', () => {
   );
 
   it.each([
-    [{ dataset: 'weave:///p/q/object/rows' }, 400, { reason: 'Invalid URI: weave:///p/q/object/rows' }],
-    [{ dataset, scorers: ['weave://x'] }, 400, { reason: 'Invalid URI: weave://x' }],
-    [{ dataset: 'other://x' }, 200, { version_index: 0 }],
-    [{ dataset: 'rows' }, 422, { detail: [{ loc: ['body', 'dataset'], type: 'string_pattern_mismatch' }] }],
-    [{ dataset, trials: 0 }, 422, { detail: [{ loc: ['body', 'trials'], type: 'greater_than_equal' }] }],
-    [{ dataset, trial: 1 }, 422, { detail: [{ loc: ['body', 'trial'], type: 'extra_forbidden' }] }],
-  ])('responds to the definition %j with status %i', async (members, status, body) => {
-    expect(await service.evaluate('p/q', { name: 'refs', ...members })).toMatchObject({ status, body });
+    { dataset: 'weave:///p/q/object/rows' },
+    { dataset: 'rows' },
+    { dataset: '' },
+    { dataset, scorers: ['weave://x', 'judge'] },
+    { dataset, trials: 0 },
+    { dataset, trials: -1 },
+  ])('stores the text of references and the number of trials as they are: %j', async (members) => {
+    expect((await service.evaluate('p/text', { name: 'refs', ...members })).status).toBe(200);
+    const { body } = await service.send('GET', '/v2/p/text/evaluations', basic);
+    expect(JSON.parse(body.trimEnd().split('\n').at(-1))).toMatchObject(members);
+  });
+
+  it.each([
+    [{}, 'dataset', 'missing'],
+    [{ dataset: null }, 'dataset', 'string_type'],
+    [{ dataset, trials: 1.5 }, 'trials', 'int_type'],
+    [{ dataset, trials: null }, 'trials', 'number_type'],
+    [{ dataset, scorers: 'x' }, 'scorers', 'array_type'],
+    [{ dataset, eval_attributes: [] }, 'eval_attributes', 'record_type'],
+  ])('refuses the definition %j', async (members, member, type) => {
+    expect(await service.evaluate('p/q', { name: 'refs', ...members })).toMatchObject({
+      status: 422,
+      body: { detail: [{ loc: ['body', member], type }] },
+    });
   });
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import OpenAI from 'openai';
 import { describe, expect, it } from 'vitest';
-import { startTestService, withStore } from '../../support/embedded-service.ts';
+import { basic, startTestService, withStore } from '../../support/embedded-service.ts';
 
 const service = await startTestService();
 const prompts = await withStore(service.data, async (store) => [
@@ -90,6 +90,62 @@ describe('runInference', () => {
     ['weave:///p/other/object/greet:v0', 404, 'Prompt weave:///p/other/object/greet:v0 not found'],
   ])('refuses the prompt %s', async (prompt, status, reason) => {
     expect(await service.infer({ model: 'heddle/echo', prompt })).toMatchObject({ status, body: { reason } });
+  });
+
+  it('runs the version of a prompt that the SDK stored', async () => {
+    const val = {
+      _type: 'MessagesPrompt',
+      _class_name: 'MessagesPrompt',
+      _bases: ['Prompt', 'Object', 'BaseModel'],
+      messages: [{ role: 'system', content: 'Stored for {name}' }],
+    };
+    const obj = { project_id: 'p/q', object_id: 'stored', val };
+    const { digest } = (await service.send('POST', '/obj/create', basic, { obj })).body;
+    const prompt = `weave:///p/q/object/stored:${digest}`;
+    expect(await service.echoed({ prompt, template_vars: { name: 'Ada' } })).toEqual([
+      { role: 'system', content: 'Stored for Ada' },
+    ]);
+  });
+
+  it.each([
+    ['StringPrompt', ['Prompt', 'Object', 'BaseModel'], 400, 'has no messages'],
+    ['Dataset', ['Object', 'BaseModel'], 404, 'not found'],
+  ])('refuses an object of the class %s as a prompt', async (name, _bases, status, reason) => {
+    const val = { _type: name, _class_name: name, _bases, content: 'text' };
+    const obj = { project_id: 'p/q', object_id: name, val };
+    expect((await service.send('POST', '/obj/create', basic, { obj })).status).toBe(200);
+    const prompt = `weave:///p/q/object/${name}:v0`;
+    expect(await service.infer({ model: 'heddle/echo', prompt })).toMatchObject({
+      status,
+      body: { reason: `Prompt ${prompt} ${reason}` },
+    });
+  });
+
+  it('accepts members that the interface does not name, and null for all but the model and the messages', async () => {
+    const messages = [{ role: 'user', content: 'Hi' }];
+    const unnamed = {
+      stream_options: { include_usage: true },
+      store: false,
+      metadata: {},
+      top_k: 5,
+      reasoning_effort: null,
+    };
+    const nulls = {
+      tool_choice: null,
+      logit_bias: null,
+      response_format: null,
+      extra_headers: null,
+      template_vars: null,
+      prompt: null,
+      stop: null,
+    };
+    expect(await service.echoed({ messages, ...unnamed, ...nulls })).toEqual(messages);
+    for (const member of ['model', 'messages']) {
+      expect(await service.infer({ model: 'heddle/echo', messages, [member]: null })).toMatchObject({
+        status: 422,
+        body: { detail: [{ loc: ['body', member] }] },
+      });
+    }
   });
 
   it('keeps any text whose braces are doubled, whatever the variables', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { basic, execute, startTestService, withStore } from '../../support/embedded-service.ts';
+import { type Answer, basic, execute, startTestService, withStore } from '../../support/embedded-service.ts';
 
 const service = await startTestService({ sample: true });
 
@@ -11,6 +11,21 @@ async function list(path: string): Promise<Record<string, unknown>[]> {
     .slice(0, -1)
     .map((line: string) => JSON.parse(line));
 }
+
+const post = (path: string, body: object) => service.send('POST', path, basic, { project_id: 'p/q', ...body });
+
+function bodyOf({ status, body }: Answer) {
+  expect(status, JSON.stringify(body)).toBe(200);
+  return body;
+}
+
+/** Stores a version of an object of p/q, unless the members name another project, and returns its digest. */
+async function create(object_id: string, val: unknown, members: object = {}): Promise<string> {
+  return bodyOf(await post('/obj/create', { obj: { project_id: 'p/q', object_id, val, ...members } })).digest;
+}
+
+const read = async (object_id: string, digest: string, project_id = 'p/q') =>
+  bodyOf(await post('/obj/read', { project_id, object_id, digest })).obj;
 
 describe('listObjects', () => {
   it('lists the dataset and the scorers of the sample project', async () => {
@@ -36,34 +51,43 @@ describe('listObjects', () => {
     expect(await list('nobody/nothing/datasets')).toEqual([]);
   });
 
-  it('lists the latest version of each object, the newest first, in pages', async () => {
+  it('lists every version, the oldest first, in pages', async () => {
     const dataset = 'weave:///p/q/object/d:latest';
     const create = async (name: string, description: string) =>
       (await service.evaluate('p/q', { name, dataset, description })).body;
     await create('B Eval', 'first');
-    const latest = await create('B Eval', 'second');
+    const second = await create('B Eval', 'second');
     for (const name of ['a', 'c', 'd']) await create(name, 'only');
     await execute(
       service.data,
       `update objects set created_at = '2026-01-0' || case when object_id in ('a', 'd') then 2 else 1 end
       where project_id = 'p/q'`,
     );
-    const ids = async (search: string) => (await list(`p/q/evaluations${search}`)).map(({ object_id }) => object_id);
-    expect(await ids('')).toEqual(['a', 'd', 'b_eval', 'c']);
-    expect(await ids('?limit=2&offset=1')).toEqual(['d', 'b_eval']);
-    expect(await ids('?offset=3')).toEqual(['c']);
-    expect(await ids('?limit=0')).toEqual([]);
-    expect((await list('p/q/evaluations?offset=2&limit=1'))[0]).toEqual({
+    const versions = async (search: string) =>
+      (await list(`p/q/evaluations${search}`)).map(({ object_id, version_index }) => `${object_id} ${version_index}`);
+    expect(await versions('')).toEqual(['b_eval 0', 'b_eval 1', 'c 0', 'a 0', 'd 0']);
+    expect(await versions('?limit=2&offset=1')).toEqual(['b_eval 1', 'c 0']);
+    expect(await versions('?offset=4')).toEqual(['d 0']);
+    expect(await versions('?limit=0')).toEqual([]);
+    expect(await versions('?page=2&limit=1')).toEqual(['b_eval 0']);
+    expect((await list('p/q/evaluations?offset=1&limit=1'))[0]).toEqual({
       object_id: 'b_eval',
-      digest: latest.digest,
+      digest: second.digest,
       version_index: 1,
       created_at: '2026-01-01',
       name: 'B Eval',
       description: 'second',
+      dataset,
+      scorers: [],
+      trials: 1,
+      evaluation_name: null,
+      evaluate_op: null,
+      predict_and_score_op: null,
+      summarize_op: null,
     });
   });
 
-  it('lists the latest version of each kind when kinds share a name', async () => {
+  it('lists the versions of each kind when kinds share a name', async () => {
     await withStore(service.data, async (store) => {
       await store.putObject('scorer', 'p/shared', 'both', { name: 5, description: 'a scorer' });
       await store.putObject('dataset', 'p/shared', 'both', [{ name: 'row' }]);
@@ -82,11 +106,288 @@ describe('listObjects', () => {
     ['limit=0x10', ['query', 'limit'], 'number_type'],
     ['limit=1e1', ['query', 'limit'], 'number_type'],
     ['offset=1.5', ['query', 'offset'], 'int_type'],
-    ['page=2', ['query', 'page'], 'extra_forbidden'],
   ])('refuses the query parameters ?%s', async (search, loc, type) => {
     expect(await service.send('GET', `/v2/p/q/scorers?${search}`, basic)).toMatchObject({
       status: 422,
       body: { detail: [{ loc, type }] },
+    });
+  });
+});
+
+describe('createObject', () => {
+  it('returns the same digest for the same content, and one version of it', async () => {
+    const first = await create('versions', { b: 1, a: [2] });
+    expect(first).toMatch(/^[A-Za-z0-9]{43}$/);
+    expect(await create('versions', { a: [2], b: 1 })).toBe(first);
+    const second = await create('versions', { a: [2], b: 2 });
+    expect(second).not.toBe(first);
+    expect(await create('versions', { b: 1, a: [2] })).toBe(first);
+    expect([(await read('versions', first)).version_index, (await read('versions', second)).version_index]).toEqual([
+      0, 1,
+    ]);
+  });
+
+  it.each([null, 5, 'text', [1, { a: 2 }]])('stores the value %j', async (val) => {
+    const digest = await create('any', val);
+    expect(await read('any', digest)).toMatchObject({ val, kind: 'object', base_object_class: null });
+  });
+
+  it('takes the class and the kind of an object from the members with which the SDK marks them', async () => {
+    const marks = (leaf: string, ...bases: string[]) => ({ _type: leaf, _class_name: leaf, _bases: bases });
+    const classesOf = async (object_id: string, val: object) => {
+      const {
+        kind,
+        base_object_class,
+        leaf_object_class,
+        val: stored,
+      } = await read(object_id, await create(object_id, val));
+      expect(stored).toEqual(val);
+      return [kind, base_object_class, leaf_object_class];
+    };
+    expect(await classesOf('ds', { ...marks('Dataset', 'Object', 'BaseModel'), rows: 'weave:///p/q/table/x' })).toEqual(
+      ['object', 'Dataset', 'Dataset'],
+    );
+    const judge = marks('Judge', 'LLMScorer', 'Scorer', 'Object', 'BaseModel');
+    expect(await classesOf('judge', judge)).toEqual(['object', 'Scorer', 'Judge']);
+    expect(await classesOf('loose', marks('Loose'))).toEqual(['object', 'Loose', 'Loose']);
+    const op = { _type: 'CustomWeaveType', weave_type: { type: 'Op' }, files: { 'obj.py': 'x' } };
+    expect(await classesOf('op', op)).toEqual(['op', null, null]);
+    const image = { _type: 'CustomWeaveType', weave_type: { type: 'PIL.Image' } };
+    expect(await classesOf('image', image)).toEqual(['object', null, null]);
+  });
+
+  it('stores a field of annotation queues, with its defaults and its class', async () => {
+    const val = { name: 'helpful', description: 'Did it help?', field_schema: { type: 'boolean' } };
+    const digest = await create('helpful', val, { builtin_object_class: 'AnnotationSpec' });
+    expect(await read('helpful', digest)).toMatchObject({
+      base_object_class: 'AnnotationSpec',
+      leaf_object_class: 'AnnotationSpec',
+      val: {
+        ...val,
+        unique_among_creators: false,
+        op_scope: null,
+        _type: 'AnnotationSpec',
+        _class_name: 'AnnotationSpec',
+        _bases: ['Object', 'BaseModel'],
+      },
+    });
+    const [listed] = (await withStore(service.data, (store) => store.list('p/q')))[0]!.objects.filter(
+      ({ object_id }) => object_id === 'helpful',
+    );
+    expect(listed).toMatchObject({ kind: 'field', versions: [{ digest }] });
+  });
+
+  it.each([
+    [null, 'AnnotationSpec'],
+    [{ field_schema: 'boolean' }, 'AnnotationSpec'],
+    [{ field_schema: { type: 'flag' } }, 'AnnotationSpec'],
+    [{ field_schema: { type: 'integer', minimum: '1' } }, 'AnnotationSpec'],
+    [{ name: 5 }, 'AnnotationSpec'],
+    ['text', 'Dataset'],
+  ])('refuses the value %j for the class %s', async (val, builtin_object_class) => {
+    const { status, body } = await post('/obj/create', {
+      obj: { project_id: 'p/q', object_id: 'wrong', val, builtin_object_class },
+    });
+    expect([status, body.reason]).toEqual([
+      400,
+      expect.stringMatching(new RegExp(`^Invalid ${builtin_object_class}: `)),
+    ]);
+  });
+
+  it.each(['', 'a b', 'a/b', 'a:b', 'x'.repeat(129)])('refuses the name %j', async (object_id) => {
+    expect(await post('/obj/create', { obj: { project_id: 'p/q', object_id, val: {} } })).toMatchObject({
+      status: 400,
+      body: { reason: `Invalid object name: ${object_id}` },
+    });
+  });
+
+  it('accepts a name in another script, and ignores unknown members', async () => {
+    const digest = await create(
+      'Prüfung_検査',
+      { a: 1 },
+      { wb_user_id: 'eve', colour: 'red', set_base_object_class: null },
+    );
+    expect(await read('Prüfung_検査', digest)).toMatchObject({ val: { a: 1 }, wb_user_id: 'tester' });
+    expect(
+      bodyOf(await post('/refs/read_batch', { refs: [`weave:///p/q/object/Prüfung_検査:${digest}`] })).vals,
+    ).toEqual([{ a: 1 }]);
+  });
+
+  it.each([
+    [{ obj: { project_id: 'p/q', object_id: 'x' } }, ['body', 'obj', 'val'], 'missing'],
+    [{ obj: { project_id: 'p', object_id: 'x', val: 1 } }, ['body', 'obj', 'project_id'], 'string_pattern_mismatch'],
+    [{}, ['body', 'obj'], 'missing'],
+  ])('refuses the invalid body %j', async (body, loc, type) => {
+    expect(await post('/obj/create', body)).toMatchObject({ status: 422, body: { detail: [{ loc, type }] } });
+  });
+});
+
+describe('readObject', () => {
+  it('returns every member of a version, which is named by its digest, vN or latest', async () => {
+    const first = await create('read', { text: 'é' });
+    const second = await create('read', { text: 'second' });
+    const version = {
+      project_id: 'p/q',
+      object_id: 'read',
+      digest: first,
+      version_index: 0,
+      is_latest: 0,
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      deleted_at: null,
+      kind: 'object',
+      base_object_class: null,
+      leaf_object_class: null,
+      val: { text: 'é' },
+      wb_user_id: 'tester',
+      size_bytes: 13,
+    };
+    for (const digest of [first, 'v0']) expect(await read('read', digest)).toEqual(version);
+    for (const digest of [second, 'v1', 'latest'])
+      expect(await read('read', digest)).toMatchObject({ digest: second, is_latest: 1, val: { text: 'second' } });
+  });
+
+  it.each([
+    ['read', 'v7'],
+    ['read', 'unknown'],
+    ['nothing', 'latest'],
+  ])('responds with 404 for %s:%s', async (object_id, digest) => {
+    expect(await post('/obj/read', { object_id, digest })).toMatchObject({
+      status: 404,
+      body: { reason: `Object ${object_id}:${digest} not found` },
+    });
+  });
+
+  it('responds with 404 for an object of another project', async () => {
+    await create('mine', 1);
+    expect(await post('/obj/read', { project_id: 'p/other', object_id: 'mine', digest: 'v0' })).toMatchObject({
+      status: 404,
+    });
+  });
+
+  it.each([
+    ['datasets', 'tickets', 'Dataset', 'rows'],
+    ['scorers', 'tone', 'Scorer', 'description'],
+  ])('adds the marks of the class to an object of the sample project: %s', async (_, object_id, name, member) => {
+    const { val } = await read(object_id, 'latest', 'demo/support');
+    expect(val).toMatchObject({ _type: name, _class_name: name, _bases: ['Object', 'BaseModel'] });
+    expect(val[member]).toBeTruthy();
+  });
+});
+
+describe('queryObjects', () => {
+  const project_id = 'p/queried';
+  const op = { _type: 'CustomWeaveType', weave_type: { type: 'Op' } };
+  const judge = { _class_name: 'Judge', _bases: ['Scorer', 'Object', 'BaseModel'] };
+
+  /** Returns the versions that a query finds, as `object_id version_index`. */
+  const query = async (members: object) =>
+    bodyOf(await post('/objs/query', { project_id, ...members })).objs.map(
+      ({ object_id, version_index }: { object_id: string; version_index: number }) => `${object_id} ${version_index}`,
+    );
+
+  it('finds versions by class, name, kind and whether they are the latest', async () => {
+    for (const [object_id, val] of [
+      ['b', judge],
+      ['b', { ...judge, model: 'm' }],
+      ['a', { ...judge, _class_name: 'Other' }],
+      ['score', op],
+      ['plain', 1],
+    ] as const) {
+      await create(object_id, val, { project_id });
+    }
+    // Different times for each, in the order of creation.
+    await execute(
+      service.data,
+      `update objects set created_at = '2026-01-0' ||
+        case object_id when 'b' then 1 + version_index when 'a' then 3 when 'score' then 4 else 5 end
+      where project_id = 'p/queried'`,
+    );
+    expect(await query({})).toEqual(['b 0', 'b 1', 'a 0', 'score 0', 'plain 0']);
+    expect(await query({ filter: { base_object_classes: ['Scorer'] } })).toEqual(['b 0', 'b 1', 'a 0']);
+    expect(await query({ filter: { leaf_object_classes: ['Other', 'x'] } })).toEqual(['a 0']);
+    expect(await query({ filter: { object_ids: ['b', 'plain'] } })).toEqual(['b 0', 'b 1', 'plain 0']);
+    expect(await query({ filter: { is_op: true } })).toEqual(['score 0']);
+    expect(await query({ filter: { is_op: false, latest_only: true } })).toEqual(['b 1', 'a 0', 'plain 0']);
+    expect(await query({ filter: { base_object_classes: [], object_ids: null, is_op: null } })).toHaveLength(5);
+    expect(await query({ project_id: 'p/nobody' })).toEqual([]);
+  });
+
+  it('sorts and pages versions, and ignores sort fields that it does not know', async () => {
+    const by = (field: string, direction: string) => ({ sort_by: [{ field, direction }] });
+    expect(await query(by('created_at', 'desc'))).toEqual(['plain 0', 'score 0', 'a 0', 'b 1', 'b 0']);
+    expect(await query(by('object_id', 'asc'))).toEqual(['a 0', 'b 0', 'b 1', 'plain 0', 'score 0']);
+    expect(await query(by('colour', 'desc'))).toEqual(['b 0', 'b 1', 'a 0', 'score 0', 'plain 0']);
+    expect(await query({ limit: 2, offset: 1 })).toEqual(['b 1', 'a 0']);
+    expect(await query({ ...by('created_at', 'desc'), limit: 1, filter: { latest_only: true } })).toEqual(['plain 0']);
+    expect(await query({ limit: 0 })).toEqual([]);
+  });
+
+  it('leaves the content out when only metadata is asked for', async () => {
+    const [first] = bodyOf(await post('/objs/query', { project_id, limit: 1 })).objs;
+    expect(first).toMatchObject({ val: judge, is_latest: 0, size_bytes: expect.any(Number), wb_user_id: 'tester' });
+    const [metadata] = bodyOf(await post('/objs/query', { project_id, limit: 1, metadata_only: true })).objs;
+    expect(metadata).toEqual({ ...first, val: {}, size_bytes: null });
+  });
+});
+
+describe('readReferences', () => {
+  const readAll = (refs: string[]) => post('/refs/read_batch', { refs });
+
+  it('returns the values of objects and their parts, in the order of the request', async () => {
+    const val = { rows: [{ question: 'Why?' }, { question: 'How?' }], 'a/b': { 'c d': 1 }, none: null };
+    const object = `weave:///p/q/object/parts:${await create('parts', val)}`;
+    const refs = [
+      `${object}/attr/rows/index/1/key/question`,
+      object,
+      `${object}/attr/rows/index/0`,
+      `${object}/key/a%2Fb/key/c%20d`,
+      `${object}/attr/none`,
+    ];
+    expect(bodyOf(await readAll(refs)).vals).toEqual(['How?', val, { question: 'Why?' }, 1, null]);
+    expect(bodyOf(await readAll([object, object])).vals).toEqual([val, val]);
+    expect(bodyOf(await readAll([])).vals).toEqual([]);
+  });
+
+  it('returns null for references that lead nowhere', async () => {
+    const object = `weave:///p/q/object/short:${await create('short', { rows: [1] })}`;
+    const refs = [
+      'weave:///p/q/object/nothing:unknown',
+      object.replace('p/q', 'p/other'),
+      `${object}/attr/rows/index/1`,
+      `${object}/attr/rows/index/0/attr/deeper`,
+      `${object}/attr/constructor`,
+      `${object}/attr/__proto__`,
+    ];
+    expect(bodyOf(await readAll(refs)).vals).toEqual([null, null, null, null, null, null]);
+  });
+
+  it('reads a row of the dataset of the sample project', async () => {
+    const { digest } = await read('tickets', 'latest', 'demo/support');
+    const [row] = bodyOf(await readAll([`weave:///demo/support/object/tickets:${digest}/attr/rows/index/0`])).vals;
+    expect(row).toMatchObject({ question: expect.any(String) });
+  });
+
+  it.each([
+    ['weave:///p/q/object/parts:latest', 'Refs need a digest, not latest: weave:///p/q/object/parts:latest'],
+    ['weave:///p/q/object/parts:v0/attr/rows', 'Refs need a digest, not v0: weave:///p/q/object/parts:v0/attr/rows'],
+    ['weave:///p/q/call/c', 'Invalid ref: weave:///p/q/call/c'],
+    ['weave:///p/q/object/parts', 'Invalid ref: weave:///p/q/object/parts'],
+    ['weave:///p/q/object/parts:x/attr', 'Invalid ref: weave:///p/q/object/parts:x/attr'],
+    ['weave:///p/q/object/parts:x/row/1', 'Invalid ref: weave:///p/q/object/parts:x/row/1'],
+    ['parts', 'Invalid ref: parts'],
+  ])('refuses %s', async (ref, reason) => {
+    expect(await readAll(['weave:///p/q/object/nothing:unknown', ref])).toMatchObject({
+      status: 400,
+      body: { reason },
+    });
+  });
+
+  it('refuses more than 1000 references', async () => {
+    const refs = Array.from({ length: 1000 }, () => 'weave:///p/q/object/nothing:unknown');
+    expect(bodyOf(await readAll(refs)).vals).toHaveLength(1000);
+    expect(await readAll([...refs, refs[0]!])).toMatchObject({
+      status: 422,
+      body: { detail: [{ loc: ['body', 'refs'], type: 'less_than_equal' }] },
     });
   });
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ItemLine } from '../../../src/service/admin/import-items.ts';
-import { startTestService, withStore } from '../../support/embedded-service.ts';
+import { basic, startTestService, withStore } from '../../support/embedded-service.ts';
 
 const service = await startTestService({ sample: true });
 
@@ -60,7 +60,7 @@ describe('queryQueueItems', () => {
           updated_at: expect.any(String),
           call_ended_at: null,
           added_by: 'loader',
-          annotator_user_id: null,
+          annotator_user_id: '',
           deleted_at: null,
           position_in_queue: null,
         },
@@ -80,6 +80,25 @@ describe('queryQueueItems', () => {
         { field: 'call_started_at', direction: 'desc' },
       ]),
     ).toBe('c1 c3 c2 c4');
+  });
+
+  it('ignores sort keys with other fields, and keeps the default order if there are no others', async () => {
+    const ids = async (...fields: string[]) => {
+      const sort_by = fields.map((field) => ({ field, direction: 'desc' }));
+      return (await calls({ sort_by })).map(([id]) => id).join(' ');
+    };
+    expect(await ids('annotation_state')).toBe('c1 c2 c3 c4');
+    expect(await ids('call_id', 'id', 'deleted_at')).toBe('c1 c2 c3 c4');
+    expect(await ids('colour', 'call_started_at')).toBe('c1 c3 c4 c2');
+  });
+
+  it('accepts unknown members, and null where the public service does', async () => {
+    const filter = { id: null, call_trace_id: null, call_op_name: null, added_by: null, annotator: 'x' };
+    expect(await calls({ filter, sort_by: null, colour: 'red' })).toHaveLength(4);
+    expect(await service.query('small', { project_id: 'p/q', include_position: null })).toMatchObject({
+      status: 422,
+      body: { detail: [{ loc: ['body', 'include_position'] }] },
+    });
   });
 
   it('returns only items that match every filter exactly', async () => {
@@ -128,7 +147,11 @@ describe('queryQueueItems', () => {
     expect(body.items).toHaveLength(12);
     expect(new Set(body.items.map((item: ItemLine) => item.annotation_state)).size).toBe(4);
     const [sample] = await withStore(service.data, (store) => store.list('demo/support'));
+    const { body: read } = await again.send('GET', '/annotation_queues/support-triage?project_id=demo/support', basic);
+    const [helpful] = sample!.objects;
+    expect(read.queue.scorer_refs).toEqual([helpful!.versions[0]!.reference]);
     expect(sample?.objects.map(({ kind, object_id, versions }) => `${kind} ${object_id} ${versions.length}`)).toEqual([
+      'field helpful 1',
       'scorer helpfulness 1',
       'dataset tickets 1',
       'scorer tone 1',

@@ -72,6 +72,15 @@ describe('queues', () => {
     expect(linesOf(body)).toEqual([queue]);
   });
 
+  it('creates a queue without a description, and ignores unknown members', async () => {
+    const project_id = 'p/plain';
+    for (const members of [{}, { description: null, wb_user_id: 'eve', colour: 'red' }]) {
+      const { body } = await post('/annotation_queues', { project_id, name: 'plain', scorer_refs: [], ...members });
+      const read = await get(`/annotation_queues/${body.id}?project_id=${project_id}`);
+      expect(read.body.queue).toMatchObject({ description: '', created_by: 'tester' });
+    }
+  });
+
   it('responds with 404 for an unknown queue or a queue of another project', async () => {
     const id = await make('hidden', { project_id: 'p/other' });
     for (const queue of ['nothing', id]) {
@@ -85,7 +94,6 @@ describe('queues', () => {
   it.each([
     ['', { loc: ['query', 'project_id'], msg: 'Required member is missing', type: 'missing' }],
     ['?project_id=p', { loc: ['query', 'project_id'], msg: 'must have the shape entity/project' }],
-    ['?project_id=p/q&colour=red', { loc: ['query', 'colour'], msg: 'Unknown member', type: 'extra_forbidden' }],
   ])('refuses the query parameters %j', async (search, detail) => {
     expect(await get(`/annotation_queues/q${search}`)).toMatchObject({ status: 422, body: { detail: [detail] } });
   });
@@ -99,7 +107,7 @@ describe('queues', () => {
     const names = (body: object) => listed({ project_id, ...body });
     expect(await names({})).toEqual(['a_b', 'axb', '100%', 'Triage 1', 'triage 2']);
     expect(await names({ name: 'riage' })).toEqual(['Triage 1', 'triage 2']);
-    expect(await names({ name: 'triage' })).toEqual(['triage 2']);
+    expect(await names({ name: 'TRIAGE' })).toEqual(['Triage 1', 'triage 2']);
     expect(await names({ name: '%' })).toEqual(['100%']);
     expect(await names({ name: 'a_' })).toEqual(['a_b']);
     expect(await names({ name: "' or 1=1 --" })).toEqual([]);
@@ -111,7 +119,10 @@ describe('queues', () => {
       'axb',
       'triage 2',
     ]);
+    expect(await names({ sort_by: [{ field: 'id', direction: 'desc' }], limit: 2 })).toEqual(['triage 2', 'axb']);
+    expect(await names({ sort_by: [{ field: 'colour', direction: 'asc' }], limit: 1 })).toEqual(['a_b']);
     expect(await names({ limit: 2, offset: 1 })).toEqual(['axb', '100%']);
+    expect(await names({ name: 'A', limit: 2, offset: 1 })).toEqual(['axb', 'Triage 1']);
     expect(await names({ offset: 4 })).toEqual(['triage 2']);
     expect(await names({ limit: 0 })).toEqual([]);
     await change(`update queues set deleted_at = '2026-01-03' where id = 'a_b'`);
@@ -119,14 +130,80 @@ describe('queues', () => {
     expect(await get('/annotation_queues/a_b?project_id=p/many')).toMatchObject({ status: 404 });
   });
 
-  it('counts skipped items as completed and finds none in unknown queues', async () => {
+  it('finds names in any case of any script', async () => {
+    const project_id = 'p/scripts';
+    for (const name of ['Prüfung', 'ΟΜΆΔΑ', 'очередь']) await make(name, { project_id });
+    expect(await listed({ project_id, name: 'PRÜF' })).toEqual(['Prüfung']);
+    expect(await listed({ project_id, name: 'ομά' })).toEqual(['ΟΜΆΔΑ']);
+    expect(await listed({ project_id, name: 'ОЧЕРЕДЬ' })).toEqual(['очередь']);
+  });
+
+  it('changes the members that the request has', async () => {
+    const id = await make('before', { description: 'old', scorer_refs: ['weave:///p/q/object/s:v0'] });
+    await change(`update queues set updated_at = '2026-01-01', created_at = '2026-01-01' where id = '${id}'`);
+    const put = (members: object) =>
+      service.send('PUT', `/annotation_queues/${id}`, basic, { project_id: 'p/q', ...members });
+    const { status, body } = await put({ name: 'after', wb_user_id: 'eve' });
+    expect([status, body]).toEqual([
+      200,
+      {
+        queue: {
+          id,
+          project_id: 'p/q',
+          name: 'after',
+          description: 'old',
+          scorer_refs: ['weave:///p/q/object/s:v0'],
+          created_at: '2026-01-01',
+          created_by: 'tester',
+          updated_at: time,
+          deleted_at: null,
+        },
+      },
+    ]);
+    expect((await get(`/annotation_queues/${id}?project_id=p/q`)).body).toEqual(body);
+    expect((await put({ name: null, description: '', scorer_refs: [] })).body.queue).toMatchObject({
+      name: 'after',
+      description: '',
+      scorer_refs: [],
+    });
+    expect((await put({})).body.queue).toMatchObject({ name: 'after', description: '' });
+  });
+
+  it('deletes a queue, whose items are then not found either', async () => {
+    const project_id = 'p/imported';
+    const id = await make('short-lived', { project_id });
+    await post(`/annotation_queues/${id}/items`, { project_id, call_ids: ['a', 'b'], display_fields: [] });
+    const { status, body } = await service.send('DELETE', `/annotation_queues/${id}?project_id=${project_id}`, basic);
+    expect([status, body.queue]).toMatchObject([200, { id, name: 'short-lived', deleted_at: time }]);
+    expect(await get(`/annotation_queues/${id}?project_id=${project_id}`)).toMatchObject({ status: 404 });
+    expect(await listed({ project_id }, 'id')).not.toContain(id);
+    expect((await service.query(id, { project_id })).body.items).toEqual([]);
+    expect((await post('/annotation_queues/stats', { project_id, queue_ids: [id] })).body.stats).toEqual([
+      { queue_id: id, total_items: 0, completed_items: 0 },
+    ]);
+    const items = { project_id, call_ids: ['a'], display_fields: [] };
+    expect(await post(`/annotation_queues/${id}/items`, items)).toMatchObject({ status: 404 });
+  });
+
+  it('refuses to change or delete a queue that is unknown, deleted or of another project', async () => {
+    const deleted = await make('gone');
+    await service.send('DELETE', `/annotation_queues/${deleted}?project_id=p/q`, basic);
+    const hidden = await make('hidden', { project_id: 'p/other' });
+    for (const id of ['nothing', deleted, hidden]) {
+      const refused = { status: 404, body: { reason: `Queue ${id} not found` } };
+      const body = { project_id: 'p/q', name: 'changed' };
+      expect(await service.send('PUT', `/annotation_queues/${id}`, basic, body)).toMatchObject(refused);
+      expect(await service.send('DELETE', `/annotation_queues/${id}?project_id=p/q`, basic)).toMatchObject(refused);
+    }
+    expect((await get(`/annotation_queues/${hidden}?project_id=p/other`)).body.queue.name).toBe('hidden');
+  });
+
+  it('counts skipped items as completed, and none in unknown queues, with a row for each id of the request', async () => {
     const stats = async (queue_ids: string[], project_id = 'p/imported') =>
       (await post('/annotation_queues/stats', { project_id, queue_ids })).body;
-    expect(await stats(['nothing', 'imported'])).toEqual({
-      stats: [
-        { queue_id: 'nothing', total_items: 0, completed_items: 0 },
-        { queue_id: 'imported', total_items: 4, completed_items: 2 },
-      ],
+    const imported = { queue_id: 'imported', total_items: 4, completed_items: 2 };
+    expect(await stats(['imported', 'nothing', 'imported'])).toEqual({
+      stats: [imported, { queue_id: 'nothing', total_items: 0, completed_items: 0 }, imported],
     });
     expect(await stats([])).toEqual({ stats: [] });
     expect((await stats(['imported'], 'p/q')).stats[0].total_items).toBe(0);
@@ -136,12 +213,33 @@ describe('queues', () => {
     expect((await stats(['imported'])).stats[0]).toMatchObject({ total_items: 3, completed_items: 1 });
   });
 
+  it('counts an item as completed once any annotator has finished it, even while another works on it', async () => {
+    const project_id = 'p/imported';
+    const id = await make('shared', { project_id });
+    await post(`/annotation_queues/${id}/items`, { project_id, call_ids: ['b', 'c'], display_fields: [] });
+    const [first, second] = (await service.query(id, { project_id })).body.items;
+    const { password } = await withStore(service.data, (store) => store.addUser('ada'));
+    const move = (item: { id: string }, annotation_state: string, who: string) =>
+      service.send('POST', `/annotation_queues/${id}/items/${item.id}/progress`, who, { project_id, annotation_state });
+    const completed = async () =>
+      (await post('/annotation_queues/stats', { project_id, queue_ids: [id] })).body.stats[0].completed_items;
+    await move(first, 'in_progress', basic);
+    expect(await completed()).toBe(0);
+    await move(first, 'completed', basic);
+    expect(await completed()).toBe(1);
+    const { body } = await move(first, 'in_progress', `Basic ${btoa(`ada:${password}`)}`);
+    expect(body.item).toMatchObject({ annotation_state: 'in_progress', annotator_user_id: 'ada' });
+    expect(await completed()).toBe(1);
+    await move(second, 'skipped', `Basic ${btoa(`ada:${password}`)}`);
+    expect(await completed()).toBe(2);
+  });
+
   it('adds recorded calls as items, each once', async () => {
     const project_id = 'p/imported';
     const id = await make('by hand', { project_id });
     const add = (call_ids: string[]) =>
       post(`/annotation_queues/${id}/items`, { project_id, call_ids, display_fields: ['inputs.x'] });
-    expect(await add(['c', 'b', 'c'])).toMatchObject({ status: 200, body: { added_count: 2, duplicates: 1 } });
+    expect(await add(['c', 'b', 'c'])).toMatchObject({ status: 200, body: { added_count: 2, duplicates: 0 } });
     expect(await add(['b', 'a'])).toMatchObject({ status: 200, body: { added_count: 1, duplicates: 1 } });
     expect(await add([])).toMatchObject({ status: 200, body: { added_count: 0, duplicates: 0 } });
     const { body } = await service.query(id, { project_id });
@@ -154,27 +252,29 @@ describe('queues', () => {
       call_ended_at: '2026-01-01T00:00:01.000Z',
       display_fields: ['inputs.x'],
       annotation_state: 'unstarted',
-      annotator_user_id: null,
+      annotator_user_id: '',
       added_by: 'tester',
       created_by: 'tester',
     });
   });
 
-  it('names calls that were not recorded, and adds nothing', async () => {
+  it('skips calls that were not recorded', async () => {
     const project_id = 'p/imported';
     const id = await make('incomplete', { project_id });
     const add = (call_ids: string[], queue = id) =>
       post(`/annotation_queues/${queue}/items`, { project_id, call_ids, display_fields: [] });
-    expect(await add(['a', 'x', 'y', 'x'])).toMatchObject({ status: 404, body: { reason: 'Call x, y not found' } });
+    expect(await add(['a', 'x', 'y', 'x'])).toMatchObject({ status: 200, body: { added_count: 1, duplicates: 0 } });
     const many = Array.from({ length: 1000 }, (_, index) => `${index}`);
-    expect((await add(many)).body.reason).toMatch(/^Call 0, 1, .*, 19 and 980 more not found$/);
-    expect((await service.query(id, { project_id })).body.items).toEqual([]);
+    expect(await add([...many, 'b', 'a'])).toMatchObject({ status: 200, body: { added_count: 1, duplicates: 1 } });
+    const { items } = (await service.query(id, { project_id })).body;
+    expect(items.map((item: { call_id: string }) => item.call_id)).toEqual(['a', 'b']);
     expect(await add(['a'], 'nowhere')).toMatchObject({ status: 404, body: { reason: 'Queue nowhere not found' } });
   });
 
   it.each([
     ['/annotation_queues', { description: '', scorer_refs: [] }, 'name'],
-    ['/annotation_queues/query', { sort_by: [{ field: 'id', direction: 'asc' }] }, 'sort_by'],
+    ['/annotation_queues', { name: 'x' }, 'scorer_refs'],
+    ['/annotation_queues/query', { sort_by: [{ field: 'id', direction: 'up' }] }, 'sort_by'],
     ['/annotation_queues/query', { limit: -1 }, 'limit'],
     ['/annotation_queues/stats', {}, 'queue_ids'],
     ['/annotation_queues/q/items', { display_fields: [] }, 'call_ids'],

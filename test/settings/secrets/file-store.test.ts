@@ -2,17 +2,16 @@ import { chmodSync, chownSync, readFileSync, renameSync, statSync, symlinkSync, 
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { HeddleError } from '../../../src/core/errors.ts';
-import { Redactor } from '../../../src/core/redaction.ts';
-import { FileStore } from '../../../src/settings/secrets/file-store.ts';
+import { fileStore } from '../../../src/settings/secrets/file-store.ts';
 import { temporaryFolder } from '../../support/heddle.ts';
 
 const url = 'https://service.example';
 const record = { username: 'mia', password: 'correct-horse' };
 
-describe('FileStore', () => {
+describe('fileStore', () => {
   it('returns the written records by profile and base URL', async () => {
     const file = join(temporaryFolder(), 'new', 'credentials.json');
-    const store = new FileStore(file, new Redactor());
+    const store = fileStore(file);
     expect(await store.read('default')).toEqual({});
     await store.write('default', url, record);
     await store.write('work', url, { token: 'tök-🧵'.repeat(1000) });
@@ -25,7 +24,7 @@ describe('FileStore', () => {
     const before = process.umask(0);
     try {
       const file = join(temporaryFolder(), 'credentials.json');
-      await new FileStore(file, new Redactor()).write('default', url, record);
+      await fileStore(file).write('default', url, record);
       expect(statSync(file).mode & 0o777).toBe(0o600);
     } finally {
       process.umask(before);
@@ -35,7 +34,7 @@ describe('FileStore', () => {
   /** Makes the file unusable, then checks that reading and writing fail. Returns the error. */
   async function refusal(spoil: (file: string) => void): Promise<HeddleError> {
     const file = join(temporaryFolder(), 'credentials.json');
-    const store = new FileStore(file, new Redactor());
+    const store = fileStore(file);
     await store.write('default', url, record);
     spoil(file);
     const before = readFileSync(file, 'utf8');

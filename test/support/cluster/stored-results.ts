@@ -65,7 +65,7 @@ export async function expectStored(subject: Subject, all: Done[], machines: Mach
   );
   const makers = await execute(
     machines.databaseUrl,
-    `select distinct created_by from objects where project_id = '${project}' and kind = 'evaluation'`,
+    `select distinct created_by from objects where project_id = '${project}' and base_object_class = 'Evaluation'`,
   );
   expect(makers).toEqual(created.length > 0 ? [{ created_by: account }] : []);
 }

@@ -1,18 +1,17 @@
 import { constants, existsSync } from 'node:fs';
 import { access, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { databaseSecrets, dataOf } from '../../../runtime/runtime.ts';
+import { databaseSecrets, dataLocation } from '../../../runtime/runtime.ts';
 import { loadSqlite, openServiceStore } from '../../../service/index.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
 import type { SettingValues } from '../../../settings/settings.ts';
-import { redactor } from '../../support/redactor.ts';
+import { redactor } from '../../support/secrets.ts';
 import { type Finding, failure, ok, warning } from './finding.ts';
 
 /** Free disk space below which doctor reports a failure or a warning. */
 const failureFreeBytes = 20e6;
 const warningFreeBytes = 500e6;
 
-/** Checks the PostgreSQL database of the embedded service, if one is configured. */
 export async function checkDatabase({ values }: ResolvedSettings): Promise<Finding[]> {
   if (values.databaseUrl === undefined) return [];
   const faults = await findFaults(values);
@@ -23,7 +22,7 @@ export async function checkDatabase({ values }: ResolvedSettings): Promise<Findi
 
 /** Checks the data file of the embedded service and its disk, if the embedded service is in use or was used earlier. */
 export async function checkDataFile({ values }: ResolvedSettings): Promise<Finding[]> {
-  const file = dataOf(values);
+  const file = dataLocation(values);
   if (values.databaseUrl !== undefined) return [];
   if (!existsSync(file)) return values.baseUrl === undefined ? checkMissingFile(file) : [];
   const faults = await findFaults(values);
@@ -37,13 +36,8 @@ export async function checkDataFile({ values }: ResolvedSettings): Promise<Findi
 async function checkMissingFile(file: string): Promise<Finding[]> {
   await loadSqlite();
   const folder = existingFolder(file);
-  const isWritable = await access(folder, constants.W_OK | constants.X_OK).then(
-    () => true,
-    () => false,
-  );
-  if (isWritable) return [ok('data file', `${file} will be created at the first call`), await checkDiskSpace(folder)];
-  const advice = 'Set HEDDLE_DATA_DIR to a folder of your own, or correct the permissions.';
-  return [failure('data file', `${file} cannot be created: ${folder} is not a folder that you can write to`, advice)];
+  await access(folder, constants.W_OK | constants.X_OK);
+  return [ok('data file', `${file} will be created at the first call`), await checkDiskSpace(folder)];
 }
 
 /** Returns the folder of the file, or the nearest one above it that exists. */
@@ -64,7 +58,7 @@ async function checkDiskSpace(folder: string): Promise<Finding> {
 /** Opens the data as the service does. Returns the first faults, or an empty string. */
 async function findFaults(values: SettingValues): Promise<string> {
   redactor.protect(...databaseSecrets(values));
-  const store = await openServiceStore(dataOf(values));
+  const store = await openServiceStore(dataLocation(values));
   try {
     return (await store.integrityCheck()).slice(0, 3).join('; ');
   } finally {

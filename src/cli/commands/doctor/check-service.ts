@@ -68,11 +68,10 @@ async function checkDns(host: string): Promise<Finding> {
 }
 
 async function checkTcp(host: string, port: number): Promise<Finding> {
-  const startedAt = performance.now();
   const socket = connectTcp({ host, port });
   try {
     await once(socket, 'connect', { signal: AbortSignal.timeout(layerTimeoutMs) });
-    return ok('TCP', `connected to port ${port} in ${millisecondsSince(startedAt)} ms`);
+    return ok('TCP', `connected to port ${port}`);
   } finally {
     socket.destroy();
   }
@@ -101,7 +100,7 @@ async function checkHttp(url: string, setting: AddressSetting): Promise<Finding[
     signal: AbortSignal.timeout(layerTimeoutMs),
   });
   await body?.cancel();
-  const message = `status ${status} in ${millisecondsSince(startedAt)} ms`;
+  const message = `status ${status} in ${Math.round(performance.now() - startedAt)} ms`;
   const clock = checkClock(headers.get('date'));
   if (status < 300 || status >= 400) return [ok('HTTP', message), ...clock];
   const advice = `heddle does not send credentials to the target of a redirect: set the ${setting} to the final address.`;
@@ -151,8 +150,4 @@ function networkMessage(error: unknown): string {
   const { name, message, cause } = error as Error;
   if (name === 'AbortError' || name === 'TimeoutError') return `no response within ${layerTimeoutMs} ms`;
   return cause === undefined ? message : networkMessage(cause);
-}
-
-function millisecondsSince(startedAt: number): number {
-  return Math.round(performance.now() - startedAt);
 }

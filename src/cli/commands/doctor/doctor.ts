@@ -1,10 +1,37 @@
+import { existsSync } from 'node:fs';
 import { styleText } from 'node:util';
 import type { Command } from 'commander';
+import { ownInferenceUrl } from '../../../client/connection.ts';
+import { HeddleError } from '../../../core/errors.ts';
+import { oldestNode, version } from '../../../core/version.ts';
+import { fetchKeys } from '../../../mcp/oauth/issuer-keys.ts';
+import { configFile, readProfiles, storeOf } from '../../../settings/profiles.ts';
+import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
+import type { Credentials } from '../../../settings/secrets/credentials.ts';
+import { settingDefinitions, settingNames } from '../../../settings/settings.ts';
+import { connectToServer } from '../../support/connect-to-server.ts';
+import { describeSource, snakeCase } from '../../support/describe-source.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../../support/flags.ts';
-import { redactor } from '../../support/redactor.ts';
-import type { Finding } from './finding.ts';
+import { printJson, printLine } from '../../support/print.ts';
+import { openSecretStore, readCredentials, redactor } from '../../support/secrets.ts';
+import { checkDatabase, checkDataFile } from './check-data.ts';
+import { checkService } from './check-service.ts';
+import { type Finding, failure, ok, warning } from './finding.ts';
 
-/** Adds `heddle doctor`, which checks one layer after the other and says how to fix what fails. */
+type Findings = Iterable<Finding> | AsyncIterable<Finding>;
+/** Yields nothing if the settings give it nothing to check. What it throws is reported as a failure. */
+type Check = (settings: ResolvedSettings) => Findings | Promise<Findings>;
+
+const checks: [name: string, check: Check, advice?: string][] = [
+  ['configuration', checkConfiguration],
+  ['keychain', checkKeychain],
+  ['service', checkRemoteService],
+  ['token issuer', checkIssuer],
+  ['data file', checkDataFile, 'Set HEDDLE_DATA_DIR to a folder of your own, or correct the permissions.'],
+  ['database', checkDatabase],
+  ['MCP', checkHandshake, 'Run `heddle serve` in a terminal to see what it prints.'],
+];
+
 export function addDoctor(program: Command): void {
   const doctor = program
     .command('doctor')
@@ -13,24 +40,127 @@ export function addDoctor(program: Command): void {
     )
     .option('--json', 'print the findings as JSON');
   addSettingFlags(doctor, [...runtimeFlags, 'oauthIssuer']).action(async ({ json }: { json?: true }) => {
-    const { runChecks } = await import('./run-checks.ts');
     const findings: Finding[] = [];
-    for await (const finding of runChecks(() => settingsOf(doctor))) {
+    for await (const finding of runChecks(doctor)) {
       const redacted = JSON.parse(redactor.redact(JSON.stringify(finding))) as Finding;
       findings.push(redacted);
-      if (!json) process.stdout.write(formatFinding(redacted));
+      if (!json) printLine(formatFinding(redacted));
     }
     const failures = findings.filter(({ state }) => state === 'failure').length;
-    const summary =
-      failures === 0 ? 'Nothing failed.' : failures === 1 ? '1 check failed.' : `${failures} checks failed.`;
-    process.stdout.write(`${json ? JSON.stringify({ ok: failures === 0, findings }, null, 2) : summary}\n`);
     process.exitCode = failures === 0 ? 0 : 1;
+    if (json) return printJson({ ok: failures === 0, findings });
+    printLine(failures === 0 ? 'Nothing failed.' : `Failed checks: ${failures}.`);
   });
 }
 
 const colors = { ok: 'green', warning: 'yellow', failure: 'red' } as const;
 
 function formatFinding({ check, state, message, advice }: Finding): string {
-  const line = `${styleText(colors[state], state.padEnd(7))}  ${check}: ${message}\n`;
-  return advice === undefined ? line : `${line}         ${advice}\n`;
+  const line = `${styleText(colors[state], state.padEnd(7))}  ${check}: ${message}`;
+  return advice === undefined ? line : `${line}\n         ${advice}`;
+}
+
+/** Runs all checks, from the configuration up to an MCP session. */
+async function* runChecks(doctor: Command): AsyncGenerator<Finding> {
+  yield checkVersion();
+  let settings: ResolvedSettings;
+  try {
+    settings = settingsOf(doctor);
+  } catch (error) {
+    yield failureOf('configuration', error);
+    return;
+  }
+  for (const [name, check, advice] of checks) {
+    try {
+      yield* await check(settings);
+    } catch (error) {
+      yield failureOf(name, error, advice);
+    }
+  }
+}
+
+function checkVersion(): Finding {
+  const { node } = process.versions;
+  const message = `heddle ${version} on Node ${node}, ${process.platform} ${process.arch}`;
+  const isOld = node.localeCompare(oldestNode, 'en', { numeric: true }) < 0;
+  return isOld ? failure('version', message, `Install Node ${oldestNode} or later.`) : ok('version', message);
+}
+
+function failureOf(check: string, error: unknown, advice?: string): Finding {
+  return failure(check, (error as Error).message, error instanceof HeddleError ? error.hint : advice);
+}
+
+function* checkConfiguration({ values, sources, placeholders }: ResolvedSettings): Generator<Finding> {
+  const set = settingNames
+    .filter((name) => sources[name].name !== undefined)
+    .map((name) => `${snakeCase(name)} from ${describeSource(sources[name])}`);
+  const file = existsSync(configFile) ? configFile : `${configFile}, which does not exist`;
+  yield ok('configuration', `profile "${values.profile}" of ${file}`);
+  yield ok('configuration', set.join(', ') || 'every setting has its default value');
+  if (values.baseUrl === undefined) {
+    yield ok('configuration', 'no base URL is set, so the embedded service on this machine is used');
+  } else {
+    const { baseUrl, inferenceUrl } = values;
+    const ownUrl = ownInferenceUrl({ baseUrl, ...(inferenceUrl !== undefined && { inferenceUrl }) });
+    yield ok('configuration', `the service is ${baseUrl}${ownUrl === undefined ? '' : `, its inference is ${ownUrl}`}`);
+    if (values.project === undefined) {
+      const advice = 'Set HEDDLE_PROJECT, or run `heddle login --project ENTITY/PROJECT`.';
+      yield warning('configuration', 'no project is set, so every tool call must name one', advice);
+    }
+  }
+  for (const name of placeholders) {
+    const advice = 'Fill in the field in the settings of the application that starts heddle, or remove the variable.';
+    yield warning('configuration', `${name} holds an unfilled placeholder and counts as unset`, advice);
+  }
+}
+
+/** A broken keychain is a failure only if the profile keeps its secrets there. */
+async function checkKeychain({ values }: ResolvedSettings): Promise<Finding[]> {
+  const isUsed = storeOf(readProfiles()[values.profile]) === 'keychain';
+  try {
+    await openSecretStore('keychain', values).read(values.profile);
+    return [ok('keychain', `can be read${isUsed ? ', and this profile uses it' : ''}`)];
+  } catch (error) {
+    if (!(error instanceof HeddleError)) throw error;
+    if (isUsed) return [failure('keychain', error.message, error.hint)];
+    return [warning('keychain', `${error.message} This profile does not use it.`)];
+  }
+}
+
+async function* checkRemoteService(settings: ResolvedSettings): AsyncGenerator<Finding> {
+  const { values } = settings;
+  if (values.baseUrl === undefined) return;
+  const credentials = await readCredentials(settings);
+  yield* checkCredentials(credentials);
+  yield* checkService(values.baseUrl, credentials, values);
+}
+
+/** Password and token serve different operations, so one alone is useful. */
+function checkCredentials({ sources, problem }: Credentials): Finding[] {
+  const areBothUnset = sources.password.from === 'unset' && sources.token.from === 'unset';
+  return (['password', 'token'] as const).map((name) => {
+    if (sources[name].from !== 'unset') return ok('credentials', `${name} from ${describeSource(sources[name])}`);
+    const message = `no ${name}. ${problem?.message ?? ''}`.trim();
+    const advice = problem?.hint ?? `Run \`heddle login\`, or set ${settingDefinitions[name].environment}.`;
+    return areBothUnset || problem ? failure('credentials', message, advice) : warning('credentials', message, advice);
+  });
+}
+
+async function checkIssuer({ values: { oauthIssuer } }: ResolvedSettings): Promise<Finding[]> {
+  if (oauthIssuer === undefined) return [];
+  const { address, keys } = await fetchKeys(oauthIssuer);
+  return [ok('token issuer', `${oauthIssuer} publishes its keys at ${address}, ${keys.keys.length} in all`)];
+}
+
+/** Connects to `heddle serve`, whose stderr appears on the terminal. */
+async function checkHandshake({ values, sources }: ResolvedSettings): Promise<Finding[]> {
+  const profile = sources.profile.from === 'flag' ? ['--profile', values.profile] : [];
+  const client = await connectToServer('heddle-doctor', profile, process.env);
+  try {
+    const { tools } = await client.listTools();
+    const session = `protocol ${client.getNegotiatedProtocolVersion()}, ${tools.length} tools`;
+    return [ok('MCP', `a client connected to \`heddle serve\` over stdio, ${session}`)];
+  } finally {
+    await client.close();
+  }
 }

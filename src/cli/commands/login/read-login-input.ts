@@ -3,8 +3,8 @@ import * as prompts from '@clack/prompts';
 import { HeddleError } from '../../../core/errors.ts';
 import type { SecretRecord } from '../../../settings/secrets/secret-store.ts';
 import { settingDefinitions } from '../../../settings/settings.ts';
-import { redactor } from '../../support/redactor.ts';
 import { UsageError } from '../../support/report-failure.ts';
+import { redactor } from '../../support/secrets.ts';
 
 /** The flags of `heddle login` that are not settings. */
 export interface LoginOptions {
@@ -12,12 +12,6 @@ export interface LoginOptions {
   store?: 'keychain' | 'file';
   passwordStdin?: true;
   tokenStdin?: true;
-}
-
-/** The service to log in to, and the secrets for it. */
-export interface LoginInput {
-  baseUrl: string;
-  record: SecretRecord;
 }
 
 /** Values from flags, environment and profile. Absent ones are asked for. */
@@ -28,22 +22,28 @@ export interface LoginDefaults {
   weave: boolean;
 }
 
+/** The service to log in to, and the secrets for it. Empty secrets count as absent. */
+type LoginInput = SecretRecord & { baseUrl: string };
+
 /**
  * Reads the secrets from stdin for scripts, else asks for them on the terminal without echo.
  * @throws UsageError if something is missing that cannot be asked for; HeddleError `cancelled`.
  */
-export async function readLoginInput(options: LoginOptions, defaults: LoginDefaults): Promise<LoginInput> {
+export async function readLoginInput(
+  options: LoginOptions,
+  defaults: LoginDefaults,
+): Promise<{ baseUrl: string; record: SecretRecord }> {
   const isScripted = options.passwordStdin || options.tokenStdin;
   if (!isScripted && !process.stdin.isTTY) {
     throw new UsageError('stdin is not a terminal: pass secrets with --password-stdin or --token-stdin');
   }
   const input = isScripted ? await readLines(options, defaults) : await askForInput(defaults);
-  const { password, token } = input.record;
+  const { baseUrl, username, password, token } = input;
   redactor.protect(password, token);
   if (!password && !token) throw new UsageError('neither a password nor a token was given');
   const problem = token && problemOf('token', token);
   if (problem) throw new UsageError(`the token ${problem}`);
-  return input;
+  return { baseUrl, record: { ...(password && { username, password }), ...(token && { token }) } };
 }
 
 /** Reads the password from the first line and the token from the next; the options say which of them are there. */
@@ -55,34 +55,32 @@ async function readLines(options: LoginOptions, { baseUrl, username, weave }: Lo
     if (!line) throw new UsageError(`no ${content} on stdin`);
     return line;
   };
-  let password = options.passwordStdin && nextLine('password');
-  let token = options.tokenStdin && nextLine('token');
-  if (weave) {
-    password ??= token;
-    token ??= password;
-  }
+  const password = options.passwordStdin && nextLine('password');
+  const token = options.tokenStdin && nextLine('token');
+  if (weave) return { baseUrl, username, password: password ?? token, token: token ?? password };
   if (password && username === undefined) throw new UsageError('a password needs --username');
-  return { baseUrl, record: { ...(password && { username, password }), ...(token && { token }) } };
+  return { baseUrl, username, password, token };
 }
 
-async function askForInput({ baseUrl, username, weave }: LoginDefaults): Promise<LoginInput> {
-  const url = baseUrl ?? settingDefinitions.baseUrl.parse(await askForUrl());
+async function askForInput({ baseUrl: givenUrl, username: givenName, weave }: LoginDefaults): Promise<LoginInput> {
+  const baseUrl = givenUrl ?? (await askForUrl());
   if (weave) {
-    const key = await answerOf(prompts.password({ message: `API key for ${url}` }));
-    return { baseUrl: url, record: { username, password: key, token: key } };
+    const key = await answerOf(prompts.password({ message: `API key for ${baseUrl}` }));
+    return { baseUrl, username: givenName, password: key, token: key };
   }
   const userQuestion = 'User name (for queues and evaluations); leave empty for none';
-  const user = username ?? (await answerOf(prompts.text({ message: userQuestion })));
-  const passwordQuestion = `Password of ${user}; leave empty for none`;
-  const password = user && (await answerOf(prompts.password({ message: passwordQuestion })));
+  const username = givenName ?? (await answerOf(prompts.text({ message: userQuestion })));
+  const passwordQuestion = `Password of ${username}; leave empty for none`;
+  const password = username && (await answerOf(prompts.password({ message: passwordQuestion })));
   const tokenQuestion = 'Bearer token (for inference); leave empty for none';
   const token = await answerOf(prompts.password({ message: tokenQuestion }));
-  return { baseUrl: url, record: { ...(password && { username: user, password }), ...(token && { token }) } };
+  return { baseUrl, username, password, token };
 }
 
-function askForUrl(): Promise<string> {
+async function askForUrl(): Promise<string> {
   const validate = (url = ''): string | undefined => problemOf('baseUrl', url);
-  return answerOf(prompts.text({ message: 'Base URL of the service', validate }));
+  const url = await answerOf(prompts.text({ message: 'Base URL of the service', validate }));
+  return settingDefinitions.baseUrl.parse(url);
 }
 
 /** Waits for the user's answer. @throws HeddleError `cancelled` if the user cancelled the question. */

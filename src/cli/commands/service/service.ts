@@ -1,18 +1,17 @@
 import type { Command } from 'commander';
-import { HeddleError } from '../../../core/errors.ts';
-import { databaseSecrets, dataOf } from '../../../runtime/runtime.ts';
+import { notConfigured } from '../../../core/errors.ts';
+import { databaseSecrets, dataLocation } from '../../../runtime/runtime.ts';
 import { stderrLog } from '../../../runtime/stderr-log.ts';
-import type { Listing, Store } from '../../../service/index.ts';
+import { type ImportTarget, type Listing, openServiceStore, type Store, startService } from '../../../service/index.ts';
 import type { SettingName, SettingValues } from '../../../settings/settings.ts';
 import { addSettingFlags, asPort, settingsOf } from '../../support/flags.ts';
-import { redactor } from '../../support/redactor.ts';
+import { printJson, printLine, showProgress } from '../../support/print.ts';
 import { UsageError } from '../../support/report-failure.ts';
-import { showProgress } from '../../support/show-progress.ts';
+import { redactor } from '../../support/secrets.ts';
 import { readFileLines, readJsonFile } from './read-file.ts';
 
 const dataFlags: readonly SettingName[] = ['profile', 'dataDir', 'databaseUrl'];
 
-/** Adds `heddle service`, which runs the embedded service as a separate server and manages its data. */
 export function addService(program: Command): void {
   const service = program
     .command('service')
@@ -35,9 +34,8 @@ function addStart(service: Command): void {
   start.action(async ({ port, host }: { port: number; host: string }) => {
     const { values } = settingsOf(start);
     redactor.protect(values.modelProviderKey, ...databaseSecrets(values));
-    const { startService } = await import('../../../service/index.ts');
     const running = await startService({
-      data: dataOf(values),
+      data: dataLocation(values),
       host,
       port,
       ...(values.modelProviderUrl !== undefined && {
@@ -56,8 +54,8 @@ function addUser(service: Command): void {
     .description('create an account and print its password and bearer token, which are not shown again')
     .argument('<name>', 'user name');
   addSettingFlags(command, dataFlags).action(async (name: string) => {
-    const { password, token } = await withStore(settingsOf(command).values, (store) => store.addUser(name));
-    process.stdout.write(`user name: ${name}\npassword:  ${password}\ntoken:     ${token}\n`);
+    const { password, token } = await withStore(command, (store) => store.addUser(name));
+    printLine(`user name: ${name}\npassword:  ${password}\ntoken:     ${token}`);
   });
 }
 
@@ -68,15 +66,20 @@ function addImport(service: Command): void {
     .argument('<file>', 'file to read, or - for stdin')
     .requiredOption('--queue <id>', 'queue to import into; created if it does not exist');
   addSettingFlags(command, [...dataFlags, 'project']);
-  command.action(async (file: string, { queue }: { queue: string }) => {
-    const { values } = settingsOf(command);
-    const target = { projectId: projectOf(values), queueId: queue, onProgress: showImportProgress };
-    const { added, duplicates } = await withStore(values, (store) =>
-      store.importItems(readFileLines(file), target).finally(() => showProgress('')),
-    );
-    process.stdout.write(`${added} added, ${duplicates} duplicates\n`);
+  command.action(async (file: string, { queue: queueId }: { queue: string }) => {
+    const { added, duplicates } = await withStore(command, (store, values) =>
+      store.importItems(readFileLines(file), { projectId: projectOf(values), queueId, onProgress: showImportProgress }),
+    ).finally(() => showProgress(''));
+    printLine(`${added} added, ${duplicates} duplicates`);
   });
 }
+
+const showImportProgress: ImportTarget['onProgress'] = ({ phase, done, total }) => {
+  if (total === undefined) return showProgress(`${phase} line ${done}`);
+  const width = 30;
+  const bar = '#'.repeat(Math.round((done / total) * width)).padEnd(width, '.');
+  showProgress(`${phase} [${bar}] ${done} of ${total}`);
+};
 
 function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): void {
   const command = service
@@ -85,15 +88,13 @@ function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): voi
     .argument('<name>', `name of the ${kind}`)
     .argument('<file>', `file with ${form}; - for stdin`);
   addSettingFlags(command, [...dataFlags, 'project']).action(async (name: string, file: string) => {
-    const { values } = settingsOf(command);
-    const projectId = projectOf(values);
     const value = await readJsonFile(file);
     // A file of one line is a valid JSON object and a dataset of one row.
-    const rows = kind === 'dataset' && !Array.isArray(value) ? [value] : value;
-    const { reference, version_index } = await withStore(values, (store) =>
-      store.putObject(kind, projectId, name, rows),
+    const content = kind === 'dataset' && !Array.isArray(value) ? [value] : value;
+    const { reference, version_index } = await withStore(command, (store, values) =>
+      store.putObject(kind, projectOf(values), name, content),
     );
-    process.stdout.write(`v${version_index} ${reference}\n`);
+    printLine(`v${version_index} ${reference}`);
   });
 }
 
@@ -103,37 +104,36 @@ function addList(service: Command): void {
     .description('list the stored queues and objects')
     .option('--json', 'print JSON');
   addSettingFlags(command, [...dataFlags, 'project']).action(async ({ json }: { json?: true }) => {
-    const { values } = settingsOf(command);
-    const listings = await withStore(values, (store) => store.list(values.project));
-    process.stdout.write(json ? `${JSON.stringify(listings, null, 2)}\n` : listings.map(formatListing).join(''));
-    if (listings.length === 0 && !json) process.stderr.write('Nothing is stored.\n');
+    const listings = await withStore(command, (store, { project }) => store.list(project));
+    if (json) return printJson(listings);
+    for (const listing of listings) printListing(listing);
+    if (listings.length === 0) process.stderr.write('Nothing is stored.\n');
   });
 }
 
-function formatListing({ project_id, queues, objects }: Listing): string {
-  const lines = [project_id];
+function printListing({ project_id, queues, objects }: Listing): void {
+  printLine(project_id);
   for (const { id, items, states } of queues) {
     const counts = Object.entries(states).map(([state, count]) => `${count} ${state}`);
-    lines.push(`  queue ${id}: ${countOf(items, 'item')}${counts.length ? ` (${counts.join(', ')})` : ''}`);
+    printLine(`  queue ${id}: ${countOf(items, 'item')}${counts.length ? ` (${counts.join(', ')})` : ''}`);
   }
   for (const { kind, object_id, versions } of objects) {
     const { version_index, reference } = versions.at(-1)!;
-    lines.push(`  ${kind} ${object_id}: ${countOf(versions.length, 'version')}, latest v${version_index} ${reference}`);
+    printLine(`  ${kind} ${object_id}: ${countOf(versions.length, 'version')}, latest v${version_index} ${reference}`);
   }
-  return `${lines.join('\n')}\n`;
 }
 
 function countOf(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** Opens the data of the embedded service, runs `use` on it and closes it. */
-async function withStore<T>(values: SettingValues, use: (store: Store) => Promise<T>): Promise<T> {
-  const { openServiceStore } = await import('../../../service/index.ts');
+/** Opens the data that the settings of a command name, and closes it after `use`. */
+async function withStore<T>(command: Command, use: (store: Store, values: SettingValues) => Promise<T>): Promise<T> {
+  const { values } = settingsOf(command);
   redactor.protect(...databaseSecrets(values));
-  const store = await openServiceStore(dataOf(values));
+  const store = await openServiceStore(dataLocation(values));
   try {
-    return await use(store);
+    return await use(store, values);
   } finally {
     await store.close();
   }
@@ -144,21 +144,11 @@ function projectOf({ project }: SettingValues): string {
   throw new UsageError('no project: pass --project entity/project or set HEDDLE_PROJECT');
 }
 
-function showImportProgress({ phase, done, total }: { phase: string; done: number; total?: number }): void {
-  const width = 30;
-  const filled = '#'.repeat(Math.round((done / (total ?? done)) * width));
-  showProgress(
-    total === undefined ? `${phase} line ${done}` : `${phase} [${filled.padEnd(width, '.')}] ${done} of ${total}`,
-  );
-}
-
 function throwListenError(error: unknown, host: string, port: number): never {
   const { syscall, code } = error as NodeJS.ErrnoException;
   if (syscall !== 'listen' && syscall !== 'getaddrinfo') throw error;
-  throw new HeddleError({
-    code: 'not_configured',
-    message: `The service cannot listen on ${host}, port ${port} (${code}).`,
-    hint: 'Choose another --port or --host, or stop the process that uses the port.',
-    cause: error,
-  });
+  throw notConfigured(
+    `The service cannot listen on ${host}, port ${port} (${code}).`,
+    'Choose another --port or --host, or stop the process that uses the port.',
+  );
 }

@@ -1,12 +1,20 @@
-import { Kysely, PostgresDialect, sql } from 'kysely';
-import type { Database } from '../database.ts';
+import { type Kysely, sql } from 'kysely';
+import type { Database, Transaction } from '../database.ts';
 import { type Engine, migrate, readSchemaVersion, schemaVersion } from '../migrations.ts';
 import { retryWhile } from '../retry-while.ts';
+import { runTransaction } from '../run-transaction.ts';
 import type { Tables } from '../tables.ts';
-import { connectionPool, type PoolOptions } from './connection-pool.ts';
-import { findFaults } from './find-faults.ts';
-import { PostgresFailure } from './postgres-failure.ts';
+import { openPool } from './open-pool.ts';
+import { isConflict } from './postgres-failure.ts';
 import { SerialQueue } from './serial-queue.ts';
+
+/** Set in each transaction, because poolers such as PgBouncer reject or forget settings of a connection. */
+const limits = `
+  set local statement_timeout = '30s';
+  set local lock_timeout = '10s';
+  set local idle_in_transaction_session_timeout = '60s'`;
+const beginRead = `start transaction isolation level repeatable read read only; ${limits}`;
+const beginWrite = `start transaction isolation level serializable; ${limits}`;
 
 const engine: Engine = {
   container: 'database',
@@ -23,31 +31,29 @@ const engine: Engine = {
 
 /** Opens a PostgreSQL database and creates the tables if they are missing. Survives the loss of its connections. */
 export async function openPostgres(url: string): Promise<Database> {
-  const db = connect(url);
+  const db = openPool(url);
   const conflicting = new SerialQueue();
   const database: Database = {
-    read: (work) =>
-      retryConflicts(() =>
-        db.transaction().setAccessMode('read only').setIsolationLevel('repeatable read').execute(work),
-      ),
-    // Repeats conflicting writes one after another; repeated all at once, they would keep conflicting.
+    read: (work) => retryWhile(isConflict, () => runTransaction(db, beginRead, work)),
+    // Repeats conflicting writes one after another; repeated all at once, they would keep conflicting. The time in the queue
+    // does not count towards the time limit of the repetitions.
     write: async (work) => {
-      const attempt = () => db.transaction().setIsolationLevel('serializable').execute(work);
+      const attempt = () => runTransaction(db, beginWrite, work);
       if (conflicting.size === 0) {
         try {
           return await attempt();
         } catch (error) {
-          if (!isConflict(error)) throw toHeddleError(error);
+          if (!isConflict(error)) throw error;
         }
       }
-      return conflicting.run(() => retryConflicts(attempt));
+      return conflicting.run(() => retryWhile(isConflict, attempt));
     },
     integrityCheck: () => database.read(findFaults),
     close: () => db.destroy(),
   };
   try {
     const version = await database.read((transaction) => readSchemaVersion(transaction, engine));
-    if (version < schemaVersion) await upgrade(url);
+    if (version < schemaVersion) await upgrade(db);
   } catch (error) {
     await db.destroy();
     throw error;
@@ -55,45 +61,29 @@ export async function openPostgres(url: string): Promise<Database> {
   return database;
 }
 
-function connect(url: string, options?: PoolOptions): Kysely<Tables> {
-  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: connectionPool(url, options) }) });
-}
-
-/** Upgrades the schema on a connection without time limits, since migrating large tables may take long. */
-async function upgrade(url: string): Promise<void> {
-  const db = connect(url, { unlimited: true });
-  try {
-    // Read committed: after waiting for the lock, it must see what the lock's previous holder did.
-    await retryConflicts(() =>
-      db
-        .transaction()
-        .setIsolationLevel('read committed')
-        .execute(async (transaction) => {
-          await sql`select pg_advisory_xact_lock(${sql.lit(migrationLock)})`.execute(transaction);
-          await migrate(transaction, engine);
-        }),
-    );
-  } finally {
-    await db.destroy();
-  }
-}
-
 /** Key of the advisory lock that every heddle takes before a migration: "heddle" in ASCII. */
 const migrationLock = 0x686564646c65;
 
-function isConflict(error: unknown): boolean {
-  return error instanceof PostgresFailure && error.isConflict;
+/** Upgrades the schema. A future migration that rewrites large tables will need a longer response timeout. */
+async function upgrade(db: Kysely<Tables>): Promise<void> {
+  // Read committed: after waiting for the lock, it must see what the lock's previous holder did.
+  await runTransaction(db, 'start transaction isolation level read committed', async (transaction) => {
+    await sql`select pg_advisory_xact_lock(${sql.lit(migrationLock)})`.execute(transaction);
+    await migrate(transaction, engine);
+  });
 }
 
-function toHeddleError(error: unknown): unknown {
-  return error instanceof PostgresFailure ? error.toHeddleError() : error;
-}
-
-/** Repeats an operation while other transactions conflict with it. Throws a HeddleError for the database's failures. */
-async function retryConflicts<T>(operation: () => Promise<T>): Promise<T> {
-  try {
-    return await retryWhile(isConflict, operation);
-  } catch (error) {
-    throw toHeddleError(error);
-  }
+/** Returns the faults that an interrupted restore or a manual change left in the tables. */
+async function findFaults(transaction: Transaction): Promise<string[]> {
+  const { rows } = await sql<{ fault: string }>`
+    select 'the database is a standby, which cannot be written' as fault where pg_is_in_recovery()
+    union all
+    select 'index ' || c.relname || ' is invalid' from pg_catalog.pg_index i
+      join pg_catalog.pg_class c on c.oid = i.indexrelid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = current_schema() and not i.indisvalid
+    union all
+    select 'column ' || table_name || '.' || column_name || ' is not in byte order' from information_schema.columns
+      where table_schema = current_schema() and data_type = 'text'
+      and case when collation_name is null then 'B' > 'a' else collation_name <> 'C' end`.execute(transaction);
+  return rows.map(({ fault }) => fault);
 }

@@ -6,7 +6,11 @@ type OpenSqlite = SqliteModule['DatabaseSync'];
 
 /** Loads Node's own `node:sqlite`, or the optional package with the same API on Node 20. */
 export async function loadSqlite(): Promise<OpenSqlite> {
-  const builtin = withoutSqliteWarning(() => process.getBuiltinModule('node:sqlite')) as SqliteModule | undefined;
+  const { emitWarning } = process;
+  // Loading it makes Node 22 warn that it is experimental.
+  process.emitWarning = () => {};
+  const builtin = process.getBuiltinModule('node:sqlite') as SqliteModule | undefined;
+  process.emitWarning = emitWarning;
   if (builtin) return builtin.DatabaseSync;
   try {
     return (await import('@photostructure/sqlite')).DatabaseSync;
@@ -17,19 +21,6 @@ export async function loadSqlite(): Promise<OpenSqlite> {
       hint: 'Use Node 22.13 or later, or reinstall heddle with optional dependencies (@photostructure/sqlite).',
       cause,
     });
-  }
-}
-
-/** Suppresses Node 22's warning that node:sqlite is experimental, and no other warning. */
-function withoutSqliteWarning<T>(load: () => T): T {
-  const emitWarning = process.emitWarning;
-  process.emitWarning = ((warning: string | Error, ...rest: unknown[]) => {
-    if (!String(warning).includes('SQLite')) Reflect.apply(emitWarning, process, [warning, ...rest]);
-  }) as typeof process.emitWarning;
-  try {
-    return load();
-  } finally {
-    process.emitWarning = emitWarning;
   }
 }
 
@@ -47,53 +38,48 @@ export function openConnection(open: OpenSqlite, file: string): DatabaseSyncInst
  */
 export async function retryWhileBusy<T>(operation: () => Promise<T> | T): Promise<T> {
   try {
-    return await retryWhile((error) => failureOf(error) === locked, operation);
+    return await retryWhile((error) => kindOf(error) === locked, operation);
   } catch (error) {
-    const failure = failureOf(error);
-    throw failure ? new HeddleError({ ...failure, cause: error }) : error;
+    const kind = kindOf(error);
+    throw kind ? new HeddleError({ ...kind, cause: error }) : error;
   }
 }
 
-interface Failure extends ErrorFields {
-  /** Matches SQLite's message. Its result code would be better, but Node 20's package does not always report one. */
-  pattern: RegExp;
-}
+const unavailable = { code: 'service_unavailable', status: 503 } as const;
 
-const locked: Failure = {
-  code: 'service_unavailable',
-  status: 503,
-  retryable: true,
+const locked = {
   pattern: /is locked/,
+  ...unavailable,
+  retryable: true,
   message: 'The data file stayed locked by another process for 10 seconds.',
   hint: 'Try again. If it keeps happening, look for a process that hangs while it uses the same data file.',
 };
 
-const failures: Failure[] = [
+/** Failures by SQLite's message. Its result code would be better, but Node 20's package does not always report one. */
+const failures: (ErrorFields & { pattern: RegExp })[] = [
   locked,
   {
-    code: 'service_unavailable',
-    status: 503,
     pattern: /readonly database|unable to open database file/,
+    ...unavailable,
     message: 'The data file cannot be opened for writing.',
     hint: 'Check the permissions of the data folder and its files, or set HEDDLE_DATA_DIR to another folder.',
   },
   {
-    code: 'service_unavailable',
-    status: 503,
     pattern: /disk I\/O error|disk is full/,
+    ...unavailable,
     message: 'The data file could not be written: the disk is full or failing.',
     hint: 'Free some space on the disk that holds the data folder, then try again.',
   },
   {
+    pattern: /malformed|is not a database/,
     code: 'internal',
     status: 500,
-    pattern: /malformed|is not a database/,
     message: 'The data file is damaged or is not a heddle data file.',
     hint: 'Restore it from a backup, or set HEDDLE_DATA_DIR to another folder.',
   },
 ];
 
-function failureOf(error: unknown): Failure | undefined {
+function kindOf(error: unknown): ErrorFields | undefined {
   const { code, message } = error as NodeJS.ErrnoException;
   return code === 'ERR_SQLITE_ERROR' ? failures.find(({ pattern }) => pattern.test(message)) : undefined;
 }

@@ -1,13 +1,13 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { DatabaseSyncInstance } from '@photostructure/sqlite';
-import { Kysely, sql } from 'kysely';
+import { Kysely, SqliteDialect, sql } from 'kysely';
 import { HeddleError } from '../../../core/errors.ts';
 import type { Database } from '../database.ts';
 import { type Engine, migrate, readSchemaVersion, schemaVersion } from '../migrations.ts';
+import { runTransaction } from '../run-transaction.ts';
 import type { Tables } from '../tables.ts';
 import { loadSqlite, openConnection, retryWhileBusy } from './connection.ts';
-import { nodeSqliteDialect } from './node-sqlite-dialect.ts';
+import { kyselyDatabase } from './kysely-database.ts';
 
 const engine: Engine = {
   container: 'data file',
@@ -16,23 +16,25 @@ const engine: Engine = {
   listTables: async (db) => (await db.introspection.getTables()).map(({ name }) => name),
 };
 
+// A deferred transaction that writes fails at once if another process wrote since it began; waiting cannot help.
+const beginWrite = 'begin immediate';
+
 /** Opens a data file. Creates the folder (mode 0700), the file (0600) and the tables if they are missing. */
 export async function openSqlite(file: string): Promise<Database> {
   const open = await loadSqlite();
   createPrivateFile(file);
   return retryWhileBusy(async () => {
-    const connection = openConnection(open, file);
-    const db = new Kysely<Tables>({ dialect: nodeSqliteDialect(connection) });
+    const database = kyselyDatabase(openConnection(open, file));
+    const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database }) });
     try {
-      await upgrade(connection, db);
+      await upgrade(db);
     } catch (error) {
       await db.destroy();
-      if (connection.isOpen) connection.close();
       throw error;
     }
     return {
-      read: (work) => retryWhileBusy(() => db.transaction().setAccessMode('read only').execute(work)),
-      write: (work) => retryWhileBusy(() => db.transaction().execute(work)),
+      read: (work) => retryWhileBusy(() => runTransaction(db, 'begin', work)),
+      write: (work) => retryWhileBusy(() => runTransaction(db, beginWrite, work)),
       integrityCheck: () => retryWhileBusy(() => integrityCheck(db)),
       close: () => db.destroy(),
     };
@@ -57,10 +59,10 @@ function createPrivateFile(file: string): void {
   }
 }
 
-async function upgrade(connection: DatabaseSyncInstance, db: Kysely<Tables>): Promise<void> {
+async function upgrade(db: Kysely<Tables>): Promise<void> {
   const version = await readSchemaVersion(db, engine);
-  connection.exec('PRAGMA journal_mode = WAL');
-  if (version < schemaVersion) await db.transaction().execute((transaction) => migrate(transaction, engine));
+  await sql`pragma journal_mode = wal`.execute(db);
+  if (version < schemaVersion) await runTransaction(db, beginWrite, (transaction) => migrate(transaction, engine));
 }
 
 async function integrityCheck(db: Kysely<Tables>): Promise<string[]> {

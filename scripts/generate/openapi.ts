@@ -1,15 +1,15 @@
 import * as z from 'zod';
-import packageJson from '../../../package.json' with { type: 'json' };
-import * as calls from '../../contract/calls.ts';
-import { type Endpoint, endpoints } from '../../contract/endpoints.ts';
-import * as evaluations from '../../contract/evaluations.ts';
-import * as feedback from '../../contract/feedback.ts';
-import * as inference from '../../contract/inference.ts';
-import * as objects from '../../contract/objects.ts';
-import * as projects from '../../contract/projects.ts';
-import * as items from '../../contract/queue-items.ts';
-import * as queues from '../../contract/queues.ts';
-import { errorDetail, validationErrorBody } from '../../contract/validation-errors.ts';
+import packageJson from '../../package.json' with { type: 'json' };
+import * as calls from '../../src/contract/calls.ts';
+import { type Endpoint, endpoints } from '../../src/contract/endpoints.ts';
+import * as evaluations from '../../src/contract/evaluations.ts';
+import * as feedback from '../../src/contract/feedback.ts';
+import * as inference from '../../src/contract/inference.ts';
+import * as objects from '../../src/contract/objects.ts';
+import * as projects from '../../src/contract/projects.ts';
+import * as items from '../../src/contract/queue-items.ts';
+import * as queues from '../../src/contract/queues.ts';
+import { errorDetail, validationErrorBody } from '../../src/contract/validation-errors.ts';
 
 /** A JSON Schema, or another object of the document. */
 export type Schema = Record<string, unknown>;

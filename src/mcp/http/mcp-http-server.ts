@@ -1,43 +1,33 @@
-import { lookup } from 'node:dns/promises';
-import {
-  createServer as createHttpServer,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-  STATUS_CODES,
-} from 'node:http';
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler } from '@modelcontextprotocol/server';
-import { HeddleError } from '../../core/errors.ts';
 import { BodyReader, tooBusy } from '../../core/http/body-reader.ts';
 import { endServer } from '../../core/http/end-server.ts';
 import { listen } from '../../core/http/listen.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import type { Log } from '../../core/log.ts';
-import { asRequestId, newRequestId, requestIdHeader } from '../../core/request-id.ts';
+import { asRequestId, requestIdHeader } from '../../core/request-id.ts';
 import type { ServerFactory } from '../server.ts';
-import {
-  AccessChecks,
-  type AccessRules,
-  type ClientIdentity,
-  type Guard,
-  sendPreflight,
-  setCorsHeaders,
-} from './access.ts';
+import { AccessChecks, type ClientIdentity, type Guard } from './access.ts';
 import { breakSilence } from './break-silence.ts';
 import { Cancellations } from './cancellations.ts';
 import { httpLimits } from './limits.ts';
 import { cachedReadiness } from './readiness.ts';
 import { checkMethodAndHeaders, readRequestBody } from './request-checks.ts';
-import { jsonRpcError, sendPublicDocument, sendRefusal, sendText } from './responses.ts';
+import { checkMethod, jsonRpcError, sendPreflight, sendRefusal } from './responses.ts';
 
-export interface HttpOptions extends AccessRules {
-  /** Name or address to listen on. */
+export interface HttpOptions {
+  /** Name to listen on. */
   host: string;
-  /** 0 picks a free port. */
+  /** Address of that name. */
+  address: string;
   port: number;
-  /** Creates the guard, given the URL of the endpoint. Without it, every client is let in. */
+  /** Names and addresses without a port that requests may name besides the loopback ones. */
+  allowedHosts: readonly string[];
+  /** Origins of web pages: `https://app.example.com`, or a name for any scheme and port. */
+  allowedOrigins: readonly string[];
+  /** Creates the guard, given the URL of the endpoint. Without it, every client is admitted. */
   guard?: (url: string) => Guard;
   /** Returns true if the service responds. An exception counts as not ready. */
   ready: (signal: AbortSignal) => Promise<boolean>;
@@ -46,61 +36,35 @@ export interface HttpOptions extends AccessRules {
   onRefused?: (status: number) => void;
 }
 
-export interface RunningHttpServer {
-  /** Address of the endpoint. */
-  url: string;
-  /** Stops accepting connections, and cuts off calls that still run after `graceMs`. */
-  stop: (graceMs: number) => Promise<void>;
-}
-
 /**
  * Serves MCP over Streamable HTTP at `/mcp`, in every protocol revision and without state between requests: each is
- * served by a fresh server from `createServer`, or from the factory that the guard returned for its client. `/healthz` and `/readyz` tell a load
- * balancer about the process and the service.
- * @throws HeddleError `not_configured` when it would listen beyond loopback without a guard; Error when it cannot listen.
+ * checked, and then served by a fresh server from `createServer`, or from the factory that the guard returned for its
+ * client. `/healthz` and `/readyz` tell a load balancer about the process and the service.
  */
-export async function serveHttp(createServer: ServerFactory, options: HttpOptions): Promise<RunningHttpServer> {
-  const { address, loopback } = await resolveHost(options.host);
-  if (!loopback && !options.guard) {
-    // Everyone who can reach it could use the service with the credentials of this process.
-    throw new HeddleError({
-      code: 'not_configured',
-      message: `Listening on ${options.host} without a token would let everybody on the network use the service.`,
-      hint: 'Set HEDDLE_HTTP_TOKEN, --token-file or --oauth-issuer, or listen on 127.0.0.1.',
-    });
-  }
-  const isWildcard = ['0.0.0.0', '::'].includes(address);
-  const allowedHosts = isWildcard ? options.allowedHosts : [...options.allowedHosts, options.host];
-  const server = new McpHttpServer(createServer, { ...options, allowedHosts });
-  return { url: await server.listen(address), stop: (graceMs) => server.stop(graceMs) };
-}
-
-/** Returns the address of a name to listen on, and whether only this machine can reach it. */
-export async function resolveHost(host: string): Promise<{ address: string; loopback: boolean }> {
-  const { address } = await lookup(host);
-  return { address, loopback: address === '::1' || address.startsWith('127.') };
-}
-
-/** Checks and limits requests before they reach the SDK's handler. */
-class McpHttpServer {
+export class McpHttpServer {
   readonly #options: HttpOptions;
   readonly #handler: ReturnType<typeof createMcpHandler>;
-  readonly #server: Server;
+  readonly #server = createHttpServer({
+    headersTimeout: httpLimits.headersTimeoutMs,
+    requestTimeout: httpLimits.requestTimeoutMs,
+    connectionsCheckingInterval: httpLimits.timeoutCheckMs,
+    keepAliveTimeout: httpLimits.idleTimeoutMs,
+    // A request without a Host is refused like one with a foreign Host, in the same form.
+    requireHostHeader: false,
+  });
   readonly #access: AccessChecks;
   readonly #isReady: () => Promise<boolean>;
-  readonly #bodies = new BodyReader({
-    maxBytes: httpLimits.maxBodyBytes,
-    maxBytesTogether: httpLimits.maxBodyBytesTogether,
-  });
+  readonly #bodies = new BodyReader(httpLimits.maxBodyBytes, httpLimits.maxBodyBytesTogether);
   readonly #cancellations = new Cancellations();
   #guard: Guard | undefined;
   #runningCalls = 0;
   #stopping = false;
 
   constructor(createServer: ServerFactory, options: HttpOptions) {
-    const { ready, log } = options;
+    const { host, address, allowedHosts, allowedOrigins, ready, log } = options;
+    const isWildcard = ['0.0.0.0', '::'].includes(address);
     this.#options = options;
-    this.#access = new AccessChecks(options);
+    this.#access = new AccessChecks(isWildcard ? allowedHosts : [...allowedHosts, host], allowedOrigins);
     this.#isReady = cachedReadiness(ready, log);
     this.#handler = createMcpHandler(
       ({ authInfo }) => ((authInfo?.extra?.createServer ?? createServer) as ServerFactory)(),
@@ -109,14 +73,6 @@ class McpHttpServer {
         onerror: (error) => log('info', 'protocol', { error: error.message }),
       },
     );
-    this.#server = createHttpServer({
-      headersTimeout: httpLimits.headersTimeoutMs,
-      requestTimeout: httpLimits.requestTimeoutMs,
-      connectionsCheckingInterval: httpLimits.timeoutCheckMs,
-      keepAliveTimeout: httpLimits.idleTimeoutMs,
-      // A request without a Host is refused like one with a foreign Host, in the same form.
-      requireHostHeader: false,
-    });
     this.#server.maxConnections = httpLimits.maxConnections;
     const onRequest = (request: IncomingMessage, response: ServerResponse): void => void this.#serve(request, response);
     this.#server.on('request', onRequest);
@@ -125,14 +81,18 @@ class McpHttpServer {
     this.#server.on('clientError', (error: Error, socket: Socket) => this.#refuseMalformed(error, socket));
   }
 
-  /** Listens on the address, and returns the URL of the endpoint. */
-  async listen(address: string): Promise<string> {
-    const { host, port, guard } = this.#options;
+  /**
+   * Listens, and returns the URL of the endpoint.
+   * @throws the system's error when it cannot listen.
+   */
+  async listen(): Promise<string> {
+    const { host, address, port, guard } = this.#options;
     const url = `${await listen(this.#server, port, host, address)}/mcp`;
     this.#guard = guard?.(url);
     return url;
   }
 
+  /** Stops accepting connections, and cuts off calls that still run after `graceMs`. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true;
     await endServer(this.#server, graceMs);
@@ -140,7 +100,7 @@ class McpHttpServer {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const requestId = asRequestId(request.headers[requestIdHeader]) ?? newRequestId();
+    const requestId = asRequestId(request.headers[requestIdHeader]) ?? crypto.randomUUID();
     request.headers[requestIdHeader] = requestId;
     response.setHeader(requestIdHeader, requestId);
     try {
@@ -154,10 +114,11 @@ class McpHttpServer {
     this.#access.checkHost(request);
     const path = request.url?.split('?')[0] ?? '';
     const metadata = this.#guard?.metadata;
-    if (metadata?.paths.includes(path)) {
-      sendPublicDocument(request, response, metadata.document);
-      return;
-    }
+    if (metadata?.paths.includes(path)) sendPublicDocument(request, response, metadata.document);
+    else await this.#routePrivate(path, request, response);
+  }
+
+  async #routePrivate(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     this.#access.checkOrigin(request);
     setCorsHeaders(request, response);
     if (path === '/healthz') {
@@ -167,8 +128,8 @@ class McpHttpServer {
       sendText(response, ready ? 200 : 503, ready ? 'ready' : 'not ready');
     } else if (path !== '/mcp') {
       throw new Refusal(404, 'Not found: the endpoint is /mcp');
-    } else if (request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined) {
-      sendPreflight(request, response);
+    } else if (request.method === 'OPTIONS') {
+      sendPreflight(request, response, 'POST');
     } else {
       await this.#serveEndpoint(request, response);
     }
@@ -219,8 +180,8 @@ class McpHttpServer {
       sendRefusal(request, response, error);
       return;
     }
-    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    this.#options.log('error', 'request failed', { request_id: request.headers[requestIdHeader], error: text });
+    const { stack } = error as Error;
+    this.#options.log('error', 'request failed', { request_id: request.headers[requestIdHeader], error: stack });
     sendRefusal(request, response, new Refusal(500, 'Internal error'));
   }
 
@@ -247,3 +208,26 @@ const malformedRequests: Record<string, { status: number; message: string }> = {
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'Request timeout' },
   HPE_HEADER_OVERFLOW: { status: 431, message: 'The header is too large' },
 };
+
+/** Lets the web page that sent an allowed Origin read the response, whatever it will be. */
+function setCorsHeaders({ headers: { origin } }: IncomingMessage, response: ServerResponse): void {
+  if (origin === undefined) return;
+  response.setHeader('access-control-allow-origin', origin);
+  response.setHeader('access-control-expose-headers', 'mcp-session-id, www-authenticate, retry-after, x-request-id');
+  response.setHeader('vary', 'origin');
+}
+
+function sendPublicDocument(request: IncomingMessage, response: ServerResponse, document: object): void {
+  response.setHeader('access-control-allow-origin', '*');
+  if (request.method === 'OPTIONS') {
+    sendPreflight(request, response, 'GET');
+    return;
+  }
+  checkMethod(request, 'GET', 'HEAD');
+  response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'max-age=300' });
+  response.end(JSON.stringify(document));
+}
+
+function sendText(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, { 'content-type': 'text/plain', 'cache-control': 'no-store' }).end(`${text}\n`);
+}

@@ -1,12 +1,11 @@
 import { json } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import type { KeychainRequest } from '../../settings/secrets/keychain-helper.ts';
+import { accessKeychain, type KeychainRequest } from '../../settings/secrets/keychain-helper.ts';
 import { keychainCommand } from '../support/secrets.ts';
 
 /** Adds the hidden command that heddle starts as a child process for keychain access, so that it can be killed if it hangs. */
 export function addAccessKeychain(program: Command): void {
   program.command(keychainCommand, { hidden: true }).action(async () => {
-    const { accessKeychain } = await import('../../settings/secrets/keychain-helper.ts');
     const reply = await accessKeychain((await json(process.stdin)) as KeychainRequest);
     process.stdout.write(JSON.stringify(reply));
   });

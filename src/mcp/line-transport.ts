@@ -1,0 +1,167 @@
+import { once } from 'node:events';
+import type { Readable, Writable } from 'node:stream';
+import {
+  isJSONRPCNotification,
+  isJSONRPCRequest,
+  isJSONRPCResponse,
+  type JSONRPCMessage,
+  type RequestId,
+  type Transport,
+} from '@modelcontextprotocol/server';
+import type { Log } from '../core/log.ts';
+
+/*
+ * The SDK's stdio transport would end the connection at a line that is too long, leave messages that are not JSON-RPC
+ * unanswered, reject batches, accept an id twice, hold any number of requests and any amount of unread output, and abort
+ * running requests at the end of the input.
+ */
+
+const maxLineBytes = 10 * 1024 * 1024;
+/** Size of both ends of a line that is too long; the id of its request is looked for there. */
+const keptBytes = 512;
+const maxRequests = 1_024;
+/** Maximum of output that the client has not read, beyond which no more input is taken. */
+const maxUnreadBytes = 64 * 1024 * 1024;
+/** Time for requests to be answered after the end of the input. */
+const answerGraceMs = 1_000;
+
+const invalidRequest = -32_600;
+const serverBusy = -32_000;
+
+/** Carries JSON-RPC messages over a pair of streams, one per line, and refuses everything else. */
+export class LineTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage) => void;
+  readonly #output: Writable;
+  readonly #log: Log;
+  readonly #unanswered = new Set<unknown>();
+  #onAllAnswered = (): void => {};
+  #parts: Buffer[] = [];
+  #lineBytes = 0;
+
+  constructor(output: Writable, log: Log) {
+    this.#output = output;
+    this.#log = log;
+  }
+
+  async start(): Promise<void> {}
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    this.#output.write(`${JSON.stringify(message)}\n`);
+    if (!('method' in message)) this.#settle(message.id);
+  }
+
+  async close(): Promise<void> {
+    this.onclose?.();
+  }
+
+  /** Reads the input to its end, and then waits a moment for the responses that are still missing. */
+  async read(input: Readable): Promise<void> {
+    for await (const chunk of input) {
+      this.#readChunk(chunk);
+      if (this.#output.writableLength > maxUnreadBytes) {
+        this.#log('warn', 'the client does not read its responses: no more input until it does');
+        await once(this.#output, 'drain');
+      }
+    }
+    this.#endLine();
+    if (this.#unanswered.size === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#onAllAnswered = resolve;
+      setTimeout(resolve, answerGraceMs);
+    });
+  }
+
+  #readChunk(chunk: Buffer): void {
+    let start = 0;
+    for (let end = chunk.indexOf('\n'); end !== -1; end = chunk.indexOf('\n', start)) {
+      this.#append(chunk.subarray(start, end));
+      this.#endLine();
+      start = end + 1;
+    }
+    this.#append(chunk.subarray(start));
+  }
+
+  #append(part: Buffer): void {
+    this.#parts.push(part);
+    this.#lineBytes += part.length;
+    if (this.#lineBytes <= maxLineBytes) return;
+    const line = Buffer.concat(this.#parts);
+    this.#parts = [Buffer.from(line.subarray(0, keptBytes)), Buffer.from(line.subarray(-keptBytes))];
+  }
+
+  #endLine(): void {
+    const bytes = this.#lineBytes;
+    const line = Buffer.concat(this.#parts).toString('utf8');
+    this.#parts = [];
+    this.#lineBytes = 0;
+    if (bytes > maxLineBytes) this.#refuse(idAtEnds(line), `its ${bytes} bytes are larger than ${maxLineBytes}`);
+    else if (line.trim() !== '') this.#readLine(line);
+  }
+
+  #readLine(line: string): void {
+    let value: unknown;
+    try {
+      value = JSON.parse(line);
+    } catch {
+      this.#log('warn', 'line ignored: it is not JSON', { characters: line.length });
+      return;
+    }
+    // Revision 2025-03-26 has batches; each of their requests gets a response of its own.
+    for (const message of Array.isArray(value) ? value : [value]) this.#receive(message);
+  }
+
+  #receive(message: unknown): void {
+    const isRequest = isJSONRPCRequest(message);
+    if (isRequest && this.#unanswered.has(message.id)) {
+      this.#refuse(message.id, 'a request with this id waits for its response');
+    } else if (isRequest && this.#unanswered.size >= maxRequests) {
+      this.#refuse(message.id, `more than ${maxRequests} requests`, serverBusy);
+    } else if (isRequest || isJSONRPCNotification(message) || isJSONRPCResponse(message)) {
+      this.#track(message);
+      this.onmessage?.(message);
+    } else {
+      this.#refuse(idOf(message), 'not a JSON-RPC 2.0 message');
+    }
+  }
+
+  #track(message: JSONRPCMessage): void {
+    if (!('method' in message)) return;
+    // A subscription is answered only when it ends, and a cancelled request perhaps never.
+    if ('id' in message && message.method !== 'subscriptions/listen') this.#unanswered.add(message.id);
+    if (message.method === 'notifications/cancelled') this.#settle(message.params?.requestId);
+  }
+
+  /** Notes that a request has been answered, or will not be. */
+  #settle(id: unknown): void {
+    this.#unanswered.delete(id);
+    if (this.#unanswered.size === 0) this.#onAllAnswered();
+  }
+
+  #refuse(id: RequestId | undefined, reason: string, code = invalidRequest): void {
+    this.#log('warn', 'message refused', { id, reason });
+    if (id === undefined) return;
+    const error = { code, message: `Message refused: ${reason}` };
+    this.#output.write(`${JSON.stringify({ jsonrpc: '2.0', id, error })}\n`);
+  }
+}
+
+/** Returns the id of an invalid message; undefined for a response, which is never answered. */
+function idOf(value: unknown): RequestId | undefined {
+  const { id, method, result, error } = Object(value) as Record<string, unknown>;
+  if (method === undefined && (result !== undefined || error !== undefined)) return undefined;
+  return typeof id === 'string' || typeof id === 'number' ? id : undefined;
+}
+
+const idMember = String.raw`"id"\s*:\s*(0|-?[1-9]\d{0,14}|"[ !#-[\]-~]{0,200}")`;
+const version = String.raw`"jsonrpc"\s*:\s*"2\.0"`;
+const idAtHead = new RegExp(String.raw`^\s*\{\s*(?:${version}\s*,\s*)?${idMember}\s*,`);
+const idAtTail = new RegExp(String.raw`,\s*${idMember}\s*(?:,\s*${version}\s*)?\}\s*$`);
+
+/** Returns the id of a request from the two ends of its line: clients write it first or last. */
+function idAtEnds(text: string): RequestId | undefined {
+  const id = (idAtHead.exec(text) ?? idAtTail.exec(text))?.[1];
+  // A response has its id in the same places.
+  return id === undefined || !/"method"\s*:/.test(text) ? undefined : JSON.parse(id);
+}

@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest';
+import { basic, startTestService, withStore } from '../../support/embedded-service.ts';
+
+const service = await startTestService();
+
+const calls = [
+  { id: 'a', op: 'chat', day: 1, ended: true, inputs: { n: 2, text: 'Hello World', flag: true, list: ['x'] } },
+  { id: 'b', op: 'plan', day: 2, ended: true, inputs: { n: '10', text: 'goodbye', flag: false, deep: { er: 'yes' } } },
+  { id: 'c', op: 'chat', day: 3, ended: false, inputs: { n: 2.5, text: null, flag: 'true' } },
+  { id: 'd', op: 'plan', day: 4, ended: false, inputs: {} },
+];
+const lines = calls.map(({ id, op, day, ended, inputs }) =>
+  JSON.stringify({
+    call_id: id,
+    call_op_name: op,
+    call_trace_id: 't',
+    call_started_at: `2026-01-0${day}T00:00:00Z`,
+    ...(ended && { call_ended_at: `2026-01-0${day}T00:00:30Z` }),
+    call: { inputs },
+  }),
+);
+await withStore(service.data, (store) => store.importItems(lines, { projectId: 'p/q', queueId: 'q' }));
+
+const send = ($expr: unknown) =>
+  service.send('POST', '/calls/stream_query', basic, { project_id: 'p/q', query: { $expr } });
+
+/** Returns the ids of the calls that meet a condition. */
+async function matching($expr: unknown): Promise<string> {
+  const { status, body } = await send($expr);
+  expect(status, JSON.stringify(body)).toBe(200);
+  return (body as string)
+    .split('\n')
+    .slice(0, -1)
+    .map((text) => JSON.parse(text).id)
+    .join('');
+}
+
+const get = (path: string) => ({ $getField: path });
+const is = (value: unknown) => ({ $literal: value });
+const convert = (path: string, to: string) => ({ $convert: { input: get(path), to } });
+const contains = (input: unknown, text: string, members: object = {}) => ({
+  $contains: { input, substr: is(text), ...members },
+});
+const isChat = { $eq: [get('op_name'), is('chat')] };
+
+describe('compileExpression', () => {
+  it.each([
+    ['$eq of strings', isChat, 'ac'],
+    ['$eq of numbers', { $eq: [get('inputs.n'), is(2)] }, 'a'],
+    ['$eq of a number in a string', { $eq: [get('inputs.n'), is(10)] }, 'b'],
+    ['$eq of a number and a string', { $eq: [convert('inputs.n', 'string'), is('2.5')] }, 'c'],
+    ['$eq of a boolean', { $eq: [get('inputs.flag'), is(true)] }, 'a'],
+    ['$eq of a boolean and a string', { $eq: [get('inputs.flag'), is('true')] }, 'ac'],
+    ['$eq with null, which is also what is missing', { $eq: [get('inputs.text'), is(null)] }, 'cd'],
+    ['$eq of a nested member', { $eq: [get('inputs.deep.er'), is('yes')] }, 'b'],
+    ['$eq of an element of a list', { $eq: [get('inputs.list.0'), is('x')] }, 'a'],
+    ['$eq of two members', { $eq: [get('op_name'), get('op_name')] }, 'abcd'],
+    ['$eq of an inherited member', { $eq: [get('inputs.constructor'), is(null)] }, 'abcd'],
+    ['$gt of numbers', { $gt: [get('inputs.n'), is(2)] }, 'bc'],
+    ['$gt of strings', { $gt: [get('inputs.text'), is('Hello')] }, 'ab'],
+    ['$gte of numbers', { $gte: [get('inputs.n'), is(2.5)] }, 'bc'],
+    ['$gte of what is missing', { $gte: [get('inputs.nothing'), is(0)] }, ''],
+    ['$gt of a time in seconds', { $gt: [get('started_at'), is(Date.UTC(2026, 0, 2) / 1000)] }, 'cd'],
+    ['$gte of a time in seconds', { $gte: [get('started_at'), is(Date.UTC(2026, 0, 2) / 1000)] }, 'bcd'],
+    ['$gte of a time in ISO 8601', { $gte: [get('started_at'), is('2026-01-03T00:00:00Z')] }, 'cd'],
+    ['$gt of a time that is missing', { $gt: [get('ended_at'), is(0)] }, 'ab'],
+    ['$in of strings', { $in: [get('id'), [is('a'), is('d'), is('x')]] }, 'ad'],
+    ['$in of numbers', { $in: [get('inputs.n'), [is(10), is(2.5)]] }, 'bc'],
+    ['$in of an empty list', { $in: [get('id'), []] }, ''],
+    ['$contains', contains(get('inputs.text'), 'World'), 'a'],
+    ['$contains in another case', contains(get('inputs.text'), 'world'), ''],
+    ['$contains with any case', contains(get('inputs.text'), 'O W', { case_insensitive: true }), 'a'],
+    ['$contains with wildcards of SQL', contains(get('inputs.text'), '%'), ''],
+    ['$contains in the JSON of an object', contains(get('inputs'), '"er":"yes"'), 'b'],
+    ['$contains of nothing', contains(get('inputs.nothing'), ''), 'abcd'],
+    ['$convert to double', { $gt: [convert('inputs.n', 'double'), is(2.4)] }, 'bc'],
+    ['$convert to int', { $eq: [convert('inputs.n', 'int'), is(2)] }, 'ac'],
+    ['$convert to string', { $eq: [convert('inputs.list', 'string'), is('["x"]')] }, 'a'],
+    ['$convert to bool', { $eq: [convert('inputs.flag', 'bool'), is(true)] }, 'ac'],
+    ['$convert to exists', { $eq: [convert('inputs.text', 'exists'), is(true)] }, 'ab'],
+    ['$and', { $and: [isChat, { $gt: [get('inputs.n'), is(2)] }] }, 'c'],
+    ['$and of nothing', { $and: [] }, 'abcd'],
+    ['$or', { $or: [{ $eq: [get('id'), is('d')] }, { $eq: [get('id'), is('a')] }] }, 'ad'],
+    ['$or of nothing', { $or: [] }, ''],
+    ['$not', { $not: [isChat] }, 'bd'],
+    ['$not of $not', { $not: [{ $not: [isChat] }] }, 'ac'],
+    ['$literal', is(true), 'abcd'],
+    ['a member that is true', get('inputs.flag'), 'a'],
+  ])('finds calls with %s', async (_, expression, ids) => {
+    expect(await matching(expression)).toBe(ids);
+  });
+
+  it.each([
+    ['an unknown operator', { $regex: [get('id'), is('a')] }, 'unknown operator $regex'],
+    ['no operator', {}, 'an operand is an object with one member'],
+    ['two operators', { $and: [], $or: [] }, 'an operand is an object with one member'],
+    ['an operand that is no object', { $eq: ['id', is('a')] }, 'an operand is an object with one member'],
+    ['an operand that is null', { $not: [null] }, 'an operand is an object with one member'],
+    ['$eq of one operand', { $eq: [is(1)] }, 'expected a list of 2'],
+    ['$gt of three operands', { $gt: [is(1), is(2), is(3)] }, 'expected a list of 2'],
+    ['$not of two operands', { $not: [is(true), is(true)] }, 'expected a list of 1'],
+    ['$and without a list', { $and: isChat }, 'expected a list'],
+    ['$in without a list', { $in: [get('id'), is('a')] }, 'expected a list'],
+    ['$in of one operand', { $in: [get('id')] }, '$in takes an operand and a list'],
+    ['$contains without a text', { $contains: { input: get('id') } }, 'an operand is an object with one member'],
+    ['$contains of null', { $contains: null }, 'an operand is an object with one member'],
+    ['$getField of a number', { $getField: 5 }, '$getField takes the path of a member'],
+    ['$getField of an empty path', { $getField: '' }, '$getField takes the path of a member'],
+    ['$convert to an unknown type', convert('id', 'date'), '$convert to "date"'],
+    ['$convert to an inherited name', convert('id', 'toString'), '$convert to "toString"'],
+    ['$convert to __proto__', convert('id', '__proto__'), '$convert to "__proto__"'],
+    ['$convert to an object', { $convert: { input: get('id'), to: { toString: 1 } } }, '$convert to {"toString":1}'],
+    ['an unknown operator that is never reached', { $or: [is(true), { $lt: [] }] }, 'unknown operator $lt'],
+  ])('refuses %s', async (_, expression, reason) => {
+    expect(await send(expression)).toMatchObject({
+      status: 422,
+      body: { detail: [{ loc: ['body', 'query', '$expr'], msg: `Invalid query: ${reason}`, type: 'value_error' }] },
+    });
+  });
+
+  it('accepts 1000 operands and refuses 1001', async () => {
+    const either = (count: number) => ({ $or: Array.from({ length: count - 1 }, () => is(true)) });
+    expect(await matching(either(1000))).toBe('abcd');
+    expect(await send(either(1001))).toMatchObject({
+      status: 422,
+      body: { detail: [{ msg: 'Invalid query: more than 1000 operands' }] },
+    });
+  });
+
+  it('refuses an invalid condition when calls are counted', async () => {
+    const body = { project_id: 'p/q', query: { $expr: { $lt: [] } } };
+    expect(await service.send('POST', '/calls/query_stats', basic, body)).toMatchObject({ status: 422 });
+  });
+});
