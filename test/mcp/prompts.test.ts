@@ -7,9 +7,10 @@ describe('prompts', () => {
     const { client } = await connectStdioClient(emptyHome(temporaryFolder()));
     const names = (await client.listTools()).tools.map(({ name }) => name);
     const { prompts } = await client.listPrompts();
-    expect(prompts.map(({ name }) => name)).toEqual(['triage_queue', 'set_up_evaluation']);
+    expect(prompts.map(({ name }) => name)).toEqual(['triage_queue', 'calibrate_judge', 'set_up_evaluation']);
     const given = {
       queue_id: 'support-triage',
+      field: 'helpful',
       rubric: 'Is it kind?',
       goal: 'Which answers help?',
       model: 'heddle/echo',
@@ -17,7 +18,9 @@ describe('prompts', () => {
     for (const { name } of prompts) {
       const { messages } = await client.getPrompt({ name, arguments: given });
       const text = messages.map(({ content }) => (content.type === 'text' ? content.text : '')).join('\n');
-      const mentioned = [...text.matchAll(/\b(?:query|read|run|update|list|create)_[a-z_]+\b/g)].map(([word]) => word);
+      const mentioned = [...text.matchAll(/\b(?:query|read|run|update|list|create|summarize)_(?!me\b)[a-z_]+\b/g)].map(
+        ([word]) => word,
+      );
       expect(mentioned.length).toBeGreaterThan(2);
       for (const word of mentioned) expect(names).toContain(word);
     }
