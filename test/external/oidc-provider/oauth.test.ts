@@ -160,9 +160,16 @@ describe.skipIf(!hasAuthorizationServer)('heddle serve --http --oauth-issuer', (
     for (const token of [early, late]) expect((await list(url, token)).status).toBe(200);
   });
 
-  /** Starts a service behind a proxy that records all requests to it. */
+  /** Starts a service with a dataset, behind a proxy that records all requests to it. */
   async function startRecordedService(name: string): Promise<{ account: Account; recorded: () => string }> {
     const account = await startServiceWithAccount(name, `team/${name}`);
+    const dataset = { object_id: 'rows', val: { rows: [] }, builtin_object_class: 'Dataset' };
+    const created = await fetch(`${account.baseUrl}/obj/create`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa(`${account.username}:${account.password}`)}` },
+      body: JSON.stringify({ obj: { project_id: account.project, ...dataset } }),
+    });
+    expect(created.status).toBe(200);
     let recorded = '';
     const address = await proxyTo(account.baseUrl, (sent) => {
       recorded += sent;
@@ -185,14 +192,16 @@ describe.skipIf(!hasAuthorizationServer)('heddle serve --http --oauth-issuer', (
     const ofB = await server.machineToken('machine-b', url);
     const clientB = await connected(url, ofB, { pin: '2026-07-28' });
 
-    const create = (client: Client, name: string) =>
-      client.callTool({ name: 'create_evaluation', arguments: { name, dataset: 'weave:///x/y/object/z:latest' } });
-    await expect(create(clientA, 'evaluation of a')).rejects.toThrow(/Unauthorized/);
+    const create = (client: Client, name: string, project: string) =>
+      client.callTool({
+        name: 'create_evaluation',
+        arguments: { name, dataset: `weave:///${project}/object/rows:latest` },
+      });
+    await expect(create(clientA, 'evaluation of a', 'team/ada')).rejects.toThrow(/Unauthorized/);
     await mia.signIn(transport);
     ofA.push(mia.tokens()!.access_token);
-    for (const created of [await create(clientA, 'evaluation of a'), await create(clientB, 'evaluation of b')]) {
-      expect(created.isError).toBeFalsy();
-    }
+    expect((await create(clientA, 'evaluation of a', 'team/ada')).isError).toBeFalsy();
+    expect((await create(clientB, 'evaluation of b', 'team/bob')).isError).toBeFalsy();
     const seen = async (client: Client): Promise<string> => {
       const { structuredContent } = await client.callTool({ name: 'list_objects', arguments: { kind: 'evaluation' } });
       return JSON.stringify(structuredContent);
@@ -210,13 +219,12 @@ describe.skipIf(!hasAuthorizationServer)('heddle serve --http --oauth-issuer', (
     expect(clientA.getInstructions()).toContain(a.account.baseUrl);
     expect(clientB.getInstructions()).toContain(b.account.baseUrl);
 
-    for (const [{ account, recorded }, calls] of [
-      [a, 51],
-      [b, 51],
-    ] as const) {
+    // Each evaluation takes three requests, of which two look the dataset and earlier versions up.
+    const requests = 53;
+    for (const { account, recorded } of [a, b]) {
       const basic = Buffer.from(`${account.username}:${account.password}`).toString('base64');
       const sent = [...recorded().matchAll(/^authorization: (.*?)\r$/gim)].map(([, value]) => value);
-      expect(sent).toEqual(Array(calls).fill(`Basic ${basic}`));
+      expect(sent).toEqual(Array(requests).fill(`Basic ${basic}`));
     }
     for (const token of [...ofA, ofB]) {
       for (const part of token.split('.').slice(1)) {
