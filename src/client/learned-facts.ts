@@ -10,6 +10,8 @@ export class LearnedFacts {
   readonly unsupportedOperations = new Set<EndpointName>();
   /** Name that the service gives the account in feedback; undefined until a response has told it. */
   userId: string | undefined;
+  /** Name that the service gives the account as the annotator of an item; it may differ from the one in feedback. */
+  annotatorId: string | undefined;
   /** The items that were shown, as text, by the time of the newest judgement then and by their id. */
   readonly #shownItems = new Map<string, Map<string, string>>();
 

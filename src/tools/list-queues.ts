@@ -17,6 +17,7 @@ import {
   renderFields,
   summarizeField,
 } from './support/queue-fields.ts';
+import { knownProjects, requireProject } from './support/require-project.ts';
 import { cell } from './support/table.ts';
 import { defineTool, projectArgument, projectOf, shapeWithoutNull, type ToolContext } from './support/tool.ts';
 
@@ -40,7 +41,7 @@ const output = z.looseObject({
     )
     .describe('Queues, newest first.'),
   ...pageMembers,
-  other_projects: z.array(z.string()).optional().describe('Further projects that have queues; pass one as project_id.'),
+  other_projects: z.array(z.string()).optional().describe('Further projects; pass one as project_id.'),
 });
 
 interface QueueSummary {
@@ -79,15 +80,15 @@ Returns queues (id, name, guidelines, fields with type or choices, remaining, to
       { ...query, project_id: project, offset, limit: limit + 1 },
       { signal: context.signal },
     );
+    if (found.length === 0) await requireProject(project, context);
     const queues = await summarize(found.slice(0, limit), project, context);
     const page = { queues, ...pagePosition(offset, queues.length, found.length > limit) };
     return query.project_id === undefined ? { ...page, ...(await otherProjects(project, context)) } : page;
   },
 
   render({ queues, offset, next_offset, other_projects }: QueuePage) {
-    const others = other_projects ? `\nOther projects with queues: ${other_projects.map(cell).join(', ')}.` : '';
-    if (queues.length === 0)
-      return `No queues at offset ${offset}: the project has no matching queues, or does not exist.${others}`;
+    const others = other_projects ? `\nOther projects: ${other_projects.map(cell).join(', ')}.` : '';
+    if (queues.length === 0) return `No queues match at offset ${offset}.${others}`;
     const rows = queues.map(({ fields, ...queue }) => ({ ...queue, ...(fields && { fields: renderFields(fields) }) }));
     const summary = `${pluralize(queues.length, 'queue')} from offset ${offset}.`;
     return renderPage(summary, rows, columns, next_offset) + others;
@@ -100,13 +101,9 @@ Returns queues (id, name, guidelines, fields with type or choices, remaining, to
   },
 });
 
-/** Returns the other projects that have queues, at a service that can list projects. */
-async function otherProjects(project: string, { service, signal }: ToolContext): Promise<Partial<QueuePage>> {
-  const { projects } = await orElse(
-    () => service.listProjects({ signal }),
-    async () => ({ projects: [] }),
-  );
-  const others = projects.map(({ project_id }) => project_id).filter((id) => id !== project);
+/** Returns the other projects, at a service that can list projects. */
+async function otherProjects(project: string, context: ToolContext): Promise<Partial<QueuePage>> {
+  const others = (await knownProjects(context))?.filter((id) => id !== project) ?? [];
   return others.length > 0 ? { other_projects: others } : {};
 }
 

@@ -14,6 +14,7 @@ import {
   renderPage,
 } from './support/page.ts';
 import { columnsFor } from './support/read-calls.ts';
+import { requireProject } from './support/require-project.ts';
 import { expandColumns, resolveReferences } from './support/resolve-references.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './support/tool.ts';
 
@@ -84,6 +85,7 @@ Returns calls: by default id, op_name, started_at, exception, inputs and output,
       },
       { signal: context.signal },
     );
+    if (found.length === 0) await requireProject(project_id, context);
     const page = found.slice(0, pageSize);
     if (fields) await resolveReferences(page, fields, context);
     const calls = page.map((call) => toRow(call, paths, fields ? maxFieldChars : maxDefaultChars));
@@ -103,7 +105,7 @@ Returns calls: by default id, op_name, started_at, exception, inputs and output,
   render({ calls, offset, next_offset, total, missing }: CallPage) {
     if (calls.length === 0) {
       return total === 0
-        ? 'No calls match: the project has none that does, or does not exist.'
+        ? 'No calls match.'
         : `No calls at offset ${offset}: ${total === undefined ? 'fewer' : `only ${total}`} match.`;
     }
     const count = total === undefined ? '' : ` of ${total}`;

@@ -15,9 +15,9 @@ import {
   summaryTables,
 } from './support/queue-summary.ts';
 import { readPages } from './support/read-pages.ts';
+import { requireQueue } from './support/require-queue.ts';
 import { cell } from './support/table.ts';
 import { defineTool, projectArgument, projectOf, shapeWithoutNull, type ToolContext } from './support/tool.ts';
-import { refuseUnknownQueue } from './support/unknown-queue.ts';
 
 const filter = queueItemsFilter.pick({
   annotation_states: true,
@@ -98,7 +98,7 @@ Returns total_items, tables (columns, rows, others, total), and agreement for fi
     const wantsJudgements = by.includes('annotator') || by.includes('field');
     const judgements = wantsJudgements ? await readAllJudgements(queue_id, project, context) : [];
     const items = await readItems(queue_id, project, filter, judgements.length, context);
-    if (items.length === 0) await refuseUnknownQueue(queue_id, project, context);
+    if (items.length === 0) await requireQueue(queue_id, project, context);
     const calls = new Set(items.map(({ call_id }) => call_id));
     const counted = latestJudgements(judgements.filter(({ call_id }) => calls.has(call_id)));
     return {

@@ -44,7 +44,11 @@ const input = z.strictObject({
     .describe('Items and their changes.'),
   filter: itemsFilter.optional().describe('Change every item that matches, instead of items.'),
   change: change.optional().describe('The change for filter.'),
-  as_of: z.string().optional().describe('as_of of the page you read: refuse items that others changed since.'),
+  as_of: z
+    .string()
+    .refine((text) => !Number.isNaN(Date.parse(text)), 'must be the as_of of a page, a date and time')
+    .optional()
+    .describe('as_of of the page you read: refuse items that others judged or moved since.'),
   expected_state: z
     .enum(['unstarted', ...targetStates])
     .optional()
@@ -60,7 +64,7 @@ const output = z.looseObject({
     .array(
       z.looseObject({
         item_id: z.string(),
-        result: z.enum(['done', 'unchanged', 'refused']),
+        result: z.enum(['done', 'would_send', 'unchanged', 'refused']),
         annotation_state: z.string().optional().describe('State that the item shows now.'),
         error: z.looseObject({}).optional(),
       }),
@@ -68,6 +72,7 @@ const output = z.looseObject({
     .describe('One result per change, in the same order; for a filter, only refused items.'),
   remaining: z.int().optional().describe('Items that were not reached; call again to go on.'),
   dry_run: z.boolean().optional(),
+  state_counts: z.record(z.string(), z.int()).optional().describe('Shown states of the matching items, in a dry run.'),
 });
 
 interface UpdateResult {
@@ -78,6 +83,7 @@ interface UpdateResult {
   remaining?: number;
   stopped_by?: HeddleError;
   dry_run?: boolean;
+  state_counts?: Record<string, number>;
 }
 
 export const updateQueueItemsTool = defineTool({
@@ -86,7 +92,7 @@ export const updateQueueItemsTool = defineTool({
   groups: ['queue'],
   uses: ['queryQueueItems', 'updateProgress', 'createFeedback', 'readQueue', 'queryFeedback'],
   description: `Records judgements, notes and your state for queue items: up to 100 items, or all that match a filter.
-Use it after you have looked at the items. Your latest judgement of a field counts; retract takes it back. States belong to the annotator: completed and skipped are final for you, whatever others did. Repeating a call doubles nothing.
+Use it after you have looked at the items. Your latest judgement of a field counts; retract takes it back. States belong to the annotator: completed and skipped are final for you. Repeating a call doubles nothing.
 Example: {"queue_id":"support-triage","items":[{"item_id":"…","judgements":{"helpful":true},"annotation_state":"completed"}],"as_of":"…"}
 With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.escalate"},"change":{"annotation_state":"skipped"},"dry_run":true}
 More than ${maxUnconfirmed} items need the user's agreement. Returns done, unchanged or refused per item; a field or value that the queue does not allow refuses the call before anything is written.`,
@@ -101,14 +107,18 @@ More than ${maxUnconfirmed} items need the user's agreement. Returns done, uncha
     return changeListed(args, args.items, project, context);
   },
 
-  render({ items, counts, matched, remaining, stopped_by, dry_run }: UpdateResult) {
+  render({ items, counts, matched, remaining, stopped_by, dry_run, state_counts }: UpdateResult) {
     const results = Object.entries(counts).map(([result, count]) => `${count} ${result}`);
     const matching = matched === undefined ? '' : `${pluralize(matched, 'item')} matched. `;
-    const prefix = dry_run ? 'Nothing was changed (dry_run); the service decides on states. Would be: ' : '';
+    const shown = Object.entries(state_counts ?? {}).map(([state, count]) => `${count} ${state}`);
+    const states = shown.length > 0 ? ` They show ${shown.join(', ')}.` : '';
+    const prefix = dry_run
+      ? `Nothing was changed (dry_run).${states} The service refuses what is final for you. Would be: `
+      : '';
     const rest = remaining ? [`${remaining} not reached: ${stopped_by?.message ?? ''} Call again to go on.`] : [];
     const rows = items.map(({ error, ...members }) => ({
       ...members,
-      ...(error && { error: `${error.code}: ${error.message}` }),
+      ...(error && { error: `${error.code}: ${error.message} ${error.hint}` }),
     }));
     const table = rows.length > 0 ? [compactTable(rows, ['item_id', 'result', 'annotation_state', 'error'])] : [];
     return [`${matching}${prefix}${results.join(', ') || 'nothing'}.`, ...rest, ...table].join('\n');
@@ -255,7 +265,8 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
       queue,
       as_of,
     );
-    return { ...summaryOf(results, matching.length), dry_run };
+    const state_counts = countEach(matching.map(({ annotation_state }) => annotation_state));
+    return { ...summaryOf(results, matching.length), dry_run, state_counts };
   }
   if (!confirm && matching.length > maxUnconfirmed) {
     requireAgreement(agreementFor(matching.length, queue_id, [change], 'filter'), context);

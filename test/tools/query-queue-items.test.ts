@@ -28,7 +28,10 @@ describe('query_queue_items', () => {
       hint: 'The nearest ids are support-triage. Call list_queues for all of them.',
     });
     const elsewhere = await call('query_queue_items', { queue_id: 'q', project_id: 'no/where' });
-    expect(elsewhere.error.hint).toBe('The project has no queues. Check project_id.');
+    expect(elsewhere.error).toMatchObject({
+      message: 'There is no project no/where.',
+      hint: 'The nearest projects are demo/support. Pass one of them as project_id.',
+    });
   });
 
   it('says how many items match when the offset is past the end', async () => {

@@ -170,10 +170,11 @@ describe('summarize_queue', () => {
     const { call } = await connectStdioClient(environmentOf(service));
     expect((await call('summarize_queue', { queue_id: 'suport-triage' })).error).toMatchObject({
       code: 'not_found',
-      message: `Project acme/support has no queue "suport-triage". Its queues with the nearest ids or names: ${queue_id} ("Support triage"), seed ("seed").`,
+      message: 'Project acme/support has no queue with the id "suport-triage".',
+      hint: `The nearest ids are ${queue_id} ("Support triage"), seed. Call list_queues for all of them.`,
     });
-    expect((await call('summarize_queue', { queue_id, project_id: 'acme/none' })).error.message).toContain(
-      'The project has no queues, or does not exist.',
+    expect((await call('summarize_queue', { queue_id, project_id: 'acme/none' })).error.message).toBe(
+      'There is no project acme/none.',
     );
     expect(await call('summarize_queue', { queue_id, by: ['operation', 'field'] })).toMatchObject({
       total_items: 0,

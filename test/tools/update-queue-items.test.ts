@@ -75,7 +75,7 @@ describe('update_queue_items', () => {
       { item_id: 'nowhere', annotation_state: 'skipped' },
     ];
     const dry = await call('update_queue_items', { queue_id: 'q', dry_run: true, items: changes });
-    expect(dry).toMatchObject({ dry_run: true, counts: { done: 2, refused: 1 } });
+    expect(dry).toMatchObject({ dry_run: true, counts: { would_send: 2, refused: 1 } });
     expect((await call('query_queue_items', { queue_id: 'q' })).state_counts).toEqual({ unstarted: 4 });
   });
 
@@ -372,7 +372,11 @@ describe('update_queue_items at a service that answers as the public one', () =>
     const { as_of } = await ada.call('query_queue_items', { queue_id: 'q' });
     await bob.call('update_queue_items', { queue_id: 'q', items: [{ item_id: 'i1', judgements: { score: 4 } }] });
     await bob.call('update_queue_items', { queue_id: 'q', items: [{ item_id: 'i2', annotation_state: 'skipped' }] });
+    // What one has done oneself since is no reason to refuse.
+    await ada.call('update_queue_items', { queue_id: 'q', items: [{ item_id: 'i3', judgements: { score: 1 } }] });
     const items = ['i1', 'i2', 'i3'].map((item_id) => ({ item_id, judgements: { helpful: true } }));
+    const invalid = await ada.call('update_queue_items', { queue_id: 'q', as_of: 'yesterday', items });
+    expect(invalid.error.message).toContain('as_of: must be the as_of of a page, a date and time');
     const result = await ada.call('update_queue_items', { queue_id: 'q', as_of, items });
     expect(result.items.map(({ error }: { error?: { message: string } }) => error?.message)).toEqual([
       'Not changed: user-bob (test via heddle) judged score as 4 at 2026-01-03T00:00:00.000Z, after as_of.',
@@ -387,7 +391,13 @@ describe('update_queue_items at a service that answers as the public one', () =>
     await call('update_queue_items', { queue_id: 'q', items: [{ item_id: 'i2', judgements: { helpful: false } }] });
     const bulk = { queue_id: 'q', filter: { field: 'helpful', value: false }, change: { annotation_state: 'skipped' } };
     const dry = await call('update_queue_items', { ...bulk, dry_run: true });
-    expect(dry).toMatchObject({ matched: 1, counts: { done: 1 }, items: [], dry_run: true });
+    expect(dry).toMatchObject({
+      matched: 1,
+      counts: { would_send: 1 },
+      items: [],
+      dry_run: true,
+      state_counts: { unstarted: 1 },
+    });
     const { dry_run: _, text, ...done } = { dry_run: true, ...(await call('update_queue_items', bulk)) };
     expect(done).toEqual({ matched: 1, counts: { done: 1 }, items: [] });
     expect(text).toBe('1 item matched. 1 done.');

@@ -1,15 +1,21 @@
 import type { ListProjectsResponse } from '../../contract/projects.ts';
 import type { Transaction } from '../storage/database.ts';
 
-/** Lists the projects that have queues, with the number of them. */
+/** Lists the projects that have queues, objects or recorded calls, with the number of their queues. */
 export async function listProjects(transaction: Transaction): Promise<ListProjectsResponse> {
-  const rows = await transaction
+  const counts = await transaction
     .selectFrom('queues')
     .select(({ fn }) => ['project_id', fn.countAll<number>().as('queues')])
     .where('deleted_at', 'is', null)
     .groupBy('project_id')
-    .orderBy('project_id')
+    .execute();
+  const others = await transaction
+    .selectFrom('objects')
+    .select('project_id')
+    .union(transaction.selectFrom('calls').select('project_id'))
     .execute();
   // PostgreSQL's driver returns counts as strings.
-  return { projects: rows.map(({ project_id, queues }) => ({ project_id, queues: Number(queues) })) };
+  const queues = new Map(counts.map(({ project_id, queues }) => [project_id, Number(queues)]));
+  const ids = [...new Set([...queues.keys(), ...others.map(({ project_id }) => project_id)])].sort();
+  return { projects: ids.map((project_id) => ({ project_id, queues: queues.get(project_id) ?? 0 })) };
 }

@@ -18,7 +18,8 @@ export interface Change {
 /** The outcome for one item. */
 export interface ItemResult {
   item_id: string;
-  result: 'done' | 'unchanged' | 'refused';
+  /** `would_send` only in a dry run: the service decides on states. */
+  result: 'done' | 'would_send' | 'unchanged' | 'refused';
   annotation_state?: string;
   error?: HeddleError;
 }
@@ -115,7 +116,7 @@ export async function previewItems(
   return updates.map(({ item, change, feedback, purge, error }) => {
     if (error) return { item_id: item.id, result: 'refused', error };
     const changes = feedback.length > 0 || purge.length > 0 || change.annotation_state !== undefined;
-    return { item_id: item.id, result: changes ? 'done' : 'unchanged', annotation_state: item.annotation_state };
+    return { item_id: item.id, result: changes ? 'would_send' : 'unchanged', annotation_state: item.annotation_state };
   });
 }
 
@@ -186,24 +187,20 @@ function newFeedback(item: QueueItem, queue: QueueAccess) {
 /** Returns the refusal of an item that anybody else has judged or moved since `asOf`. */
 function changedSince(
   asOf: string,
-  { item, change }: Update,
+  { item }: Update,
   given: readonly Judgement[],
   queue: QueueAccess,
 ): HeddleError | undefined {
   const since = Date.parse(withZone(asOf));
-  const isWanted = ({ field, value }: Judgement): boolean =>
-    change.judgements !== undefined &&
-    Object.hasOwn(change.judgements, field) &&
-    isSame(change.judgements[field], value);
-  const judged = given.findLast(
-    (judgement) => Date.parse(withZone(judgement.at)) > since && !(isOwn(judgement, queue) && isWanted(judgement)),
-  );
+  const judged = given.findLast((judgement) => Date.parse(withZone(judgement.at)) > since && !isOwn(judgement, queue));
   if (judged) {
     const { annotator, field, value, at } = judged;
     return conflict(`${annotator} judged ${field} as ${JSON.stringify(value)} at ${withZone(at)}, after as_of`);
   }
-  const shown = queue.service.learned.shownItem(asOf, item.id);
-  if (shown === undefined || shown === shownText(item)) return undefined;
+  const { learned } = queue.service;
+  const shown = learned.shownItem(asOf, item.id);
+  const isOwnMove = item.annotator_user_id === (learned.annotatorId ?? learned.userId);
+  if (shown === undefined || shown === shownText(item) || isOwnMove) return undefined;
   const by = item.annotator_user_id ? ` by ${item.annotator_user_id}` : '';
   return conflict(`the item was moved to ${item.annotation_state}${by} after as_of`);
 }
@@ -303,11 +300,19 @@ async function finishUpdate(update: Update, queue: QueueAccess): Promise<ItemRes
   await attempt(update, queue, async () => {
     const body = { project_id: queue.project, annotation_state };
     after = (await queue.service.updateProgress(queue.id, item_id, body, { signal: queue.signal })).item;
+    queue.service.learned.annotatorId = after.annotator_user_id ?? undefined;
   });
-  if (update.error) return { item_id, result: 'refused', error: partlyDone(update.error, update.wrote) };
+  if (update.error) return { item_id, result: 'refused', error: partlyDone(refusedState(update.error), update.wrote) };
   // The item shows the state of whoever changed it last. Only if that stays the same, nothing has changed.
   const isUnchanged = !update.wrote && shownText(after) === shownText(item);
   return { item_id, result: isUnchanged ? 'unchanged' : 'done', annotation_state: after.annotation_state };
+}
+
+/** Says what a refused state means: the agent has nothing to correct. */
+function refusedState(error: HeddleError): HeddleError {
+  if (error.code !== 'invalid_request') return error;
+  const hint = 'Your state for this item is final, or cannot follow the one it has. Leave the item as it is.';
+  return new HeddleError({ ...error, message: error.message, hint });
 }
 
 /** Adds to the refusal of one step that the steps before it are done all the same. */

@@ -1,12 +1,15 @@
 import { distance } from 'fastest-levenshtein';
 import type { Queue } from '../../contract/queues.ts';
 import { HeddleError } from '../../core/errors.ts';
+import { cutValue } from './call-values.ts';
+import { requireProject } from './require-project.ts';
 import type { ToolContext } from './tool.ts';
 
 type ServiceAccess = Pick<ToolContext, 'service' | 'signal'>;
 
 /** Queues that a hint names, and queues among which they are chosen. */
 const maxNames = 3;
+const maxNameChars = 100;
 const maxCandidates = 1000;
 
 /**
@@ -30,13 +33,18 @@ export async function requireQueue(id: string, project: string, access: ServiceA
 async function nearestQueues(id: string, project_id: string, { service, signal }: ServiceAccess): Promise<string> {
   const queues = await service.queryQueues({ project_id, limit: maxCandidates }, { signal }).catch(() => undefined);
   if (!queues) return 'Call list_queues for the ids.';
-  if (queues.length === 0) return 'The project has no queues. Check project_id.';
+  if (queues.length === 0) {
+    await requireProject(project_id, { service, signal });
+    return 'The project has no queues. Check project_id.';
+  }
   const distanceTo = (queue: Queue): number =>
     Math.min(...[queue.id, queue.name].map((text) => distance(text.toLowerCase(), id.toLowerCase())));
   const nearest = queues
     .map((queue) => ({ queue, distance: distanceTo(queue) }))
     .sort((a, b) => a.distance - b.distance)
     .slice(0, maxNames)
-    .map(({ queue }) => (queue.name === queue.id ? queue.id : `${queue.id} (${JSON.stringify(queue.name)})`));
+    .map(({ queue }) =>
+      queue.name === queue.id ? queue.id : `${queue.id} (${JSON.stringify(cutValue(queue.name, maxNameChars))})`,
+    );
   return `The nearest ids are ${nearest.join(', ')}. Call list_queues for all of them.`;
 }

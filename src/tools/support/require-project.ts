@@ -1,0 +1,33 @@
+import { distance } from 'fastest-levenshtein';
+import { HeddleError } from '../../core/errors.ts';
+import { orElse } from './or-else.ts';
+import type { ToolContext } from './tool.ts';
+
+const maxNames = 3;
+
+/** Returns the projects of a service; undefined at one that cannot list them. */
+export function knownProjects({
+  service,
+  signal,
+}: Pick<ToolContext, 'service' | 'signal'>): Promise<string[] | undefined> {
+  return orElse<string[] | undefined>(
+    async () => (await service.listProjects({ signal })).projects.map(({ project_id }) => project_id),
+    async () => undefined,
+  );
+}
+
+/**
+ * Checks that a project exists, where a search in it has found nothing. A service that cannot list projects gets the
+ * benefit of the doubt.
+ * @throws HeddleError `not_found` with the nearest projects.
+ */
+export async function requireProject(project: string, access: Pick<ToolContext, 'service' | 'signal'>): Promise<void> {
+  const known = await knownProjects(access);
+  if (known === undefined || known.includes(project)) return;
+  const nearest = [...known].sort((a, b) => distance(a, project) - distance(b, project)).slice(0, maxNames);
+  throw new HeddleError({
+    code: 'not_found',
+    message: `There is no project ${project}.`,
+    hint: `The nearest projects are ${nearest.join(', ')}. Pass one of them as project_id.`,
+  });
+}
