@@ -41,6 +41,7 @@ function serve(fault: Responder, displayFields = ['inputs.question']): void {
       const { id } = JSON.parse(body);
       return sendResponse(request, 200, JSON.stringify({ call: id === 'c3' ? null : callOf(id) }));
     }
+    if (!path.endsWith('/items/query')) return sendGoodResponse(request);
     const [item] = JSON.parse(goodResponse(request).body).items;
     const items = ids.map((id) => ({ ...item, id: `item-${id}`, call_id: id, display_fields: displayFields }));
     sendResponse(request, 200, JSON.stringify({ items }));
