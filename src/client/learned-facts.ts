@@ -12,8 +12,24 @@ export class LearnedFacts {
   userId: string | undefined;
   /** Name that the service gives the account as the annotator of an item; it may differ from the one in feedback. */
   annotatorId: string | undefined;
+  /** How much the clock of the service is ahead, in milliseconds; at most a second less than it really is. */
+  #clockOffsetMs = 0;
   /** The items that were shown, as text, by the time of the newest judgement then and by their id. */
   readonly #shownItems = new Map<string, Map<string, string>>();
+
+  /** Notes the time in the header of a response that has just arrived. */
+  noteClock(date: string | string[] | undefined): void {
+    const time = Date.parse(String(date));
+    if (!Number.isNaN(time)) this.#clockOffsetMs = time - Date.now();
+  }
+
+  /**
+   * Returns a time by the clock of the service, in full seconds, that is surely before a time by this machine's clock. What
+   * the service stores later has a later time.
+   */
+  timeBefore(timeMs: number): string {
+    return `${new Date(timeMs + this.#clockOffsetMs - 1000).toISOString().slice(0, 19)}Z`;
+  }
 
   readonly #tags = new Map<string, Promise<string>>();
 

@@ -301,9 +301,10 @@ export class ServiceClient {
     { signal }: RequestOptions = {},
     parse: (endpoint: E, response: ServiceResponse, info: RequestInfo) => Result,
   ): Promise<Result> {
-    return this.#sender.send(endpoint, parts, signal, async (response, info) =>
-      parse(endpoint, await readResponse(response, info), info),
-    );
+    return this.#sender.send(endpoint, parts, signal, async (response, info) => {
+      this.learned.noteClock(response.headers.date);
+      return parse(endpoint, await readResponse(response, info), info);
+    });
   }
 }
 

@@ -12,9 +12,8 @@ import { HeddleError } from '../core/errors.ts';
 import { valuesAt } from './support/call-values.ts';
 import { shownText } from './support/change-items.ts';
 import { countEach } from './support/count-each.ts';
-import { judgementsOf, latestJudgements, newestFeedbackTime, notesOf, readFeedback } from './support/judgements.ts';
+import { judgementsOf, latestJudgements, notesOf, readFeedback } from './support/judgements.ts';
 import { hasJudgementConditions, itemsFilter, matchingItems } from './support/matching-items.ts';
-import { orElse } from './support/or-else.ts';
 import {
   firstRows,
   type PagePosition,
@@ -63,7 +62,10 @@ const output = z.looseObject({
   items: z.array(item).describe('Items with every member that the service sent.'),
   ...pageMembers,
   state_counts: z.record(z.string(), z.int()).describe('Number of items on this page by annotation_state.'),
-  as_of: z.string().optional().describe('Pass it with a change to refuse items that others changed since.'),
+  as_of: z
+    .string()
+    .optional()
+    .describe('Time of reading. Pass it with a change to refuse items that others changed since.'),
   matching: z.int().optional().describe('Number of matching items, when the offset is past the end.'),
 });
 
@@ -98,7 +100,7 @@ export const queryQueueItemsTool = defineTool({
   name: 'query_queue_items',
   title: 'Query queue items',
   groups: ['queue'],
-  uses: ['queryQueueItems', 'queryFeedback'],
+  uses: ['queryQueueItems'],
   description: `Reads the items of one annotation queue: the recorded calls to judge, their state and their position.
 Use it to see what is waiting, to find the item of a call, or to page through a queue. It changes nothing.
 filter compares whole values; judged_by, field, value and unjudged_by_me ask for judgements. States: ${annotationStates.join(', ')}.
@@ -112,18 +114,18 @@ Returns items, state_counts of this page, as_of, and next_offset when there are 
   async run(args, context): Promise<ItemPage> {
     const { queue_id, offset = 0, include_call, include_judgements, max_value_chars } = args;
     const project = projectOf(args, context);
-    const asOf = await readAsOf(queue_id, project, context);
+    const readAtMs = Date.now();
     const { items, hasMore } = await readPage(args, project, context);
     if (items.length === 0 && args.limit > 0) return emptyPage(args, project, context);
-    if (asOf !== undefined)
-      context.service.learned.rememberItems(
-        asOf,
-        items.map((item) => [item.id, shownText(item)]),
-      );
+    const as_of = context.service.learned.timeBefore(readAtMs);
+    context.service.learned.rememberItems(
+      as_of,
+      items.map((item) => [item.id, shownText(item)]),
+    );
     const page = items.map(withZones);
     const shown = include_call ? await withCalls(page, project, max_value_chars, context) : page;
     const judged = include_judgements ? await withJudgements(shown, queue_id, project, context) : shown;
-    return { ...itemPage(judged, offset, hasMore), ...(asOf !== undefined && { as_of: asOf }) };
+    return { ...itemPage(judged, offset, hasMore), as_of };
   },
 
   render({ items, offset, next_offset, state_counts, as_of, matching }: ItemPage) {
@@ -142,14 +144,6 @@ Returns items, state_counts of this page, as_of, and next_offset when there are 
     ...(as_of !== undefined && { as_of }),
   }),
 });
-
-/** Returns the time of the newest judgement, by which a later change is recognized; undefined at a service without judgements. */
-function readAsOf(queueId: string, project: string, context: ToolContext): Promise<string | undefined> {
-  return orElse<string | undefined>(
-    () => newestFeedbackTime(queueId, project, context),
-    async () => undefined,
-  );
-}
 
 type Arguments = z.output<typeof input>;
 

@@ -126,7 +126,7 @@ export async function startRecordedService(): Promise<RecordedService> {
     const stored = (): object => {
       // The same id of another account is feedback of its own.
       const known = service.feedback.find(({ id, wb_user_id }) => id === body.id && wb_user_id === `user-${annotator}`);
-      const time = new Date(Date.UTC(2026, 0, 3) + service.feedback.length * 1000).toISOString().replace('Z', '');
+      const time = new Date(Date.now() + service.feedback.length).toISOString().replace('Z', '');
       const feedback = known ?? { ...body, wb_user_id: `user-${annotator}`, created_at: time };
       if (!known) service.feedback.push(feedback);
       return { id: body.id, created_at: feedback.created_at, wb_user_id: feedback.wb_user_id, payload: {} };

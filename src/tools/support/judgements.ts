@@ -137,21 +137,3 @@ function isLater(a: Judgement, b: Judgement): boolean {
   const [timeA, timeB] = [a.at.replace('Z', ''), b.at.replace('Z', '')];
   return timeA === timeB ? a.id > b.id : timeA > timeB;
 }
-
-/** Returns the time of the newest feedback in a queue by the clock of the service; a time before any, if there is none. */
-export async function newestFeedbackTime(
-  queueId: string,
-  project_id: string,
-  { service, signal }: ServiceAccess,
-): Promise<string> {
-  const { result } = await service.queryFeedback(
-    {
-      project_id,
-      query: { $expr: equals('queue_id', queueId) },
-      sort_by: [{ field: 'created_at', direction: 'desc' }],
-      limit: 1,
-    },
-    { signal },
-  );
-  return result[0]?.created_at ?? '1970-01-01T00:00:00Z';
-}
