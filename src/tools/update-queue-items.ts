@@ -93,7 +93,7 @@ export const updateQueueItemsTool = defineTool({
   uses: ['queryQueueItems', 'updateProgress', 'createFeedback', 'readQueue', 'queryFeedback'],
   description: `Records judgements, notes and your state for queue items: up to 100 items, or all that match a filter.
 Use it after you have looked at the items. Your latest judgement of a field counts; retract takes it back. States belong to the annotator: completed and skipped are final for you. Repeating a call doubles nothing.
-Example: {"queue_id":"support-triage","items":[{"item_id":"…","judgements":{"helpful":true},"annotation_state":"completed"}],"as_of":"…"}
+Example: {"queue_id":"support-triage","items":[{"item_id":"…","judgements":{"helpful":true},"annotation_state":"completed"}],"as_of":"2026-11-21T09:00:00Z"}
 With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.escalate"},"change":{"annotation_state":"skipped"},"dry_run":true}
 More than ${maxUnconfirmed} items need the user's agreement. Returns done, unchanged or refused per item; a field or value that the queue does not allow refuses the call before anything is written.`,
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },

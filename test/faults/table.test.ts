@@ -83,7 +83,9 @@ beforeAll(async () => {
   const all = [...cases, ...endlessCases];
   service.respond = (request) => {
     const index = /case-(\d+)-/.exec(`${request.path}${request.body}`)?.[1];
-    if (index === undefined || isLookup(request)) sendGoodResponse(request);
+    // Like the public service, it cannot list its projects.
+    if (request.path === '/projects') sendResponse(request, 404, { detail: 'Not Found' });
+    else if (index === undefined || isLookup(request)) sendGoodResponse(request);
     else all[Number(index)]!.fault(request);
   };
   [server, impatientServer] = await Promise.all([
