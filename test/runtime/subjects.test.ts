@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type FakeService, type RecordedRequest, sendResponse, type FakeService, startFakeService } from '../support/fake-service.ts';
+import { type FakeService, type RecordedRequest, sendResponse, startFakeService } from '../support/fake-service.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { ask, jsonHeaders, messagesOf, startHttp } from '../support/http-process.ts';
 import { askAs, type Issuer, startIssuer } from '../support/issuer.ts';
