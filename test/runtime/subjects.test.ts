@@ -113,7 +113,7 @@ describe('serve --http --subjects', () => {
     expect((await ask(new URL('/readyz', url), { method: 'GET' })).status).toBe(200);
     const call = await askAs(url, await server.token({ aud: url, sub: 'subject-b' }), 'tools/call', query);
     expect(call.body).not.toContain('isError');
-    expect(bob.requests).toHaveLength(1);
+    expect(queriesOf(bob)).toBe(1);
   });
 
   it('rejects a subject without a profile, and follows changes of the file', async () => {
@@ -148,7 +148,7 @@ describe('serve --http --subjects', () => {
       writeFileSync(setup.subjectsFile, broken);
       expect((await ask('subject-b')).status).toBe(200);
     }
-    expect(ada.requests).toHaveLength(5);
+    expect(queriesOf(ada)).toBe(5);
     expect(output.stderr.match(/the subjects stay as they were/g)).toHaveLength(4);
     setup.assign({ 'subject-a': 'ada' });
     expect((await ask('subject-b')).status).toBe(403);
