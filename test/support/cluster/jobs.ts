@@ -136,8 +136,7 @@ export function jobOf({ name, project, readsOnly }: Subject, sequence: number, i
             {
               item_id: item.id,
               annotation_state: 'completed',
-              feedback: { name: 'mark', value: mark },
-              expected_state: 'unstarted',
+              judgements: { mark },
             },
           ],
         },
