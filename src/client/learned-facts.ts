@@ -4,7 +4,7 @@ import type { EndpointName } from '../contract/endpoints.ts';
 
 const derive = promisify(scrypt) as (secret: string, salt: string, length: number) => Promise<Buffer>;
 
-/** What a client has learned about its service and account, shared by all tool calls. */
+/** The facts that a client has learned about its service and account, shared by all tool calls. */
 export class LearnedFacts {
   /** Operations that turned out to be missing, recorded by callers that have an alternative. */
   readonly unsupportedOperations = new Set<EndpointName>();
@@ -12,7 +12,7 @@ export class LearnedFacts {
   userId: string | undefined;
   /** Name that the service gives the account as the annotator of an item; it may differ from the one in feedback. */
   annotatorId: string | undefined;
-  /** How much the clock of the service is ahead, in milliseconds; at most a second less than it really is. */
+  /** Milliseconds by which the clock of the service is ahead; at most a second less than it really is. */
   #clockOffsetMs = 0;
   /** The items that were shown, as text, by the time of the newest judgement then and by their id. */
   readonly #shownItems = new Map<string, Map<string, string>>();

@@ -12,7 +12,7 @@ const minTokenChars = 16;
 
 export interface GuardOptions {
   host: string;
-  /** Whether only this machine can reach the host. */
+  /** True if only this machine can reach the host. */
   isLoopback: boolean;
   tokenFile?: string | undefined;
   /** Returns what serves a subject; see OAuthRules. */

@@ -372,7 +372,7 @@ describe('update_queue_items at a service that answers as the public one', () =>
     const { as_of } = await ada.call('query_queue_items', { queue_id: 'q' });
     await bob.call('update_queue_items', { queue_id: 'q', items: [{ item_id: 'i1', judgements: { score: 4 } }] });
     await bob.call('update_queue_items', { queue_id: 'q', items: [{ item_id: 'i2', annotation_state: 'skipped' }] });
-    // What one has done oneself since is no reason to refuse.
+    // One's own changes since are no reason to refuse.
     await ada.call('update_queue_items', { queue_id: 'q', items: [{ item_id: 'i3', judgements: { score: 1 } }] });
     const items = ['i1', 'i2', 'i3'].map((item_id) => ({ item_id, judgements: { helpful: true } }));
     const invalid = await ada.call('update_queue_items', { queue_id: 'q', as_of: 'yesterday', items });

@@ -24,7 +24,7 @@ export function cohensKappa(pairs: readonly ClassPair[]): number | undefined {
   return possible === 0 ? undefined : (pairs.length * countAgreed(pairs) - byChance) / possible;
 }
 
-/** How often each pair of classes occurs: rows are the first annotator's classes, columns the second's. */
+/** Counts of each pair of classes: rows are the first annotator's classes, columns the second's. */
 export interface ConfusionTable {
   /** The classes that either annotator used: numbers in their order, anything else with the most used first. */
   classes: string[];

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Judgement } from './judgements.ts';
 import type { ToolContext } from './tool.ts';
 
-/** Who judges, and in which queue. */
+/** An account with its client, and the queue in which it judges. */
 interface Author extends Pick<ToolContext, 'service' | 'clientName'> {
   /** Id of the queue. */
   id: string;

@@ -7,7 +7,7 @@ import { orElse } from './or-else.ts';
 import { type JudgementType, judgementType, type QueueField, readQueueFields } from './queue-fields.ts';
 import type { ToolContext } from './tool.ts';
 
-/** What to do with an item. */
+/** A change of an item. */
 export interface Change {
   judgements?: Record<string, unknown> | undefined;
   note?: string | undefined;

@@ -20,7 +20,7 @@ export interface QueueField {
   reference: string;
   /** JSON Schema of its values. */
   schema: Record<string, unknown>;
-  /** What annotators should judge. */
+  /** Tells annotators how to judge. */
   description?: string;
 }
 

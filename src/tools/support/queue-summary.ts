@@ -3,7 +3,7 @@ import { type ClassPair, cohensKappa, confusionTable, countAgreed, percentAgreem
 import { cutValue } from './call-values.ts';
 import type { Judgement } from './judgements.ts';
 
-/** What a summary can count by. */
+/** The dimensions by which a summary can count. */
 export const dimensions = ['state', 'operation', 'annotator', 'field'] as const;
 export type Dimension = (typeof dimensions)[number];
 
@@ -37,7 +37,7 @@ export interface SummaryTable {
   total?: Cell[];
 }
 
-/** How far two annotators agree on a field. */
+/** The agreement of two annotators on a field. */
 export interface Agreement {
   field: string;
   annotators: [string, string];
@@ -45,7 +45,7 @@ export interface Agreement {
   items: number;
   percent?: number;
   kappa?: number;
-  /** Why there is no kappa. */
+  /** Says why there is no kappa. */
   no_kappa?: string;
   classes?: Cell[];
   /** Items by class: a row for each class of the first annotator, a column for each of the second. */

@@ -6,7 +6,7 @@ import type { ToolContext } from './tool.ts';
 
 type Members = Record<string, unknown>;
 
-/** How often a value may lead to another reference. */
+/** Maximum number of references that lead to one another. */
 const maxRounds = 5;
 /** References that one request may have. */
 const refsPerRequest = 1000;
