@@ -1,5 +1,6 @@
 // A real authorization server: users sign in with any name and password, programs with client credentials. It runs in
 // another process, under a Node that the library supports; test/support/start-authorization-server.ts sends it messages.
+import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { exportJWK, generateKeyPair, importJWK, SignJWT } from 'jose';
 import { Provider } from 'oidc-provider';
@@ -61,7 +62,8 @@ function serve() {
 
 async function rotate() {
   const { privateKey } = await generateKeyPair('ES256', { extractable: true });
-  const kid = `key-${keys.length + 1}-${Date.now()}`;
+  // Two servers that start in the same millisecond must not share the id of a key.
+  const kid = `key-${keys.length + 1}-${randomUUID()}`;
   keys = [{ ...(await exportJWK(privateKey)), kid, use: 'sig', alg: 'ES256' }, ...keys];
   serve();
 }
