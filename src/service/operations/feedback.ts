@@ -5,11 +5,11 @@ import {
   type CreateFeedbackResponse,
 } from '../../contract/feedback.ts';
 import { parseReference } from '../../contract/references.ts';
+import { canonicalJson } from '../../core/canonical-json.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { fitsSchema } from '../../core/json-schema.ts';
 import { columnConditions, compileExpression } from '../query/expression.ts';
 import type { Transaction } from '../storage/database.ts';
-import { canonicalJson } from '../storage/digest.ts';
 import { newIds } from '../storage/ids.ts';
 import { inChunks } from '../storage/in-chunks.ts';
 import { findReferenced } from '../storage/object-versions.ts';

@@ -1,6 +1,7 @@
 import { objectReference, parseReference, type Reference } from '../../contract/references.ts';
+import { canonicalJson } from '../../core/canonical-json.ts';
 import type { Transaction } from './database.ts';
-import { canonicalJson, digestOf } from './digest.ts';
+import { digestOf } from './digest.ts';
 import type { Tables } from './tables.ts';
 
 /** Identifies a stored version of an object. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { canonicalJson } from '../../core/canonical-json.ts';
 import type { Judgement } from './judgements.ts';
 import type { ToolContext } from './tool.ts';
 
@@ -53,19 +54,11 @@ export function learnAccount(judgements: readonly Judgement[], tag: string, queu
 
 /** Returns a UUID (version 8) that is the same for the same content. */
 export function contentId(content: unknown): string {
-  const hex = createHash('sha256').update(canonical(content)).digest('hex');
+  const hex = createHash('sha256').update(canonicalJson(content)).digest('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
 /** Returns whether two values are the same JSON, whatever the order of their members. */
 export function isSame(a: unknown, b: unknown): boolean {
-  return canonical(a) === canonical(b);
-}
-
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, member: unknown) =>
-    member !== null && typeof member === 'object' && !Array.isArray(member)
-      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : member,
-  );
+  return canonicalJson(a) === canonicalJson(b);
 }

@@ -192,10 +192,10 @@ function changedSince(
   queue: QueueAccess,
 ): HeddleError | undefined {
   const since = Date.parse(withZone(asOf));
-  const judged = given.findLast((judgement) => Date.parse(withZone(judgement.at)) > since && !isOwn(judgement, queue));
+  const judged = given.findLast((judgement) => Date.parse(judgement.at) > since && !isOwn(judgement, queue));
   if (judged) {
     const { annotator, field, value, at } = judged;
-    return conflict(`${annotator} judged ${field} as ${JSON.stringify(value)} at ${withZone(at)}, after as_of`);
+    return conflict(`${annotator} judged ${field} as ${JSON.stringify(value)} at ${at}, after as_of`);
   }
   const { learned } = queue.service;
   const shown = learned.shownItem(asOf, item.id);
