@@ -22,6 +22,7 @@ const migrations: ((db: AnyTables, engine: Engine) => Promise<void>)[] = [
   createFirstTables,
   addProgressAndFeedback,
   addClassesAndFeedbackReferences,
+  extendFeedbackIndex,
 ];
 
 /** Version of the schema that this code reads and writes. */
@@ -187,5 +188,15 @@ async function rebuildFeedback(db: AnyTables, engine: Engine): Promise<void> {
     .createIndex('feedback_by_queue')
     .on('feedback')
     .columns(['project_id', 'queue_id', 'created_at', 'id'])
+    .execute();
+}
+
+/** Adds the tie-break of the order to the index, so that a page of a queue's feedback is read without sorting all of it. */
+async function extendFeedbackIndex(db: AnyTables): Promise<void> {
+  await db.schema.dropIndex('feedback_by_queue').execute();
+  await db.schema
+    .createIndex('feedback_by_queue')
+    .on('feedback')
+    .columns(['project_id', 'queue_id', 'created_at', 'id', 'wb_user_id'])
     .execute();
 }

@@ -30,7 +30,7 @@ async function expectCurrentSchema(data: string): Promise<void> {
   const fresh = await temporaryData();
   await withStore(fresh, async () => {});
   expect(await schemaOf(data)).toEqual(await schemaOf(fresh));
-  expect(await execute(data, 'select version from schema_version')).toMatchObject([{ version: 3 }]);
+  expect(await execute(data, 'select version from schema_version')).toMatchObject([{ version: 4 }]);
 }
 
 /** Creates a database with these tables and rows. */
@@ -98,7 +98,7 @@ describe('a database of schema version 1', () => {
   it('keeps its data and gets the current schema', async () => {
     const data = await databaseOf(schema1, rows1);
     const service = await startTestService({ data });
-    expect((await service.send('GET', '/health', undefined)).body.schema_version).toBe(3);
+    expect((await service.send('GET', '/health', undefined)).body.schema_version).toBe(4);
     const post = (path: string, body: object) => service.send('POST', path, basic, { project_id: 'p/q', ...body });
     expect((await post('/call/read', { id: 'c' })).body.call).toMatchObject({ id: 'c', inputs: { x: 1 } });
     expect((await service.query('old', { project_id: 'p/q' })).body.items).toMatchObject([
@@ -116,7 +116,7 @@ describe('a database of schema version 1', () => {
     const services = await Promise.all([1, 2, 3, 4].map(() => startTestService({ data })));
     for (const service of services)
       expect((await service.query('old', { project_id: 'p/q' })).body.items).toHaveLength(1);
-    expect(await execute(data, 'select version from schema_version')).toMatchObject([{ version: 3 }]);
+    expect(await execute(data, 'select version from schema_version')).toMatchObject([{ version: 4 }]);
   });
 });
 
