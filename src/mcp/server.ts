@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import {
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,
@@ -187,11 +188,18 @@ function unknownName(kind: string, name: string, known: ReadonlyMap<string, unkn
   );
 }
 
+/** Returns the key of a question, so that an answer counts for this question only, with the number that it names. */
+function questionKey(question: string): string {
+  return `confirm_${createHash('sha256').update(question).digest('hex').slice(0, 16)}`;
+}
+
 /** Puts a question into a result: the client asks the user, then repeats the call with the answer. */
 function confirmationRequest(message: string) {
   const properties = { confirm: { type: 'boolean', title: 'Do it' } } as const;
   const requestedSchema = { type: 'object' as const, properties, required: ['confirm'] };
-  return inputRequired({ inputRequests: { confirm: inputRequired.elicit({ message, requestedSchema }) } });
+  return inputRequired({
+    inputRequests: { [questionKey(message)]: inputRequired.elicit({ message, requestedSchema }) },
+  });
 }
 
 /** Returns the name of the client: from 2026-07-28 on it comes with each request, before that with the first one. */
@@ -203,7 +211,7 @@ function clientName({ mcpReq }: ServerContext, server: Server): string | undefin
 /** Creates a tool's `ask`, which reads the answer that came with the call or throws InputRequired to get one. */
 function createAsk({ mcpReq }: ServerContext, server: Server): ToolContext['ask'] {
   return (question) => {
-    const answer = inputResponse(mcpReq.inputResponses, 'confirm');
+    const answer = inputResponse(mcpReq.inputResponses, questionKey(question));
     if (answer.kind === 'elicit') return answer.action === 'accept' && answer.content?.confirm === true ? 'yes' : 'no';
     const envelope = mcpReq.envelope as Record<string, ClientCapabilities> | undefined;
     const capabilities = envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();

@@ -5,6 +5,7 @@ import { HeddleError } from '../core/errors.ts';
 import { type CallsFilterArgument, callsFilterArgument, callsQuery } from './support/calls-query.ts';
 import { orElse } from './support/or-else.ts';
 import { pluralize } from './support/page.ts';
+import { readPages } from './support/read-pages.ts';
 import { maxUnconfirmed, requireAgreement } from './support/require-agreement.ts';
 import { requireQueue } from './support/require-queue.ts';
 import { cell, escapeInvisible } from './support/table.ts';
@@ -55,12 +56,12 @@ const output = z.looseObject({
   queue_id: z.string(),
   matched: z.int().describe('Calls that match the filter, or that exist among call_ids.'),
   added: z.int().optional(),
-  duplicates: z.int().optional().describe('Calls that the queue held already.'),
+  duplicates: z.int().optional().describe('Calls that the queue holds already.'),
   unknown: z.array(z.string()).optional().describe(`Up to ${maxShownUnknown} ids of calls that do not exist.`),
   unknown_count: z.int().optional(),
   display_fields: z.array(z.string()).optional(),
   dry_run: z.boolean().optional(),
-  selected: z.int().optional().describe('Calls that would be sent, duplicates included.'),
+  selected: z.int().optional().describe('Calls that would be added.'),
   first_call_ids: z.array(z.string()).optional(),
   warnings: z.array(z.string()).optional(),
 });
@@ -75,7 +76,7 @@ export const addQueueItemsTool = defineTool({
   description: `Adds recorded calls to an annotation queue: those with call_ids, or those that match a filter, or a random sample of them.
 Use dry_run first to see how many calls match. It is safe to repeat: calls that the queue holds already are not added again. Items cannot be removed, so more than ${maxUnconfirmed} calls need the user's agreement.
 Example: {"queue_id":"support-triage","filter":{"op_name":"answer","started_after":"2026-01-31","has_error":true},"sample":{"n":20,"seed":7},"display_fields":["inputs.question","output"]}
-Returns matched, added, duplicates and unknown (ids without a call); a dry run returns selected and the first call ids. At most ${maxCalls} matching calls are read, those that started first.`,
+Returns matched, added, duplicates and unknown (ids without a call); a dry run returns selected instead of added, and the first call ids. At most ${maxCalls} matching calls are read, those that started first.`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,
@@ -89,7 +90,10 @@ Returns matched, added, duplicates and unknown (ids without a call); a dry run r
     const selected = sample ? sampleOf(ids, sample) : ids;
     const result = { queue_id, ...found };
     if (dry_run) {
-      return { ...result, dry_run, selected: selected.length, first_call_ids: selected.slice(0, maxShownIds) };
+      const held = await callsInQueue(queue_id, project, context);
+      const fresh = selected.filter((id) => !held.has(id));
+      const duplicates = selected.length - fresh.length;
+      return { ...result, dry_run, selected: fresh.length, duplicates, first_call_ids: fresh.slice(0, maxShownIds) };
     }
     if (selected.length === 0) return { ...result, added: 0, duplicates: 0 };
     if (!confirm && selected.length > maxUnconfirmed) {
@@ -117,7 +121,7 @@ Returns matched, added, duplicates and unknown (ids without a call); a dry run r
     const first = first_call_ids.length === 0 ? '' : ` The first are ${ids(first_call_ids)}.`;
     const shown = display_fields ? ` Values to judge: ${ids(display_fields)}.` : '';
     const outcome = dry_run
-      ? `Nothing was added (dry_run). Would add ${pluralize(selected, 'call')}, without those that queue ${cell(queue_id)} holds already.${first}`
+      ? `Nothing was added (dry_run). Would add ${pluralize(selected, 'call')} to queue ${cell(queue_id)}; it holds ${duplicates} already.${first}`
       : `Added ${pluralize(added, 'call')} to queue ${cell(queue_id)}; it held ${duplicates} already.${shown}`;
     const more = unknown_count > unknown.length ? `, and ${unknown_count - unknown.length} more` : '';
     return [
@@ -195,6 +199,15 @@ function sampleOf(ids: readonly string[], { n, seed }: { n: number; seed: number
   ranked.sort((a, b) => (a.rank < b.rank ? -1 : 1));
   const taken = new Set(ranked.slice(0, n).map(({ id }) => id));
   return ids.filter((id) => taken.has(id));
+}
+
+/** Returns the calls that a queue holds. */
+async function callsInQueue(queueId: string, project_id: string, { service, signal }: ToolContext) {
+  const held = new Set<string>();
+  const read = async (page: { limit: number; offset: number }) =>
+    (await service.queryQueueItems(queueId, { project_id, ...page }, { signal })).items;
+  for await (const items of readPages(read)) for (const { call_id } of items) held.add(call_id);
+  return held;
 }
 
 /** Returns the display fields of the newest item of a queue, so that all its items show alike. */

@@ -83,7 +83,7 @@ Returns queue_id, fields and existed. warnings name a queue that has the same na
     const stored = await storeFields(definitions, project, context);
     const fields = stored.length === 0 ? {} : { fields: stored.map(summarizeField) };
     const scorer_refs = stored.map(({ reference }) => reference);
-    const differences = namesakes.map((queue) => differencesOf(queue, guidelines, stored));
+    const differences = namesakes.map((queue) => differencesOf(queue, name, guidelines, stored));
     const same = namesakes.find((_, index) => differences[index]!.length === 0);
     if (same) return { queue_id: same.id, ...fields, existed: true };
     const { id } = await service.createQueue(
@@ -129,15 +129,16 @@ function faultsOf({ type, choices, min, max }: FieldDefinition): { member: strin
   return faults;
 }
 
-/** Returns the queues with exactly this name, the newest first. */
+/** Returns the queues with this name, whatever its case, the newest first. */
 async function queuesNamed(name: string, project_id: string, { service, signal }: ToolContext): Promise<Queue[]> {
   const found = await service.queryQueues({ project_id, name }, { signal });
-  return found.filter((queue) => queue.name === name);
+  return found.filter((queue) => queue.name.toLowerCase() === name.toLowerCase());
 }
 
-function differencesOf(queue: Queue, guidelines: string, fields: readonly QueueField[]): string[] {
+function differencesOf(queue: Queue, name: string, guidelines: string, fields: readonly QueueField[]): string[] {
   const references = fields.map(({ reference }) => reference);
   return [
+    ...(queue.name === name ? [] : ['upper and lower case']),
     ...((queue.description ?? '') === guidelines ? [] : ['guidelines']),
     ...(JSON.stringify(queue.scorer_refs ?? []) === JSON.stringify(references) ? [] : ['fields']),
   ];

@@ -13,7 +13,7 @@ import { valuesAt } from './support/call-values.ts';
 import { shownText } from './support/change-items.ts';
 import { countEach } from './support/count-each.ts';
 import { judgementsOf, latestJudgements, notesOf, readFeedback } from './support/judgements.ts';
-import { hasJudgementConditions, itemsFilter, matchingItems } from './support/matching-items.ts';
+import { emptyFilterHint, hasJudgementConditions, itemsFilter, matchingItems } from './support/matching-items.ts';
 import {
   firstRows,
   type PagePosition,
@@ -67,6 +67,7 @@ const output = z.looseObject({
     .optional()
     .describe('Time of reading. Pass it with a change to refuse items that others changed since.'),
   matching: z.int().optional().describe('Number of matching items, when the offset is past the end.'),
+  hint: z.string().optional(),
 });
 
 type Item = QueueItem & {
@@ -80,6 +81,7 @@ interface ItemPage extends PagePosition {
   state_counts: Record<string, number>;
   as_of?: string;
   matching?: number;
+  hint?: string;
 }
 
 /** Minimum length of a serialised item, in characters; it limits how many items are requested. */
@@ -128,10 +130,11 @@ Returns items, state_counts of this page, as_of, and next_offset when there are 
     return { ...itemPage(judged, offset, hasMore), as_of };
   },
 
-  render({ items, offset, next_offset, state_counts, as_of, matching }: ItemPage) {
+  render({ items, offset, next_offset, state_counts, as_of, matching, hint }: ItemPage) {
     if (items.length === 0) {
       if (next_offset !== undefined) return `No items were requested; there are more from offset ${next_offset}.`;
-      return matching ? `No items at offset ${offset}: ${matching} match.` : 'No items match.';
+      if (matching) return `No items at offset ${offset}: ${matching} match.`;
+      return hint === undefined ? 'No items match.' : `No items match. ${hint}`;
     }
     const states = Object.entries(state_counts).map(([state, count]) => `${count} ${cell(state)}`);
     const asOf = as_of === undefined ? '' : ` as_of ${as_of}.`;
@@ -178,10 +181,11 @@ async function emptyPage(
 ): Promise<ItemPage> {
   await requireQueue(queue_id, project, context);
   const matching = offset > 0 ? (await matchingItems(queue_id, project, filter, context)).length : 0;
-  return { ...itemPage([], offset, false), matching };
+  const hint = matching === 0 ? emptyFilterHint(filter) : undefined;
+  return { ...itemPage([], offset, false), matching, ...(hint !== undefined && { hint }) };
 }
 
-/** Adds the latest judgements and the notes of every annotator to each item that has some. */
+/** Adds the latest judgements and the notes of every annotator to each item. */
 async function withJudgements(items: Item[], queueId: string, project: string, context: ToolContext): Promise<Item[]> {
   const callIds = items.map(({ call_id }) => call_id);
   const feedback = await readFeedback(queueId, project, context, callIds);
@@ -193,7 +197,7 @@ async function withJudgements(items: Item[], queueId: string, project: string, c
   ];
   return items.map((item) => {
     const judgements = entries.filter(({ call_id }) => call_id === item.call_id).map(({ shown }) => shown);
-    return judgements.length === 0 ? item : { ...item, judgements };
+    return { ...item, judgements };
   });
 }
 

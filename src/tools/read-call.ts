@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { RecordedCall } from '../contract/calls.ts';
-import { cutValue, valuesAt } from './support/call-values.ts';
+import { cutValue, endOfPath, valuesAt } from './support/call-values.ts';
 import { resolveReferences } from './support/resolve-references.ts';
 import { cell, escapeInvisible } from './support/table.ts';
 import { defineTool, projectArgument, projectOf } from './support/tool.ts';
@@ -22,6 +22,10 @@ const output = z.looseObject({
   call: z.looseObject({}).optional().describe('The whole call.'),
   values: z.record(z.string(), z.unknown()).optional().describe('Values by path.'),
   missing: z.array(z.string()).optional().describe('Paths that lead nowhere.'),
+  members: z
+    .record(z.string(), z.array(z.string()))
+    .optional()
+    .describe('Names of the members where the missing paths end.'),
 });
 
 interface CallResult {
@@ -29,6 +33,7 @@ interface CallResult {
   call?: RecordedCall;
   values?: Record<string, unknown>;
   missing?: string[];
+  members?: Record<string, string[]>;
 }
 
 export const readCallTool = defineTool({
@@ -54,20 +59,25 @@ Returns call (whole), or values by path and the paths that are missing. The cont
     await resolveReferences([call], paths, context);
     const values = valuesAt(call, paths, max_value_chars);
     const missing = paths.filter((path) => !Object.hasOwn(values, path));
-    return { call_id, values, ...(missing.length > 0 && { missing }) };
+    if (missing.length === 0) return { call_id, values };
+    const ends = missing.map((path) => endOfPath(call, path));
+    return { call_id, values, missing, members: Object.fromEntries(ends.map(({ at, members }) => [at, members])) };
   },
 
-  render({ call, values, missing }: CallResult) {
-    const nowhere = missing ? `\nThese paths lead nowhere: ${missing.map(cell).join(', ')}` : '';
+  render({ call, values, missing, members = {} }: CallResult) {
+    const known = Object.entries(members).map(
+      ([at, names]) => `${cell(at || 'the call')} has ${names.map(cell).join(', ') || 'no members'}`,
+    );
+    const nowhere = missing ? `\nThese paths lead nowhere: ${missing.map(cell).join(', ')}; ${known.join('; ')}` : '';
     return `The recorded call, as data:\n${escapeInvisible(JSON.stringify(call ?? values))}${nowhere}`;
   },
 
   // A call that is too large is returned member by member, each cut to an equal share.
-  shrink({ call_id, call, values, missing }, share) {
+  shrink({ call_id, call, values, missing, members }, share) {
     const parts = Object.entries(call ?? values ?? {});
     const maxChars = Math.floor((JSON.stringify(parts).length * share * 0.8) / Math.max(parts.length, 1));
     if (maxChars < 20) return undefined;
     const cut = Object.fromEntries(parts.map(([name, value]) => [name, cutValue(value, maxChars)]));
-    return { call_id, values: cut, ...(missing && { missing }) };
+    return { call_id, values: cut, ...(missing && { missing, members }) };
   },
 });

@@ -1,30 +1,33 @@
 import * as z from 'zod';
 import { pathSegment } from '../contract/identifiers.ts';
-import { queueItemsFilter } from '../contract/queue-items.ts';
 import { HeddleError } from '../core/errors.ts';
 import { type Judgement, judgementsOf, latestJudgements, readFeedback } from './support/judgements.ts';
+import {
+  hasJudgementConditions,
+  type ItemsFilter,
+  isMeant,
+  itemsFilter,
+  judgementCondition,
+  serviceFilter,
+} from './support/matching-items.ts';
 import { orElse } from './support/or-else.ts';
-import { pluralize } from './support/page.ts';
+import { pageArguments, pluralize } from './support/page.ts';
 import {
   type Agreement,
   compareAnnotators,
-  countOtherFields,
   dimensions,
+  type JudgedItem,
+  judgedItems,
+  otherFields,
   type SummarizedItem,
+  type SummaryPart,
   type SummaryTable,
   summaryTables,
 } from './support/queue-summary.ts';
 import { readPages } from './support/read-pages.ts';
 import { requireQueue } from './support/require-queue.ts';
 import { cell } from './support/table.ts';
-import { defineTool, projectArgument, projectOf, shapeWithoutNull, type ToolContext } from './support/tool.ts';
-
-const filter = queueItemsFilter.pick({
-  annotation_states: true,
-  call_op_name: true,
-  call_trace_id: true,
-  added_by: true,
-});
+import { defineTool, projectArgument, projectOf, type ToolContext } from './support/tool.ts';
 
 const input = z.strictObject({
   queue_id: pathSegment.describe('Id of the queue.'),
@@ -34,7 +37,9 @@ const input = z.strictObject({
     .max(2)
     .default(['state'])
     .describe('What to count by; two make a table of both.'),
-  filter: z.strictObject(shapeWithoutNull(filter.shape)).optional().describe('Count only items that match.'),
+  filter: itemsFilter.optional().describe('Count only items that match; field and judged_by also select judgements.'),
+  limit: pageArguments.limit.default(20).describe('Maximum number of rows of a table, and of ids of disagreements.'),
+  offset: z.int().min(0).default(0).describe('Number of rows, and of compared pairs, to skip.'),
   project_id: projectArgument('Project of the queue'),
 });
 
@@ -46,11 +51,11 @@ const output = z.looseObject({
     z.looseObject({
       field: z.string().optional().describe('Field that the table is about.'),
       columns: cells,
-      rows: z.array(cells).describe('Most frequent first, at most 20.'),
+      rows: z.array(cells).describe('Most frequent first.'),
       others: z
-        .looseObject({ rows: z.int(), cells })
+        .looseObject({ rows: z.int(), cells, next_offset: z.int().optional() })
         .optional()
-        .describe('Number of rows left out, and their cells together.'),
+        .describe('Number of rows left out, their cells together, and the offset of the next rows.'),
       total: cells.optional().describe('Cells of all rows together; an item counts once.'),
     }),
   ),
@@ -65,11 +70,11 @@ const output = z.looseObject({
         no_kappa: z.string().optional().describe('Why kappa is undefined.'),
         confusion: z.array(z.array(z.int())).optional().describe('Row: first annotator. Column: second. By classes.'),
         disagreements: z.int().optional(),
-        disagreement_ids: z.array(z.string()).optional().describe('Item ids, at most 20.'),
+        disagreement_ids: z.array(z.string()).optional().describe('Item ids.'),
       }),
     )
     .optional(),
-  left_out: z.string().optional().describe('What the result does not have.'),
+  left_out: z.string().optional().describe('What the result does not have, and how to get it.'),
 });
 
 interface Summary {
@@ -86,26 +91,30 @@ export const summarizeQueueTool = defineTool({
   groups: ['queue'],
   uses: ['queryQueueItems'],
   description: `Counts a whole queue in one call, by state, operation, annotator or field, or by two of them.
-Use it instead of paging through items to count. It changes nothing. With field it also compares annotators: agreement, Cohen's kappa, and the items on which they disagree. Only the latest judgement of an annotator for a field and item counts.
+Use it instead of paging through items to count. It changes nothing. With offset it shows the rows that are left out. With field it also compares annotators: agreement, Cohen's kappa, and the items on which they disagree. Only the latest judgement of an annotator for a field and item counts.
 Example: {"queue_id":"support-triage","by":["operation","state"]}
 Returns total_items, tables (columns, rows, others, total), and agreement for fields with two annotators or more.`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,
 
-  async run({ queue_id, by, filter, ...query }, context): Promise<Summary> {
-    const project = projectOf(query, context);
+  async run({ queue_id, by, filter = {}, limit, offset, ...query }, context): Promise<Summary> {
+    const queue = { ...context, id: queue_id, project: projectOf(query, context) };
     const wantsJudgements = by.includes('annotator') || by.includes('field');
-    const judgements = wantsJudgements ? await readAllJudgements(queue_id, project, context) : [];
-    const items = await readItems(queue_id, project, filter, judgements.length, context);
-    if (items.length === 0) await requireQueue(queue_id, project, context);
+    const readsJudgements = wantsJudgements || hasJudgementConditions(filter);
+    const judgements = readsJudgements ? await readAllJudgements(queue) : [];
+    const found = await readItems(queue, filter, judgements.length);
+    if (found.length === 0) await requireQueue(queue_id, queue.project, context);
+    const fits = await judgementCondition(filter, judgements, queue);
+    const items = found.filter(({ call_id }) => fits(call_id));
     const calls = new Set(items.map(({ call_id }) => call_id));
-    const counted = latestJudgements(judgements.filter(({ call_id }) => calls.has(call_id)));
+    const meant = judgements.filter((judgement) => calls.has(judgement.call_id) && isMeant(judgement, filter));
+    const judged = judgedItems(items, latestJudgements(meant));
     return {
       total_items: items.length,
-      ...(wantsJudgements && { total_judgements: counted.length }),
-      tables: summaryTables(by, items, counted),
-      ...(by.includes('field') && comparison(items, counted)),
+      ...(wantsJudgements && { total_judgements: judged.length }),
+      tables: summaryTables(by, items, judged, { limit, offset }),
+      ...(by.includes('field') && comparison(judged, { limit, offset })),
     };
   },
 
@@ -126,22 +135,21 @@ Returns total_items, tables (columns, rows, others, total), and agreement for fi
     if (kept.length + compared.length === 0) return undefined;
     const { agreement: _, ...rest } = summary;
     const left_out =
-      'Tables or comparisons are left out because of the size limit. Count by one thing only, or use filter.';
+      'Tables or comparisons are left out because of the size limit. Count by one thing only, or use filter or a lower limit.';
     return { ...rest, tables: kept, ...(compared.length > 0 && { agreement: compared }), left_out };
   },
 });
 
+/** The queue that is counted, and the means to reach it. */
+type CountedQueue = ToolContext & { id: string; project: string };
+
 async function readItems(
-  queueId: string,
-  project_id: string,
-  filter: z.infer<typeof input>['filter'],
+  { id, project, service, signal, progress }: CountedQueue,
+  filter: ItemsFilter,
   doneBefore: number,
-  { service, signal, progress }: ToolContext,
 ): Promise<SummarizedItem[]> {
-  const query = { project_id, ...(filter && { filter }) };
-  const pages = readPages(
-    async (page) => (await service.queryQueueItems(queueId, { ...query, ...page }, { signal })).items,
-  );
+  const query = { project_id: project, filter: serviceFilter(filter) };
+  const pages = readPages(async (page) => (await service.queryQueueItems(id, { ...query, ...page }, { signal })).items);
   // An item may be on two pages when the queue changes meanwhile.
   const items = new Map<string, SummarizedItem>();
   for await (const page of pages) {
@@ -154,27 +162,39 @@ async function readItems(
   return [...items.values()];
 }
 
-function readAllJudgements(queueId: string, project: string, context: ToolContext): Promise<Judgement[]> {
+function readAllJudgements(queue: CountedQueue): Promise<Judgement[]> {
   return orElse(
-    async () => judgementsOf(await readFeedback(queueId, project, context)),
+    async () => judgementsOf(await readFeedback(queue.id, queue.project, queue)),
     async () => {
       throw new HeddleError({
         code: 'unsupported',
         message: 'The service cannot list judgements. Count by state and operation only.',
-        hint: 'Call again with by ["operation","state"].',
+        hint: 'Call again with by ["operation","state"], and without judged_by, field, value and unjudged_by_me.',
         endpoint: 'queryFeedback',
       });
     },
   );
 }
 
-function comparison(items: readonly SummarizedItem[], judgements: readonly Judgement[]): Partial<Summary> {
-  const { agreement, otherPairs } = compareAnnotators(items, judgements);
-  const otherFields = countOtherFields(judgements);
+/** Fields that a sentence names. */
+const maxNamedFields = 20;
+
+function comparison(judged: readonly JudgedItem[], part: SummaryPart): Partial<Summary> {
+  const { agreement, others, next_offset, notCompared } = compareAnnotators(judged, part);
+  const fields = otherFields(judged);
+  const unlisted = agreement.reduce(
+    (sum, { disagreements = 0, disagreement_ids = [] }) => sum + disagreements - disagreement_ids.length,
+    0,
+  );
+  const named = fields.slice(0, maxNamedFields).map(cell).join(', ');
   const left_out = [
-    ...(otherPairs > 0 ? [`${pluralize(otherPairs, 'pair')} of annotators with fewer items in common`] : []),
-    ...(otherFields > 0 ? [`${pluralize(otherFields, 'field')} with fewer judgements`] : []),
-  ].join(' and ');
+    ...(others > 0
+      ? [`${pluralize(others, 'compared pair')}${next_offset ? ` (next: offset ${next_offset})` : ''}`]
+      : []),
+    ...(notCompared > 0 ? [`${pluralize(notCompared, 'annotator')} with fewer judgements, not compared`] : []),
+    ...(unlisted > 0 ? [`ids of ${pluralize(unlisted, 'disagreement')} (raise limit)`] : []),
+    ...(fields.length > 0 ? [`${pluralize(fields.length, 'field')} (pass filter.field): ${named}`] : []),
+  ].join('; ');
   return {
     ...(agreement.length > 0 && { agreement }),
     ...(left_out !== '' && { left_out: `Left out: ${left_out}.` }),
@@ -185,13 +205,17 @@ function renderTable({ field, columns, rows, others, total }: SummaryTable): str
   const lines = [
     columns,
     ...rows,
-    ...(others ? [[`(${pluralize(others.rows, 'other')})`, ...others.cells]] : []),
+    ...(others ? [[otherRows(others), ...others.cells]] : []),
     ...(total ? [['(total)', ...total]] : []),
   ];
   return [
     ...(field === undefined ? [] : [`field ${cell(field)}:`]),
     ...lines.map((line) => line.map(cell).join('\t')),
   ].join('\n');
+}
+
+function otherRows({ rows, next_offset }: NonNullable<SummaryTable['others']>): string {
+  return `(${pluralize(rows, 'other')}${next_offset === undefined ? '' : `, next: offset ${next_offset}`})`;
 }
 
 function renderAgreement(agreement: Agreement): string {

@@ -3,6 +3,7 @@ import { pathSegment } from '../contract/identifiers.ts';
 import type { QueueItem } from '../contract/queue-items.ts';
 import { HeddleError } from '../core/errors.ts';
 import {
+  addMeanwhile,
   type Change,
   changeItems,
   concurrentItems,
@@ -14,7 +15,13 @@ import {
 } from './support/change-items.ts';
 import { concurrently } from './support/concurrently.ts';
 import { countEach } from './support/count-each.ts';
-import { itemsFilter, matchingItems } from './support/matching-items.ts';
+import {
+  emptyFilterHint,
+  type ItemsFilter,
+  itemsFilter,
+  matchingItems,
+  serviceFilter,
+} from './support/matching-items.ts';
 import { pluralize } from './support/page.ts';
 import { type AgreementRequest, maxUnconfirmed, requireAgreement } from './support/require-agreement.ts';
 import { requireQueue } from './support/require-queue.ts';
@@ -66,12 +73,17 @@ const output = z.looseObject({
         item_id: z.string(),
         result: z.enum(['done', 'would_send', 'unchanged', 'refused']),
         annotation_state: z.string().optional().describe('State that the item shows now.'),
+        meanwhile: z
+          .string()
+          .optional()
+          .describe('What others did to it during this call, with as_of or expected_state.'),
         error: z.looseObject({}).optional(),
       }),
     )
     .describe('One result per change, in the same order; for a filter, only refused items.'),
   remaining: z.int().optional().describe('Items that were not reached; call again to go on.'),
   dry_run: z.boolean().optional(),
+  warnings: z.array(z.string()).optional(),
   state_counts: z.record(z.string(), z.int()).optional().describe('Shown states of the matching items, in a dry run.'),
 });
 
@@ -83,6 +95,7 @@ interface UpdateResult {
   remaining?: number;
   stopped_by?: HeddleError;
   dry_run?: boolean;
+  warnings?: string[];
   state_counts?: Record<string, number>;
 }
 
@@ -107,7 +120,7 @@ More than ${maxUnconfirmed} items need the user's agreement. Returns done, uncha
     return changeListed(args, args.items, project, context);
   },
 
-  render({ items, counts, matched, remaining, stopped_by, dry_run, state_counts }: UpdateResult) {
+  render({ items, counts, matched, remaining, stopped_by, dry_run, warnings = [], state_counts }: UpdateResult) {
     const results = Object.entries(counts).map(([result, count]) => `${count} ${result}`);
     const matching = matched === undefined ? '' : `${pluralize(matched, 'item')} matched. `;
     const shown = Object.entries(state_counts ?? {}).map(([state, count]) => `${count} ${state}`);
@@ -120,8 +133,11 @@ More than ${maxUnconfirmed} items need the user's agreement. Returns done, uncha
       ...members,
       ...(error && { error: `${error.code}: ${error.message} ${error.hint}` }),
     }));
-    const table = rows.length > 0 ? [compactTable(rows, ['item_id', 'result', 'annotation_state', 'error'])] : [];
-    return [`${matching}${prefix}${results.join(', ') || 'nothing'}.`, ...rest, ...table].join('\n');
+    const table =
+      rows.length > 0 ? [compactTable(rows, ['item_id', 'result', 'annotation_state', 'meanwhile', 'error'])] : [];
+    return [`${matching}${prefix}${results.join(', ') || 'Nothing changed'}.`, ...rest, ...warnings, ...table].join(
+      '\n',
+    );
   },
 
   shrink: () => undefined,
@@ -152,14 +168,47 @@ async function changeListed(
     const item = found[index]!;
     return item instanceof HeddleError ? [] : [{ item, change }];
   });
+  const startedAtMs = Date.now();
   const results = await (dry_run ? previewItems : changeItems)(work, queue, as_of);
-  const changed = new Map(results.map((result) => [result.item_id, result]));
+  const isGuarded = as_of !== undefined || expected_state !== undefined;
+  const checked = isGuarded && !dry_run ? await lookAgain(results, work, queue, startedAtMs) : results;
+  const changed = new Map(checked.map((result) => [result.item_id, result]));
   const all = items.map(({ item_id }, index): ItemResult => {
     const item = found[index]!;
     return item instanceof HeddleError ? { item_id, result: 'refused', error: item } : changed.get(item_id)!;
   });
   throwSharedFailure(all);
-  return { items: all, counts: countEach(all.map(({ result }) => result)), ...(dry_run && { dry_run }) };
+  return {
+    items: all,
+    counts: countEach(all.map(({ result }) => result)),
+    ...(dry_run && { dry_run }),
+    ...withWarnings(uncheckedMoves(as_of, work, queue)),
+  };
+}
+
+function withWarnings(...warnings: string[][]): { warnings?: string[] } {
+  return warnings.flat().length > 0 ? { warnings: warnings.flat() } : {};
+}
+
+type Work = { item: QueueItem; change: Change }[];
+
+function lookAgain(results: ItemResult[], work: Work, queue: QueueAccess, startedAtMs: number): Promise<ItemResult[]> {
+  const readItem = async (id: string): Promise<QueueItem | undefined> => {
+    const query = { project_id: queue.project, filter: { id }, limit: 1 };
+    return (await queue.service.queryQueueItems(queue.id, query, { signal: queue.signal })).items[0];
+  };
+  const items = work.map(({ item }) => item);
+  return addMeanwhile(results, items, queue, startedAtMs, readItem);
+}
+
+/** Says for how many items nobody can tell whether they were moved since `as_of`: the service keeps no time of moves. */
+function uncheckedMoves(asOf: string | undefined, work: readonly { item: QueueItem }[], queue: QueueAccess): string[] {
+  if (asOf === undefined) return [];
+  const unseen = work.filter(({ item }) => queue.service.learned.shownItem(asOf, item.id) === undefined);
+  if (unseen.length === 0) return [];
+  const count = pluralize(unseen.length, 'item');
+  const reason = 'this server has not shown them with this as_of, so moves since then cannot be noticed';
+  return [`${count} checked for judgements only: ${reason}. Pass expected_state.`];
 }
 
 function refuseDuplicates(items: readonly ListedChange[]): void {
@@ -258,7 +307,16 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
   refuseEmpty(change, ['arguments', 'change']);
   const queue = await openQueue(queue_id, project, [{ change, loc: ['arguments', 'change'] }], context);
   const matching = await matchingItems(queue_id, project, filter, context);
-  if (matching.length === 0) await requireQueue(queue_id, project, context);
+  if (matching.length === 0) {
+    await requireQueue(queue_id, project, context);
+    const hint = emptyFilterHint(filter);
+    return summaryOf([], 0, hint === undefined ? [] : [hint]);
+  }
+  const unchecked = uncheckedMoves(
+    as_of,
+    matching.map((item) => ({ item })),
+    queue,
+  );
   if (dry_run) {
     const results = await previewItems(
       matching.map((item) => ({ item, change })),
@@ -266,11 +324,12 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
       as_of,
     );
     const state_counts = countEach(matching.map(({ annotation_state }) => annotation_state));
-    return { ...summaryOf(results, matching.length), dry_run, state_counts };
+    return { ...summaryOf(results, matching.length, unchecked), dry_run, state_counts };
   }
   if (!confirm && matching.length > maxUnconfirmed) {
     requireAgreement(agreementFor(matching.length, queue_id, [change], 'filter'), context);
   }
+  const startedAtMs = Date.now();
   const results: ItemResult[] = [];
   for (let start = 0; start < matching.length; start += itemsPerRound) {
     const round = matching.slice(start, start + itemsPerRound);
@@ -287,14 +346,29 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
       // Nothing at all was changed: the failure alone says enough.
       if (results.length === 0) throw stopped;
       return {
-        ...summaryOf(results, matching.length),
+        ...summaryOf(results, matching.length, unchecked),
         remaining: matching.length - results.length,
         stopped_by: stopped,
       };
     }
     context.progress(results.length, `${results.length} of ${matching.length} items`);
   }
-  return summaryOf(results, matching.length);
+  const isGuarded = as_of !== undefined || expected_state !== undefined;
+  const checked = isGuarded ? await lookAgainAtAll(results, matching, filter, queue, startedAtMs) : results;
+  return summaryOf(checked, matching.length, unchecked);
+}
+
+/** Looks again at items that a filter matched; a change may have made them fit the filter no longer. */
+async function lookAgainAtAll(
+  results: ItemResult[],
+  items: readonly QueueItem[],
+  filter: ItemsFilter,
+  queue: QueueAccess,
+  startedAtMs: number,
+): Promise<ItemResult[]> {
+  const { annotation_states: _, ...lasting } = serviceFilter(filter);
+  const after = new Map((await matchingItems(queue.id, queue.project, lasting, queue)).map((item) => [item.id, item]));
+  return addMeanwhile(results, items, queue, startedAtMs, async (id) => after.get(id));
 }
 
 function unexpected({ id, annotation_state }: QueueItem, expected: string | undefined): ItemResult {
@@ -306,8 +380,11 @@ function unexpected({ id, annotation_state }: QueueItem, expected: string | unde
   };
 }
 
-/** A bulk change lists only what was refused. */
-function summaryOf(results: readonly ItemResult[], matched: number): UpdateResult {
-  const refused = results.filter(({ result }) => result === 'refused');
-  return { counts: countEach(results.map(({ result }) => result)), items: refused.slice(0, maxListed), matched };
+/** A bulk change lists only what was refused, and what others changed at the same time. */
+function summaryOf(results: readonly ItemResult[], matched: number, unchecked: string[]): UpdateResult {
+  const notable = results.filter(({ result, meanwhile }) => result === 'refused' || meanwhile !== undefined);
+  const unlisted = notable.length - maxListed;
+  const more = unlisted > 0 ? [`${unlisted} more refused or changed by others are not listed.`] : [];
+  const counts = countEach(results.map(({ result }) => result));
+  return { counts, items: notable.slice(0, maxListed), matched, ...withWarnings(unchecked, more) };
 }

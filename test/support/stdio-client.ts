@@ -8,6 +8,8 @@ export interface StdioClientOptions {
   mode?: 'legacy' | { pin: string };
   /** Response to every question for the user; without it the client cannot ask. */
   answer?: 'accept' | 'decline';
+  /** Runs before each answer. */
+  beforeAnswer?: () => Promise<void>;
 }
 
 export interface StdioClient {
@@ -23,7 +25,7 @@ export interface StdioClient {
 /** Starts the server with the environment and connects a client, until the test ends. */
 export async function connectStdioClient(
   environment: Record<string, string>,
-  { mode = 'legacy', answer }: StdioClientOptions = {},
+  { mode = 'legacy', answer, beforeAnswer }: StdioClientOptions = {},
 ): Promise<StdioClient> {
   const questions: string[] = [];
   const client = new Client(
@@ -31,8 +33,9 @@ export async function connectStdioClient(
     { versionNegotiation: { mode }, ...(answer && { capabilities: { elicitation: { form: {} } } }) },
   );
   if (answer) {
-    client.setRequestHandler('elicitation/create', ({ params }) => {
+    client.setRequestHandler('elicitation/create', async ({ params }) => {
       questions.push(params.message);
+      await beforeAnswer?.();
       return answer === 'accept' ? { action: 'accept', content: { confirm: true } } : { action: 'decline' };
     });
   }

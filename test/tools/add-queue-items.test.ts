@@ -75,6 +75,13 @@ describe('add_queue_items', () => {
     expect(result.text).toContain('Nothing was added (dry_run). Would add 25 calls');
     expect(result.text).toContain('The first are call-0, call-1, call-2. Matching calls: 25.');
     expect(await callsIn()).toEqual([]);
+    await call('add_queue_items', { queue_id, call_ids: ['call-0', 'call-7'] });
+    expect(await call('add_queue_items', { queue_id, filter: { op_name: 'answer' }, dry_run: true })).toMatchObject({
+      selected: 23,
+      duplicates: 2,
+      first_call_ids: ['call-1', 'call-2', 'call-3'],
+      text: expect.stringContaining('it holds 2 already.'),
+    });
   });
 
   it('keeps the display fields of the items that the queue has', async () => {

@@ -72,6 +72,29 @@ describe('query_queue_items', () => {
 });
 
 describe('query_queue_items at a service that answers as the public one', () => {
+  it('names the nearest fields when the queue has no such field, and says where names are listed', async () => {
+    const service = await startRecordedService();
+    const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environmentOf('ada')));
+    const filtered = (filter: object) => call('query_queue_items', { queue_id: 'q', filter });
+    expect((await filtered({ field: 'Helpfull' })).error).toMatchObject({
+      code: 'invalid_arguments',
+      message: 'Queue q has no field "Helpfull".',
+      hint: 'The nearest fields are helpful, score.',
+    });
+    expect(await filtered({ judged_by: 'eve' })).toMatchObject({
+      items: [],
+      hint: 'summarize_queue by annotator and field lists who judged what.',
+      text: 'No items match. summarize_queue by annotator and field lists who judged what.',
+    });
+  });
+
+  it('shows items without judgements as such', async () => {
+    const service = await startRecordedService();
+    const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environmentOf('ada')));
+    const { items } = await call('query_queue_items', { queue_id: 'q', include_judgements: true });
+    expect(items[0].judgements).toEqual([]);
+  });
+
   it('shows times that come without a zone in UTC, with their zone', async () => {
     const service = await startRecordedService();
     const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));

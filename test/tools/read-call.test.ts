@@ -9,10 +9,19 @@ describe('read_call', () => {
       call: { id: 'call-1', op_name: 'answer', inputs: { question: 'Question 1?' } },
     });
     const paths = ['inputs.question', 'output.none', 'toString'];
-    const { values, missing, text } = await call('read_call', { call_id: 'call-1', paths });
+    const { values, missing, members, text } = await call('read_call', { call_id: 'call-1', paths });
     expect(values).toEqual({ 'inputs.question': 'Question 1?' });
     expect(missing).toEqual(['output.none', 'toString']);
-    expect(text).toContain('These paths lead nowhere: output.none, toString');
+    expect(members).toEqual({ '': expect.arrayContaining(['id', 'inputs', 'output']), output: ['texts'] });
+    expect(text).toContain('These paths lead nowhere: output.none, toString; output has texts; the call has ');
+  });
+
+  it('names what there is where a path ends', async () => {
+    const { call } = await connectStdioClient(await importNumberedQueue(2));
+    const end = async (path: string) => (await call('read_call', { call_id: 'call-1', paths: [path] })).members;
+    expect(await end('inputs.questoin')).toEqual({ inputs: ['question'] });
+    expect(await end('inputs.question.text')).toEqual({ 'inputs.question': [] });
+    expect(await end('inputs.none.deeper[0]')).toEqual({ inputs: ['question'] });
   });
 
   it('names the nearest calls when there is no such call', async () => {
@@ -20,5 +29,8 @@ describe('read_call', () => {
     expect(await call('read_call', { call_id: 'call-01' })).toMatchObject({
       error: { code: 'not_found', hint: expect.stringContaining('The nearest calls are call-') },
     });
+    expect((await call('read_call', { call_id: '5f0c2d1e-77aa' })).error.hint).toMatch(
+      /The newest calls are support-0012, support-0011, support-0010\.$/,
+    );
   });
 });

@@ -299,11 +299,11 @@ describe.skipIf(!hasReviewItems)('summarize_queue on 2142 real review items', ()
       by,
     });
     expect(structured.tables).toMatchObject([
-      { others: { rows: 9, cells: [9, 6, 0, 2, 1] }, total: [2142, 1093, 350, 367, 332] },
+      { others: { rows: 9, cells: [9, 6, 0, 2, 1], next_offset: 20 }, total: [2142, 1093, 350, 367, 332] },
     ]);
     expect(structured.tables[0].rows).toHaveLength(20);
     expect(structured.tables[0].rows[0]).toEqual(['review.change', 603, 317, 104, 92, 90]);
-    expect(text).toContain('\n(9 others)\t9\t6\t0\t2\t1\n(total)\t2142\t1093\t350\t367\t332');
+    expect(text).toContain('\n(9 others, next: offset 20)\t9\t6\t0\t2\t1\n(total)\t2142\t1093\t350\t367\t332');
     expect(text.length).toBeLessThan(2000);
     expect(JSON.stringify(structured).length).toBeLessThan(2000);
   });

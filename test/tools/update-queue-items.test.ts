@@ -4,6 +4,7 @@ import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { importNumberedQueue } from '../support/numbered-queue.ts';
 import { helpfulField, type RecordedService, scoreField, startRecordedService } from '../support/recorded-service.ts';
 import { startServiceProcess } from '../support/service-process.ts';
+import { startServiceWithCalls } from '../support/service-with-calls.ts';
 import { connectStdioClient, type StdioClientOptions } from '../support/stdio-client.ts';
 
 interface Item {
@@ -149,6 +150,34 @@ describe('update_queue_items', () => {
     const accepted = await change('accept');
     expect(accepted.questions).toEqual(['Change 25 items of queue q: set to completed? A finished state is final.']);
     expect(accepted.result.counts).toEqual({ done: 25 });
+  });
+
+  it.each<[string, StdioClientOptions['mode']]>([
+    ['a protocol version before 2026-07-28', 'legacy'],
+    ['2026-07-28', { pin: '2026-07-28' }],
+  ])('asks again when more items match than the user has agreed to, with %s', async (_, mode) => {
+    const service = await startServiceWithCalls();
+    const add = (first: number, count: number) =>
+      service.importCalls(
+        'acme/many',
+        Array.from({ length: count }, (_, index) => ({ call_id: `call-${first + index}` })),
+      );
+    await add(0, 24);
+    const environment = emptyHome(temporaryFolder(), {
+      HEDDLE_BASE_URL: service.service.running.url,
+      HEDDLE_PROJECT: 'acme/many',
+      HEDDLE_USERNAME: 'ada',
+      HEDDLE_PASSWORD: service.passwords.ada,
+    });
+    // The same call is added once, however often it is imported.
+    const beforeAnswer = () => add(24, 1);
+    const { call, questions } = await connectStdioClient(environment, { mode, answer: 'accept', beforeAnswer });
+    const bulk = { queue_id: 'seed', filter: {}, change: { annotation_state: 'skipped' } };
+    expect(await call('update_queue_items', bulk)).toMatchObject({ counts: { done: 25 } });
+    expect(questions).toEqual([
+      'Change 24 items of queue seed: set to skipped? A finished state is final.',
+      'Change 25 items of queue seed: set to skipped? A finished state is final.',
+    ]);
   });
 });
 
@@ -380,9 +409,55 @@ describe('update_queue_items at a service that answers as the public one', () =>
     const result = await ada.call('update_queue_items', { queue_id: 'q', as_of, items });
     expect(result.items.map(({ error }: { error?: { message: string } }) => error?.message)).toEqual([
       expect.stringMatching(/^Not changed: user-bob \(test via heddle\) judged score as 4 at \S+Z, after as_of\.$/),
-      'Not changed: the item was moved to skipped by bob after as_of.',
+      'Not changed: bob moved it to skipped after as_of.',
       undefined,
     ]);
+  });
+
+  it('says what others did to an item between the change and the look after it', async () => {
+    const service = await startRecordedService();
+    const ada = await connectStdioClient(heddleFor(service, 'ada'));
+    const bob = await connectStdioClient(heddleFor(service, 'bob'));
+    const respond = service.respond;
+    service.respond = async (request) => {
+      const isLookAfter = service.states.has('ada i1') && request.path === '/annotation_queues/q/items/query';
+      if (isLookAfter && !service.states.has('bob i1')) {
+        service.states.set('bob i1', 'unstarted');
+        await bob.call('update_queue_items', {
+          queue_id: 'q',
+          items: [{ item_id: 'i1', judgements: { helpful: false }, annotation_state: 'skipped' }],
+        });
+      }
+      respond(request);
+    };
+    const result = await ada.call('update_queue_items', {
+      queue_id: 'q',
+      expected_state: 'unstarted',
+      items: [{ item_id: 'i1', judgements: { helpful: true }, annotation_state: 'completed' }],
+    });
+    expect(result.items).toEqual([
+      {
+        item_id: 'i1',
+        result: 'done',
+        annotation_state: 'completed',
+        meanwhile: expect.stringMatching(
+          /^bob moved it to skipped; user-bob \(test via heddle\) judged helpful as false at \S+Z$/,
+        ),
+      },
+    ]);
+    expect(result.text).toContain('bob moved it to skipped');
+  });
+
+  it('says that moves cannot be noticed when another process has shown the items', async () => {
+    const service = await startRecordedService();
+    const before = await connectStdioClient(heddleFor(service, 'ada'));
+    const { as_of } = await before.call('query_queue_items', { queue_id: 'q' });
+    const { call } = await connectStdioClient(heddleFor(service, 'ada'));
+    const items = [{ item_id: 'i1', judgements: { helpful: true } }];
+    const result = await call('update_queue_items', { queue_id: 'q', as_of, items });
+    const warning = expect.stringMatching(/^1 item checked for judgements only: .* Pass expected_state\.$/);
+    expect(result).toMatchObject({ counts: { done: 1 }, warnings: [warning] });
+    expect(result.text).toContain('1 item checked for judgements only');
   });
 
   it('changes all items that match a filter, and goes on when it is called again', async () => {

@@ -19,6 +19,26 @@ export function valueAt(call: RecordedCall, path: string): unknown {
   );
 }
 
+/** Members of a value that are named, and characters of a name. */
+const maxMembers = 20;
+const maxMemberChars = 80;
+
+/**
+ * Returns where a path that leads nowhere ends: the path of the last value on it, and the names of what that value has. For
+ * a list the names are its first and last index.
+ */
+export function endOfPath(call: RecordedCall, path: string): { at: string; members: string[] } {
+  const segments = pathSegments(path);
+  let known = segments.length - 1;
+  while (known > 0 && valueAt(call, segments.slice(0, known).join('.')) === undefined) known -= 1;
+  const at = segments.slice(0, known).join('.');
+  const value = known === 0 ? call : valueAt(call, at);
+  if (Array.isArray(value))
+    return { at, members: value.length > 1 ? ['0', `${value.length - 1}`] : Object.keys(value) };
+  const members = typeof value === 'object' && value !== null ? Object.keys(value) : [];
+  return { at, members: members.slice(0, maxMembers).map((name) => String(cutValue(name, maxMemberChars))) };
+}
+
 /**
  * Cuts a value to `maxChars` characters and appends how many are missing. A value that is not a string is returned
  * unchanged if its JSON is short enough, and as cut JSON text otherwise.

@@ -21,6 +21,8 @@ export interface ItemResult {
   /** `would_send` only in a dry run: the service decides on states. */
   result: 'done' | 'would_send' | 'unchanged' | 'refused';
   annotation_state?: string;
+  /** What others did to the item while it was changed. */
+  meanwhile?: string;
   error?: HeddleError;
 }
 
@@ -194,15 +196,13 @@ function changedSince(
   const since = Date.parse(withZone(asOf));
   const judged = given.findLast((judgement) => Date.parse(judgement.at) > since && !isOwn(judgement, queue));
   if (judged) {
-    const { annotator, field, value, at } = judged;
-    return conflict(`${annotator} judged ${field} as ${JSON.stringify(value)} at ${at}, after as_of`);
+    return conflict(`${judgementText(judged)}, after as_of`);
   }
   const { learned } = queue.service;
   const shown = learned.shownItem(asOf, item.id);
   const isOwnMove = item.annotator_user_id === (learned.annotatorId ?? learned.userId);
   if (shown === undefined || shown === shownText(item) || isOwnMove) return undefined;
-  const by = item.annotator_user_id ? ` by ${item.annotator_user_id}` : '';
-  return conflict(`the item was moved to ${item.annotation_state}${by} after as_of`);
+  return conflict(`${moveText(item)} after as_of`);
 }
 
 /** Returns the state of an item and who set it, as one string for comparisons. */
@@ -216,6 +216,47 @@ function withZone(time: string): string {
 
 function conflict(reason: string): HeddleError {
   return new HeddleError({ code: 'conflict', message: `Not changed: ${reason}.`, hint: 'Read the item again.' });
+}
+
+/**
+ * Adds to the results what others did to the changed items since `startedAtMs`. The service cannot be told to change an item
+ * only in a certain state, so the check before a change can be outrun; this look after it tells. `items` are the items as
+ * they were found, `readItem` reads one of them again.
+ */
+export async function addMeanwhile(
+  results: readonly ItemResult[],
+  items: readonly QueueItem[],
+  queue: QueueAccess,
+  startedAtMs: number,
+  readItem: (id: string) => Promise<QueueItem | undefined>,
+): Promise<ItemResult[]> {
+  const before = new Map(items.map((item) => [item.id, item]));
+  const changed = results.flatMap(({ item_id, result }) => (result === 'done' ? before.get(item_id)! : []));
+  if (changed.length === 0) return [...results];
+  const { learned } = queue.service;
+  const after = await concurrently(changed, concurrentItems, ({ id }) => readItem(id));
+  const callIds = changed.map(({ call_id }) => call_id);
+  const judgements = judgementsOf(await readFeedback(queue.id, queue.project, queue, callIds));
+  const since = Date.parse(learned.timeBefore(startedAtMs));
+  const judged = byCall(judgements.filter((given) => !isOwn(given, queue) && Date.parse(given.at) >= since));
+  const meanwhile = changed.map((item, index) => {
+    const now = after[index];
+    const isMoved = now && shownText(now) !== shownText(item) && now.annotator_user_id !== learned.annotatorId;
+    return [...(isMoved ? [moveText(now)] : []), ...(judged.get(item.call_id) ?? []).map(judgementText)].join('; ');
+  });
+  const texts = new Map(changed.map(({ id }, index) => [id, meanwhile[index]]));
+  return results.map((result) => {
+    const text = texts.get(result.item_id);
+    return text ? { ...result, meanwhile: text } : result;
+  });
+}
+
+function moveText({ annotation_state, annotator_user_id }: QueueItem): string {
+  return `${annotator_user_id || 'somebody'} moved it to ${annotation_state}`;
+}
+
+function judgementText({ annotator, field, value, at }: Judgement): string {
+  return `${annotator} judged ${field} as ${JSON.stringify(value)} at ${at}`;
 }
 
 /** Errors that concern a single item rather than the service. */

@@ -1,6 +1,6 @@
 import { annotationFeedbackType, type StoredFeedback } from '../../contract/feedback.ts';
 import { splitProjectId } from '../../contract/identifiers.ts';
-import { formatReference, parseReference, referenceScheme } from '../../contract/references.ts';
+import { formatReference, referenceScheme } from '../../contract/references.ts';
 import { readPages } from './read-pages.ts';
 import type { ToolContext } from './tool.ts';
 
@@ -91,13 +91,14 @@ function equals(field: string, value: string): Record<string, unknown> {
 
 /** Returns the judgements among feedback, in their order. */
 export function judgementsOf(list: readonly StoredFeedback[]): Judgement[] {
-  return list.flatMap((feedback) => {
+  const judgements: Judgement[] = [];
+  for (const feedback of list) {
     const prefix = [annotationPrefix, freePrefix].find((candidate) => feedback.feedback_type.startsWith(candidate));
-    if (prefix === undefined) return [];
-    return [
-      { ...authorship(feedback), field: feedback.feedback_type.slice(prefix.length), value: feedback.payload?.value },
-    ];
-  });
+    if (prefix === undefined) continue;
+    const field = feedback.feedback_type.slice(prefix.length);
+    judgements.push({ ...authorship(feedback), field, value: feedback.payload?.value });
+  }
+  return judgements;
 }
 
 /** Returns the notes among feedback, in their order. */
@@ -112,7 +113,7 @@ function authorship({ id, weave_ref, wb_user_id, creator, created_at }: StoredFe
   const author = creator ?? undefined;
   return {
     id,
-    call_id: parseReference(weave_ref)?.name ?? weave_ref,
+    call_id: weave_ref.slice(weave_ref.lastIndexOf('/') + 1),
     user,
     creator: author,
     annotator: author === undefined || author === user ? user : `${user} (${author})`,

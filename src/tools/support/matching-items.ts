@@ -3,6 +3,8 @@ import { type QueueItem, queueItemsFilter } from '../../contract/queue-items.ts'
 import { HeddleError } from '../../core/errors.ts';
 import { isOwn, learnAccount } from './authorship.ts';
 import { type Judgement, judgementsOf, latestJudgements, readFeedback } from './judgements.ts';
+import { nearest } from './nearest.ts';
+import { readQueueFields } from './queue-fields.ts';
 import { shapeWithoutNull, type ToolContext } from './tool.ts';
 
 /** The filter of queue items, with conditions on their judgements. */
@@ -51,18 +53,31 @@ export async function matchingItems(
   }
   if (!hasJudgementConditions(filter)) return found;
   const judgements = judgementsOf(await readFeedback(queueId, project_id, access));
-  if (filter.unjudged_by_me) {
-    learnAccount(judgements, await service.accountTag(), { id: queueId, service, clientName: access.clientName });
-  }
-  const fits = judgementCondition(filter, judgements, access);
+  const fits = await judgementCondition(filter, judgements, { ...access, id: queueId, project: project_id });
   return found.filter(({ call_id }) => fits(call_id));
 }
 
-function judgementCondition(
-  { judged_by, field, value, unjudged_by_me }: ItemsFilter,
+/** Says how to find the values that items have, where a filter matches none; undefined if the filter cannot be why. */
+export function emptyFilterHint({ call_op_name, judged_by, field }: ItemsFilter): string | undefined {
+  if (call_op_name !== undefined) return 'summarize_queue by operation lists the operations.';
+  if (judged_by !== undefined || field !== undefined)
+    return 'summarize_queue by annotator and field lists who judged what.';
+  return undefined;
+}
+
+/** A queue and the means to reach it. */
+type QueueOfJudgements = Pick<ToolContext, 'service' | 'signal' | 'clientName'> & { id: string; project: string };
+
+/**
+ * Returns a function that tells whether a call fits the conditions on judgements. `judgements` are all of the queue.
+ * @throws HeddleError `invalid_arguments` for a field that the queue does not have.
+ */
+export async function judgementCondition(
+  filter: ItemsFilter,
   judgements: readonly Judgement[],
-  access: Pick<ToolContext, 'service' | 'clientName'>,
-): (callId: string) => boolean {
+  queue: QueueOfJudgements,
+): Promise<(callId: string) => boolean> {
+  const { judged_by, field, value, unjudged_by_me } = filter;
   if (value !== undefined && field === undefined) {
     throw new HeddleError({
       code: 'invalid_arguments',
@@ -70,16 +85,41 @@ function judgementCondition(
       hint: 'Pass the field whose value you mean.',
     });
   }
-  const wanted = judged_by?.toLowerCase();
+  if (field !== undefined) await requireField(field, judgements, queue);
+  if (unjudged_by_me) learnAccount(judgements, await queue.service.accountTag(), queue);
+  const needsJudgement = judged_by !== undefined || field !== undefined;
   const text = JSON.stringify(value);
-  const needsJudgement = wanted !== undefined || field !== undefined;
   const matching = latestJudgements(judgements).filter(
-    (judgement) =>
-      (wanted === undefined || judgement.annotator.toLowerCase().includes(wanted)) &&
-      (field === undefined || judgement.field === field) &&
-      (value === undefined || JSON.stringify(judgement.value) === text),
+    (judgement) => isMeant(judgement, filter) && (value === undefined || JSON.stringify(judgement.value) === text),
   );
   const judged = new Set(matching.map(({ call_id }) => call_id));
-  const own = new Set(judgements.filter((judgement) => isOwn(judgement, access)).map(({ call_id }) => call_id));
+  const own = new Set(judgements.filter((judgement) => isOwn(judgement, queue)).map(({ call_id }) => call_id));
   return (callId) => (!needsJudgement || judged.has(callId)) && !(unjudged_by_me && own.has(callId));
+}
+
+/** Returns whether a judgement is by the annotator and in the field that a filter names. */
+export function isMeant({ annotator, field }: Judgement, filter: ItemsFilter): boolean {
+  const isAnnotator = annotator.toLowerCase().includes(filter.judged_by?.toLowerCase() ?? '');
+  return isAnnotator && (filter.field === undefined || field === filter.field);
+}
+
+/** @throws HeddleError for a field in which nobody has judged and that the queue does not have; it names the nearest. */
+async function requireField(
+  name: string,
+  judgements: readonly Judgement[],
+  { id, project, service, signal }: QueueOfJudgements,
+): Promise<void> {
+  if (judgements.some(({ field }) => field === name)) return;
+  const fields = await readQueueFields(id, project, { service, signal });
+  const names = [
+    ...new Set([...fields, ...judgements.map(({ field }) => ({ name: field }))].map((field) => field.name)),
+  ];
+  // A queue without fields takes any name.
+  if (names.length === 0 || fields.some((field) => field.name === name)) return;
+  throw new HeddleError({
+    code: 'invalid_arguments',
+    message: `Queue ${id} has no field ${JSON.stringify(name)}.`,
+    hint: `The nearest fields are ${nearest(name, names, (known) => [known]).join(', ')}.`,
+    detail: [{ loc: ['arguments', 'filter', 'field'], msg: 'Not a field of the queue', type: 'value_error' }],
+  });
 }

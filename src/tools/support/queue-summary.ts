@@ -7,21 +7,25 @@ import type { Judgement } from './judgements.ts';
 export const dimensions = ['state', 'operation', 'annotator', 'field'] as const;
 export type Dimension = (typeof dimensions)[number];
 
-/** Rows of a table, its columns of counts, and the characters of all its row labels together. */
-const maxRows = 20;
+/** Columns of counts, and characters of a label; the labels of a table together have as many for each row. */
 const maxColumns = 10;
-const maxLabelsChars = 800;
 const maxLabelChars = 80;
+const maxCharsPerRow = 40;
 /** A field of numbers with at most this many values is also counted by value. */
 const maxCountedNumbers = 10;
 const maxFields = 20;
-/** Annotators, of whom each pair is compared, and pairs that are shown in all. */
+/** Annotators, of whom each pair is compared. */
 const maxCompared = 20;
-const maxPairs = 10;
-/** Disagreements that are listed for a pair, and in all where there are many pairs. */
-const maxDisagreements = 20;
+/** Disagreements that are listed for each of many pairs. */
 const minDisagreements = 5;
-const maxDisagreementsInAll = 60;
+
+/** The part of the tables and comparisons that a summary shows. */
+export interface SummaryPart {
+  /** Rows of a table; the number of comparisons and of listed disagreements follows from it. */
+  limit: number;
+  /** Rows and comparisons to skip. */
+  offset: number;
+}
 
 type Cell = string | number | boolean;
 
@@ -31,8 +35,8 @@ export interface SummaryTable {
   field?: string;
   columns: Cell[];
   rows: Cell[][];
-  /** The rows that are left out: how many, and their cells together. */
-  others?: { rows: number; cells: Cell[] };
+  /** The rows that are left out: how many, their cells together, and where the next ones begin. */
+  others?: { rows: number; cells: Cell[]; next_offset?: number };
   /** The cells of all rows together, those that are left out included. An item counts once. */
   total?: Cell[];
 }
@@ -65,6 +69,9 @@ interface Entry {
   judgement?: Judgement;
 }
 
+/** A judgement with its item. */
+export type JudgedItem = Required<Entry>;
+
 /** Entries with the same value of something. */
 interface Group {
   /** Tells groups apart; labels can be cut. */
@@ -76,34 +83,38 @@ interface Group {
 type Labelled = Pick<Group, 'key' | 'label'>;
 type Unit = 'items' | 'judgements';
 
-/** Counts items by one dimension or by two. `judgements` are those that count, all of them of the items. */
+/** Counts items by one dimension or by two. `judged` are the judgements that count. */
 export function summaryTables(
   by: readonly Dimension[],
   items: readonly SummarizedItem[],
-  judgements: readonly Judgement[],
+  judged: readonly JudgedItem[],
+  part: SummaryPart,
 ): SummaryTable[] {
-  const judged = judgedEntries(items, judgements);
   if (by.includes('field')) {
     const other = by.find((dimension) => dimension !== 'field');
     return fieldGroups(judged).flatMap(({ label, entries }) =>
-      fieldTables(entries, other).map((table) => ({ field: String(label), ...table })),
+      fieldTables(entries, other, part).map((table) => ({ field: String(label), ...table })),
     );
   }
-  if (by.length === 1 && by[0] === 'annotator') return annotatorTable(judged);
+  if (by.length === 1 && by[0] === 'annotator') return annotatorTable(judged, part);
   const entries = by.includes('annotator') ? judged : items.map((item) => ({ item }));
   // Few columns read best: states, or else annotators.
   const [rows = 'state', columns] = (['operation', 'annotator', 'state'] as const).filter((name) => by.includes(name));
   const groups = groupsOf(entries, rows, 'items');
-  if (columns === undefined) return tableOf(rows, ['items'], groups, (group) => [group.length]);
-  return crossTable(rows, 'items', groups, groupsOf(entries, columns, 'items'), (entry) => labelOf(entry, columns));
+  if (columns === undefined) return tableOf(rows, ['items'], groups, (group) => [group.length], part);
+  const columnGroups = groupsOf(entries, columns, 'items');
+  return crossTable(rows, 'items', groups, columnGroups, (entry) => labelOf(entry, columns), part);
 }
 
-/** Returns the number of fields that have no table, because only the most judged ones have. */
-export function countOtherFields(judgements: readonly Judgement[]): number {
-  return Math.max(0, new Set(judgements.map(({ field }) => field)).size - maxFields);
+/** Returns the names of the fields that have no table, because only the most judged ones have. */
+export function otherFields(judged: readonly JudgedItem[]): string[] {
+  return groupsOf(judged, 'field')
+    .slice(maxFields)
+    .map(({ key }) => key);
 }
 
-function judgedEntries(items: readonly SummarizedItem[], judgements: readonly Judgement[]): Required<Entry>[] {
+/** Returns the item of each judgement, which is among `items`. */
+export function judgedItems(items: readonly SummarizedItem[], judgements: readonly Judgement[]): JudgedItem[] {
   const itemsByCall = new Map(items.map((item) => [item.call_id, item]));
   return judgements.map((judgement) => ({ judgement, item: itemsByCall.get(judgement.call_id)! }));
 }
@@ -141,12 +152,12 @@ function groupBy(
   return [...sizes.keys()].sort((a, b) => sizes.get(b)! - sizes.get(a)! || (a.key < b.key ? -1 : 1));
 }
 
-/** Returns the groups that a table shows: the first ones, as far as their labels are short together. */
-function shownGroups(groups: readonly Group[]): Group[] {
+/** Returns the groups that a table shows: those of the part, as far as their labels are short together. */
+function shownGroups(groups: readonly Group[], { limit, offset }: SummaryPart): Group[] {
   let chars = 0;
-  return groups.slice(0, maxRows).filter(({ label }, index) => {
+  return groups.slice(offset, offset + limit).filter(({ label }, index) => {
     chars += String(label).length;
-    return index === 0 || chars <= maxLabelsChars;
+    return index === 0 || chars <= limit * maxCharsPerRow;
   });
 }
 
@@ -155,16 +166,22 @@ function tableOf(
   columns: Cell[],
   groups: readonly Group[],
   cellsOf: (entries: readonly Entry[]) => Cell[],
+  part: SummaryPart,
 ): SummaryTable[] {
   if (groups.length === 0) return [];
-  const shown = shownGroups(groups);
-  const rest = groups.slice(shown.length);
+  const shown = shownGroups(groups, part);
+  const next_offset = part.offset + shown.length;
+  const rest = [...groups.slice(0, part.offset), ...groups.slice(next_offset)];
   return [
     {
       columns: [label, ...columns],
       rows: shown.map((group) => [group.label, ...cellsOf(group.entries)]),
       ...(rest.length > 0 && {
-        others: { rows: rest.length, cells: cellsOf(rest.flatMap(({ entries }) => entries)) },
+        others: {
+          rows: rest.length,
+          cells: cellsOf(rest.flatMap(({ entries }) => entries)),
+          ...(next_offset < groups.length && { next_offset }),
+        },
       }),
     },
   ];
@@ -177,6 +194,7 @@ function crossTable(
   groups: readonly Group[],
   columnGroups: readonly Labelled[],
   columnOf: (entry: Entry) => string,
+  part: SummaryPart,
   areNumbers = false,
 ): SummaryTable[] {
   const shown = columnGroups.slice(0, maxColumns);
@@ -190,7 +208,7 @@ function crossTable(
   };
   const means = areNumbers ? ['mean'] : [];
   const columns = [unit, ...means, ...shown.map((column) => column.label), ...(rest > 0 ? [`${rest} others`] : [])];
-  return withTotal(tableOf(label, columns, groups, cellsOf), groups, cellsOf);
+  return withTotal(tableOf(label, columns, groups, cellsOf, part), groups, cellsOf);
 }
 
 function withTotal(
@@ -208,28 +226,26 @@ function count(entries: readonly Entry[], unit: Unit): number {
   return unit === 'judgements' ? entries.length : new Set(entries.map(({ item }) => item.id)).size;
 }
 
-function annotatorTable(judged: readonly Required<Entry>[]): SummaryTable[] {
-  return tableOf('annotator', ['judgements', 'items'], groupsOf(judged, 'annotator'), (entries) => [
-    count(entries, 'judgements'),
-    count(entries, 'items'),
-  ]);
+function annotatorTable(judged: readonly JudgedItem[], part: SummaryPart): SummaryTable[] {
+  const cellsOf = (entries: readonly Entry[]) => [count(entries, 'judgements'), count(entries, 'items')];
+  return tableOf('annotator', ['judgements', 'items'], groupsOf(judged, 'annotator'), cellsOf, part);
 }
 
-function fieldGroups(judged: readonly Required<Entry>[]): Group[] {
+function fieldGroups(judged: readonly JudgedItem[]): Group[] {
   return groupsOf(judged, 'field').slice(0, maxFields);
 }
 
 /** Counts the judgements of one field by value, alone or by another dimension as well. */
-function fieldTables(entries: readonly Entry[], other: Dimension | undefined): SummaryTable[] {
+function fieldTables(entries: readonly Entry[], other: Dimension | undefined, part: SummaryPart): SummaryTable[] {
   const classOfEntry = (entry: Entry): string => classOf(entry.judgement!.value);
   const values = groupBy(entries, classOfEntry, (entry) => valueLabel(entry.judgement!.value));
   const groups = other === undefined ? values : groupsOf(entries, other);
   const areNumbers = values.every(({ label }) => typeof label === 'number');
-  if (areNumbers && values.length > maxCountedNumbers) return numberTables(entries, other, groups);
+  if (areNumbers && values.length > maxCountedNumbers) return numberTables(entries, other, groups, part);
   if (areNumbers) values.sort((a, b) => Number(a.label) - Number(b.label));
-  if (other !== undefined) return crossTable(other, 'judgements', groups, values, classOfEntry, areNumbers);
-  const counts = tableOf('value', ['judgements'], values, (group) => [group.length]);
-  return [...(areNumbers ? numberTables(entries, other, groups) : []), ...counts];
+  if (other !== undefined) return crossTable(other, 'judgements', groups, values, classOfEntry, part, areNumbers);
+  const counts = tableOf('value', ['judgements'], values, (group) => [group.length], part);
+  return [...(areNumbers ? numberTables(entries, other, groups, part) : []), ...counts];
 }
 
 /** Describes numbers that are too many to count by value. */
@@ -237,10 +253,11 @@ function numberTables(
   entries: readonly Entry[],
   other: Dimension | undefined,
   groups: readonly Group[],
+  part: SummaryPart,
 ): SummaryTable[] {
   const columns = ['judgements', 'mean', 'min', 'max'];
   if (other === undefined) return [{ columns, rows: [numberCells(entries)] }];
-  return withTotal(tableOf(other, columns, groups, numberCells), groups, numberCells);
+  return withTotal(tableOf(other, columns, groups, numberCells, part), groups, numberCells);
 }
 
 function numberCells(entries: readonly Entry[]): number[] {
@@ -258,21 +275,32 @@ function meanOf(entries: readonly Entry[]): number {
 
 const numberOf = ({ judgement }: Entry): number => judgement!.value as number;
 
-/** Compares each pair of annotators on each field that at least two have judged; those with most items in common first. */
+/**
+ * Compares each pair of annotators on each field that at least two have judged; those with most items in common first.
+ * `others` counts the pairs that are left out, `next_offset` is where the next ones begin, and `notCompared` counts the
+ * annotators beyond those who judged most.
+ */
 export function compareAnnotators(
-  items: readonly SummarizedItem[],
-  judgements: readonly Judgement[],
-): { agreement: Agreement[]; otherPairs: number } {
-  const fields = fieldGroups(judgedEntries(items, judgements)).map(({ label, entries }) => ({
+  judged: readonly JudgedItem[],
+  { limit, offset }: SummaryPart,
+): { agreement: Agreement[]; others: number; next_offset?: number; notCompared: number } {
+  const fields = fieldGroups(judged).map(({ label, entries }) => ({
     field: String(label),
-    pairs: annotatorPairs(entries),
+    ...annotatorPairs(entries),
   }));
   const compared = fields.filter(({ pairs }) => pairs.length > 0);
-  const shownOfEach = Math.max(1, Math.floor(maxPairs / compared.length));
-  const shown = compared.flatMap(({ field, pairs }) => pairs.slice(0, shownOfEach).map((pair) => ({ field, pair })));
-  const listed = Math.max(minDisagreements, Math.floor(maxDisagreementsInAll / shown.length));
-  const agreement = shown.map(({ field, pair }) => agreementOf(field, pair, Math.min(listed, maxDisagreements)));
-  return { agreement, otherPairs: compared.reduce((sum, { pairs }) => sum + pairs.length, 0) - agreement.length };
+  const pairsOfEach = Math.max(1, Math.floor(limit / 2 / compared.length));
+  const end = offset + pairsOfEach;
+  const shown = compared.flatMap(({ field, pairs }) => pairs.slice(offset, end).map((pair) => ({ field, pair })));
+  const listed = Math.max(minDisagreements, Math.floor((3 * limit) / shown.length));
+  const agreement = shown.map(({ field, pair }) => agreementOf(field, pair, Math.min(listed, limit)));
+  const pairCounts = compared.map(({ pairs }) => pairs.length);
+  return {
+    agreement,
+    others: pairCounts.reduce((sum, count) => sum + count, 0) - agreement.length,
+    ...(pairCounts.some((count) => count > end) && { next_offset: end }),
+    notCompared: Math.max(0, ...fields.map((field) => field.notCompared)),
+  };
 }
 
 interface AnnotatorPair {
@@ -283,9 +311,10 @@ interface AnnotatorPair {
   values: Map<string, unknown>;
 }
 
-/** Returns the pairs of the annotators who have judged most. */
-function annotatorPairs(entries: readonly Entry[]): AnnotatorPair[] {
-  const annotators = groupsOf(entries, 'annotator').slice(0, maxCompared);
+/** Returns the pairs of the annotators who have judged most, and the number of the other annotators. */
+function annotatorPairs(entries: readonly Entry[]): { pairs: AnnotatorPair[]; notCompared: number } {
+  const groups = groupsOf(entries, 'annotator');
+  const annotators = groups.slice(0, maxCompared);
   const values = new Map(entries.map(({ judgement }) => [classOf(judgement!.value), judgement!.value]));
   const classes = annotators.map(
     ({ entries: own }) => new Map(own.map(({ item, judgement }) => [item.id, classOf(judgement!.value)])),
@@ -299,7 +328,8 @@ function annotatorPairs(entries: readonly Entry[]): AnnotatorPair[] {
       return { annotators: [String(first), String(second)], shared, values };
     }),
   );
-  return pairs.sort((a, b) => b.shared.length - a.shared.length);
+  pairs.sort((a, b) => b.shared.length - a.shared.length);
+  return { pairs, notCompared: groups.length - annotators.length };
 }
 
 function agreementOf(field: string, { annotators, shared, values }: AnnotatorPair, listed: number): Agreement {

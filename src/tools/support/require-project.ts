@@ -1,9 +1,7 @@
-import { distance } from 'fastest-levenshtein';
 import { HeddleError } from '../../core/errors.ts';
+import { nearest } from './nearest.ts';
 import { orElse } from './or-else.ts';
 import type { ToolContext } from './tool.ts';
-
-const maxNames = 3;
 
 /** Returns the projects of a service; undefined at one that cannot list them. */
 export function knownProjects({
@@ -24,10 +22,10 @@ export function knownProjects({
 export async function requireProject(project: string, access: Pick<ToolContext, 'service' | 'signal'>): Promise<void> {
   const known = await knownProjects(access);
   if (known === undefined || known.includes(project)) return;
-  const nearest = [...known].sort((a, b) => distance(a, project) - distance(b, project)).slice(0, maxNames);
+  const names = nearest(project, known, (name) => [name]);
   throw new HeddleError({
     code: 'not_found',
     message: `There is no project ${project}.`,
-    hint: `The nearest projects are ${nearest.join(', ')}. Pass one of them as project_id.`,
+    hint: `The nearest projects are ${names.join(', ')}. Pass one of them as project_id.`,
   });
 }

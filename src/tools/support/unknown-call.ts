@@ -1,13 +1,12 @@
-import { distance } from 'fastest-levenshtein';
 import { HeddleError } from '../../core/errors.ts';
+import { isNear, nearest } from './nearest.ts';
 import { orElse } from './or-else.ts';
 import type { ToolContext } from './tool.ts';
 
 /** Calls among which the nearest are looked for. */
 const maxCandidates = 1000;
-const maxNames = 5;
 
-/** Returns the error for a recorded call that does not exist; it names the nearest among the newest calls of the project. */
+/** Returns the error for a recorded call that does not exist; it names those that may be meant. */
 export async function unknownCall(
   callId: string,
   project_id: string,
@@ -19,17 +18,15 @@ export async function unknownCall(
     () => service.queryCalls(query, { signal }),
     async () => [],
   );
-  const nearest = calls
-    .map(({ id }) => ({ id, far: distance(callId, id) }))
-    .sort((a, b) => a.far - b.far)
-    .slice(0, maxNames)
-    .map(({ id }) => id);
+  const names = nearest(callId, calls, ({ id }) => [id]).map(({ id }) => id);
+  // Most ids are random: only one that is nearly the same can be meant.
+  const near = names.filter((id) => isNear(callId, id));
+  const newest = calls.slice(0, names.length).map(({ id }) => id);
+  const known =
+    near.length > 0 ? ` The nearest calls are ${near.join(', ')}.` : ` The newest calls are ${newest.join(', ')}.`;
   return new HeddleError({
     code: 'not_found',
     message: `Project ${project_id} has no recorded call ${JSON.stringify(callId)}.`,
-    hint:
-      nearest.length === 0
-        ? 'Use call_id of a queue item, not its id, and the same project_id.'
-        : `Use call_id of a queue item, not its id, and the same project_id. The nearest calls are ${nearest.join(', ')}.`,
+    hint: `Use call_id of a queue item, not its id, and the same project_id.${calls.length > 0 ? known : ''}`,
   });
 }

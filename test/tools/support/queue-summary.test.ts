@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { Judgement } from '../../../src/tools/support/judgements.ts';
 import {
-  compareAnnotators,
-  countOtherFields,
+  compareAnnotators as compareJudged,
+  type Dimension,
+  judgedItems,
+  otherFields,
   type SummarizedItem,
-  summaryTables,
+  type SummaryPart,
+  summaryTables as tablesOfJudged,
 } from '../../../src/tools/support/queue-summary.ts';
 
 const itemsOf = (count: number, members: (index: number) => Partial<SummarizedItem> = () => ({})): SummarizedItem[] =>
@@ -27,6 +30,18 @@ const judge = (annotator: string, call: number, value: unknown, field = 'f'): Ju
   id: `${annotator} ${call} ${field}`,
 });
 
+const firstPart = { limit: 20, offset: 0 };
+
+const summaryTables = (
+  by: Dimension[],
+  items: SummarizedItem[],
+  judgements: Judgement[],
+  part: SummaryPart = firstPart,
+) => tablesOfJudged(by, items, judgedItems(items, judgements), part);
+
+const compareAnnotators = (items: SummarizedItem[], judgements: Judgement[], part: SummaryPart = firstPart) =>
+  compareJudged(judgedItems(items, judgements), part);
+
 describe('summaryTables', () => {
   it('shows the 20 most frequent rows and counts the others together', () => {
     // Operation 0 has one item, operation 1 has two, …, operation 24 has 25.
@@ -37,14 +52,30 @@ describe('summaryTables', () => {
       ['op-24', 25],
       ['op-23', 24],
     ]);
-    expect(table!.others).toEqual({ rows: 5, cells: [15] });
+    expect(table!.others).toEqual({ rows: 5, cells: [15], next_offset: 20 });
+  });
+
+  it('shows the rows from an offset, and counts those before and after it together', () => {
+    const items = itemsOf(10, (index) => ({ call_op_name: `op-${Math.floor((Math.sqrt(8 * index + 1) - 1) / 2)}` }));
+    const page = (offset: number) => summaryTables(['operation'], items, [], { limit: 2, offset })[0];
+    expect(page(1)).toEqual({
+      columns: ['operation', 'items'],
+      rows: [
+        ['op-2', 3],
+        ['op-1', 2],
+      ],
+      others: { rows: 2, cells: [5], next_offset: 3 },
+    });
+    expect(page(3)).toMatchObject({ rows: [['op-0', 1]], others: { rows: 3, cells: [9] } });
+    expect(page(3)!.others).not.toHaveProperty('next_offset');
+    expect(page(4)).toMatchObject({ rows: [], others: { rows: 4, cells: [10] } });
   });
 
   it('shows fewer rows when their labels are long', () => {
     const items = itemsOf(20, (index) => ({ call_op_name: `${index}`.padStart(2, '0') + 'x'.repeat(98) }));
     const [table] = summaryTables(['operation'], items, []);
     expect(table!.rows).toHaveLength(8);
-    expect(table!.others).toEqual({ rows: 12, cells: [12] });
+    expect(table!.others).toEqual({ rows: 12, cells: [12], next_offset: 8 });
   });
 
   it('keeps the order of states, with unknown states last', () => {
@@ -128,10 +159,10 @@ describe('summaryTables', () => {
     ]);
   });
 
-  it('shows the 20 most judged fields, and counts the others', () => {
+  it('shows the 20 most judged fields, and names the others', () => {
     const judgements = Array.from({ length: 23 }, (_, index) => judge('a', 0, 'x', `f${index}`));
     expect(summaryTables(['field'], itemsOf(1), judgements)).toHaveLength(20);
-    expect(countOtherFields(judgements)).toBe(3);
+    expect(otherFields(judgedItems(itemsOf(1), judgements))).toEqual(['f7', 'f8', 'f9']);
   });
 });
 
@@ -143,7 +174,7 @@ describe('compareAnnotators', () => {
       ...[1, 2, 3].map((call) => judge('c', call, false)),
       judge('d', 3, true),
     ];
-    const { agreement, otherPairs } = compareAnnotators(itemsOf(4), judgements);
+    const { agreement, others } = compareAnnotators(itemsOf(4), judgements);
     expect(agreement.map(({ annotators, items }) => [...annotators, items])).toEqual([
       ['a', 'c', 2],
       ['a', 'b', 2],
@@ -152,7 +183,7 @@ describe('compareAnnotators', () => {
       ['a', 'd', 0],
       ['b', 'd', 0],
     ]);
-    expect(otherPairs).toBe(0);
+    expect(others).toBe(0);
     expect(agreement[0]).toEqual({
       field: 'f',
       annotators: ['a', 'c'],
@@ -196,16 +227,27 @@ describe('compareAnnotators', () => {
     const judgements = Array.from({ length: 30 }, (_, call) =>
       ['a', 'b', 'c', 'd', 'e', 'f'].map((annotator) => judge(annotator, call, annotator)),
     ).flat();
-    const { agreement, otherPairs } = compareAnnotators(itemsOf(30), judgements);
-    expect(agreement).toHaveLength(10);
-    expect(otherPairs).toBe(5);
-    for (const pair of agreement) expect(pair.disagreement_ids).toHaveLength(6);
+    const first = compareAnnotators(itemsOf(30), judgements);
+    expect(first.agreement).toHaveLength(10);
+    expect(first).toMatchObject({ others: 5, next_offset: 10, notCompared: 0 });
+    for (const pair of first.agreement) expect(pair.disagreement_ids).toHaveLength(6);
+    const next = compareAnnotators(itemsOf(30), judgements, { limit: 20, offset: 10 });
+    const names = [...first.agreement, ...next.agreement].map(({ annotators }) => annotators.join(''));
+    expect(names.sort().join(' ')).toBe('ab ac ad ae af bc bd be bf cd ce cf de df ef');
+    expect(next).toMatchObject({ others: 10, notCompared: 0 });
+    expect(next).not.toHaveProperty('next_offset');
+  });
+
+  it('says how many annotators are not compared, because 20 have judged more', () => {
+    const judgements = Array.from({ length: 23 }, (_, index) => judge(`a${index}`, 0, true));
+    expect(compareAnnotators(itemsOf(1), judgements)).toMatchObject({ others: 180, notCompared: 3 });
   });
 
   it('does not compare a field that one annotator has judged', () => {
     expect(compareAnnotators(itemsOf(1), [judge('a', 0, 1), judge('b', 0, 1, 'g')])).toEqual({
       agreement: [],
-      otherPairs: 0,
+      others: 0,
+      notCompared: 0,
     });
   });
 });
