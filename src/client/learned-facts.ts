@@ -43,14 +43,19 @@ export class LearnedFacts {
     return tag;
   }
 
-  /** Remembers how items were shown. Only the newest pages are kept. */
+  /** Remembers how items were shown. Only the newest ones are kept. */
   rememberItems(asOf: string, items: Iterable<[id: string, shown: string]>): void {
     const shown = this.#shownItems.get(asOf) ?? new Map<string, string>();
     for (const [id, text] of items) shown.set(id, text);
     this.#shownItems.delete(asOf);
     this.#shownItems.set(asOf, shown);
-    const [oldest] = this.#shownItems.keys();
-    if (this.#shownItems.size > maxRememberedPages && oldest !== undefined) this.#shownItems.delete(oldest);
+    let count = 0;
+    for (const page of this.#shownItems.values()) count += page.size;
+    for (const [oldest, page] of this.#shownItems) {
+      if (count <= maxRememberedItems) break;
+      this.#shownItems.delete(oldest);
+      count -= page.size;
+    }
   }
 
   /** Returns how an item was shown at a time; undefined if that is not remembered. */
@@ -59,4 +64,4 @@ export class LearnedFacts {
   }
 }
 
-const maxRememberedPages = 200;
+const maxRememberedItems = 100_000;

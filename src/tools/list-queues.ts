@@ -35,6 +35,7 @@ const output = z.looseObject({
         name: z.string(),
         guidelines: z.string().optional().describe('How to judge.'),
         fields: fieldSummaries,
+        free_fields: z.boolean().optional().describe('True if judgements may have any name.'),
         remaining: z.int().optional().describe('Items that nobody has completed or skipped.'),
         total: z.int().optional(),
       }),
@@ -49,6 +50,7 @@ interface QueueSummary {
   name: string;
   guidelines?: string;
   fields?: FieldSummary[];
+  free_fields?: true;
   remaining?: number;
   total?: number;
 }
@@ -89,7 +91,11 @@ Returns queues (id, name, guidelines, fields with type or choices, remaining, to
   render({ queues, offset, next_offset, other_projects }: QueuePage) {
     const others = other_projects ? `\nOther projects: ${other_projects.map(cell).join(', ')}.` : '';
     if (queues.length === 0) return `No queues match at offset ${offset}.${others}`;
-    const rows = queues.map(({ fields, ...queue }) => ({ ...queue, ...(fields && { fields: renderFields(fields) }) }));
+    const rows = queues.map(({ fields, free_fields, ...queue }) => ({
+      ...queue,
+      ...(free_fields && { fields: 'any name' }),
+      ...(fields && { fields: renderFields(fields) }),
+    }));
     const summary = `${pluralize(queues.length, 'queue')} from offset ${offset}.`;
     return renderPage(summary, rows, columns, next_offset) + others;
   },
@@ -119,13 +125,14 @@ async function summarize(queues: Queue[], project_id: string, context: ToolConte
     ),
   ]);
   const counts = new Map(stats.map((count) => [count.queue_id, count]));
-  return queues.map(({ id, name, description }, index) => {
+  return queues.map(({ id, name, description, scorer_refs }, index) => {
     const count = counts.get(id);
     return {
       id,
       name,
       ...(description && { guidelines: description }),
       ...(fields[index]?.length && { fields: fields[index].map(summarizeField) }),
+      ...(!scorer_refs?.length && { free_fields: true as const }),
       ...(count && { remaining: count.total_items - count.completed_items, total: count.total_items }),
     };
   });

@@ -25,6 +25,7 @@ import {
 } from './support/page.ts';
 import { readCalls } from './support/read-calls.ts';
 import { requireQueue } from './support/require-queue.ts';
+import { type ShownRows, showRows, wholeRows } from './support/show-rows.ts';
 import { cell } from './support/table.ts';
 import { defineTool, projectArgument, projectOf, shapeWithoutNull, type ToolContext } from './support/tool.ts';
 
@@ -49,17 +50,18 @@ const input = z.strictObject({
     .boolean()
     .optional()
     .describe('Also return what annotators judged and noted, the latest of each.'),
+  fields: z
+    .array(z.string().min(1))
+    .min(1)
+    .optional()
+    .describe('Members of the items to return beside id and annotation_state; ["*"] for all.'),
   max_value_chars: z.int().min(20).default(500).describe('Maximum length of each of these values, in characters.'),
 });
 
-const item = queueItem.pick({ id: true, call_id: true, annotation_state: true }).extend({
-  call_values: z.record(z.string(), z.unknown()).optional().describe('Values of the recorded call by display field.'),
-  call_error: z.looseObject({}).optional().describe('Why the recorded call could not be read.'),
-  judgements: z.array(z.looseObject({})).optional().describe('annotator, field and value (or note), and at.'),
-});
-
 const output = z.looseObject({
-  items: z.array(item).describe('Items with every member that the service sent.'),
+  items: z.array(z.looseObject({})),
+  common: z.looseObject({}).optional().describe('Members that are the same in every item.'),
+  omitted_fields: z.array(z.string()).optional().describe('Further members, for fields.'),
   ...pageMembers,
   state_counts: z.record(z.string(), z.int()).describe('Number of items on this page by annotation_state.'),
   as_of: z
@@ -76,8 +78,7 @@ type Item = QueueItem & {
   judgements?: object[];
 };
 
-interface ItemPage extends PagePosition {
-  items: Item[];
+interface ItemPage extends PagePosition, ShownRows {
   state_counts: Record<string, number>;
   as_of?: string;
   matching?: number;
@@ -87,16 +88,10 @@ interface ItemPage extends PagePosition {
 /** Minimum length of a serialised item, in characters; it limits how many items are requested. */
 const minItemChars = 200;
 
-const columns = [
-  'position_in_queue',
-  'id',
-  'annotation_state',
-  'call_op_name',
-  'call_started_at',
-  'call_ended_at',
-  'call_id',
-  'call_trace_id',
-];
+const defaultFields = ['position_in_queue', 'call_op_name', 'call_started_at', 'call_id'];
+/** Members that were asked for by an argument of their own. */
+const addedFields = ['call_values', 'call_error', 'judgements'];
+const columns = ['position_in_queue', 'id', 'annotation_state', ...defaultFields];
 
 export const queryQueueItemsTool = defineTool({
   name: 'query_queue_items',
@@ -114,7 +109,7 @@ Returns items, state_counts of this page, as_of, and next_offset when there are 
   output,
 
   async run(args, context): Promise<ItemPage> {
-    const { queue_id, offset = 0, include_call, include_judgements, max_value_chars } = args;
+    const { queue_id, offset = 0, include_call, include_judgements, max_value_chars, fields } = args;
     const project = projectOf(args, context);
     const readAtMs = Date.now();
     const { items, hasMore } = await readPage(args, project, context);
@@ -124,28 +119,39 @@ Returns items, state_counts of this page, as_of, and next_offset when there are 
       as_of,
       items.map((item) => [item.id, shownText(item)]),
     );
-    const page = items.map(withZones);
+    const page = items.map(withReadableTimes);
     const shown = include_call ? await withCalls(page, project, max_value_chars, context) : page;
     const judged = include_judgements ? await withJudgements(shown, queue_id, project, context) : shown;
-    return { ...itemPage(judged, offset, hasMore), as_of };
+    const always = ['id', 'annotation_state', ...addedFields];
+    const known = Object.keys(queueItem.shape);
+    return {
+      ...itemPage(showRows(judged, { fields, defaults: defaultFields, always, known }), offset, hasMore),
+      as_of,
+    };
   },
 
-  render({ items, offset, next_offset, state_counts, as_of, matching, hint }: ItemPage) {
+  render({ items, common, omitted_fields, offset, next_offset, state_counts, as_of, matching, hint }: ItemPage) {
     if (items.length === 0) {
       if (next_offset !== undefined) return `No items were requested; there are more from offset ${next_offset}.`;
       if (matching) return `No items at offset ${offset}: ${matching} match.`;
-      return hint === undefined ? 'No items match.' : `No items match. ${hint}`;
+      return hint === undefined ? 'No items match.' : `No item has all of this. ${hint}`;
     }
     const states = Object.entries(state_counts).map(([state, count]) => `${count} ${cell(state)}`);
     const asOf = as_of === undefined ? '' : ` as_of ${as_of}.`;
-    const summary = `${pluralize(items.length, 'item')} from offset ${offset} (${states.join(', ')}).${asOf}`;
-    return renderPage(summary, items.map(toRow), columns, next_offset);
+    const omitted = omitted_fields ? ` Further fields: ${omitted_fields.map(cell).join(', ')}.` : '';
+    const summary = `${pluralize(items.length, 'item')} from offset ${offset} (${states.join(', ')}).${asOf}${omitted}`;
+    const rows = wholeRows({ items, ...(common && { common }) }).map(toRow);
+    return renderPage(summary, rows, columns, next_offset);
   },
 
-  shrink: ({ items, offset, as_of }, share) => ({
-    ...itemPage(firstRows(items, share, offset, 'item'), offset, true),
-    ...(as_of !== undefined && { as_of }),
-  }),
+  shrink: ({ items, offset, common, omitted_fields, as_of }, share) => {
+    const shown = {
+      items: firstRows(items, share, offset, 'item'),
+      ...(common && { common }),
+      ...(omitted_fields && { omitted_fields }),
+    };
+    return { ...itemPage(shown, offset, true), ...(as_of !== undefined && { as_of }) };
+  },
 });
 
 type Arguments = z.output<typeof input>;
@@ -182,7 +188,7 @@ async function emptyPage(
   await requireQueue(queue_id, project, context);
   const matching = offset > 0 ? (await matchingItems(queue_id, project, filter, context)).length : 0;
   const hint = matching === 0 ? emptyFilterHint(filter) : undefined;
-  return { ...itemPage([], offset, false), matching, ...(hint !== undefined && { hint }) };
+  return { ...itemPage({ items: [] }, offset, false), matching, ...(hint !== undefined && { hint }) };
 }
 
 /** Adds the latest judgements and the notes of every annotator to each item. */
@@ -219,28 +225,36 @@ async function withCalls(
 
 const timeMembers = ['call_started_at', 'call_ended_at', 'created_at', 'updated_at', 'deleted_at'] as const;
 
-/** Adds the zone to the times of an item: the public service sends them in UTC without saying so. */
-function withZones(item: QueueItem): QueueItem {
-  const times = timeMembers
-    .map((member) => [member, item[member]] as const)
-    .filter(([, time]) => typeof time === 'string' && /^\d{4}-\d\d-\d\dT[\d:.]+$/.test(time));
-  return { ...item, ...Object.fromEntries(times.map(([member, time]) => [member, `${time}Z`])) };
+/**
+ * Adds the zone to the times of an item, because the public service sends them in UTC without saying so, and removes
+ * milliseconds that are zero.
+ */
+function withReadableTimes(item: QueueItem): QueueItem {
+  const times = timeMembers.flatMap((member) => {
+    const [, time, fraction, zone] =
+      /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z?)$/.exec(item[member] ?? '') ?? [];
+    if (time === undefined) return [];
+    const isWhole = fraction === undefined || Number(fraction) === 0;
+    return isWhole || zone === '' ? [[member, `${time}${isWhole ? '' : fraction}Z`]] : [];
+  });
+  return { ...item, ...Object.fromEntries(times) };
 }
 
 /** Flattens an item into a table row: each value of its call gets its own column. */
-function toRow({ call_values = {}, call_error, ...item }: Item): Record<string, unknown> {
-  const values = Object.entries(call_values).map(([path, value]) => [
+function toRow({ call_values, call_error, ...item }: Record<string, unknown>): Record<string, unknown> {
+  const values = Object.entries((call_values as Item['call_values']) ?? {}).map(([path, value]) => [
     Object.hasOwn(item, path) ? `call.${path}` : path,
     value,
   ]);
+  const error = call_error as HeddleError | undefined;
   return {
     ...item,
     ...Object.fromEntries(values),
-    ...(call_error && { call_error: `${call_error.code}: ${call_error.message}` }),
+    ...(error && { call_error: `${error.code}: ${error.message}` }),
   };
 }
 
-function itemPage(items: Item[], offset: number, hasMore: boolean): ItemPage {
-  const state_counts = countEach(items.map(({ annotation_state }) => annotation_state));
-  return { items, ...pagePosition(offset, items.length, hasMore), state_counts };
+function itemPage(shown: ShownRows, offset: number, hasMore: boolean): ItemPage {
+  const states = wholeRows(shown).map(({ annotation_state }) => String(annotation_state));
+  return { ...shown, ...pagePosition(offset, shown.items.length, hasMore), state_counts: countEach(states) };
 }

@@ -12,6 +12,7 @@ import {
   openQueue,
   previewItems,
   type QueueAccess,
+  shownText,
 } from './support/change-items.ts';
 import { concurrently } from './support/concurrently.ts';
 import { countEach } from './support/count-each.ts';
@@ -25,7 +26,7 @@ import {
 import { pluralize } from './support/page.ts';
 import { type AgreementRequest, maxUnconfirmed, requireAgreement } from './support/require-agreement.ts';
 import { requireQueue } from './support/require-queue.ts';
-import { compactTable } from './support/table.ts';
+import { cell, compactTable } from './support/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './support/tool.ts';
 
 /** The states that an annotator can set. */
@@ -83,7 +84,9 @@ const output = z.looseObject({
     .describe('One result per change, in the same order; for a filter, only refused items.'),
   remaining: z.int().optional().describe('Items that were not reached; call again to go on.'),
   dry_run: z.boolean().optional(),
-  warnings: z.array(z.string()).optional(),
+  hint: z.string().optional(),
+  first_changed: z.array(z.string()).optional().describe('Ids of the first changed items of a filter.'),
+  as_of: z.string().optional().describe('Time of the dry run, for the change itself.'),
   state_counts: z.record(z.string(), z.int()).optional().describe('Shown states of the matching items, in a dry run.'),
 });
 
@@ -95,7 +98,9 @@ interface UpdateResult {
   remaining?: number;
   stopped_by?: HeddleError;
   dry_run?: boolean;
-  warnings?: string[];
+  hint?: string;
+  first_changed?: string[];
+  as_of?: string;
   state_counts?: Record<string, number>;
 }
 
@@ -120,24 +125,27 @@ More than ${maxUnconfirmed} items need the user's agreement. Returns done, uncha
     return changeListed(args, args.items, project, context);
   },
 
-  render({ items, counts, matched, remaining, stopped_by, dry_run, warnings = [], state_counts }: UpdateResult) {
+  render({ items, counts, matched, remaining, stopped_by, dry_run, state_counts, ...more }: UpdateResult) {
     const results = Object.entries(counts).map(([result, count]) => `${count} ${result}`);
     const matching = matched === undefined ? '' : `${pluralize(matched, 'item')} matched. `;
-    const shown = Object.entries(state_counts ?? {}).map(([state, count]) => `${count} ${state}`);
+    const shown = Object.entries(state_counts ?? {}).map(([state, count]) => `${count} ${cell(state)}`);
     const states = shown.length > 0 ? ` They show ${shown.join(', ')}.` : '';
     const prefix = dry_run
       ? `Nothing was changed (dry_run).${states} The service refuses what is final for you. Would be: `
       : '';
-    const rest = remaining ? [`${remaining} not reached: ${stopped_by?.message ?? ''} Call again to go on.`] : [];
+    const { hint, first_changed, as_of } = more;
+    const first = first_changed ? ` The first: ${first_changed.map(cell).join(', ')}.` : '';
+    const seen = as_of === undefined ? '' : ` as_of ${as_of}.`;
     const rows = items.map(({ error, ...members }) => ({
       ...members,
       ...(error && { error: `${error.code}: ${error.message} ${error.hint}` }),
     }));
-    const table =
-      rows.length > 0 ? [compactTable(rows, ['item_id', 'result', 'annotation_state', 'meanwhile', 'error'])] : [];
-    return [`${matching}${prefix}${results.join(', ') || 'Nothing changed'}.`, ...rest, ...warnings, ...table].join(
-      '\n',
-    );
+    return [
+      `${matching}${prefix}${results.join(', ') || 'Nothing changed'}.${first}${seen}`,
+      ...(remaining ? [`${remaining} not reached: ${stopped_by?.message ?? ''} Call again to go on.`] : []),
+      ...(hint === undefined ? [] : [hint]),
+      ...(rows.length > 0 ? [compactTable(rows, ['item_id', 'result', 'annotation_state', 'meanwhile', 'error'])] : []),
+    ].join('\n');
   },
 
   shrink: () => undefined,
@@ -168,8 +176,9 @@ async function changeListed(
     const item = found[index]!;
     return item instanceof HeddleError ? [] : [{ item, change }];
   });
+  const guard = { asOf: as_of, expectedState: expected_state };
   const startedAtMs = Date.now();
-  const results = await (dry_run ? previewItems : changeItems)(work, queue, as_of);
+  const results = await (dry_run ? previewItems : changeItems)(work, queue, guard);
   const isGuarded = as_of !== undefined || expected_state !== undefined;
   const checked = isGuarded && !dry_run ? await lookAgain(results, work, queue, startedAtMs) : results;
   const changed = new Map(checked.map((result) => [result.item_id, result]));
@@ -182,12 +191,7 @@ async function changeListed(
     items: all,
     counts: countEach(all.map(({ result }) => result)),
     ...(dry_run && { dry_run }),
-    ...withWarnings(uncheckedMoves(as_of, work, queue)),
   };
-}
-
-function withWarnings(...warnings: string[][]): { warnings?: string[] } {
-  return warnings.flat().length > 0 ? { warnings: warnings.flat() } : {};
 }
 
 type Work = { item: QueueItem; change: Change }[];
@@ -199,16 +203,6 @@ function lookAgain(results: ItemResult[], work: Work, queue: QueueAccess, starte
   };
   const items = work.map(({ item }) => item);
   return addMeanwhile(results, items, queue, startedAtMs, readItem);
-}
-
-/** Says for how many items nobody can tell whether they were moved since `as_of`: the service keeps no time of moves. */
-function uncheckedMoves(asOf: string | undefined, work: readonly { item: QueueItem }[], queue: QueueAccess): string[] {
-  if (asOf === undefined) return [];
-  const unseen = work.filter(({ item }) => queue.service.learned.shownItem(asOf, item.id) === undefined);
-  if (unseen.length === 0) return [];
-  const count = pluralize(unseen.length, 'item');
-  const reason = 'this server has not shown them with this as_of, so moves since then cannot be noticed';
-  return [`${count} checked for judgements only: ${reason}. Pass expected_state.`];
 }
 
 function refuseDuplicates(items: readonly ListedChange[]): void {
@@ -299,6 +293,8 @@ function throwSharedFailure(results: readonly ItemResult[]): void {
 const itemsPerRound = 100;
 /** Refused items that the result lists. */
 const maxListed = 20;
+/** Ids of changed items that the result has. */
+const maxShownIds = 5;
 
 async function changeMatching(args: Arguments, project: string, context: ToolContext): Promise<UpdateResult> {
   const { queue_id, filter, change, items, as_of, expected_state, dry_run = false, confirm = false } = args;
@@ -306,25 +302,28 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
   if (!filter || !change) throw callRefusal('there is nothing to change', 'Pass items, or filter with change.');
   refuseEmpty(change, ['arguments', 'change']);
   const queue = await openQueue(queue_id, project, [{ change, loc: ['arguments', 'change'] }], context);
+  const guard = { asOf: as_of, expectedState: expected_state };
+  const readAtMs = Date.now();
   const matching = await matchingItems(queue_id, project, filter, context);
   if (matching.length === 0) {
     await requireQueue(queue_id, project, context);
     const hint = emptyFilterHint(filter);
-    return summaryOf([], 0, hint === undefined ? [] : [hint]);
+    return { ...summaryOf([], 0), ...(hint !== undefined && { hint }) };
   }
-  const unchecked = uncheckedMoves(
-    as_of,
-    matching.map((item) => ({ item })),
-    queue,
-  );
   if (dry_run) {
     const results = await previewItems(
       matching.map((item) => ({ item, change })),
       queue,
-      as_of,
+      guard,
+    );
+    const { learned } = context.service;
+    const seen = learned.timeBefore(readAtMs);
+    learned.rememberItems(
+      seen,
+      matching.map((item) => [item.id, shownText(item)]),
     );
     const state_counts = countEach(matching.map(({ annotation_state }) => annotation_state));
-    return { ...summaryOf(results, matching.length, unchecked), dry_run, state_counts };
+    return { ...summaryOf(results, matching.length), dry_run, state_counts, as_of: seen };
   }
   if (!confirm && matching.length > maxUnconfirmed) {
     requireAgreement(agreementFor(matching.length, queue_id, [change], 'filter'), context);
@@ -337,7 +336,7 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
     const changed = await changeItems(
       expected.map((item) => ({ item, change })),
       queue,
-      as_of,
+      guard,
     );
     const stopped = changed.find(({ error }) => error && !itemErrors.has(error.code))?.error;
     results.push(...changed.filter(({ error }) => !error || itemErrors.has(error.code)));
@@ -346,7 +345,7 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
       // Nothing at all was changed: the failure alone says enough.
       if (results.length === 0) throw stopped;
       return {
-        ...summaryOf(results, matching.length, unchecked),
+        ...summaryOf(results, matching.length),
         remaining: matching.length - results.length,
         stopped_by: stopped,
       };
@@ -355,7 +354,7 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
   }
   const isGuarded = as_of !== undefined || expected_state !== undefined;
   const checked = isGuarded ? await lookAgainAtAll(results, matching, filter, queue, startedAtMs) : results;
-  return summaryOf(checked, matching.length, unchecked);
+  return summaryOf(checked, matching.length);
 }
 
 /** Looks again at items that a filter matched; a change may have made them fit the filter no longer. */
@@ -380,11 +379,17 @@ function unexpected({ id, annotation_state }: QueueItem, expected: string | unde
   };
 }
 
-/** A bulk change lists only what was refused, and what others changed at the same time. */
-function summaryOf(results: readonly ItemResult[], matched: number, unchecked: string[]): UpdateResult {
+/** A bulk change lists only what was refused, what others changed at the same time, and the ids of the first changed items. */
+function summaryOf(results: readonly ItemResult[], matched: number): UpdateResult {
+  const counts = countEach(results.map(({ result }) => result));
   const notable = results.filter(({ result, meanwhile }) => result === 'refused' || meanwhile !== undefined);
   const unlisted = notable.length - maxListed;
-  const more = unlisted > 0 ? [`${unlisted} more refused or changed by others are not listed.`] : [];
-  const counts = countEach(results.map(({ result }) => result));
-  return { counts, items: notable.slice(0, maxListed), matched, ...withWarnings(unchecked, more) };
+  const changed = results.filter(({ result }) => result === 'done' || result === 'would_send');
+  return {
+    matched,
+    counts,
+    ...(changed.length > 0 && { first_changed: changed.slice(0, maxShownIds).map(({ item_id }) => item_id) }),
+    items: notable.slice(0, maxListed),
+    ...(unlisted > 0 && { hint: `${unlisted} more refused or changed by others are not listed.` }),
+  };
 }

@@ -13,7 +13,7 @@ describe('list_queues', () => {
   it('returns the queues whose name contains the given text, with their item counts', async () => {
     const { call } = await connectStdioClient(await importNumberedQueue(3));
     const { queues, text } = await call('list_queues', { name: 'q' });
-    expect(queues).toEqual([{ id: 'q', name: 'q', remaining: 3, total: 3 }]);
+    expect(queues).toEqual([{ id: 'q', name: 'q', free_fields: true, remaining: 3, total: 3 }]);
     expect(text).toContain('1 queue from offset 0. This is the last page.');
     expect((await call('list_queues', { name: 'nothing like it' })).queues).toEqual([]);
   });
@@ -44,10 +44,11 @@ describe('list_queues', () => {
     const { queues, text } = await call('list_queues', {});
     expect(queues).toEqual([
       { id: 'a', name: 'A', guidelines: 'Be strict.', fields: [helpful], remaining: 2, total: 3 },
-      { id: 'b', name: 'B', remaining: 2, total: 3 },
+      { id: 'b', name: 'B', free_fields: true, remaining: 2, total: 3 },
       { id: 'q', name: 'Q', fields: [helpful, score], remaining: 2, total: 3 },
     ]);
     expect(text).toContain('helpful (boolean); score (integer, 1 to 5)');
+    expect(text).toContain('any name');
     expect(service.bodiesOf('/refs/read_batch')).toEqual([{ refs: [helpfulField, scoreField] }]);
     expect(service.requests.filter(({ path }) => path === '/obj/read')).toEqual([]);
   });

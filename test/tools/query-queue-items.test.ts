@@ -83,22 +83,23 @@ describe('query_queue_items at a service that answers as the public one', () => 
     });
     expect(await filtered({ judged_by: 'eve' })).toMatchObject({
       items: [],
-      hint: 'summarize_queue by annotator and field lists who judged what.',
-      text: 'No items match. summarize_queue by annotator and field lists who judged what.',
+      hint: 'summarize_queue by annotator and field shows who judged what.',
+      text: 'No item has all of this. summarize_queue by annotator and field shows who judged what.',
     });
   });
 
   it('shows items without judgements as such', async () => {
     const service = await startRecordedService();
     const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environmentOf('ada')));
-    const { items } = await call('query_queue_items', { queue_id: 'q', include_judgements: true });
-    expect(items[0].judgements).toEqual([]);
+    const { common, text } = await call('query_queue_items', { queue_id: 'q', include_judgements: true });
+    expect(common.judgements).toEqual([]);
+    expect(text).toContain('judgements=[]');
   });
 
   it('shows times that come without a zone in UTC, with their zone', async () => {
     const service = await startRecordedService();
     const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
-    const { items } = await call('query_queue_items', { queue_id: 'q' });
+    const { items } = await call('query_queue_items', { queue_id: 'q', fields: ['*'] });
     expect(items[0]).toMatchObject({
       call_started_at: '2026-01-01T00:00:00Z',
       call_ended_at: '2026-01-01T00:00:01.500000Z',
@@ -110,8 +111,8 @@ describe('query_queue_items at a service that answers as the public one', () => 
     const service = await startRecordedService();
     service.expands = expands;
     const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
-    const { items } = await call('query_queue_items', { queue_id: 'q', include_call: true });
-    expect(items[0].call_values).toEqual({ 'inputs.row.question': 'Is it safe?' });
+    const { common } = await call('query_queue_items', { queue_id: 'q', include_call: true });
+    expect(common.call_values).toEqual({ 'inputs.row.question': 'Is it safe?' });
     expect(service.bodiesOf('/refs/read_batch')).toEqual(expands ? [] : [{ refs: [rowReference] }]);
   });
 });

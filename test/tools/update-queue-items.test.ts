@@ -448,16 +448,29 @@ describe('update_queue_items at a service that answers as the public one', () =>
     expect(result.text).toContain('bob moved it to skipped');
   });
 
-  it('says that moves cannot be noticed when another process has shown the items', async () => {
+  it('refuses what somebody may have moved since as_of, when another process has shown the items', async () => {
     const service = await startRecordedService();
+    const bob = await connectStdioClient(heddleFor(service, 'bob'));
+    await bob.call('update_queue_items', { queue_id: 'q', items: [{ item_id: 'i2', annotation_state: 'skipped' }] });
     const before = await connectStdioClient(heddleFor(service, 'ada'));
     const { as_of } = await before.call('query_queue_items', { queue_id: 'q' });
     const { call } = await connectStdioClient(heddleFor(service, 'ada'));
-    const items = [{ item_id: 'i1', judgements: { helpful: true } }];
-    const result = await call('update_queue_items', { queue_id: 'q', as_of, items });
-    const warning = expect.stringMatching(/^1 item checked for judgements only: .* Pass expected_state\.$/);
-    expect(result).toMatchObject({ counts: { done: 1 }, warnings: [warning] });
-    expect(result.text).toContain('1 item checked for judgements only');
+    const items = ['i1', 'i2'].map((item_id) => ({ item_id, judgements: { helpful: true } }));
+    // Nobody can have moved an item that is unstarted.
+    expect((await call('update_queue_items', { queue_id: 'q', as_of, items })).items).toMatchObject([
+      { result: 'done' },
+      {
+        result: 'refused',
+        error: {
+          code: 'conflict',
+          message:
+            'Not changed: bob moved it to skipped, perhaps after as_of: this server has not shown the item with this as_of.',
+          hint: 'Read the item again, or pass expected_state skipped if that is what you saw.',
+        },
+      },
+    ]);
+    const expected = { as_of, expected_state: 'skipped', items: items.slice(1) };
+    expect((await call('update_queue_items', { queue_id: 'q', ...expected })).counts).toEqual({ done: 1 });
   });
 
   it('changes all items that match a filter, and goes on when it is called again', async () => {
@@ -467,6 +480,8 @@ describe('update_queue_items at a service that answers as the public one', () =>
     const bulk = { queue_id: 'q', filter: { field: 'helpful', value: false }, change: { annotation_state: 'skipped' } };
     const dry = await call('update_queue_items', { ...bulk, dry_run: true });
     expect(dry).toMatchObject({
+      as_of: expect.stringMatching(/Z$/),
+      first_changed: ['i2'],
       matched: 1,
       counts: { would_send: 1 },
       items: [],
@@ -474,8 +489,8 @@ describe('update_queue_items at a service that answers as the public one', () =>
       state_counts: { unstarted: 1 },
     });
     const { dry_run: _, text, ...done } = { dry_run: true, ...(await call('update_queue_items', bulk)) };
-    expect(done).toEqual({ matched: 1, counts: { done: 1 }, items: [] });
-    expect(text).toBe('1 item matched. 1 done.');
+    expect(done).toEqual({ matched: 1, counts: { done: 1 }, first_changed: ['i2'], items: [] });
+    expect(text).toBe('1 item matched. 1 done. The first: i2.');
     expect(service.states).toEqual(new Map([['ada i2', 'skipped']]));
     const rest = { queue_id: 'q', filter: { unjudged_by_me: true }, change: { judgements: { helpful: true } } };
     expect((await call('update_queue_items', rest)).counts).toEqual({ done: 2 });

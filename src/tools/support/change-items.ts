@@ -95,13 +95,21 @@ interface Update {
 
 type NewFeedback = Parameters<ToolContext['service']['createFeedback']>[0];
 
+/** What must still be true of items before they are changed. */
+export interface Guard {
+  /** Time since which nobody else may have judged or moved an item. */
+  asOf?: string | undefined;
+  /** The state that the items were checked for already. */
+  expectedState?: string | undefined;
+}
+
 /** Changes items, each on its own: a failure becomes the result of its item. The results are in the order of the items. */
 export async function changeItems(
   work: readonly { item: QueueItem; change: Change }[],
   queue: QueueAccess,
-  asOf?: string,
+  guard: Guard = {},
 ): Promise<ItemResult[]> {
-  const updates = await planUpdates(work, queue, asOf);
+  const updates = await planUpdates(work, queue, guard);
   await writeFeedback(updates, queue);
   return concurrently(updates, concurrentItems, (update) => finishUpdate(update, queue));
 }
@@ -112,9 +120,9 @@ export async function changeItems(
 export async function previewItems(
   work: readonly { item: QueueItem; change: Change }[],
   queue: QueueAccess,
-  asOf?: string,
+  guard: Guard = {},
 ): Promise<ItemResult[]> {
-  const updates = await planUpdates(work, queue, asOf);
+  const updates = await planUpdates(work, queue, guard);
   return updates.map(({ item, change, feedback, purge, error }) => {
     if (error) return { item_id: item.id, result: 'refused', error };
     const changes = feedback.length > 0 || purge.length > 0 || change.annotation_state !== undefined;
@@ -125,7 +133,7 @@ export async function previewItems(
 async function planUpdates(
   work: readonly { item: QueueItem; change: Change }[],
   queue: QueueAccess,
-  asOf: string | undefined,
+  { asOf, expectedState }: Guard,
 ): Promise<Update[]> {
   const readsFeedback =
     asOf !== undefined || work.some(({ change }) => change.judgements || change.note !== undefined || change.retract);
@@ -139,7 +147,7 @@ async function planUpdates(
     const update: Update = { item, change, feedback: [], purge: [], wrote: false };
     const given = judgements.get(item.call_id) ?? [];
     if (asOf !== undefined) {
-      const error = changedSince(asOf, update, given, queue);
+      const error = changedSince({ asOf, expectedState }, update, given, queue);
       if (error) return { ...update, error };
     }
     const own = given.filter((judgement) => isOwn(judgement, queue));
@@ -186,9 +194,9 @@ function newFeedback(item: QueueItem, queue: QueueAccess) {
   };
 }
 
-/** Returns the refusal of an item that anybody else has judged or moved since `asOf`. */
+/** Returns the refusal of an item that anybody else has judged or moved since `asOf`, or may have moved. */
 function changedSince(
-  asOf: string,
+  { asOf, expectedState }: Guard & { asOf: string },
   { item }: Update,
   given: readonly Judgement[],
   queue: QueueAccess,
@@ -201,8 +209,12 @@ function changedSince(
   const { learned } = queue.service;
   const shown = learned.shownItem(asOf, item.id);
   const isOwnMove = item.annotator_user_id === (learned.annotatorId ?? learned.userId);
-  if (shown === undefined || shown === shownText(item) || isOwnMove) return undefined;
-  return conflict(`${moveText(item)} after as_of`);
+  // No item ever becomes unstarted again, so nobody has moved one that still is.
+  if (item.annotation_state === 'unstarted' || isOwnMove || shown === shownText(item)) return undefined;
+  if (shown !== undefined) return conflict(`${moveText(item)} after as_of`);
+  if (expectedState !== undefined) return undefined;
+  const hint = `Read the item again, or pass expected_state ${item.annotation_state} if that is what you saw.`;
+  return conflict(`${moveText(item)}, perhaps after as_of: this server has not shown the item with this as_of`, hint);
 }
 
 /** Returns the state of an item and who set it, as one string for comparisons. */
@@ -214,8 +226,8 @@ function withZone(time: string): string {
   return /(Z|[+-]\d\d:?\d\d)$/.test(time) ? time : `${time}Z`;
 }
 
-function conflict(reason: string): HeddleError {
-  return new HeddleError({ code: 'conflict', message: `Not changed: ${reason}.`, hint: 'Read the item again.' });
+function conflict(reason: string, hint = 'Read the item again.'): HeddleError {
+  return new HeddleError({ code: 'conflict', message: `Not changed: ${reason}.`, hint });
 }
 
 /**

@@ -57,12 +57,13 @@ export async function matchingItems(
   return found.filter(({ call_id }) => fits(call_id));
 }
 
-/** Says how to find the values that items have, where a filter matches none; undefined if the filter cannot be why. */
+/** Says how to find what there is, where a filter matches nothing; undefined for a filter that names nothing to look up. */
 export function emptyFilterHint({ call_op_name, judged_by, field }: ItemsFilter): string | undefined {
-  if (call_op_name !== undefined) return 'summarize_queue by operation lists the operations.';
-  if (judged_by !== undefined || field !== undefined)
-    return 'summarize_queue by annotator and field lists who judged what.';
-  return undefined;
+  if (judged_by !== undefined || field !== undefined) {
+    return 'summarize_queue by annotator and field shows who judged what.';
+  }
+  if (call_op_name === undefined) return undefined;
+  return 'summarize_queue by operation and state shows what there is.';
 }
 
 /** A queue and the means to reach it. */

@@ -27,6 +27,6 @@ export async function unknownCall(
   return new HeddleError({
     code: 'not_found',
     message: `Project ${project_id} has no recorded call ${JSON.stringify(callId)}.`,
-    hint: `Use call_id of a queue item, not its id, and the same project_id.${calls.length > 0 ? known : ''}`,
+    hint: `Use call_id of a queue item, not its id, and the same project_id; query_calls finds calls by text.${calls.length > 0 ? known : ''}`,
   });
 }
