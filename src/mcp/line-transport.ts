@@ -8,7 +8,9 @@ import {
   type RequestId,
   type Transport,
 } from '@modelcontextprotocol/server';
+import { NestingError, parseJsonText } from '../core/json.ts';
 import type { Log } from '../core/log.ts';
+import { maxBatchMessages } from './limits.ts';
 
 /*
  * The SDK's stdio transport would end the connection at a line that is too long, leave messages that are not JSON-RPC
@@ -103,22 +105,34 @@ export class LineTransport implements Transport {
   #readLine(line: string): void {
     let value: unknown;
     try {
-      value = JSON.parse(line);
-    } catch {
-      this.#log('warn', 'line ignored: it is not JSON', { characters: line.length });
+      value = parseJsonText(line);
+    } catch (error) {
+      if (error instanceof NestingError) this.#refuse(idAtEnds(line), error.message);
+      else this.#log('warn', 'line ignored: it is not JSON', { characters: line.length });
       return;
     }
     // Revision 2025-03-26 has batches; each of their requests gets a response of its own.
-    for (const message of Array.isArray(value) ? value : [value]) this.#receive(message);
+    if (!Array.isArray(value)) this.#receive(value);
+    else if (value.length <= maxBatchMessages) for (const message of value) this.#receive(message);
+    else this.#refuseBatch(value);
+  }
+
+  /** Refuses every message of a batch that is too long, with one log line for all. */
+  #refuseBatch(messages: readonly unknown[]): void {
+    const reason = `a batch of more than ${maxBatchMessages} messages`;
+    this.#log('warn', 'batch refused', { messages: messages.length, reason });
+    for (const message of messages) this.#sendRefusal(idOf(message), reason, invalidRequest);
   }
 
   #receive(message: unknown): void {
-    const isRequest = isJSONRPCRequest(message);
+    // The SDK's checks of what is no message cost much more than this one.
+    const hasVersion = (Object(message) as { jsonrpc?: unknown }).jsonrpc === '2.0';
+    const isRequest = hasVersion && isJSONRPCRequest(message);
     if (isRequest && this.#unanswered.has(message.id)) {
       this.#refuse(message.id, 'a request with this id waits for its response');
     } else if (isRequest && this.#unanswered.size >= maxRequests) {
       this.#refuse(message.id, `more than ${maxRequests} requests`, serverBusy);
-    } else if (isRequest || isJSONRPCNotification(message) || isJSONRPCResponse(message)) {
+    } else if (isRequest || (hasVersion && (isJSONRPCNotification(message) || isJSONRPCResponse(message)))) {
       this.#track(message);
       this.onmessage?.(message);
     } else {
@@ -141,6 +155,10 @@ export class LineTransport implements Transport {
 
   #refuse(id: RequestId | undefined, reason: string, code = invalidRequest): void {
     this.#log('warn', 'message refused', { id, reason });
+    this.#sendRefusal(id, reason, code);
+  }
+
+  #sendRefusal(id: RequestId | undefined, reason: string, code: number): void {
     if (id === undefined) return;
     const error = { code, message: `Message refused: ${reason}` };
     this.#output.write(`${JSON.stringify({ jsonrpc: '2.0', id, error })}\n`);

@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
+import { parseJsonText } from '../../core/json.ts';
 import { callTool } from '../../mcp/call-tool.ts';
 import { openRuntime } from '../../runtime/runtime.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
@@ -25,7 +26,7 @@ async function runCall(call: Command, name: string, json: string): Promise<void>
     const names = serverOptions.tools.map((candidate) => candidate.name).join(', ');
     throw new UsageError(`unknown tool '${name}'; available tools: ${names}`);
   }
-  const args = parseJson(json === '-' ? await text(process.stdin) : json);
+  const args = parseArgumentsText(json === '-' ? await text(process.stdin) : json);
   const abort = new AbortController();
   process.once('SIGINT', () => abort.abort());
   const context = {
@@ -43,9 +44,9 @@ async function runCall(call: Command, name: string, json: string): Promise<void>
   process.exitCode = result.isError ? 1 : 0;
 }
 
-function parseJson(json: string): unknown {
+function parseArgumentsText(json: string): unknown {
   try {
-    return JSON.parse(json);
+    return parseJsonText(json);
   } catch (error) {
     throw new UsageError(`the arguments are not valid JSON: ${(error as Error).message}`);
   }

@@ -2,6 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isJsonContentType } from '@modelcontextprotocol/server';
 import type { BodyReader } from '../../core/http/body-reader.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import { NestingError, parseJsonText } from '../../core/json.ts';
+import { maxBatchMessages } from '../limits.ts';
 import { httpLimits } from './limits.ts';
 import { checkMethod, jsonRpcError } from './responses.ts';
 
@@ -28,7 +30,7 @@ export function checkMethodAndHeaders(request: IncomingMessage): void {
 /**
  * Reads and parses the body.
  * @returns undefined when the client goes away before its end.
- * @throws Refusal 400 when it is not JSON, 413 or 503 when it is beyond a limit of `bodies`.
+ * @throws Refusal 400 when it is not JSON or nested too deeply, 413 or 503 when it is beyond a limit.
  */
 export async function readRequestBody(
   bodies: BodyReader,
@@ -39,10 +41,19 @@ export async function readRequestBody(
   if (expect !== undefined && Number(length ?? 0) <= httpLimits.maxBodyBytes) response.writeContinue();
   const bytes = await bodies.read(request);
   if (bytes === undefined) return undefined;
+  const body = parseBody(bytes.toString('utf8'));
+  if (Array.isArray(body) && body.length > maxBatchMessages) {
+    throw new Refusal(413, `Payload too large: a batch may have ${maxBatchMessages} messages`);
+  }
+  return body;
+}
+
+function parseBody(text: string): unknown {
   try {
-    return JSON.parse(bytes.toString('utf8'));
-  } catch {
-    const message = 'Parse error: the body is not JSON';
+    return parseJsonText(text);
+  } catch (error) {
+    const reason = error instanceof NestingError ? error.message : 'not JSON';
+    const message = `Parse error: the body is ${reason}`;
     throw new Refusal(400, message, { body: jsonRpcError(message, -32_700) });
   }
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { BodyReader } from '../../core/http/body-reader.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { isDeeperThan, maxNesting } from '../../core/json-depth.ts';
+import { NestingError, parseJsonText } from '../../core/json.ts';
 
 const bodyReader = new BodyReader(32 * 1024 * 1024);
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -13,14 +13,12 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 export async function readJson(request: IncomingMessage): Promise<unknown> {
   const bytes = await bodyReader.read(request);
   if (bytes === undefined) throw new Refusal(400, 'The connection was closed before the body was complete');
-  let value: unknown;
   try {
-    value = JSON.parse(utf8.decode(bytes));
-  } catch {
+    return parseJsonText(utf8.decode(bytes));
+  } catch (error) {
+    if (error instanceof NestingError) throw invalidBody(`The body is ${error.message}`, 'value_error');
     throw invalidBody('The body is not valid JSON in UTF-8', 'json_invalid');
   }
-  if (isDeeperThan(value, maxNesting)) throw invalidBody(`Nested deeper than ${maxNesting} levels`, 'value_error');
-  return value;
 }
 
 function invalidBody(msg: string, type: string): Refusal {

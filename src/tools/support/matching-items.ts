@@ -3,7 +3,7 @@ import { type QueueItem, queueItemsFilter } from '../../contract/queue-items.ts'
 import { HeddleError } from '../../core/errors.ts';
 import { isOwn, learnAccount } from './authorship.ts';
 import { type Judgement, judgementsOf, latestJudgements, readFeedback } from './judgements.ts';
-import { nearest } from './nearest.ts';
+import { nearest } from './names.ts';
 import { readQueueFields } from './queue-fields.ts';
 import { shapeWithoutNull, type ToolContext } from './tool.ts';
 

@@ -1,5 +1,5 @@
 import { HeddleError } from '../../core/errors.ts';
-import { nearest } from './nearest.ts';
+import { nearest, shortName } from './names.ts';
 import { orElse } from './or-else.ts';
 import type { ToolContext } from './tool.ts';
 
@@ -25,7 +25,7 @@ export async function requireProject(project: string, access: Pick<ToolContext, 
   const names = nearest(project, known, (name) => [name]);
   throw new HeddleError({
     code: 'not_found',
-    message: `There is no project ${project}.`,
-    hint: `The nearest projects are ${names.join(', ')}. Pass one of them as project_id.`,
+    message: `There is no project ${shortName(project)}.`,
+    hint: `The nearest projects are ${names.map(shortName).join(', ')}. Pass one of them as project_id.`,
   });
 }

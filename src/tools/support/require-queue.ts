@@ -1,13 +1,11 @@
 import type { Queue } from '../../contract/queues.ts';
 import { HeddleError } from '../../core/errors.ts';
-import { cutValue } from './call-values.ts';
-import { nearest } from './nearest.ts';
+import { nearest, shortName } from './names.ts';
 import { requireProject } from './require-project.ts';
 import type { ToolContext } from './tool.ts';
 
 type ServiceAccess = Pick<ToolContext, 'service' | 'signal'>;
 
-const maxNameChars = 100;
 /** Queues among which the nearest are looked for. */
 const maxCandidates = 1000;
 
@@ -22,7 +20,7 @@ export async function requireQueue(id: string, project: string, access: ServiceA
     if (!(error instanceof HeddleError) || error.code !== 'not_found') throw error;
     throw new HeddleError({
       code: 'not_found',
-      message: `Project ${project} has no queue with the id ${JSON.stringify(id)}.`,
+      message: `Project ${project} has no queue with the id ${JSON.stringify(shortName(id))}.`,
       hint: await nearestQueues(id, project, access),
     });
   }
@@ -37,7 +35,9 @@ async function nearestQueues(id: string, project_id: string, { service, signal }
     return 'The project has no queues. Check project_id.';
   }
   const names = nearest(id, queues, (queue) => [queue.id, queue.name]).map((queue) =>
-    queue.name === queue.id ? queue.id : `${queue.id} (${JSON.stringify(cutValue(queue.name, maxNameChars))})`,
+    queue.name === queue.id
+      ? shortName(queue.id)
+      : `${shortName(queue.id)} (${JSON.stringify(shortName(queue.name))})`,
   );
   return `The nearest ids are ${names.join(', ')}. Call list_queues for all of them.`;
 }

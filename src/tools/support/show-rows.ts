@@ -1,5 +1,5 @@
 import { HeddleError } from '../../core/errors.ts';
-import { nearest } from './nearest.ts';
+import { nearest } from './names.ts';
 
 type Row = Record<string, unknown>;
 

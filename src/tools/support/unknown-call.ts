@@ -1,5 +1,5 @@
 import { HeddleError } from '../../core/errors.ts';
-import { isNear, nearest } from './nearest.ts';
+import { isNear, nearest, shortName } from './names.ts';
 import { orElse } from './or-else.ts';
 import type { ToolContext } from './tool.ts';
 
@@ -23,10 +23,10 @@ export async function unknownCall(
   const near = names.filter((id) => isNear(callId, id));
   const newest = calls.slice(0, names.length).map(({ id }) => id);
   const known =
-    near.length > 0 ? ` The nearest calls are ${near.join(', ')}.` : ` The newest calls are ${newest.join(', ')}.`;
+    near.length > 0 ? ` The nearest calls are ${near.map(shortName).join(', ')}.` : ` The newest calls are ${newest.map(shortName).join(', ')}.`;
   return new HeddleError({
     code: 'not_found',
-    message: `Project ${project_id} has no recorded call ${JSON.stringify(callId)}.`,
+    message: `Project ${project_id} has no recorded call ${JSON.stringify(shortName(callId))}.`,
     hint: `Use call_id of a queue item, not its id, and the same project_id; query_calls finds calls by text.${calls.length > 0 ? known : ''}`,
   });
 }

@@ -1,0 +1,29 @@
+import { distance } from 'fastest-levenshtein';
+import { cutValue } from './call-values.ts';
+
+/** Characters of a name that count; a comparison takes as long as the product of two lengths. */
+const maxNameChars = 100;
+const maxNearest = 3;
+
+/** Returns the entries of which a name is spelled most like a text, the nearest first, whatever their case. */
+export function nearest<Entry>(text: string, entries: readonly Entry[], namesOf: (entry: Entry) => string[]): Entry[] {
+  return entries
+    .map((entry) => ({ entry, far: Math.min(...namesOf(entry).map((name) => nameDistance(name, text))) }))
+    .sort((a, b) => a.far - b.far)
+    .slice(0, maxNearest)
+    .map(({ entry }) => entry);
+}
+
+/** Returns whether a name is so near to a text that it may be meant: at most a third differs. */
+export function isNear(text: string, name: string): boolean {
+  return nameDistance(text, name) * 3 <= Math.max(text.length, name.length);
+}
+
+/** Returns a name in the form that messages have it: cut if it is long. */
+export function shortName(name: string): string {
+  return String(cutValue(name, maxNameChars));
+}
+
+function nameDistance(a: string, b: string): number {
+  return distance(a.slice(0, maxNameChars).toLowerCase(), b.slice(0, maxNameChars).toLowerCase());
+}
