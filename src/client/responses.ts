@@ -3,6 +3,7 @@ import type { Endpoint } from '../contract/endpoints.ts';
 import { errorDetails } from '../contract/validation-errors.ts';
 import { HeddleError } from '../core/errors.ts';
 import { isDeeperThan, maxNesting } from '../core/json-depth.ts';
+import { parseKeepingDigits } from '../core/json-numbers.ts';
 import { badResponse, type RequestInfo, type ServiceResponse } from './failures.ts';
 import type { TransportResponse } from './http-transport.ts';
 
@@ -47,7 +48,7 @@ function tooLarge(status: number, { operation }: RequestInfo): HeddleError {
 }
 
 /**
- * Parses the JSON of a successful response.
+ * Parses the JSON of a successful response. Numbers that would change become strings of their digits.
  * @throws HeddleError `bad_response` for a body that is not JSON or does not match the endpoint's schema.
  */
 export function parseJsonResponse<Response extends z.ZodType>(
@@ -58,7 +59,7 @@ export function parseJsonResponse<Response extends z.ZodType>(
 ): z.output<Response> {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseKeepingDigits(text);
   } catch {
     throw badResponse(response, info, 'the body is not JSON');
   }

@@ -8,6 +8,8 @@ import {
   type RequestId,
   type Transport,
 } from '@modelcontextprotocol/server';
+import type { ErrorDetail } from '../core/errors.ts';
+import { inexactNumbers } from '../core/json-numbers.ts';
 import type { Log } from '../core/log.ts';
 
 /*
@@ -26,6 +28,7 @@ const maxUnreadBytes = 64 * 1024 * 1024;
 const answerGraceMs = 1_000;
 
 const invalidRequest = -32_600;
+const invalidParams = -32_602;
 const serverBusy = -32_000;
 
 /** Carries JSON-RPC messages over a pair of streams, one per line, and refuses everything else. */
@@ -109,7 +112,11 @@ export class LineTransport implements Transport {
       return;
     }
     // Revision 2025-03-26 has batches; each of their requests gets a response of its own.
-    for (const message of Array.isArray(value) ? value : [value]) this.#receive(message);
+    const [inexact] = inexactNumbers(line);
+    for (const message of Array.isArray(value) ? value : [value]) {
+      if (inexact) this.#refuseNumber(message, inexact);
+      else this.#receive(message);
+    }
   }
 
   #receive(message: unknown): void {
@@ -124,6 +131,12 @@ export class LineTransport implements Transport {
     } else {
       this.#refuse(idOf(message), 'not a JSON-RPC 2.0 message');
     }
+  }
+
+  #refuseNumber(message: unknown, { loc, msg }: ErrorDetail): void {
+    // Under an id that has changed, the client could not find the response.
+    const id = loc.at(-1) === 'id' && loc.length <= 2 ? undefined : idOf(message);
+    this.#refuse(id, `${loc.join('.')}: ${msg}`, invalidParams);
   }
 
   #track(message: JSONRPCMessage): void {

@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
+import { inexactNumbers } from '../../core/json-numbers.ts';
 import { callTool } from '../../mcp/call-tool.ts';
 import { openRuntime } from '../../runtime/runtime.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
@@ -44,9 +45,13 @@ async function runCall(call: Command, name: string, json: string): Promise<void>
 }
 
 function parseJson(json: string): unknown {
+  let value: unknown;
   try {
-    return JSON.parse(json);
+    value = JSON.parse(json);
   } catch (error) {
     throw new UsageError(`the arguments are not valid JSON: ${(error as Error).message}`);
   }
+  const [inexact] = inexactNumbers(json);
+  if (inexact) throw new UsageError(`invalid arguments: ${inexact.loc.join('.')}: ${inexact.msg}`);
+  return value;
 }

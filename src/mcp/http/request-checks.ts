@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isJsonContentType } from '@modelcontextprotocol/server';
 import type { BodyReader } from '../../core/http/body-reader.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import { inexactNumbers } from '../../core/json-numbers.ts';
 import { httpLimits } from './limits.ts';
 import { checkMethod, jsonRpcError } from './responses.ts';
 
@@ -28,7 +29,7 @@ export function checkMethodAndHeaders(request: IncomingMessage): void {
 /**
  * Reads and parses the body.
  * @returns undefined when the client goes away before its end.
- * @throws Refusal 400 when it is not JSON, 413 or 503 when it is beyond a limit of `bodies`.
+ * @throws Refusal 400 when it is not JSON or has a number that would change, 413 or 503 when it is beyond a limit of `bodies`.
  */
 export async function readRequestBody(
   bodies: BodyReader,
@@ -39,10 +40,16 @@ export async function readRequestBody(
   if (expect !== undefined && Number(length ?? 0) <= httpLimits.maxBodyBytes) response.writeContinue();
   const bytes = await bodies.read(request);
   if (bytes === undefined) return undefined;
+  const json = bytes.toString('utf8');
+  let value: unknown;
   try {
-    return JSON.parse(bytes.toString('utf8'));
+    value = JSON.parse(json);
   } catch {
     const message = 'Parse error: the body is not JSON';
     throw new Refusal(400, message, { body: jsonRpcError(message, -32_700) });
   }
+  const [inexact] = inexactNumbers(json);
+  if (!inexact) return value;
+  const message = `Message refused: ${inexact.loc.join('.')}: ${inexact.msg}`;
+  throw new Refusal(400, message, { body: jsonRpcError(message, -32_602) });
 }

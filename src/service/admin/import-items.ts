@@ -3,6 +3,7 @@ import { pathSegment, projectId as projectIdSchema } from '../../contract/identi
 import { annotationStates } from '../../contract/queue-items.ts';
 import { errorDetails } from '../../contract/validation-errors.ts';
 import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
+import { inexactNumbers } from '../../core/json-numbers.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
 import { normalizeTimestamp } from '../storage/timestamps.ts';
@@ -93,6 +94,8 @@ function parseItem(text: string, line: number): NewItem | ErrorDetail[] {
   } catch {
     return [{ loc: ['line', line], msg: 'is not JSON', type: 'json_invalid' }];
   }
+  const inexact = inexactNumbers(text, ['line', line]);
+  if (inexact.length > 0) return inexact;
   const parsed = itemLine.safeParse(value);
   if (parsed.success) return parsed.data;
   return errorDetails(parsed.error, 'line').map((fault) => ({ ...fault, loc: ['line', line, ...fault.loc.slice(1)] }));

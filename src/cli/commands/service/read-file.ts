@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { HeddleError } from '../../../core/errors.ts';
+import { inexactNumbers } from '../../../core/json-numbers.ts';
 
 /** Reads the lines of a UTF-8 file, or of stdin for `-`. */
 export async function* readFileLines(file: string): AsyncGenerator<string> {
@@ -26,13 +27,15 @@ export async function readJsonFile(file: string): Promise<unknown> {
   const lines: string[] = [];
   for await (const line of readFileLines(file)) lines.push(line);
   try {
-    return JSON.parse(lines.join('\n'));
+    return parseExactly(lines.join('\n'), file);
   } catch (error) {
+    if (error instanceof HeddleError) throw error;
     return lines.flatMap((line, index) => {
       if (line.trim() === '') return [];
       try {
-        return [JSON.parse(line)];
+        return [parseExactly(line, `${file}, line ${index + 1}`)];
       } catch (cause) {
+        if (cause instanceof HeddleError) throw cause;
         const reason = `${(error as Error).message}) nor lines of JSON (line ${index + 1} is not valid`;
         throw inputError(`${file} is neither JSON (${reason}).`, cause);
       }
@@ -40,7 +43,15 @@ export async function readJsonFile(file: string): Promise<unknown> {
   }
 }
 
-function inputError(message: string, cause: unknown): HeddleError {
+/** @throws HeddleError for a number that would change, SyntaxError for text that is not JSON. */
+function parseExactly(json: string, place: string): unknown {
+  const value: unknown = JSON.parse(json);
+  const [inexact] = inexactNumbers(json);
+  if (inexact) throw inputError(`${[place, inexact.loc.join('.')].filter(Boolean).join(': ')}: ${inexact.msg}.`);
+  return value;
+}
+
+function inputError(message: string, cause?: unknown): HeddleError {
   const hint = 'Nothing was stored. Fix the file name or the content, and try again.';
   return new HeddleError({ code: 'invalid_arguments', message, hint, cause });
 }
