@@ -8,6 +8,7 @@ import {
   printParseErrorCode,
 } from 'jsonc-parser';
 import { notConfigured } from '../core/errors.ts';
+import { checkNesting } from '../core/json.ts';
 import { type Edit, isLocalEntry } from './entry.ts';
 
 /**
@@ -21,6 +22,12 @@ export function parseJson(text: string): unknown {
 }
 
 function parse(text: string): Node | undefined {
+  try {
+    checkNesting(text);
+  } catch (error) {
+    const hint = 'Fix the file, then run the command again.';
+    throw notConfigured(`The file is ${(error as Error).message}. It was not changed.`, hint);
+  }
   const errors: ParseError[] = [];
   const tree = parseTree(text, errors, { allowTrailingComma: true, allowEmptyContent: true });
   const [first] = errors;

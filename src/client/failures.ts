@@ -1,6 +1,7 @@
 import type { AuthScheme } from '../contract/endpoints.ts';
 import { validationErrorBody } from '../contract/validation-errors.ts';
 import { type ErrorCode, type ErrorDetail, HeddleError } from '../core/errors.ts';
+import { parseJsonText } from '../core/json.ts';
 
 /** Maximum length of a quotation from the service in an error, in characters. */
 const maxQuotationChars = 500;
@@ -236,7 +237,7 @@ export function retryAfterMs(header: string | string[] | undefined, now: number)
 function readErrorBody(body: string): { text?: string; detail?: ErrorDetail[] } {
   let value: unknown;
   try {
-    value = JSON.parse(body);
+    value = parseJsonText(body);
   } catch {
     // The HTML of a proxy tells an agent nothing; a line of plain text may.
     return body.trim() === '' || body.trimStart().startsWith('<') ? {} : { text: body.trim() };

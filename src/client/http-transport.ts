@@ -1,6 +1,7 @@
 import { pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createUnzip } from 'node:zlib';
 import type { Agent } from 'undici';
+import { skipContinue } from '../core/http/skip-continue.ts';
 
 /** One HTTP request, ready to be sent. */
 export interface TransportRequest {
@@ -30,7 +31,7 @@ export class HttpTransport {
   async send({ url, ...request }: TransportRequest): Promise<TransportResponse> {
     // Loaded with the first request, because a server that only lists its tools never needs it.
     const { default: undici } = await import('undici');
-    this.#agent ??= new undici.Agent({ connections: maxConnections, headersTimeout: 0, bodyTimeout: 0 });
+    this.#agent ??= createAgent(undici);
     const { statusCode, headers, body } = await undici.request(url, { ...request, dispatcher: this.#agent });
     return { status: statusCode, headers, body: decompressed(body, String(headers['content-encoding'])) };
   }
@@ -39,6 +40,17 @@ export class HttpTransport {
   async close(): Promise<void> {
     await this.#agent?.destroy();
   }
+}
+
+function createAgent({ Agent, buildConnector }: typeof import('undici')): Agent {
+  const open = buildConnector({});
+  return new Agent({
+    connections: maxConnections,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: (options, callback) =>
+      open(options, (...[error, socket]) => (error ? callback(error, null) : callback(null, skipContinue(socket!)))),
+  });
 }
 
 /** Decompresses a body. undici's interceptor for this prints a warning to stderr. */

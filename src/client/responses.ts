@@ -1,8 +1,8 @@
 import type * as z from 'zod';
 import type { Endpoint } from '../contract/endpoints.ts';
-import { errorDetails } from '../contract/validation-errors.ts';
+import { validateValue } from '../contract/validation-errors.ts';
 import { HeddleError } from '../core/errors.ts';
-import { isDeeperThan, maxNesting } from '../core/json-depth.ts';
+import { NestingError } from '../core/json.ts';
 import { parseKeepingDigits } from '../core/json-numbers.ts';
 import { badResponse, type RequestInfo, type ServiceResponse } from './failures.ts';
 import type { TransportResponse } from './http-transport.ts';
@@ -12,6 +12,8 @@ const maxResponseBytes = 32 * 1024 * 1024;
 /** Limits for the body of an error, whose status alone already tells most. */
 const maxErrorBytes = 64 * 1024;
 const errorBodyTimeoutMs = 2_000;
+/** Maximum number of faults of a response that its error lists. */
+const maxDetails = 100;
 
 /**
  * Reads the body of a response as UTF-8: of a success all of it, of an error what arrives within the limits.
@@ -60,15 +62,12 @@ export function parseJsonResponse<Response extends z.ZodType>(
   let value: unknown;
   try {
     value = parseKeepingDigits(text);
-  } catch {
-    throw badResponse(response, info, 'the body is not JSON');
+  } catch (error) {
+    const reason = error instanceof NestingError ? error.message : 'not JSON';
+    throw badResponse(response, info, `the body is ${reason}`);
   }
-  if (isDeeperThan(value, maxNesting)) {
-    throw badResponse(response, info, `the body is nested deeper than ${maxNesting} levels`);
-  }
-  const { error } = endpoint.response.safeParse(value);
-  if (error)
-    throw badResponse(response, info, 'the body does not match the interface', errorDetails(error, 'response'));
+  const { faults } = validateValue(endpoint.response, value, 'response');
+  if (faults) throw badResponse(response, info, 'the body does not match the interface', faults.slice(0, maxDetails));
   // Not zod's copy, which reorders the members.
   return value as z.output<Response>;
 }

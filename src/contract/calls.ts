@@ -35,6 +35,8 @@ export type ReadCallResponse = z.infer<typeof readCallResponse>;
 export const callColumns: readonly string[] = Object.keys(recordedCall.shape);
 
 const texts = z.array(z.string()).nullish();
+/** Each path is looked up in every call that matches. */
+const paths = z.array(z.string()).max(1000).nullish();
 
 /** Filter of recorded calls: all members must match, each by any of its values. An empty list filters nothing. */
 export const callsFilter = z.object({
@@ -61,13 +63,13 @@ export const queryCallsRequest = z.object({
   project_id: projectId,
   filter: callsFilter.nullish(),
   query: expressionQuery.nullish(),
-  sort_by: z.array(sortKey).nullish().describe('By members of a call, such as started_at or inputs.score.'),
+  sort_by: z.array(sortKey).max(20).nullish().describe('By members of a call, such as started_at or inputs.score.'),
   limit: z.int().min(0).nullish().describe('Maximum number of calls to return.'),
   offset: z.int().min(0).nullish().describe('Number of calls to skip.'),
-  columns: texts.describe(
+  columns: paths.describe(
     'Members of a call to fill, such as inputs, or inputs.question for that part of inputs alone.',
   ),
-  expand_columns: texts.describe('Paths whose references to objects are replaced by the objects.'),
+  expand_columns: paths.describe('Paths whose references to objects are replaced by the objects.'),
 });
 export type QueryCallsRequest = z.infer<typeof queryCallsRequest>;
 

@@ -1,4 +1,5 @@
 import type { ErrorDetail } from './errors.ts';
+import { parseJsonText } from './json.ts';
 
 /*
  * JSON.parse rounds a large integer to the nearest number it can hold, and reads 1e999 as Infinity, which becomes null
@@ -10,16 +11,38 @@ const suspicious = /(?:^|[[:,\s])-?(?:\d{16}|\d[\d.]*[eE]\+?\d{3})/;
 const maxFaults = 20;
 const maxShownChars = 40;
 
+/** The error of {@link parseExactJson} for numbers that JSON.parse changes. */
+export class InexactNumberError extends SyntaxError {
+  /** The value with the changed numbers. */
+  readonly value: unknown;
+  /** One fault per number, with the path to it as `loc`, of the first 20. */
+  readonly faults: ErrorDetail[];
+
+  constructor(value: unknown, faults: ErrorDetail[]) {
+    const [{ loc, msg } = { loc: [], msg: '' }] = faults;
+    super([loc.join('.'), msg].filter(Boolean).join(': '));
+    this.value = value;
+    this.faults = faults;
+  }
+}
+
 /**
- * Returns the faults of a valid JSON text that are numbers whose values JSON.parse changes, the first 20 of them. `root`
- * begins each `loc`.
+ * Parses JSON that heddle is going to store or to send on.
+ * @throws InexactNumberError for numbers that would change; else as {@link parseJsonText} does.
  */
-export function inexactNumbers(json: string, root: (string | number)[] = []): ErrorDetail[] {
+export function parseExactJson(json: string): unknown {
+  const value = parseJsonText(json);
+  const faults = inexactNumbers(json);
+  if (faults.length > 0) throw new InexactNumberError(value, faults);
+  return value;
+}
+
+function inexactNumbers(json: string): ErrorDetail[] {
   const faults: ErrorDetail[] = [];
   for (const { start, end, path } of searchNumbers(json)) {
     const cut = end - start > maxShownChars ? '…' : '';
     const msg = `${json.slice(start, Math.min(end, start + maxShownChars))}${cut} cannot be kept exactly as a number: write it as a string`;
-    faults.push({ loc: [...root, ...path()], msg, type: 'value_error' });
+    faults.push({ loc: path(), msg, type: 'value_error' });
     if (faults.length === maxFaults) break;
   }
   return faults;
@@ -27,17 +50,17 @@ export function inexactNumbers(json: string, root: (string | number)[] = []): Er
 
 /**
  * Parses JSON that somebody else wrote: a number whose value JSON.parse would change becomes a string of its digits.
- * @throws SyntaxError for text that is not JSON.
+ * @throws as {@link parseJsonText} does.
  */
 export function parseKeepingDigits(json: string): unknown {
-  const value: unknown = JSON.parse(json);
+  const value = parseJsonText(json);
   let quoted = '';
   let copied = 0;
   for (const { start, end } of searchNumbers(json)) {
     quoted += `${json.slice(copied, start)}"${json.slice(start, end)}"`;
     copied = end;
   }
-  return copied === 0 ? value : JSON.parse(quoted + json.slice(copied));
+  return copied === 0 ? value : parseJsonText(quoted + json.slice(copied));
 }
 
 interface NumberPosition {

@@ -54,6 +54,12 @@ function fittingResult(tool: Tool, data: object, options: CallOptions): CallTool
   const { maxResultChars, redactor } = options;
   let rest: object | undefined = data;
   while (rest !== undefined) {
+    // Before the text is written: that of data which is too large can be many times its size.
+    const dataChars = JSON.stringify(rest).length;
+    if (dataChars > maxResultChars) {
+      rest = tool.shrink(rest, maxResultChars / dataChars);
+      continue;
+    }
     // A service may echo a secret that it was sent.
     const result = redactor.redactValue(resultOf(tool, rest, options));
     const chars = JSON.stringify(result).length;

@@ -8,9 +8,10 @@ import {
   type RequestId,
   type Transport,
 } from '@modelcontextprotocol/server';
-import type { ErrorDetail } from '../core/errors.ts';
-import { inexactNumbers } from '../core/json-numbers.ts';
+import { NestingError } from '../core/json.ts';
+import { InexactNumberError, parseExactJson } from '../core/json-numbers.ts';
 import type { Log } from '../core/log.ts';
+import { maxBatchMessages } from './limits.ts';
 
 /*
  * The SDK's stdio transport would end the connection at a line that is too long, leave messages that are not JSON-RPC
@@ -106,37 +107,48 @@ export class LineTransport implements Transport {
   #readLine(line: string): void {
     let value: unknown;
     try {
-      value = JSON.parse(line);
-    } catch {
-      this.#log('warn', 'line ignored: it is not JSON', { characters: line.length });
+      value = parseExactJson(line);
+    } catch (error) {
+      if (error instanceof InexactNumberError) this.#refuseNumbers(error);
+      else if (error instanceof NestingError) this.#refuse(idAtEnds(line), error.message);
+      else this.#log('warn', 'line ignored: it is not JSON', { characters: line.length });
       return;
     }
     // Revision 2025-03-26 has batches; each of their requests gets a response of its own.
-    const [inexact] = inexactNumbers(line);
-    for (const message of Array.isArray(value) ? value : [value]) {
-      if (inexact) this.#refuseNumber(message, inexact);
-      else this.#receive(message);
-    }
+    if (!Array.isArray(value)) this.#receive(value);
+    else if (value.length <= maxBatchMessages) for (const message of value) this.#receive(message);
+    else this.#refuseBatch(value);
+  }
+
+  /** Refuses every message of a batch that is too long, with one log line for all. */
+  #refuseBatch(messages: readonly unknown[]): void {
+    const reason = `a batch of more than ${maxBatchMessages} messages`;
+    this.#log('warn', 'batch refused', { messages: messages.length, reason });
+    for (const message of messages) this.#sendRefusal(idOf(message), reason, invalidRequest);
+  }
+
+  /** Refuses a message, or each message of a batch, because of a number that would change. */
+  #refuseNumbers({ value, faults, message }: InexactNumberError): void {
+    this.#log('warn', 'message refused', { reason: message });
+    // Under an id that has changed, the client could not find the response.
+    const isChanged = faults.some(({ loc }) => loc.length <= 2 && loc.at(-1) === 'id');
+    if (isChanged) return;
+    for (const part of [value].flat()) this.#sendRefusal(idOf(part), message, invalidParams);
   }
 
   #receive(message: unknown): void {
-    const isRequest = isJSONRPCRequest(message);
+    // The SDK's checks of what is no object cost much more than this one.
+    const isRequest = typeof message === 'object' && isJSONRPCRequest(message);
     if (isRequest && this.#unanswered.has(message.id)) {
       this.#refuse(message.id, 'a request with this id waits for its response');
     } else if (isRequest && this.#unanswered.size >= maxRequests) {
       this.#refuse(message.id, `more than ${maxRequests} requests`, serverBusy);
-    } else if (isRequest || isJSONRPCNotification(message) || isJSONRPCResponse(message)) {
+    } else if (isRequest || isOtherMessage(message)) {
       this.#track(message);
       this.onmessage?.(message);
     } else {
       this.#refuse(idOf(message), 'not a JSON-RPC 2.0 message');
     }
-  }
-
-  #refuseNumber(message: unknown, { loc, msg }: ErrorDetail): void {
-    // Under an id that has changed, the client could not find the response.
-    const id = loc.at(-1) === 'id' && loc.length <= 2 ? undefined : idOf(message);
-    this.#refuse(id, `${loc.join('.')}: ${msg}`, invalidParams);
   }
 
   #track(message: JSONRPCMessage): void {
@@ -154,10 +166,18 @@ export class LineTransport implements Transport {
 
   #refuse(id: RequestId | undefined, reason: string, code = invalidRequest): void {
     this.#log('warn', 'message refused', { id, reason });
+    this.#sendRefusal(id, reason, code);
+  }
+
+  #sendRefusal(id: RequestId | undefined, reason: string, code: number): void {
     if (id === undefined) return;
     const error = { code, message: `Message refused: ${reason}` };
     this.#output.write(`${JSON.stringify({ jsonrpc: '2.0', id, error })}\n`);
   }
+}
+
+function isOtherMessage(message: unknown): message is JSONRPCMessage {
+  return typeof message === 'object' && (isJSONRPCNotification(message) || isJSONRPCResponse(message));
 }
 
 /** Returns the id of an invalid message; undefined for a response, which is never answered. */

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { findNodeAtLocation, parseTree } from 'jsonc-parser';
 import * as z from 'zod';
 import { HeddleError, notConfigured } from '../core/errors.ts';
+import { parseJsonText } from '../core/json.ts';
 import type { Log } from '../core/log.ts';
 import type { Observer } from '../core/observer.ts';
 import type { Redactor } from '../core/redaction.ts';
@@ -104,7 +105,7 @@ export class Subjects {
     this.#fileStamp = fileStamp(file);
     try {
       const text = readFileSync(file, 'utf8');
-      const assigned = subjectsFile.parse(JSON.parse(text));
+      const assigned = subjectsFile.parse(parseJsonText(text));
       const repeated = repeatedSubject(text);
       if (repeated !== undefined) throw new Error(`it has the subject ${JSON.stringify(repeated)} twice`);
       const profiles = new Set(Object.values(assigned.subjects));

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { QueryCallsRequest, RecordedCall } from '../contract/calls.ts';
 import { type SortKey, sortKey } from '../contract/queue-items.ts';
-import { valuesAt } from './support/call-values.ts';
+import { callPath, maxPaths, valuesAt } from './support/call-values.ts';
 import { callsFilterArgument, callsQuery } from './support/calls-query.ts';
 import { orElse } from './support/or-else.ts';
 import {
@@ -21,15 +21,19 @@ import { defineTool, projectArgument, projectOf, type ToolContext } from './supp
 const input = z.strictObject({
   filter: callsFilterArgument.optional().describe('Return only calls that match every member.'),
   sort_by: z
-    .array(z.strictObject({ ...sortKey.shape, field: z.string().describe('Like started_at or inputs.score.') }))
+    .array(
+      z.strictObject({ ...sortKey.shape, field: z.string().max(1000).describe('Like started_at or inputs.score.') }),
+    )
+    .max(20)
     .optional()
     .describe('Sort keys, most important first; started_at descending by default.'),
   project_id: projectArgument('Project of the calls'),
   ...pageArguments,
   limit: z.int().min(1).max(1000).default(20).describe('Maximum number of calls to return.'),
   fields: z
-    .array(z.string().min(1))
+    .array(callPath)
     .min(1)
+    .max(maxPaths)
     .optional()
     .describe('Paths of the values to return, like inputs.question; ["*"] for every member.'),
 });

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { RecordedCall } from '../contract/calls.ts';
-import { cutValue, valuesAt } from './support/call-values.ts';
+import { callPath, cutValue, maxPaths, valuesAt } from './support/call-values.ts';
 import { resolveReferences } from './support/resolve-references.ts';
 import { cell, escapeInvisible } from './support/table.ts';
 import { defineTool, projectArgument, projectOf } from './support/tool.ts';
@@ -10,8 +10,9 @@ const input = z.strictObject({
   call_id: z.string().min(1).describe('Id of the recorded call: call_id of a queue item.'),
   project_id: projectArgument('Project of the call'),
   paths: z
-    .array(z.string().min(1))
+    .array(callPath)
     .min(1)
+    .max(maxPaths)
     .optional()
     .describe('Paths of the values to return, like inputs.question or output.choices[0]; the whole call when absent.'),
   max_value_chars: z.int().min(20).default(4000).describe('Maximum length of each value at a path, in characters.'),

@@ -262,7 +262,10 @@ describe('numbers that would change, at the other entrances', () => {
         {
           jsonrpc: '2.0',
           id: null,
-          error: { code: -32_602, message: `Message refused: params.arguments.max_value_chars: ${written} ${fault}` },
+          error: {
+            code: -32_602,
+            message: `Invalid parameters: params.arguments.max_value_chars: ${written} ${fault}`,
+          },
         },
       ]);
     }
@@ -335,8 +338,8 @@ describe('numbers that would change, at the other entrances', () => {
 });
 
 describe('numbers in settings', () => {
-  const numeric = Object.entries(settingDefinitions).filter(([, { default: value }]: [string, { default?: unknown }]) =>
-    Number.isFinite(value),
+  const numeric = Object.entries(settingDefinitions).filter(
+    ([, definition]) => 'default' in definition && typeof definition.default === 'number',
   );
 
   it.each(numeric)('%s accepts only digits that a timer and a size can hold', (_, definition) => {

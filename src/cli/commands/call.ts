@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { inexactNumbers } from '../../core/json-numbers.ts';
+import { InexactNumberError, parseExactJson } from '../../core/json-numbers.ts';
 import { callTool } from '../../mcp/call-tool.ts';
 import { openRuntime } from '../../runtime/runtime.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
@@ -26,7 +26,7 @@ async function runCall(call: Command, name: string, json: string): Promise<void>
     const names = serverOptions.tools.map((candidate) => candidate.name).join(', ');
     throw new UsageError(`unknown tool '${name}'; available tools: ${names}`);
   }
-  const args = parseJson(json === '-' ? await text(process.stdin) : json);
+  const args = parseArgumentsText(json === '-' ? await text(process.stdin) : json);
   const abort = new AbortController();
   process.once('SIGINT', () => abort.abort());
   const context = {
@@ -44,14 +44,11 @@ async function runCall(call: Command, name: string, json: string): Promise<void>
   process.exitCode = result.isError ? 1 : 0;
 }
 
-function parseJson(json: string): unknown {
-  let value: unknown;
+function parseArgumentsText(json: string): unknown {
   try {
-    value = JSON.parse(json);
+    return parseExactJson(json);
   } catch (error) {
+    if (error instanceof InexactNumberError) throw new UsageError(`invalid arguments: ${error.message}`);
     throw new UsageError(`the arguments are not valid JSON: ${(error as Error).message}`);
   }
-  const [inexact] = inexactNumbers(json);
-  if (inexact) throw new UsageError(`invalid arguments: ${inexact.loc.join('.')}: ${inexact.msg}`);
-  return value;
 }

@@ -92,24 +92,47 @@ function merged(before: unknown, part: unknown, name: string): unknown {
   return members;
 }
 
+/** Positions of the entries of a list by the keys of their parts; a search would take ever longer. */
+const positionsOf = new WeakMap<unknown[], Map<unknown, number>>();
+
 /** Adds an entry to a list. Tool calls, and entries with an `index`, arrive in parts; all others arrive whole. */
 function addEntry(list: unknown[], entry: unknown, name: string): void {
-  const at = isObject(entry) ? indexOfEntry(list, entry, name) : -1;
-  if (at >= 0) list[at] = merged(list[at], entry, name);
-  else list.push(isObject(entry) ? merged({}, entry, name) : entry);
+  if (!isObject(entry)) {
+    list.push(entry);
+    return;
+  }
+  const positions = positionsOf.get(list) ?? new Map<unknown, number>();
+  positionsOf.set(list, positions);
+  const known = name === 'tool_calls' ? positionOfToolCall(list, positions, entry) : positions.get(indexOf(entry));
+  const at = known ?? list.length;
+  list[at] = merged(known === undefined ? {} : list[at], entry, name);
+  for (const key of keysOf(entry, name)) positions.set(key, Math.max(at, positions.get(key) ?? 0));
 }
 
-/** Returns where the list holds the earlier parts of an entry; -1 if it is new. */
-function indexOfEntry(list: unknown[], entry: Members, name: string): number {
-  const { index, id } = entry;
-  const hasId = typeof id === 'string' && id !== '';
-  if (name !== 'tool_calls') {
-    return typeof index === 'number' ? list.findIndex((other) => isObject(other) && other.index === index) : -1;
-  }
-  // Some services send no index, or the same one for every tool call. Then the id decides, and a part without an id
-  // continues the latest tool call.
-  return list.findLastIndex((other) => {
-    if (!isObject(other) || (typeof index === 'number' && other.index !== index)) return false;
-    return !hasId || !other.id || other.id === id;
-  });
+/**
+ * Returns the position of the earlier parts of a tool call. Some services send no index, or the same one for every tool
+ * call. Then the id decides, and a part without an id continues the latest tool call.
+ */
+function positionOfToolCall(
+  list: readonly unknown[],
+  positions: ReadonlyMap<unknown, number>,
+  { index, id }: Members,
+): number | undefined {
+  const latest = positions.get(typeof index === 'number' ? index : latestKey);
+  if (!isId(id)) return latest;
+  const withId = positions.get(idKey(index, id));
+  const latestHasId = latest !== undefined && Boolean((list[latest] as Members).id);
+  return withId ?? (latestHasId ? undefined : latest);
+}
+
+const latestKey = Symbol('latest');
+const isId = (id: unknown): id is string => typeof id === 'string' && id !== '';
+const indexOf = ({ index }: Members): number | undefined => (typeof index === 'number' ? index : undefined);
+const idKey = (index: unknown, id: string): string => `${typeof index === 'number' ? index : ''} ${id}`;
+
+/** Returns the keys under which later parts of an entry look for it. */
+function keysOf({ index, id }: Members, name: string): unknown[] {
+  const indices = typeof index === 'number' ? [index] : [];
+  if (name !== 'tool_calls') return indices;
+  return [latestKey, ...indices, ...(isId(id) ? [idKey(undefined, id), idKey(index, id)] : [])];
 }

@@ -1,6 +1,5 @@
 import type { InferenceResponse } from '../../contract/inference.ts';
 import { type ErrorCode, HeddleError } from '../../core/errors.ts';
-import { isDeeperThan, maxNesting } from '../../core/json-depth.ts';
 import { parseKeepingDigits } from '../../core/json-numbers.ts';
 import { quotedErrorText, type RequestInfo } from '../failures.ts';
 import type { TransportResponse } from '../http-transport.ts';
@@ -79,8 +78,7 @@ export async function readStreamedReply(
 function parseChunk(data: string): Record<string, unknown> | undefined {
   try {
     const chunk = parseKeepingDigits(data);
-    const usable = typeof chunk === 'object' && chunk !== null && !isDeeperThan(chunk, maxNesting);
-    return usable ? (chunk as Record<string, unknown>) : undefined;
+    return typeof chunk === 'object' && chunk !== null ? (chunk as Record<string, unknown>) : undefined;
   } catch {
     return undefined;
   }

@@ -2,7 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isJsonContentType } from '@modelcontextprotocol/server';
 import type { BodyReader } from '../../core/http/body-reader.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { inexactNumbers } from '../../core/json-numbers.ts';
+import { NestingError } from '../../core/json.ts';
+import { InexactNumberError, parseExactJson } from '../../core/json-numbers.ts';
+import { maxBatchMessages } from '../limits.ts';
 import { httpLimits } from './limits.ts';
 import { checkMethod, jsonRpcError } from './responses.ts';
 
@@ -29,7 +31,7 @@ export function checkMethodAndHeaders(request: IncomingMessage): void {
 /**
  * Reads and parses the body.
  * @returns undefined when the client goes away before its end.
- * @throws Refusal 400 when it is not JSON or has a number that would change, 413 or 503 when it is beyond a limit of `bodies`.
+ * @throws Refusal 400 when it is not JSON, is nested too deeply or has a number that would change, 413 or 503 when it is beyond a limit.
  */
 export async function readRequestBody(
   bodies: BodyReader,
@@ -40,16 +42,23 @@ export async function readRequestBody(
   if (expect !== undefined && Number(length ?? 0) <= httpLimits.maxBodyBytes) response.writeContinue();
   const bytes = await bodies.read(request);
   if (bytes === undefined) return undefined;
-  const json = bytes.toString('utf8');
-  let value: unknown;
+  const body = parseBody(bytes.toString('utf8'));
+  if (Array.isArray(body) && body.length > maxBatchMessages) {
+    throw new Refusal(413, `Payload too large: a batch may have ${maxBatchMessages} messages`);
+  }
+  return body;
+}
+
+function parseBody(text: string): unknown {
   try {
-    value = JSON.parse(json);
-  } catch {
-    const message = 'Parse error: the body is not JSON';
+    return parseExactJson(text);
+  } catch (error) {
+    if (error instanceof InexactNumberError) {
+      const message = `Invalid parameters: ${error.message}`;
+      throw new Refusal(400, message, { body: jsonRpcError(message, -32_602) });
+    }
+    const reason = error instanceof NestingError ? error.message : 'not JSON';
+    const message = `Parse error: the body is ${reason}`;
     throw new Refusal(400, message, { body: jsonRpcError(message, -32_700) });
   }
-  const [inexact] = inexactNumbers(json);
-  if (!inexact) return value;
-  const message = `Message refused: ${inexact.loc.join('.')}: ${inexact.msg}`;
-  throw new Refusal(400, message, { body: jsonRpcError(message, -32_602) });
 }

@@ -1,6 +1,7 @@
 import { createLocalJWKSet, createRemoteJWKSet, customFetch, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import * as z from 'zod';
 import { HeddleError } from '../../core/errors.ts';
+import { parseJsonText } from '../../core/json.ts';
 import type { Log } from '../../core/log.ts';
 
 /** Bounds discovery and the download of the keys together. */
@@ -108,7 +109,7 @@ async function getJson(issuer: string, address: string, signal: AbortSignal): Pr
     throw fetchError(issuer, code, `${address} responded with status ${status}`, status);
   }
   try {
-    return z.looseObject({}).parse(JSON.parse(text));
+    return z.looseObject({}).parse(parseJsonText(text));
   } catch {
     throw fetchError(issuer, 'bad_response', `${address} is not JSON`);
   }

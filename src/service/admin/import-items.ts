@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import { pathSegment, projectId as projectIdSchema } from '../../contract/identifiers.ts';
 import { annotationStates } from '../../contract/queue-items.ts';
-import { errorDetails } from '../../contract/validation-errors.ts';
+import { validateValue } from '../../contract/validation-errors.ts';
 import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
-import { inexactNumbers } from '../../core/json-numbers.ts';
+import { NestingError } from '../../core/json.ts';
+import { InexactNumberError, parseExactJson } from '../../core/json-numbers.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
 import { normalizeTimestamp } from '../storage/timestamps.ts';
@@ -49,6 +50,7 @@ export interface ImportResult {
 const targetSchema = z.object({ projectId: projectIdSchema, queueId: pathSegment });
 
 const maxReportedLines = 20;
+const maxFaultsOfLine = 5;
 const linesPerProgress = 500;
 
 /**
@@ -73,16 +75,19 @@ export async function importItems(
 async function readItems(source: AsyncIterable<string> | Iterable<string>, target: ImportTarget): Promise<NewItem[]> {
   const items: NewItem[] = [];
   const invalidLines: ErrorDetail[][] = [];
+  let invalidCount = 0;
   let line = 0;
   for await (const text of source) {
     line += 1;
     if (line % linesPerProgress === 0) target.onProgress?.({ phase: 'reading', done: line });
     if (text.trim() === '') continue;
     const parsed = parseItem(text, line);
-    if (Array.isArray(parsed)) invalidLines.push(parsed);
-    else items.push(parsed);
+    if (Array.isArray(parsed)) {
+      invalidCount += 1;
+      if (invalidCount <= maxReportedLines) invalidLines.push(parsed);
+    } else if (invalidCount === 0) items.push(parsed);
   }
-  if (invalidLines.length > 0) throw invalidLinesError(invalidLines);
+  if (invalidCount > 0) throw invalidLinesError(invalidLines, invalidCount);
   return items;
 }
 
@@ -90,22 +95,24 @@ async function readItems(source: AsyncIterable<string> | Iterable<string>, targe
 function parseItem(text: string, line: number): NewItem | ErrorDetail[] {
   let value: unknown;
   try {
-    value = JSON.parse(text);
-  } catch {
-    return [{ loc: ['line', line], msg: 'is not JSON', type: 'json_invalid' }];
+    value = parseExactJson(text);
+  } catch (error) {
+    if (error instanceof InexactNumberError) {
+      return error.faults.map((fault) => ({ ...fault, loc: ['line', line, ...fault.loc] }));
+    }
+    const msg = error instanceof NestingError ? `is ${error.message}` : 'is not JSON';
+    return [{ loc: ['line', line], msg, type: 'json_invalid' }];
   }
-  const inexact = inexactNumbers(text, ['line', line]);
-  if (inexact.length > 0) return inexact;
-  const parsed = itemLine.safeParse(value);
-  if (parsed.success) return parsed.data;
-  return errorDetails(parsed.error, 'line').map((fault) => ({ ...fault, loc: ['line', line, ...fault.loc.slice(1)] }));
+  const { data, faults } = validateValue(itemLine, value, 'line');
+  if (!faults) return data;
+  return faults.slice(0, maxFaultsOfLine).map((fault) => ({ ...fault, loc: ['line', line, ...fault.loc.slice(1)] }));
 }
 
-function invalidLinesError(lines: ErrorDetail[][]): HeddleError {
-  const detail = lines.slice(0, maxReportedLines).flat();
+function invalidLinesError(lines: ErrorDetail[][], total: number): HeddleError {
+  const detail = lines.flat();
   const reports = detail.map(({ loc: [, line, ...member], msg }) => `line ${line}: ${[...member, msg].join(': ')}`);
-  if (lines.length > maxReportedLines) reports.push(`and ${lines.length - maxReportedLines} more`);
-  const count = `${lines.length} invalid ${lines.length === 1 ? 'line' : 'lines'}`;
+  if (total > lines.length) reports.push(`and ${total - lines.length} more`);
+  const count = `${total} invalid ${total === 1 ? 'line' : 'lines'}`;
   return new HeddleError({
     code: 'invalid_arguments',
     message: `${count}, nothing was loaded: ${reports.join('; ')}`,

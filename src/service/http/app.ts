@@ -6,7 +6,7 @@ import * as z from 'zod';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { type Endpoint, type EndpointName, endpoints } from '../../contract/endpoints.ts';
 import { inferencePath, pathSegment } from '../../contract/identifiers.ts';
-import { errorDetails } from '../../contract/validation-errors.ts';
+import { validateValue } from '../../contract/validation-errors.ts';
 import { HeddleError } from '../../core/errors.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import type { Log } from '../../core/log.ts';
@@ -95,16 +95,47 @@ function serveEndpoint<Name extends EndpointName>(name: Name, options: AppOption
     const result = await handlers[name](input as unknown as OperationInput<Name>, options);
     if (result === undefined) return RESPONSE_ALREADY_SENT;
     if (result instanceof Response) return result;
-    if (!Array.isArray(result)) return context.json(result);
-    const lines = result.map((value) => `${JSON.stringify(value)}\n`);
-    return context.body(lines.join(''), 200, { 'Content-Type': 'application/x-ndjson' });
+    const isList = Array.isArray(result);
+    const body = isList ? jsonLines(result) : jsonText(result);
+    return context.body(body, 200, { 'Content-Type': isList ? 'application/x-ndjson' : 'application/json' });
   };
 }
 
+/** Maximum number of characters of a list; a string cannot be much longer. */
+const maxListChars = 256 * 1024 * 1024;
+
+function jsonLines(values: readonly unknown[]): string {
+  const lines: string[] = [];
+  let chars = 0;
+  for (const value of values) {
+    const line = `${jsonText(value)}\n`;
+    chars += line.length;
+    if (chars > maxListChars) throw responseTooLarge();
+    lines.push(line);
+  }
+  return lines.join('');
+}
+
+/** @throws Refusal 413 for a value whose JSON would be longer than a string can be. */
+function jsonText(value: unknown): string {
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    throw error instanceof RangeError ? responseTooLarge() : error;
+  }
+}
+
+function responseTooLarge(): Refusal {
+  return new Refusal(413, 'The response would be too large: ask for less at once');
+}
+
+/** Maximum number of faults that a response lists. */
+const maxDetails = 100;
+
 function validate(schema: z.ZodType, value: unknown, root: 'path' | 'query' | 'body'): unknown {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  throw new Refusal(422, `Invalid ${root}`, { body: { detail: errorDetails(parsed.error, root) } });
+  const { data, faults } = validateValue(schema, value, root);
+  if (!faults) return data;
+  throw new Refusal(422, `Invalid ${root}`, { body: { detail: faults.slice(0, maxDetails) } });
 }
 
 function errorResponse(error: Error, context: Context<AppEnvironment>): Response {

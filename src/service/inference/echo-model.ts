@@ -8,6 +8,11 @@ const echoModel = 'heddle/echo';
 const preamble =
   'This is heddle/echo, not a language model: it repeats the messages it received. Its usage counts characters, not tokens.';
 
+/** Maximum number of characters in all choices of a reply. A stream of them stays below what clients accept. */
+const maxReplyChars = 4 * 1024 * 1024;
+/** Longer messages are repeated without indentation, which can be many times their size. */
+const maxIndentedChars = 64 * 1024;
+
 /** Returns the list of models of a service without a model provider. */
 export function echoModels() {
   return { object: 'list', data: [{ id: echoModel, object: 'model', created: 0, owned_by: 'heddle' }] };
@@ -15,21 +20,26 @@ export function echoModels() {
 
 /**
  * Answers like an OpenAI chat completion, in one piece or as a server-sent event stream.
- * @throws Refusal 404 for another path or model.
+ * @throws Refusal 404 for another path or model, 413 for a reply that would be too large.
  */
 export function runEchoModel(path: string, request: InferenceRequest, messages: unknown[]): Response {
   const { model } = request;
   if (path !== '/chat/completions') {
     const message = `Without a model provider, only /chat/completions is available, not ${path}.`;
-    throw refusal(message, null, 'unknown_path');
+    throw refusal(404, message, null, 'unknown_path');
   }
   if (model !== echoModel) {
     const message = `The model ${model} does not exist here: without a model provider, the only model is ${echoModel}.`;
-    throw refusal(message, 'model', 'model_not_found');
+    throw refusal(404, message, 'model', 'model_not_found');
   }
-  const received = JSON.stringify(messages, null, 2);
+  const compact = JSON.stringify(messages);
+  const received = compact.length > maxIndentedChars ? compact : JSON.stringify(messages, null, 2);
   const content = `${preamble}\n${received}`;
   const choices = Array.from({ length: Math.min(Math.max(request.n ?? 1, 1), 128) }, (_, index) => index);
+  if (content.length * choices.length > maxReplyChars) {
+    const message = `The reply would have more than ${maxReplyChars} characters: send shorter messages, or a smaller n.`;
+    throw refusal(413, message, 'messages', 'reply_too_large');
+  }
   const prompt_tokens = Array.from(received).length;
   const completion_tokens = Array.from(content).length * choices.length;
   const usage = { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
@@ -52,8 +62,8 @@ export function runEchoModel(path: string, request: InferenceRequest, messages: 
   });
 }
 
-function refusal(message: string, param: string | null, code: string): Refusal {
-  return new Refusal(404, message, { body: { error: { message, type: 'invalid_request_error', param, code } } });
+function refusal(status: number, message: string, param: string | null, code: string): Refusal {
+  return new Refusal(status, message, { body: { error: { message, type: 'invalid_request_error', param, code } } });
 }
 
 function streamCompletion(head: object, content: string, choices: number[], usage: object): Response {

@@ -1,37 +1,63 @@
 import { Refusal } from '../../core/http/refusal.ts';
 
+/** Maximum number of characters that variables add to all messages; as many bytes as a request may have. */
+const maxAddedChars = 32 * 1024 * 1024;
+/** Names of variables that an error lists, and the length at which a name in it is cut. */
+const maxListedNames = 20;
+const maxNameChars = 100;
+
 /**
  * Replaces `{name}` with the value of a variable in every string of every message except the assistant's; `{{` and `}}`
  * stand for braces. A value that is not a string is written as JSON, and no value is searched for placeholders.
  * @returns the messages unchanged when there are no variables.
- * @throws Refusal 400 for an unknown name or a lone brace.
+ * @throws Refusal 400 for an unknown name or a lone brace, 413 for values that add too many characters.
  */
 export function applyTemplateVariables(messages: unknown[], variables: Record<string, unknown> | undefined): unknown[] {
   if (!variables || Object.keys(variables).length === 0) return messages;
+  const textOf = boundedValues(variables);
   return messages.map((message) => {
     const { role } = (message ?? {}) as { role?: unknown };
-    return role === 'assistant' ? message : fillValue(message, variables);
+    return role === 'assistant' ? message : fillValue(message, textOf);
   });
 }
 
-function fillValue(value: unknown, variables: Record<string, unknown>): unknown {
-  if (typeof value === 'string') return fillString(value, variables);
-  if (Array.isArray(value)) return value.map((element) => fillValue(element, variables));
-  if (value === null || typeof value !== 'object') return value;
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, fillValue(member, variables)]));
+/** Returns the text of a variable each time that it is used, as long as all of them together stay within the limit. */
+function boundedValues(variables: Record<string, unknown>): (name: string) => string {
+  const texts = new Map<string, string>();
+  let addedChars = 0;
+  return (name) => {
+    if (!Object.hasOwn(variables, name)) {
+      const names = Object.keys(variables).sort();
+      const known = names.slice(0, maxListedNames).map(shortened).join(', ');
+      const others = names.length > maxListedNames ? ` and ${names.length - maxListedNames} more` : '';
+      throw new Refusal(400, `Missing template variable ${shortened(name)}; known variables: ${known}${others}`);
+    }
+    const value = variables[name];
+    const text = texts.get(name) ?? (typeof value === 'string' ? value : JSON.stringify(value));
+    texts.set(name, text);
+    addedChars += text.length;
+    if (addedChars <= maxAddedChars) return text;
+    throw new Refusal(413, `The template variables add more than ${maxAddedChars} characters to the messages`);
+  };
 }
 
-function fillString(text: string, variables: Record<string, unknown>): string {
+function shortened(name: string): string {
+  return name.length <= maxNameChars ? name : `${name.slice(0, maxNameChars).toWellFormed()}…`;
+}
+
+function fillValue(value: unknown, textOf: (name: string) => string): unknown {
+  if (typeof value === 'string') return fillString(value, textOf);
+  if (Array.isArray(value)) return value.map((element) => fillValue(element, textOf));
+  if (value === null || typeof value !== 'object') return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, fillValue(member, textOf)]));
+}
+
+function fillString(text: string, textOf: (name: string) => string): string {
   return text.replace(/\{\{|\}\}|\{([^{}]*)\}|[{}]/g, (found, name: string | undefined) => {
     if (found === '{{' || found === '}}') return found[0]!;
     if (name === undefined) {
       throw new Refusal(400, `Lone ${found} in a message: write ${found}${found} for a literal brace`);
     }
-    if (!Object.hasOwn(variables, name)) {
-      const known = Object.keys(variables).sort().join(', ');
-      throw new Refusal(400, `Missing template variable ${name}; known variables: ${known}`);
-    }
-    const value = variables[name];
-    return typeof value === 'string' ? value : JSON.stringify(value);
+    return textOf(name);
   });
 }

@@ -131,7 +131,10 @@ function project(value: unknown, paths: string[][]): unknown {
   if (isLeaf || paths.some(({ length }) => length === 0)) return value;
   const nextPaths = new Map<string, string[][]>();
   for (const [name = '', ...rest] of paths) {
-    if (Object.hasOwn(value, name)) nextPaths.set(name, [...(nextPaths.get(name) ?? []), rest]);
+    if (!Object.hasOwn(value, name)) continue;
+    const known = nextPaths.get(name);
+    if (known) known.push(rest);
+    else nextPaths.set(name, [rest]);
   }
   const members = value as Record<string, unknown>;
   return Object.fromEntries([...nextPaths].map(([name, paths]) => [name, project(members[name], paths)]));

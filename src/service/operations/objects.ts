@@ -134,19 +134,32 @@ export const queryObjects: TransactionOperation<'queryObjects'> = async (transac
   };
 };
 
+/** Maximum number of characters in the values that one request reads. */
+const maxValuesChars = 64 * 1024 * 1024;
+
 /**
  * Reads the values of references, in their order; null for one that leads nowhere.
- * @throws Refusal 400 for text that is no reference, or whose version is not a digest.
+ * @throws Refusal 400 for text that is no reference, or whose version is not a digest; 413 for values that are too large
+ * together.
  */
 export const readReferences: TransactionOperation<'readReferences'> = async (transaction, { body: { refs } }) => {
   const vals: unknown[] = [];
+  const known = new Map<string, { value: unknown; chars: number }>();
+  let chars = 0;
   for (const ref of refs) {
     const parsed = parsePartReference(ref);
     if (!parsed) throw new Refusal(400, `Invalid ref: ${ref}`);
     if (/^(latest|v\d+)$/.test(parsed.object.version!)) {
       throw new Refusal(400, `Refs need a digest, not ${parsed.object.version}: ${ref}`);
     }
-    vals.push((await readPart(transaction, parsed)) ?? null);
+    const value = known.get(ref)?.value ?? (await readPart(transaction, parsed)) ?? null;
+    const valueChars = known.get(ref)?.chars ?? JSON.stringify(value).length;
+    known.set(ref, { value, chars: valueChars });
+    chars += valueChars;
+    if (chars > maxValuesChars) {
+      throw new Refusal(413, `The values have more than ${maxValuesChars} characters: read fewer references at once`);
+    }
+    vals.push(value);
   }
   return { vals };
 };

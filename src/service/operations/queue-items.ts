@@ -50,10 +50,13 @@ export const queryQueueItems: TransactionOperation<'queryQueueItems'> = async (t
   return { items: rows.map((row) => toItem(row, positionsById.get(row.id))) };
 };
 
+/** Maximum number of characters of the display fields that one request stores; every item has a copy. */
+const maxDisplayFieldsChars = 32 * 1024 * 1024;
+
 /**
  * Adds recorded calls to a queue. Needs a write transaction. A call that the queue has already counts as a duplicate, and
  * unknown calls are skipped.
- * @throws Refusal 404 for an unknown queue.
+ * @throws Refusal 404 for an unknown queue, 413 for display fields that are too long for the number of calls.
  */
 export const addQueueItems: TransactionOperation<'addQueueItems'> = async (transaction, { path, body, account }) => {
   const { project_id, call_ids, display_fields } = body;
@@ -71,6 +74,9 @@ export const addQueueItems: TransactionOperation<'addQueueItems'> = async (trans
   // Stored calls are kept, so this empty call is never written.
   const rest = { display_fields, annotation_state: 'unstarted', call: {} } as const;
   const known = [...new Set(call_ids)].filter((id) => calls.has(id));
+  if (JSON.stringify(display_fields).length * known.length > maxDisplayFieldsChars) {
+    throw new Refusal(413, 'The display fields are too long for this many calls: send fewer of either');
+  }
   const items = known.map((id) => ({ ...calls.get(id)!, ...rest }));
   const target = { projectId: project_id, queueId: path.queue_id, addedBy: account };
   const { added, duplicates } = await addItems(transaction, items, target);

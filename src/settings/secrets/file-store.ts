@@ -1,6 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import * as z from 'zod';
 import { HeddleError } from '../../core/errors.ts';
+import { parseJsonText } from '../../core/json.ts';
 import { removePrivateFile, replacePrivateFile } from '../../core/private-file.ts';
 import { type SecretStore, secretRecord } from './secret-store.ts';
 
@@ -60,10 +61,10 @@ function open(file: string): number | undefined {
   }
 }
 
-/** Parses the file, without the errors of JSON.parse and zod, which may quote secrets. */
+/** Parses the file, without the errors of the parser and zod, which may quote secrets. */
 function parseRecords(text: string): Records | undefined {
   try {
-    return fileShape.parse(JSON.parse(text));
+    return fileShape.parse(parseJsonText(text));
   } catch {
     return undefined;
   }

@@ -1,8 +1,8 @@
 import { closest, distance } from 'fastest-levenshtein';
 import type * as z from 'zod';
-import { errorDetails } from '../../contract/validation-errors.ts';
+import { validateValue } from '../../contract/validation-errors.ts';
 import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
-import { isDeeperThan, maxNesting } from '../../core/json-depth.ts';
+import { isDeeperThan, maxNesting } from '../../core/json.ts';
 
 /** Faults listed in the `detail` of an error, and in its message. */
 const maxDetails = 20;
@@ -31,9 +31,8 @@ export function parseArguments<Input>(
     const msg = `Nested deeper than ${maxNesting} levels`;
     throw invalidArguments(tool.name, [{ loc: ['arguments'], msg, type: 'value_error' }]);
   }
-  const parsed = schema.safeParse(dropNulls(args ?? {}, tool.inputJsonSchema));
-  if (parsed.success) return parsed.data;
-  const faults = errorDetails(parsed.error, 'arguments');
+  const { data, faults } = validateValue(schema, dropNulls(args ?? {}, tool.inputJsonSchema), 'arguments');
+  if (!faults) return data;
   const detail = faults.slice(0, maxDetails).map((fault) => readableFault(fault, tool.inputJsonSchema));
   throw invalidArguments(tool.name, detail, faults.length);
 }

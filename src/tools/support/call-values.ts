@@ -1,4 +1,10 @@
+import * as z from 'zod';
 import type { RecordedCall } from '../../contract/calls.ts';
+
+/** A path to a value of a recorded call. */
+export const callPath = z.string().min(1).max(500);
+/** Maximum number of paths to values of one call; each of them is looked up, and its value is written. */
+export const maxPaths = 100;
 
 /** Splits a path like `inputs.messages[0].content` into names and indices. */
 export function pathSegments(path: string): string[] {
@@ -29,10 +35,15 @@ export function cutValue(value: unknown, maxChars: number): unknown {
   return `${text.slice(0, maxChars).toWellFormed()}…[+${text.length - maxChars} characters]`;
 }
 
-/** Returns the values at several paths, each cut to `maxChars`; paths without a value are omitted. */
+/**
+ * Returns the values at several paths, each cut to `maxChars`; paths without a value, and paths beyond the limit that a
+ * service sends, are omitted.
+ */
 export function valuesAt(call: RecordedCall, paths: readonly string[], maxChars: number): Record<string, unknown> {
   return Object.fromEntries(
-    paths
+    [...new Set(paths)]
+      .filter((path) => path.length <= callPath.maxLength!)
+      .slice(0, maxPaths)
       .map((path) => [path, cutValue(valueAt(call, path), maxChars)] as const)
       .filter(([, value]) => value !== undefined),
   );

@@ -1,6 +1,7 @@
 import { callColumns, type RecordedCall } from '../../contract/calls.ts';
 import type { QueueItem } from '../../contract/queue-items.ts';
 import { type ErrorCode, HeddleError } from '../../core/errors.ts';
+import { callPath, maxPaths } from './call-values.ts';
 import { concurrently } from './concurrently.ts';
 import { expandColumns, resolveReferences } from './resolve-references.ts';
 import type { ToolContext } from './tool.ts';
@@ -11,8 +12,12 @@ type ServiceAccess = Pick<ToolContext, 'service' | 'signal'>;
 /** Calls per batch request: covers a default page, and 100 calls of 300 kB still fit a response. */
 const callsPerBatch = 100;
 
-/** Single-call requests in flight at once. */
+/** Single-call requests in flight at once; fewer of calls so large that they did not fit one response together. */
 const concurrentReads = 32;
+const concurrentLargeReads = 2;
+
+/** Maximum number of different paths to values of the calls of a page. */
+const maxPathsTogether = 1000;
 
 /** Failures that the batch request itself may have caused: its calls are then read one by one. */
 const batchFailures = new Set<ErrorCode>([
@@ -41,13 +46,14 @@ export async function readCalls(
   access: ServiceAccess,
 ): Promise<Map<string, CallOrFailure>> {
   const ids = [...new Set(items.map(({ call_id }) => call_id))];
-  const paths = [...new Set(items.flatMap(({ display_fields }) => display_fields))];
+  const fields = new Set(items.flatMap(({ display_fields }) => display_fields.slice(0, maxPaths)));
+  const paths = [...fields].filter((path) => path.length <= callPath.maxLength!).slice(0, maxPathsTogether);
   const outcomes = new Map<string, CallOrFailure>();
   for (let start = 0; start < ids.length; start += callsPerBatch) {
     const batch = ids.slice(start, start + callsPerBatch);
+    const read = await readBatch(batch, paths, project, access);
     const results =
-      (await readBatch(batch, paths, project, access)) ??
-      (await concurrently(batch, concurrentReads, (id) => readOne(id, project, access)));
+      typeof read === 'number' ? await concurrently(batch, read, (id) => readOne(id, project, access)) : read;
     const calls = results.filter((result): result is RecordedCall => !(result instanceof HeddleError));
     await resolveReferences(calls, paths, access);
     for (const [index, id] of batch.entries()) outcomes.set(id, results[index]!);
@@ -55,14 +61,14 @@ export async function readCalls(
   return outcomes;
 }
 
-/** Reads calls with one request; undefined when each of them must be read on its own. */
+/** Reads calls with one request. Returns how many to read at once when each of them must be read on its own. */
 async function readBatch(
   ids: string[],
   paths: string[],
   project_id: string,
   { service, signal }: ServiceAccess,
-): Promise<CallOrFailure[] | undefined> {
-  if (service.learned.unsupportedOperations.has('queryCalls')) return undefined;
+): Promise<CallOrFailure[] | number> {
+  if (service.learned.unsupportedOperations.has('queryCalls')) return concurrentReads;
   try {
     const columns = columnsFor(paths);
     const expand_columns = expandColumns(paths);
@@ -79,7 +85,8 @@ async function readBatch(
   } catch (error) {
     const failure = serviceFailure(error, signal);
     if (failure.code === 'unsupported') service.learned.unsupportedOperations.add('queryCalls');
-    return batchFailures.has(failure.code) ? undefined : ids.map(() => failure);
+    if (!batchFailures.has(failure.code)) return ids.map(() => failure);
+    return failure.code === 'too_large' ? concurrentLargeReads : concurrentReads;
   }
 }
 

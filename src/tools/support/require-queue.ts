@@ -1,7 +1,6 @@
-import { distance } from 'fastest-levenshtein';
 import type { Queue } from '../../contract/queues.ts';
 import { HeddleError } from '../../core/errors.ts';
-import { cutValue } from './call-values.ts';
+import { nameDistance, shortName } from './names.ts';
 import { requireProject } from './require-project.ts';
 import type { ToolContext } from './tool.ts';
 
@@ -9,7 +8,6 @@ type ServiceAccess = Pick<ToolContext, 'service' | 'signal'>;
 
 /** Queues that a hint names, and queues among which they are chosen. */
 const maxNames = 3;
-const maxNameChars = 100;
 const maxCandidates = 1000;
 
 /**
@@ -23,7 +21,7 @@ export async function requireQueue(id: string, project: string, access: ServiceA
     if (!(error instanceof HeddleError) || error.code !== 'not_found') throw error;
     throw new HeddleError({
       code: 'not_found',
-      message: `Project ${project} has no queue with the id ${JSON.stringify(id)}.`,
+      message: `Project ${project} has no queue with the id ${JSON.stringify(shortName(id))}.`,
       hint: await nearestQueues(id, project, access),
     });
   }
@@ -38,13 +36,15 @@ async function nearestQueues(id: string, project_id: string, { service, signal }
     return 'The project has no queues. Check project_id.';
   }
   const distanceTo = (queue: Queue): number =>
-    Math.min(...[queue.id, queue.name].map((text) => distance(text.toLowerCase(), id.toLowerCase())));
+    Math.min(...[queue.id, queue.name].map((text) => nameDistance(text.toLowerCase(), id.toLowerCase())));
   const nearest = queues
     .map((queue) => ({ queue, distance: distanceTo(queue) }))
     .sort((a, b) => a.distance - b.distance)
     .slice(0, maxNames)
     .map(({ queue }) =>
-      queue.name === queue.id ? queue.id : `${queue.id} (${JSON.stringify(cutValue(queue.name, maxNameChars))})`,
+      queue.name === queue.id
+        ? shortName(queue.id)
+        : `${shortName(queue.id)} (${JSON.stringify(shortName(queue.name))})`,
     );
   return `The nearest ids are ${nearest.join(', ')}. Call list_queues for all of them.`;
 }

@@ -10,17 +10,20 @@ type Members = Record<string, unknown>;
 const maxRounds = 5;
 /** References that one request may have. */
 const refsPerRequest = 1000;
+/** Columns that a request asks to expand, and members on the way to a column in which a reference is looked for. */
+const maxExpandColumns = 1000;
+const maxExpandDepth = 10;
 
 /**
  * Returns the columns at which a service replaces references by the objects they lead to, so that the values at `paths`
- * can be read: every part of a path below a member of the call.
+ * can be read: every part of a path below a member of the call, up to a limit.
  */
 export function expandColumns(paths: readonly string[]): string[] {
   const columns = paths.flatMap((path) => {
     const names = path.split('[', 1)[0]!.split('.');
-    return names.slice(1).map((_, index) => names.slice(0, index + 2).join('.'));
+    return names.slice(1, maxExpandDepth).map((_, index) => names.slice(0, index + 2).join('.'));
   });
-  return [...new Set(columns)];
+  return [...new Set(columns)].slice(0, maxExpandColumns);
 }
 
 /**

@@ -5,6 +5,9 @@ interface Column {
   cells: string[];
 }
 
+/** Maximum number of cells in a table. Rows that have few members in common are shorter as lines of JSON. */
+const maxCells = 500_000;
+
 /**
  * Formats rows as a table that costs few tokens: one line per row, with tabs between cells. A column with the same value
  * in every row, or equal to another column, is stated once above the table. No member of any row is lost.
@@ -13,15 +16,23 @@ interface Column {
 export function compactTable(rows: readonly Row[], columnOrder: readonly string[]): string {
   const present = new Set(rows.flatMap((row) => Object.keys(row)));
   const names = new Set([...columnOrder.filter((name) => present.has(name)), ...present]);
+  if (rows.length * names.size > maxCells) return rows.map((row) => cell(row)).join('\n');
   const constants: string[] = [];
   const equals: string[] = [];
   const columns: Column[] = [];
+  const columnsByCells = new Map<string, Column>();
   for (const name of names) {
     const cells = rows.map((row) => cell(Object.hasOwn(row, name) ? row[name] : undefined));
-    const twin = columns.find((column) => column.cells.every((text, row) => text === cells[row]));
+    // No cell has a tab in it.
+    const key = cells.join('\t');
+    const twin = columnsByCells.get(key);
     if (rows.length > 1 && cells.every((text) => text === cells[0])) constants.push(pair(cell(name), cells[0]!));
     else if (rows.length > 1 && twin) equals.push(pair(cell(name), cell(twin.name)));
-    else columns.push({ name, cells });
+    else {
+      const column = { name, cells };
+      columns.push(column);
+      columnsByCells.set(key, twin ?? column);
+    }
   }
   return [
     ...(constants.length > 0 ? [`same in every row: ${constants.join(' ')}`] : []),

@@ -1,5 +1,5 @@
-import { distance } from 'fastest-levenshtein';
 import { HeddleError } from '../../core/errors.ts';
+import { nameDistance, shortName } from './names.ts';
 import { orElse } from './or-else.ts';
 import type { ToolContext } from './tool.ts';
 
@@ -20,13 +20,13 @@ export async function unknownCall(
     async () => [],
   );
   const nearest = calls
-    .map(({ id }) => ({ id, far: distance(callId, id) }))
+    .map(({ id }) => ({ id, far: nameDistance(callId, id) }))
     .sort((a, b) => a.far - b.far)
     .slice(0, maxNames)
-    .map(({ id }) => id);
+    .map(({ id }) => shortName(id));
   return new HeddleError({
     code: 'not_found',
-    message: `Project ${project_id} has no recorded call ${JSON.stringify(callId)}.`,
+    message: `Project ${project_id} has no recorded call ${JSON.stringify(shortName(callId))}.`,
     hint:
       nearest.length === 0
         ? 'Use call_id of a queue item, not its id, and the same project_id.'

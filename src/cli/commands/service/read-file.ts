@@ -1,25 +1,52 @@
 import { createReadStream } from 'node:fs';
 import { HeddleError } from '../../../core/errors.ts';
-import { inexactNumbers } from '../../../core/json-numbers.ts';
+import { NestingError } from '../../../core/json.ts';
+import { InexactNumberError, parseExactJson } from '../../../core/json-numbers.ts';
 
-/** Reads the lines of a UTF-8 file, or of stdin for `-`. */
+/** Maximum size of a line: a larger value could not be read back, because no response may be larger. */
+const maxLineBytes = 32 * 1024 * 1024;
+
+/**
+ * Reads the lines of a UTF-8 file, or of stdin for `-`.
+ * @throws HeddleError `invalid_arguments` for a file that cannot be read, is not UTF-8, or has a line that is too large.
+ */
 export async function* readFileLines(file: string): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
-  let rest = '';
+  let parts: Buffer[] = [];
+  let lineBytes = 0;
+  let line = 1;
+  const append = (part: Buffer): void => {
+    parts.push(part);
+    lineBytes += part.length;
+    if (lineBytes <= maxLineBytes) return;
+    throw inputError(`Line ${line} of ${file} is larger than ${maxLineBytes} bytes.`);
+  };
+  const endLine = (): string => {
+    const bytes = Buffer.concat(parts);
+    parts = [];
+    lineBytes = 0;
+    line += 1;
+    return decoder.decode(bytes);
+  };
   try {
     for await (const chunk of file === '-' ? process.stdin : createReadStream(file)) {
+      const bytes = chunk as Buffer;
+      let start = 0;
       // Not node:readline, which also splits at U+2028; JSON allows that character inside of strings.
-      const lines = (rest + decoder.decode(chunk as Buffer, { stream: true })).split('\n');
-      rest = lines.pop()!;
-      yield* lines;
+      for (let end = bytes.indexOf('\n'); end !== -1; end = bytes.indexOf('\n', start)) {
+        append(bytes.subarray(start, end));
+        yield endLine();
+        start = end + 1;
+      }
+      append(bytes.subarray(start));
     }
-    rest += decoder.decode();
+    if (lineBytes > 0) yield endLine();
   } catch (cause) {
+    if (cause instanceof HeddleError) throw cause;
     const { code } = cause as NodeJS.ErrnoException;
     const problem = code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'is not UTF-8 text' : `cannot be read (${code})`;
     throw inputError(`${file} ${problem}.`, cause);
   }
-  if (rest !== '') yield rest;
 }
 
 /** Reads the JSON value of a file; for lines of JSON, the array of their values. */
@@ -27,28 +54,23 @@ export async function readJsonFile(file: string): Promise<unknown> {
   const lines: string[] = [];
   for await (const line of readFileLines(file)) lines.push(line);
   try {
-    return parseExactly(lines.join('\n'), file);
+    return parseExactJson(lines.join('\n'));
   } catch (error) {
-    if (error instanceof HeddleError) throw error;
+    if (error instanceof NestingError) throw inputError(`${file} is ${error.message}.`, error);
+    if (error instanceof InexactNumberError) throw inputError(`${file}: ${error.message}.`, error);
     return lines.flatMap((line, index) => {
       if (line.trim() === '') return [];
       try {
-        return [parseExactly(line, `${file}, line ${index + 1}`)];
+        return [parseExactJson(line)];
       } catch (cause) {
-        if (cause instanceof HeddleError) throw cause;
+        if (cause instanceof InexactNumberError) {
+          throw inputError(`${file}, line ${index + 1}: ${cause.message}.`, cause);
+        }
         const reason = `${(error as Error).message}) nor lines of JSON (line ${index + 1} is not valid`;
         throw inputError(`${file} is neither JSON (${reason}).`, cause);
       }
     });
   }
-}
-
-/** @throws HeddleError for a number that would change, SyntaxError for text that is not JSON. */
-function parseExactly(json: string, place: string): unknown {
-  const value: unknown = JSON.parse(json);
-  const [inexact] = inexactNumbers(json);
-  if (inexact) throw inputError(`${[place, inexact.loc.join('.')].filter(Boolean).join(': ')}: ${inexact.msg}.`);
-  return value;
 }
 
 function inputError(message: string, cause?: unknown): HeddleError {

@@ -1,0 +1,44 @@
+/** Maximum nesting of JSON that heddle reads; walking through deeper values could overflow the stack. */
+export const maxNesting = 500;
+
+/** The error of {@link parseJsonText} for text that is nested deeper than {@link maxNesting} levels. */
+export class NestingError extends SyntaxError {
+  constructor() {
+    super(`nested deeper than ${maxNesting} levels`);
+  }
+}
+
+/**
+ * Parses JSON that comes from outside; a byte order mark before it is skipped.
+ * @throws NestingError for deep nesting, before the parser takes memory for it; SyntaxError for text that is not JSON.
+ */
+export function parseJsonText(text: string): unknown {
+  checkNesting(text);
+  return JSON.parse(text.startsWith('\ufeff') ? text.slice(1) : text);
+}
+
+const [quote, backslash, openList, closeList, openObject, closeObject] = [...'"\\[]{}'].map((sign) =>
+  sign.charCodeAt(0),
+);
+
+/** @throws NestingError for text with too many brackets open at once, outside of strings. */
+export function checkNesting(text: string): void {
+  let depth = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === quote) {
+      for (at += 1; at < text.length && text.charCodeAt(at) !== quote; at += 1) {
+        if (text.charCodeAt(at) === backslash) at += 1;
+      }
+    } else if (code === openList || code === openObject) {
+      depth += 1;
+      if (depth > maxNesting) throw new NestingError();
+    } else if (code === closeList || code === closeObject) depth -= 1;
+  }
+}
+
+/** Returns whether lists and objects of a parsed JSON value are nested deeper than `levels`. */
+export function isDeeperThan(value: unknown, levels: number): boolean {
+  if (value === null || typeof value !== 'object') return false;
+  return levels === 0 || Object.values(value).some((member) => isDeeperThan(member, levels - 1));
+}
