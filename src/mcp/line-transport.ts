@@ -25,7 +25,7 @@ const keptBytes = 512;
 const maxRequests = 1_024;
 /** Maximum of output that the client has not read, beyond which no more input is taken. */
 const maxUnreadBytes = 64 * 1024 * 1024;
-/** Time for requests to be answered after the end of the input. */
+/** Time for requests to be answered after the end of the input or a signal to stop. */
 const answerGraceMs = 1_000;
 
 const invalidRequest = -32_600;
@@ -60,7 +60,7 @@ export class LineTransport implements Transport {
     this.onclose?.();
   }
 
-  /** Reads the input to its end, and then waits a moment for the responses that are still missing. */
+  /** Reads the input to its end and finishes. */
   async read(input: Readable): Promise<void> {
     for await (const chunk of input) {
       this.#readChunk(chunk);
@@ -70,6 +70,11 @@ export class LineTransport implements Transport {
       }
     }
     this.#endLine();
+    await this.finish();
+  }
+
+  /** Waits a moment for the responses that are still missing. */
+  async finish(): Promise<void> {
     if (this.#unanswered.size === 0) return;
     await new Promise<void>((resolve) => {
       this.#onAllAnswered = resolve;

@@ -30,7 +30,7 @@ const rooms = ['src/contract', 'src/client', 'src/tools', 'src/mcp', 'src/servic
 const testsOf = {
   'src/contract': ['package/generated', 'contract', 'pins', 'service/operations', 'service/public-service', 'tools'],
   'src/client': ['client', 'tools', 'faults/table', 'faults/calls-of-a-page', 'faults/cancellation', 'runtime/logs'],
-  'src/tools': ['pins', 'tools', 'faults/table', 'faults/calls-of-a-page', 'hostile/items', 'mcp/stdio', 'mcp/prompts'],
+  'src/tools': ['pins', 'tools', 'hostile/items', 'mcp/stdio', 'mcp/prompts'],
   'src/mcp': [
     'mcp',
     'pins',
