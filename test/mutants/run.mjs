@@ -23,26 +23,18 @@ import { mutationsOf, sample } from './mutate.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const rooms = ['src/contract', 'src/client', 'src/tools', 'src/mcp', 'src/service/operations'];
-/**
- * Tests of each room, without the slow ones that a change there cannot reach. Those with the name of the changed file
- * come before them.
- */
+/** Tests of each room. Those with the name of the changed file run first, those of the files that import it next. */
 const testsOf = {
   'src/contract': ['package/generated', 'contract', 'pins', 'service/operations', 'service/public-service', 'tools'],
   'src/client': ['client', 'tools', 'faults/table', 'faults/calls-of-a-page', 'faults/cancellation', 'runtime/logs'],
   'src/tools': ['pins', 'tools', 'hostile/items', 'mcp/stdio', 'mcp/prompts'],
-  'src/mcp': [
-    'mcp',
-    'pins',
-    'hostile/stdio',
-    'hostile/http',
-    'runtime',
-    'telemetry',
-    'faults/process-end',
-    'faults/progress',
-  ],
+  'src/mcp': ['mcp', 'pins', 'hostile/stdio', 'runtime', 'telemetry', 'faults/process-end', 'faults/progress'],
   'src/service/operations': ['service/operations', 'service/public-service', 'service/query', 'hostile/sql', 'tools'],
 };
+/** Tests that take long. They run only if they have the name of the changed file or of one that imports it. */
+const slow = /tools\/(create-evaluation|create-queue|update-queue-items|add-queue-items)|faults\/|oauth\/issuer-keys/;
+/** Single tests that show more of the machine than of a change. */
+const skipped = '^(?!.*(1000 versions|200 MB|in bounded memory))';
 const maxRunMs = 10 * 60_000;
 
 const { values: options } = parseArgs({
@@ -58,10 +50,6 @@ const tracked = git('ls-files', '--cached', '--others', '--exclude-standard').fi
   existsSync(join(root, file)),
 );
 const mutants = sample(tracked.filter(isMutated).flatMap(mutantsOf), Number(options.count), Number(options.seed));
-if (options.list)
-  for (const { id, before, replacement } of mutants) console.log(`${id}\n  ${before}\n  ${replacement}`);
-else await run();
-
 async function run() {
   const known = existsSync(options.out) ? readFileSync(options.out, 'utf8').trim().split('\n').filter(Boolean) : [];
   const results = known.map((line) => JSON.parse(line));
@@ -74,6 +62,8 @@ async function run() {
   }
   // Some tests start processes of another user.
   chmodSync(copy, 0o755);
+  // The types take most of the time of a build, and these tests need none.
+  writeFileSync(join(copy, 'scripts/declarations.mjs'), "export const declarations = async () => '';\n");
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'), 'junction');
   if (results.length === 0) {
     const failure = await failureOf(testsIn(...rooms), copy);
@@ -100,15 +90,28 @@ async function run() {
 }
 
 /** Returns the first test that fails with a mutant, or undefined. The tests nearest to the changed file run first. */
-async function killerOf(mutant, copy) {
-  const room = rooms.find((folder) => mutant.file.startsWith(`${folder}/`));
-  const sameName = basename(mutant.file, '.ts');
-  const near = tracked.filter((file) => file.endsWith(`/${sameName}.test.ts`) && !file.startsWith('test/external/'));
-  return (near.length > 0 && (await failureOf(near, copy))) || failureOf(testsIn(room), copy);
+async function killerOf({ file }, copy) {
+  const room = rooms.find((folder) => file.startsWith(`${folder}/`));
+  const near = testsNamed([file]);
+  const wider = testsIn(room).filter((test) => !slow.test(test));
+  const rest = [...new Set([...testsNamed(importersOf(file)), ...wider])].filter((test) => !near.includes(test));
+  return (near.length > 0 && (await failureOf(near, copy))) || failureOf(rest, copy);
 }
 
-function testsIn(...folders) {
-  return [...new Set(folders.flatMap((folder) => testsOf[folder]))].map((name) => `test/${name}`);
+const tests = tracked.filter((file) => /^test\/(?!external|long).*\.test\.ts$/.test(file));
+const testsNamed = (files) =>
+  tests.filter((test) => files.some((file) => basename(file, '.ts') === basename(test, '.test.ts')));
+const testsIn = (...folders) =>
+  tests.filter((test) => folders.some((folder) => testsOf[folder].some((name) => test.startsWith(`test/${name}`))));
+
+/** Returns the files of the same room that import a file. */
+function importersOf(file) {
+  const room = rooms.find((folder) => file.startsWith(`${folder}/`));
+  return tracked.filter((importer) => {
+    if (!importer.startsWith(`${room}/`) || !importer.endsWith('.ts')) return false;
+    const imported = readFileSync(join(root, importer), 'utf8').matchAll(/ from '(\.[^']+)'/g);
+    return [...imported].some(([, path]) => join(dirname(importer), path) === file);
+  });
 }
 
 /** Builds the copy and runs tests in it until one fails; returns what failed. */
@@ -122,6 +125,7 @@ function failureOf(selection, copy) {
     '--bail=1',
     // On a busy machine, a test can fail once for another reason.
     '--retry=1',
+    `--testNamePattern=${skipped}`,
     '--testTimeout=120000',
     '--hookTimeout=120000',
     '--reporter=json',
@@ -183,3 +187,7 @@ function isMutated(file) {
 function git(...args) {
   return execFileSync('git', args, { cwd: root, encoding: 'utf8' }).split('\n').filter(Boolean);
 }
+
+if (options.list)
+  for (const { id, before, replacement } of mutants) console.log(`${id}\n  ${before}\n  ${replacement}`);
+else await run();
