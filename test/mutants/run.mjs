@@ -27,7 +27,7 @@ const rooms = ['src/contract', 'src/client', 'src/tools', 'src/mcp', 'src/servic
 const testsOf = {
   'src/contract': ['package/generated', 'contract', 'pins', 'service/operations', 'service/public-service', 'tools'],
   'src/client': ['client', 'tools', 'faults/table', 'faults/calls-of-a-page', 'faults/cancellation', 'runtime/logs'],
-  'src/tools': ['pins', 'tools', 'hostile/items', 'mcp/stdio', 'mcp/prompts'],
+  'src/tools': ['package/generated', 'pins', 'tools', 'hostile/items', 'mcp/stdio', 'mcp/prompts'],
   'src/mcp': ['mcp', 'pins', 'hostile/stdio', 'runtime', 'telemetry', 'faults/process-end', 'faults/progress'],
   'src/service/operations': ['service/operations', 'service/public-service', 'service/query', 'hostile/sql', 'tools'],
 };
@@ -54,7 +54,7 @@ async function run() {
   const known = existsSync(options.out) ? readFileSync(options.out, 'utf8').trim().split('\n').filter(Boolean) : [];
   const results = known.map((line) => JSON.parse(line));
   const copy = mkdtempSync(join(tmpdir(), 'heddle-mutants-'));
-  process.once('exit', () => rmSync(copy, { recursive: true, force: true }));
+  process.once('exit', () => rmSync(copy, { recursive: true, force: true, maxRetries: 20 }));
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
   for (const file of tracked) {
     mkdirSync(dirname(join(copy, file)), { recursive: true });
@@ -141,7 +141,7 @@ function failureOf(selection, copy) {
       // Every process of the group has ended.
     }
   };
-  process.once('exit', end);
+  process.prependOnceListener('exit', end);
   return new Promise((resolve) => {
     let overdue = false;
     const timer = setTimeout(() => {
