@@ -2,7 +2,8 @@ import type * as z from 'zod';
 import type { Endpoint } from '../contract/endpoints.ts';
 import { validateValue } from '../contract/validation-errors.ts';
 import { HeddleError } from '../core/errors.ts';
-import { NestingError, parseJsonText } from '../core/json.ts';
+import { NestingError } from '../core/json.ts';
+import { parseKeepingDigits } from '../core/json-numbers.ts';
 import { badResponse, type RequestInfo, type ServiceResponse } from './failures.ts';
 import type { TransportResponse } from './http-transport.ts';
 
@@ -49,7 +50,7 @@ function tooLarge(status: number, { operation }: RequestInfo): HeddleError {
 }
 
 /**
- * Parses the JSON of a successful response.
+ * Parses the JSON of a successful response. Numbers that would change become strings of their digits.
  * @throws HeddleError `bad_response` for a body that is not JSON or does not match the endpoint's schema.
  */
 export function parseJsonResponse<Response extends z.ZodType>(
@@ -60,7 +61,7 @@ export function parseJsonResponse<Response extends z.ZodType>(
 ): z.output<Response> {
   let value: unknown;
   try {
-    value = parseJsonText(text);
+    value = parseKeepingDigits(text);
   } catch (error) {
     const reason = error instanceof NestingError ? error.message : 'not JSON';
     throw badResponse(response, info, `the body is ${reason}`);

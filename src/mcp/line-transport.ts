@@ -8,7 +8,8 @@ import {
   type RequestId,
   type Transport,
 } from '@modelcontextprotocol/server';
-import { NestingError, parseJsonText } from '../core/json.ts';
+import { NestingError } from '../core/json.ts';
+import { InexactNumberError, parseExactJson } from '../core/json-numbers.ts';
 import type { Log } from '../core/log.ts';
 import { maxBatchMessages } from './limits.ts';
 
@@ -24,10 +25,11 @@ const keptBytes = 512;
 const maxRequests = 1_024;
 /** Maximum of output that the client has not read, beyond which no more input is taken. */
 const maxUnreadBytes = 64 * 1024 * 1024;
-/** Time for requests to be answered after the end of the input. */
+/** Time for requests to be answered after the end of the input or a signal to stop. */
 const answerGraceMs = 1_000;
 
 const invalidRequest = -32_600;
+const invalidParams = -32_602;
 const serverBusy = -32_000;
 
 /** Carries JSON-RPC messages over a pair of streams, one per line, and refuses everything else. */
@@ -58,7 +60,7 @@ export class LineTransport implements Transport {
     this.onclose?.();
   }
 
-  /** Reads the input to its end, and then waits a moment for the responses that are still missing. */
+  /** Reads the input to its end and finishes. */
   async read(input: Readable): Promise<void> {
     for await (const chunk of input) {
       this.#readChunk(chunk);
@@ -68,6 +70,11 @@ export class LineTransport implements Transport {
       }
     }
     this.#endLine();
+    await this.finish();
+  }
+
+  /** Waits a moment for the responses that are still missing. */
+  async finish(): Promise<void> {
     if (this.#unanswered.size === 0) return;
     await new Promise<void>((resolve) => {
       this.#onAllAnswered = resolve;
@@ -105,9 +112,10 @@ export class LineTransport implements Transport {
   #readLine(line: string): void {
     let value: unknown;
     try {
-      value = parseJsonText(line);
+      value = parseExactJson(line);
     } catch (error) {
-      if (error instanceof NestingError) this.#refuse(idAtEnds(line), error.message);
+      if (error instanceof InexactNumberError) this.#refuseNumbers(error);
+      else if (error instanceof NestingError) this.#refuse(idAtEnds(line), error.message);
       else this.#log('warn', 'line ignored: it is not JSON', { characters: line.length });
       return;
     }
@@ -122,6 +130,15 @@ export class LineTransport implements Transport {
     const reason = `a batch of more than ${maxBatchMessages} messages`;
     this.#log('warn', 'batch refused', { messages: messages.length, reason });
     for (const message of messages) this.#sendRefusal(idOf(message), reason, invalidRequest);
+  }
+
+  /** Refuses a message, or each message of a batch, because of a number that would change. */
+  #refuseNumbers({ value, faults, message }: InexactNumberError): void {
+    this.#log('warn', 'message refused', { reason: message });
+    // Under an id that has changed, the client could not find the response.
+    const isChanged = faults.some(({ loc }) => loc.length <= 2 && loc.at(-1) === 'id');
+    if (isChanged) return;
+    for (const part of [value].flat()) this.#sendRefusal(idOf(part), message, invalidParams);
   }
 
   #receive(message: unknown): void {

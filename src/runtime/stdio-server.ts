@@ -22,7 +22,8 @@ export async function runStdioServer(
   const transport = new LineTransport(output, log);
   const close = connect(serverFactory({ ...serverOptions, transport: 'stdio', observer }), transport, log);
   const ended = transport.read(input).catch((error: Error) => log('warn', 'protocol', { error: error.message }));
-  if (!stop.aborted) await Promise.race([ended, once(stop, 'abort'), once(output, 'error')]);
+  const stopped = stop.aborted ? Promise.resolve() : once(stop, 'abort');
+  await Promise.race([ended, stopped.then(() => transport.finish()), once(output, 'error')]);
   await close();
   return exitServer(runtime, observer);
 }

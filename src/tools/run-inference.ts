@@ -10,7 +10,9 @@ const input = z.strictObject({
 });
 
 const output = z.looseObject({
-  response: z.looseObject({}).describe("The service's reply, unchanged."),
+  response: z
+    .looseObject({})
+    .describe("The service's reply; numbers that JavaScript cannot hold are strings of their digits."),
   text: z.string().optional().describe('Text of the first choice.'),
   finish_reason: z.string().optional().describe('Why the first choice ended; length means it was cut off.'),
   tool_calls: z.array(z.unknown()).optional().describe('Tool calls of the first choice.'),

@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { execute } from '../support/embedded-service.ts';
 import { sendGoodResponse, sendResponse, startFakeService } from '../support/fake-service.ts';
 import { freePort } from '../support/free-port.ts';
 import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
@@ -54,6 +55,44 @@ describe('heddle doctor', () => {
       message: `${join(folder, 'data', 'heddle.db')} will be created at the first call`,
     });
     expect(existsSync(join(folder, 'data'))).toBe(false);
+  });
+
+  it('warns of a data file without tables, and leaves it as it is', async () => {
+    const folder = temporaryFolder();
+    const file = join(folder, 'heddle.db');
+    writeFileSync(file, '');
+    const { code, findings } = await examine(emptyHome(folder, { HEDDLE_DATA_DIR: folder }));
+    expect(code).toBe(0);
+    expect(findings.find(({ check }) => check === 'data file')).toEqual({
+      check: 'data file',
+      state: 'warning',
+      message: `${file} is empty; its tables will be created at the first call`,
+      advice: 'If heddle has stored anything there, restore a backup.',
+    });
+    expect(readFileSync(file)).toHaveLength(0);
+  });
+
+  it('fails for a data file that lacks a table, and for one that is a folder', async () => {
+    const folder = temporaryFolder();
+    const environment = emptyHome(folder, { HEDDLE_DATA_DIR: join(folder, 'data') });
+    await call('query_queue_items', { queue_id: 'support-triage' }, environment);
+    const file = join(folder, 'data', 'heddle.db');
+    await execute(file, 'drop table feedback');
+    const lacking = await examine(environment);
+    expect(lacking.code).toBe(1);
+    expect(lacking.findings.find(({ check }) => check === 'data file')).toMatchObject({
+      state: 'failure',
+      message: `${file} is damaged: table feedback is missing`,
+    });
+    rmSync(file);
+    mkdirSync(file);
+    const folderInstead = await examine(environment);
+    expect(folderInstead.code).toBe(1);
+    expect(folderInstead.findings.find(({ check }) => check === 'data file')).toMatchObject({
+      state: 'failure',
+      message: `The data file ${file} is a folder.`,
+      advice: 'Move it away, or set HEDDLE_DATA_DIR to another folder.',
+    });
   });
 
   it('reports each network layer, the clock and each operation of a remote service', async () => {

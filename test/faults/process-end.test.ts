@@ -69,6 +69,19 @@ describe('a server process on stdio', () => {
     expect(await ended).toBe(0);
   });
 
+  it.each(['SIGTERM', 'SIGINT'] as const)('answers the pending tool call after %s, then exits', async (signal) => {
+    const { server, call, nextRequest } = await start();
+    const arrived = nextRequest();
+    call('last', ...readCall);
+    const request = await arrived;
+    const ended = once(server.child, 'close');
+    server.child.kill(signal);
+    expect(await server.ask({ id: 'after the signal', method: 'ping' })).toHaveProperty('result');
+    sendGoodResponse(request);
+    expect(await server.answerTo('last')).toHaveProperty('result');
+    expect((await ended)[0]).toBe(0);
+  });
+
   it.each(['SIGTERM', 'SIGINT'] as const)('exits on %s in the middle of a streamed reply', async (signal) => {
     const { server, call, service } = await start();
     const streaming = new Promise<Parameters<typeof sendGoodResponse>[0]>((resolve) => {

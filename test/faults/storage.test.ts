@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
@@ -69,10 +70,37 @@ describe('the storage of the embedded service', () => {
       ['list_queues', {}],
     ] as const) {
       const result = await call(name, args);
-      expect(result).toMatchObject({ code: 'service_unavailable', hint: expect.stringContaining('HEDDLE_DATA_DIR') });
+      expect(result).toMatchObject({
+        code: 'service_unavailable',
+        message: expect.stringContaining(`${dataDir} is not a folder`),
+        hint: expect.stringContaining('HEDDLE_DATA_DIR'),
+      });
       expect(JSON.stringify(result)).not.toContain('at ');
     }
     expect(readFileSync(dataDir, 'utf8')).toBe('not a folder');
+  });
+
+  it('reports a data file that is a folder', async () => {
+    const folder = temporaryFolder();
+    const file = join(folder, 'heddle.db');
+    mkdirSync(file);
+    const call = await start(folder);
+    expect(await call('list_queues', {})).toMatchObject({
+      code: 'service_unavailable',
+      message: `The data file ${file} is a folder.`,
+      hint: 'Move it away, or set HEDDLE_DATA_DIR to another folder.',
+    });
+  });
+
+  it.skipIf(process.platform === 'win32')('reports a data file that is a pipe, without waiting for it', async () => {
+    const folder = temporaryFolder();
+    const file = join(folder, 'heddle.db');
+    execFileSync('mkfifo', [file]);
+    const call = await start(folder);
+    expect(await call('list_queues', {})).toMatchObject({
+      code: 'service_unavailable',
+      message: `The data file ${file} is not a regular file.`,
+    });
   });
 
   it.skipIf(process.platform === 'win32')(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { sendResponse } from '../support/fake-service.ts';
+import { sendResponse, startFakeService } from '../support/fake-service.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { importNumberedQueue } from '../support/numbered-queue.ts';
 import { helpfulField, type RecordedService, scoreField, startRecordedService } from '../support/recorded-service.ts';
@@ -64,6 +64,19 @@ describe('update_queue_items', () => {
     expect(await judge(ada!)).toBe('[{"done":1},["ada (test via heddle)"]]');
     expect(await judge(bob!)).toBe('[{"done":1},["ada (test via heddle)","bob (test via heddle)"]]');
     expect(await judge(ada!)).toBe('[{"unchanged":1},["ada (test via heddle)","bob (test via heddle)"]]');
+  });
+
+  it.each([
+    [{ items: [{ item_id: 'i1' }], filter: { unjudged_by_me: true } }, 'items and filter exclude each other'],
+    [{ filter: { unjudged_by_me: true } }, 'there is nothing to change'],
+    [{}, 'there is nothing to change'],
+    [{ items: [{ item_id: 'i1', annotation_state: 'skipped' }], change: {} }, 'change goes with filter'],
+  ])('refuses %j without a request to the service', async (args, reason) => {
+    const service = await startFakeService();
+    const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
+    const { error } = await call('update_queue_items', { queue_id: 'q', ...args });
+    expect(error).toMatchObject({ code: 'invalid_arguments', message: `Nothing was changed: ${reason}.` });
+    expect(service.requests).toEqual([]);
   });
 
   it('changes nothing in a dry run, and reports what would happen', async () => {

@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { parseJsonText } from '../../core/json.ts';
+import { InexactNumberError, parseExactJson } from '../../core/json-numbers.ts';
 import { callTool } from '../../mcp/call-tool.ts';
 import { openRuntime } from '../../runtime/runtime.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
@@ -46,8 +46,9 @@ async function runCall(call: Command, name: string, json: string): Promise<void>
 
 function parseArgumentsText(json: string): unknown {
   try {
-    return parseJsonText(json);
+    return parseExactJson(json);
   } catch (error) {
+    if (error instanceof InexactNumberError) throw new UsageError(`invalid arguments: ${error.message}`);
     throw new UsageError(`the arguments are not valid JSON: ${(error as Error).message}`);
   }
 }

@@ -39,8 +39,8 @@ export async function* readEvents(stream: Readable, onBytes = (): void => {}): A
       yield* feed(decoder.decode(bytes, { stream: true }));
     }
     truncated = true;
-    // The first line end may only complete a CR LF; the next two end an event without a blank line.
-    yield* feed(`${decoder.decode()}\n\n\n`);
+    // The first line end ends a last line, or completes its CR LF; the second ends the event.
+    yield* feed(`${decoder.decode()}\n\n`);
   } finally {
     stream.destroy();
   }

@@ -1,6 +1,6 @@
 import type { InferenceResponse } from '../../contract/inference.ts';
 import { type ErrorCode, HeddleError } from '../../core/errors.ts';
-import { parseJsonText } from '../../core/json.ts';
+import { parseKeepingDigits } from '../../core/json-numbers.ts';
 import { quotedErrorText, type RequestInfo } from '../failures.ts';
 import type { TransportResponse } from '../http-transport.ts';
 import { readEvents, type StreamEvent } from './event-stream.ts';
@@ -77,7 +77,7 @@ export async function readStreamedReply(
 
 function parseChunk(data: string): Record<string, unknown> | undefined {
   try {
-    const chunk = parseJsonText(data);
+    const chunk = parseKeepingDigits(data);
     return typeof chunk === 'object' && chunk !== null ? (chunk as Record<string, unknown>) : undefined;
   } catch {
     return undefined;

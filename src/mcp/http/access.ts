@@ -41,12 +41,12 @@ const hostPattern = /^(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?$/i;
 /** Checks the Host and Origin headers of requests. */
 export class AccessChecks {
   readonly #hosts: string[];
-  readonly #origins: string[];
+  readonly #allowedOrigins: readonly string[];
 
   /** @param allowedHosts hosts that requests may name besides the loopback ones. */
   constructor(allowedHosts: readonly string[], allowedOrigins: readonly string[]) {
     this.#hosts = [...localhostAllowedHostnames(), ...allowedHosts.map(asHostname)];
-    this.#origins = [...localhostAllowedOrigins(), ...allowedOrigins];
+    this.#allowedOrigins = allowedOrigins;
   }
 
   /** @throws Refusal 403 for a request to another host, which may be a rebound DNS name. */
@@ -60,8 +60,10 @@ export class AccessChecks {
 
   /** @throws Refusal 403 for a request that a foreign web page sends. */
   checkOrigin({ headers: { origin } }: IncomingMessage): void {
-    if (origin === undefined || this.#origins.includes(origin)) return;
-    if (validateOriginHeader(origin, this.#origins).ok) return;
+    if (origin === undefined || this.#allowedOrigins.includes(origin)) return;
+    // Only a page of the web is local because of its name; any app can register a scheme of its own.
+    const local = /^https?:/i.test(origin) ? localhostAllowedOrigins() : [];
+    if (validateOriginHeader(origin, [...local, ...this.#allowedOrigins]).ok) return;
     throw new Refusal(403, 'Forbidden: this Origin is not allowed');
   }
 }

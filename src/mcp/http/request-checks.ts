@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isJsonContentType } from '@modelcontextprotocol/server';
 import type { BodyReader } from '../../core/http/body-reader.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { NestingError, parseJsonText } from '../../core/json.ts';
+import { NestingError } from '../../core/json.ts';
+import { InexactNumberError, parseExactJson } from '../../core/json-numbers.ts';
 import { maxBatchMessages } from '../limits.ts';
 import { httpLimits } from './limits.ts';
 import { checkMethod, jsonRpcError } from './responses.ts';
@@ -30,7 +31,7 @@ export function checkMethodAndHeaders(request: IncomingMessage): void {
 /**
  * Reads and parses the body.
  * @returns undefined when the client goes away before its end.
- * @throws Refusal 400 when it is not JSON or nested too deeply, 413 or 503 when it is beyond a limit.
+ * @throws Refusal 400 when it is not JSON, is nested too deeply or has a number that would change, 413 or 503 when it is beyond a limit.
  */
 export async function readRequestBody(
   bodies: BodyReader,
@@ -50,8 +51,12 @@ export async function readRequestBody(
 
 function parseBody(text: string): unknown {
   try {
-    return parseJsonText(text);
+    return parseExactJson(text);
   } catch (error) {
+    if (error instanceof InexactNumberError) {
+      const message = `Invalid parameters: ${error.message}`;
+      throw new Refusal(400, message, { body: jsonRpcError(message, -32_602) });
+    }
     const reason = error instanceof NestingError ? error.message : 'not JSON';
     const message = `Parse error: the body is ${reason}`;
     throw new Refusal(400, message, { body: jsonRpcError(message, -32_700) });

@@ -3,7 +3,8 @@ import { pathSegment, projectId as projectIdSchema } from '../../contract/identi
 import { annotationStates } from '../../contract/queue-items.ts';
 import { validateValue } from '../../contract/validation-errors.ts';
 import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
-import { NestingError, parseJsonText } from '../../core/json.ts';
+import { NestingError } from '../../core/json.ts';
+import { InexactNumberError, parseExactJson } from '../../core/json-numbers.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
 import { normalizeTimestamp } from '../storage/timestamps.ts';
@@ -97,8 +98,11 @@ async function readItems(source: AsyncIterable<string> | Iterable<string>, targe
 function parseItem(text: string, line: number): NewItem | ErrorDetail[] {
   let value: unknown;
   try {
-    value = parseJsonText(text);
+    value = parseExactJson(text);
   } catch (error) {
+    if (error instanceof InexactNumberError) {
+      return error.faults.map((fault) => ({ ...fault, loc: ['line', line, ...fault.loc] }));
+    }
     const msg = error instanceof NestingError ? `is ${error.message}` : 'is not JSON';
     return [{ loc: ['line', line], msg, type: 'json_invalid' }];
   }

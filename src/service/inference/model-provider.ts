@@ -13,6 +13,9 @@ export interface ModelProviderOptions {
 /** Longest time without a byte from the model provider. */
 const silenceTimeoutMs = 600_000;
 
+/** A timer that is set for longer ends at once. */
+const longestTimerMs = 2 ** 31 - 1;
+
 /** Response headers that describe the response rather than the connection. */
 const passedHeaders =
   /^(content-type|content-encoding|cache-control|retry-after|x-request-id|x-ratelimit-(limit|remaining|reset)-(requests|tokens))$/;
@@ -39,7 +42,8 @@ export class ModelProvider {
    */
   async infer(path: string, request: InferenceRequest, messages: unknown[] | undefined, response: ServerResponse) {
     const { prompt: _, template_vars: __, api_version: ___, extra_headers, timeout, ...rest } = request;
-    const timeoutMs = typeof timeout === 'number' && timeout > 0 ? Math.min(timeout * 1000, 2 ** 31 - 1) : undefined;
+    const timeoutMs =
+      typeof timeout === 'number' && timeout > 0 ? Math.ceil(Math.min(timeout * 1000, longestTimerMs)) : undefined;
     const deadline = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
     const headers = { ...forwardedHeaders(extra_headers ?? {}), 'Content-Type': 'application/json' };
     const body = JSON.stringify({ ...rest, ...(messages && { messages }) });

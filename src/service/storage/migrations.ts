@@ -1,5 +1,6 @@
 import { type ColumnDataType, type CreateTableBuilder, type Kysely, type RawBuilder, sql } from 'kysely';
 import { HeddleError } from '../../core/errors.ts';
+import { tableNames } from './tables.ts';
 
 // A migration sees the tables of its own time, so the type of the current tables does not apply.
 // biome-ignore lint/suspicious/noExplicitAny: see above
@@ -51,6 +52,12 @@ export async function readSchemaVersion(db: AnyTables, engine: Engine): Promise<
     });
   }
   return version;
+}
+
+/** Returns a fault for each table that a database lacks. */
+export async function missingTables(db: AnyTables, engine: Engine): Promise<string[]> {
+  const tables = await engine.listTables(db);
+  return tableNames.filter((name) => !tables.includes(name)).map((name) => `table ${name} is missing`);
 }
 
 /** Upgrades the schema. Call it in a transaction that keeps other processes from doing the same. */

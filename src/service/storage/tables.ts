@@ -80,3 +80,15 @@ export interface Tables {
     wb_user_id: string;
   };
 }
+
+/** The names of the current tables. */
+export const tableNames = Object.keys({
+  schema_version: true,
+  accounts: true,
+  queues: true,
+  queue_items: true,
+  calls: true,
+  objects: true,
+  annotator_progress: true,
+  feedback: true,
+} satisfies Record<keyof Tables, true>);

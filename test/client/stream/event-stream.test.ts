@@ -18,8 +18,13 @@ describe('readEvents', () => {
     expect(await read([bytes(text)])).toEqual(['one\ntwo', 'three', '{"a":1}']);
   });
 
-  it('yields a last event without its blank line', async () => {
-    expect(await read([bytes('data: one\n\ndata: [DONE]')])).toEqual(['one', '[DONE]']);
+  it.each(['', '\n', '\r', '\r\n', '\r\n\r', '\r\r', '\n\n'])('yields a last event that ends in %j', async (end) => {
+    expect(await read([bytes(`data: one\n\ndata: [DONE]${end}`)])).toEqual(['one', '[DONE]']);
+    expect(await read([bytes('data: one\n\ndata: [DONE]'), bytes(end)])).toEqual(['one', '[DONE]']);
+  });
+
+  it('yields a last character that was cut off as a replacement character', async () => {
+    expect(await read([bytes('data: one €').subarray(0, -1)])).toEqual(['one \ufffd']);
   });
 
   it('throws for an endless event before it fills the memory', async () => {

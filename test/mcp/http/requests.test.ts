@@ -23,6 +23,8 @@ describe('HTTP requests', () => {
       [{}, { origin: 'https://evil.example' }, 403, foreignOrigin],
       [{}, { origin: 'http://localhost.evil.example' }, 403, foreignOrigin],
       [{}, { origin: 'null' }, 403, foreignOrigin],
+      [{}, { origin: 'x://localhost' }, 403, foreignOrigin],
+      [{}, { origin: 'chrome-extension://127.0.0.1' }, 403, foreignOrigin],
       [{ method: 'GET', body: undefined }, {}, 405, refusal('Method not allowed: send POST')],
       [{ method: 'DELETE', body: undefined }, {}, 405, refusal('Method not allowed: send POST')],
       [

@@ -1,5 +1,7 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { basic, startTestService } from '../../support/embedded-service.ts';
+import { tally } from '../../support/tally.ts';
 
 const service = await startTestService();
 const dataset = 'weave:///p/q/object/rows:latest';
@@ -29,6 +31,49 @@ describe('createEvaluation', () => {
       version_index: 0,
       evaluation_ref: expect.stringMatching(/^weave:\/\/\/p\/other\/object\/my_eval_one:/),
     });
+  });
+
+  it('gives every content a digest of its own, whichever member differs', async () => {
+    const runs = 60;
+    const reference = fc.constantFrom('x:///a', 'x:///b', 'x:///c');
+    const text = fc.constantFrom('', 'x', 'y', 'null', '1');
+    const definition = fc.record({
+      dataset: reference,
+      description: fc.option(text),
+      scorers: fc.array(reference, { maxLength: 2 }),
+      trials: fc.constantFrom(0, 1, 2, 10),
+      evaluation_name: fc.option(text),
+      eval_attributes: fc.dictionary(text, fc.oneof(text, fc.constantFrom(0, 1, null, true, [], {})), { maxKeys: 2 }),
+    });
+    const digests = new Map<string, string>();
+    const contents = new Map<string, object>();
+    await fc.assert(
+      fc.asyncProperty(definition, fc.nat({ max: 5 }), definition, async (first, at, second) => {
+        // Two definitions that differ in one member at most.
+        const member = Object.keys(first)[at] as keyof typeof first;
+        for (const content of [first, { ...first, [member]: second[member] }]) {
+          const { body } = await service.evaluate('p/digests', { name: 'e', ...content });
+          const { eval_attributes } = content;
+          const sorted = Object.entries(eval_attributes).sort(([a], [b]) => (a < b ? -1 : 1));
+          const key = JSON.stringify({ ...content, eval_attributes: sorted });
+          expect(body.digest).toBe(digests.get(key) ?? body.digest);
+          expect(contents.get(body.digest) ?? content).toEqual(content);
+          digests.set(key, body.digest);
+          contents.set(body.digest, content);
+        }
+      }),
+      { numRuns: runs },
+    );
+    tally('property runs', runs);
+    const { body } = await service.send('GET', '/v2/p/digests/evaluations', basic);
+    const listed = body
+      .trimEnd()
+      .split('\n')
+      .map((line: string) => JSON.parse(line));
+    expect(listed).toHaveLength(contents.size);
+    for (const { digest, dataset, scorers, trials, evaluation_name, description } of listed) {
+      expect(contents.get(digest)).toMatchObject({ dataset, scorers, trials, evaluation_name, description });
+    }
   });
 
   it('ignores the order of attributes at any depth, but not the order of scorers', async () => {

@@ -1,7 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ItemLine } from '../../../src/service/admin/import-items.ts';
-import { basic, startTestService, withStore } from '../../support/embedded-service.ts';
+import {
+  basic,
+  execute,
+  onPostgres,
+  startTestService,
+  temporaryData,
+  withStore,
+} from '../../support/embedded-service.ts';
 
 const service = await startTestService({ sample: true });
 
@@ -80,6 +87,57 @@ describe('queryQueueItems', () => {
         { field: 'call_started_at', direction: 'desc' },
       ]),
     ).toBe('c1 c3 c2 c4');
+  });
+
+  it('keeps the order in whichever way the database joins the page with the table', async () => {
+    const data = await temporaryData();
+    const lines = Array.from({ length: 60 }, (_, index) =>
+      line(`c${index}`, { call_started_at: new Date(Date.UTC(2026, 0, 1, (index * 37) % 60)).toISOString() }),
+    );
+    await withStore(data, async (store) => {
+      const source = lines.map((item) => JSON.stringify(item));
+      await store.importItems(source, { projectId: 'p/q', queueId: 'planned' });
+    });
+    // SQLite always reads the page first; PostgreSQL may also read the whole table and look up the page.
+    const avoidLoops = "execute format('alter database %I set enable_nestloop = off', current_database())";
+    if (onPostgres) await execute(data, `do $$ begin ${avoidLoops}; end $$`);
+    const planned = await startTestService({ data });
+    for (const direction of ['asc', 'desc']) {
+      const sort_by = [{ field: 'call_started_at', direction }];
+      const { body } = await planned.query('planned', { project_id: 'p/q', sort_by });
+      const times: string[] = body.items.map((item: { call_started_at: string }) => item.call_started_at);
+      const sorted = [...times].sort();
+      expect(times).toEqual(direction === 'asc' ? sorted : sorted.reverse());
+      expect(times).toHaveLength(60);
+    }
+  });
+
+  it('returns, counts, adds and moves no item that was deleted', async () => {
+    const data = await temporaryData();
+    const items = ['kept', 'deleted'].map((call_id) => JSON.stringify(line(call_id)));
+    const target = { projectId: 'p/q', queueId: 'half' };
+    await withStore(data, (store) => store.importItems(items, target));
+    const half = await startTestService({ data });
+    const query = async () => (await half.query('half', { project_id: 'p/q', include_position: true })).body.items;
+    const [, deleted] = await query();
+    await execute(data, `update queue_items set deleted_at = '2026-01-05T00:00:00.000Z' where id = '${deleted.id}'`);
+    expect(await query()).toMatchObject([{ call_id: 'kept', position_in_queue: 1 }]);
+    expect(await half.query('half', { project_id: 'p/q', filter: { id: deleted.id } })).toMatchObject({
+      body: { items: [] },
+    });
+    const counts = { project_id: 'p/q', queue_ids: ['half'] };
+    expect((await half.send('POST', '/annotation_queues/stats', basic, counts)).body.stats).toEqual([
+      { queue_id: 'half', total_items: 1, completed_items: 0 },
+    ]);
+    const progress = { project_id: 'p/q', annotation_state: 'completed' };
+    const path = `/annotation_queues/half/items/${deleted.id}/progress`;
+    expect(await half.send('POST', path, basic, progress)).toMatchObject({
+      status: 400,
+      body: { reason: `Item ${deleted.id} not found in queue half` },
+    });
+    await withStore(data, async (store) => {
+      expect((await store.list('p/q'))[0]?.queues).toMatchObject([{ id: 'half', items: 1 }]);
+    });
   });
 
   it('ignores sort keys with other fields, and keeps the default order if there are no others', async () => {

@@ -1,4 +1,4 @@
-import { constants, existsSync } from 'node:fs';
+import { constants, existsSync, statSync } from 'node:fs';
 import { access, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { databaseSecrets, dataLocation } from '../../../runtime/runtime.ts';
@@ -25,11 +25,33 @@ export async function checkDataFile({ values }: ResolvedSettings): Promise<Findi
   const file = dataLocation(values);
   if (values.databaseUrl !== undefined) return [];
   if (!existsSync(file)) return values.baseUrl === undefined ? checkMissingFile(file) : [];
+  if (await isEmpty(file)) {
+    const advice = 'If heddle has stored anything there, restore a backup.';
+    return [
+      warning('data file', `${file} is empty; its tables will be created at the first call`, advice),
+      await checkDiskSpace(dirname(file)),
+    ];
+  }
   const faults = await findFaults(values);
   const advice = 'Move the file away, then restore a backup or let heddle create a new one.';
   const integrity =
     faults === '' ? ok('data file', `${file} is sound`) : failure('data file', `${file} is damaged: ${faults}`, advice);
   return [integrity, await checkDiskSpace(dirname(file))];
+}
+
+/** Returns whether a data file has no tables at all. Opening it as the service does would create them. */
+async function isEmpty(file: string): Promise<boolean> {
+  if (!statSync(file).isFile()) return false;
+  const open = await loadSqlite();
+  try {
+    const database = new open(file, { readOnly: true });
+    const table = database.prepare('select 1 from sqlite_master limit 1').get();
+    database.close();
+    return table === undefined;
+  } catch {
+    // The check of the content reports what is wrong with it.
+    return false;
+  }
 }
 
 /** Checks that the first call can create the file. The doctor creates nothing. */

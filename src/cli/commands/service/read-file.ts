@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { HeddleError } from '../../../core/errors.ts';
-import { NestingError, parseJsonText } from '../../../core/json.ts';
+import { NestingError } from '../../../core/json.ts';
+import { InexactNumberError, parseExactJson } from '../../../core/json-numbers.ts';
 
 /** Maximum size of a line: a larger value could not be read back, because no response may be larger. */
 const maxLineBytes = 32 * 1024 * 1024;
@@ -53,14 +54,18 @@ export async function readJsonFile(file: string): Promise<unknown> {
   const lines: string[] = [];
   for await (const line of readFileLines(file)) lines.push(line);
   try {
-    return parseJsonText(lines.join('\n'));
+    return parseExactJson(lines.join('\n'));
   } catch (error) {
     if (error instanceof NestingError) throw inputError(`${file} is ${error.message}.`, error);
+    if (error instanceof InexactNumberError) throw inputError(`${file}: ${error.message}.`, error);
     return lines.flatMap((line, index) => {
       if (line.trim() === '') return [];
       try {
-        return [parseJsonText(line)];
+        return [parseExactJson(line)];
       } catch (cause) {
+        if (cause instanceof InexactNumberError) {
+          throw inputError(`${file}, line ${index + 1}: ${cause.message}.`, cause);
+        }
         const reason = `${(error as Error).message}) nor lines of JSON (line ${index + 1} is not valid`;
         throw inputError(`${file} is neither JSON (${reason}).`, cause);
       }

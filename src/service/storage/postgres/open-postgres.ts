@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Database, Transaction } from '../database.ts';
-import { type Engine, migrate, readSchemaVersion, schemaVersion } from '../migrations.ts';
+import { type Engine, migrate, missingTables, readSchemaVersion, schemaVersion } from '../migrations.ts';
 import { retryWhile } from '../retry-while.ts';
 import { runTransaction } from '../run-transaction.ts';
 import type { Tables } from '../tables.ts';
@@ -85,5 +85,5 @@ async function findFaults(transaction: Transaction): Promise<string[]> {
     select 'column ' || table_name || '.' || column_name || ' is not in byte order' from information_schema.columns
       where table_schema = current_schema() and data_type = 'text'
       and case when collation_name is null then 'B' > 'a' else collation_name <> 'C' end`.execute(transaction);
-  return rows.map(({ fault }) => fault);
+  return [...rows.map(({ fault }) => fault), ...(await missingTables(transaction, engine))];
 }

@@ -1,9 +1,9 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Kysely, SqliteDialect, sql } from 'kysely';
 import { HeddleError } from '../../../core/errors.ts';
 import type { Database } from '../database.ts';
-import { type Engine, migrate, readSchemaVersion, schemaVersion } from '../migrations.ts';
+import { type Engine, migrate, missingTables, readSchemaVersion, schemaVersion } from '../migrations.ts';
 import { runTransaction } from '../run-transaction.ts';
 import type { Tables } from '../tables.ts';
 import { loadSqlite, openConnection, retryWhileBusy } from './connection.ts';
@@ -42,21 +42,32 @@ export async function openSqlite(file: string): Promise<Database> {
 }
 
 function createPrivateFile(file: string): void {
+  const folder = dirname(file);
   try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
     // Opens new files only: closing a second descriptor of an open data file would drop the locks SQLite holds on it.
     closeSync(openSync(file, 'wx', 0o600));
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    if (code === 'EEXIST') return;
+    const problem = code === 'EEXIST' ? problemOf(folder, file) : `cannot be created (${code})`;
+    if (problem === undefined) return;
+    const remedy = code === 'EEXIST' ? 'Move it away' : 'Check the permissions of the folder';
     throw new HeddleError({
       code: 'service_unavailable',
       status: 503,
-      message: `The data file ${file} cannot be created (${code}).`,
-      hint: 'Check the permissions of the folder, or set HEDDLE_DATA_DIR to another one.',
+      message: `The data file ${file} ${problem}.`,
+      hint: `${remedy}, or set HEDDLE_DATA_DIR to another folder.`,
       cause,
     });
   }
+}
+
+/** Returns why something that exists cannot be used as the data file or its folder; undefined if it can. */
+function problemOf(folder: string, file: string): string | undefined {
+  if (!statSync(folder).isDirectory()) return `cannot be created, because ${folder} is not a folder`;
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found?.isDirectory()) return 'is a folder';
+  return found === undefined || found.isFile() ? undefined : 'is not a regular file';
 }
 
 async function upgrade(db: Kysely<Tables>): Promise<void> {
@@ -67,5 +78,6 @@ async function upgrade(db: Kysely<Tables>): Promise<void> {
 
 async function integrityCheck(db: Kysely<Tables>): Promise<string[]> {
   const { rows } = await sql<{ integrity_check: string }>`pragma integrity_check`.execute(db);
-  return rows.map((row) => row.integrity_check).filter((fault) => fault !== 'ok');
+  const faults = rows.map((row) => row.integrity_check).filter((fault) => fault !== 'ok');
+  return [...faults, ...(await missingTables(db, engine))];
 }
