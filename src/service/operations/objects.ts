@@ -135,10 +135,13 @@ export const queryObjects: TransactionOperation<'queryObjects'> = async (transac
 };
 
 /**
- * Reads the values of references, in their order; null for one that leads nowhere.
+ * Reads the values of references, in their order; null for one that leads nowhere, or where the account may not see.
  * @throws Refusal 400 for text that is no reference, or whose version is not a digest.
  */
-export const readReferences: TransactionOperation<'readReferences'> = async (transaction, { body: { refs } }) => {
+export const readReferences: TransactionOperation<'readReferences'> = async (
+  transaction,
+  { body: { refs }, maySee },
+) => {
   const vals: unknown[] = [];
   for (const ref of refs) {
     const parsed = parsePartReference(ref);
@@ -146,7 +149,7 @@ export const readReferences: TransactionOperation<'readReferences'> = async (tra
     if (/^(latest|v\d+)$/.test(parsed.object.version!)) {
       throw new Refusal(400, `Refs need a digest, not ${parsed.object.version}: ${ref}`);
     }
-    vals.push((await readPart(transaction, parsed)) ?? null);
+    vals.push((await readPart(transaction, parsed, maySee)) ?? null);
   }
   return { vals };
 };
