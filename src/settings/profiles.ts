@@ -4,6 +4,7 @@ import envPaths from 'env-paths';
 import * as z from 'zod';
 import { type HeddleError, notConfigured } from '../core/errors.ts';
 import { replacePrivateFile } from '../core/private-file.ts';
+import { parseStrictJson } from '../core/strict-json.ts';
 
 const paths = envPaths('heddle', { suffix: '' });
 
@@ -35,11 +36,12 @@ export function storeOf(profile: Profile | undefined): StoreKind | undefined {
 }
 
 /**
- * Reads the profiles of the configuration file, which may be missing.
+ * Reads the profiles of the configuration file, which may be missing. The result inherits nothing, so that it has no profile
+ * `constructor` unless the file has.
  * @throws HeddleError `not_configured` if the file cannot be read or has the wrong shape.
  */
 export function readProfiles(file = configFile): Record<string, Profile> {
-  return readConfigFile(file).profiles ?? {};
+  return Object.assign(Object.create(null), readConfigFile(file).profiles);
 }
 
 /**
@@ -59,7 +61,7 @@ export function writeProfile(name: string, profile: Profile | undefined, file = 
 
 function readConfigFile(file: string): z.output<typeof configFileShape> {
   try {
-    return configFileShape.parse(JSON.parse(readFileSync(file, 'utf8')));
+    return configFileShape.parse(parseStrictJson(readFileSync(file)));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
     throw unusable(file, error);

@@ -2,6 +2,7 @@ import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs
 import * as z from 'zod';
 import { HeddleError } from '../../core/errors.ts';
 import { removePrivateFile, replacePrivateFile } from '../../core/private-file.ts';
+import { parseStrictJson } from '../../core/strict-json.ts';
 import { type SecretStore, secretRecord } from './secret-store.ts';
 
 const fileShape = z.record(z.string(), z.record(z.string(), secretRecord));
@@ -42,7 +43,7 @@ function readRecords(file: string): Records {
       if (uid !== process.getuid?.()) throw unusable(file, 'belongs to another user');
       if (mode & 0o077) throw unusable(file, `can be accessed by others (mode ${(mode & 0o777).toString(8)})`);
     }
-    const records = parseRecords(readFileSync(descriptor, 'utf8'));
+    const records = parseRecords(readFileSync(descriptor));
     if (!records) throw unusable(file, 'was not written by heddle');
     return records;
   } finally {
@@ -61,9 +62,9 @@ function open(file: string): number | undefined {
 }
 
 /** Parses the file, without the errors of JSON.parse and zod, which may quote secrets. */
-function parseRecords(text: string): Records | undefined {
+function parseRecords(bytes: Uint8Array): Records | undefined {
   try {
-    return fileShape.parse(JSON.parse(text));
+    return fileShape.parse(parseStrictJson(bytes));
   } catch {
     return undefined;
   }
