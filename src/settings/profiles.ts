@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import envPaths from 'env-paths';
 import * as z from 'zod';
 import { type HeddleError, notConfigured } from '../core/errors.ts';
-import { replacePrivateFile } from '../core/private-file.ts';
+import { findOwnFile, replacePrivateFile, statRegularFile } from '../core/private-file.ts';
 import { parseStrictJson } from '../core/strict-json.ts';
 
 const paths = envPaths('heddle', { suffix: '' });
@@ -59,11 +59,23 @@ export function writeProfile(name: string, profile: Profile | undefined, file = 
   }
 }
 
+/**
+ * Checks that the profiles can be replaced, before anything else is changed.
+ * @throws HeddleError `not_configured` for a file that is not a regular one of this user.
+ */
+export function checkProfilesFile(file = configFile): void {
+  try {
+    findOwnFile(file);
+  } catch (error) {
+    throw unusable(file, error);
+  }
+}
+
 function readConfigFile(file: string): z.output<typeof configFileShape> {
   try {
+    if (!statRegularFile(file)) return {};
     return configFileShape.parse(parseStrictJson(readFileSync(file)));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
     throw unusable(file, error);
   }
 }

@@ -14,7 +14,11 @@ export function fileStore(file: string): SecretStore {
     try {
       replacePrivateFile(file, `${JSON.stringify(records, null, 2)}\n`);
     } catch (error) {
-      throw unusable(file, `cannot be written (${(error as NodeJS.ErrnoException).code})`, error);
+      throw unusable(
+        file,
+        `cannot be written (${(error as NodeJS.ErrnoException).code ?? (error as Error).message})`,
+        error,
+      );
     }
   };
   return {
@@ -38,7 +42,9 @@ function readRecords(file: string): Records {
   if (descriptor === undefined) return {};
   try {
     // Checks the open file, which cannot be exchanged before it is read.
-    const { mode, uid } = fstatSync(descriptor);
+    const stats = fstatSync(descriptor);
+    const { mode, uid } = stats;
+    if (!stats.isFile()) throw unusable(file, 'is not a regular file');
     if (process.platform !== 'win32') {
       if (uid !== process.getuid?.()) throw unusable(file, 'belongs to another user');
       if (mode & 0o077) throw unusable(file, `can be accessed by others (mode ${(mode & 0o777).toString(8)})`);

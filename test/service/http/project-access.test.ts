@@ -9,6 +9,7 @@ import {
   type TestService,
   withStore,
 } from '../../support/embedded-service.ts';
+import { tally } from '../../support/tally.ts';
 
 /** Occurs in every text of the hidden project, and nowhere else. */
 const marker = 'quokka';
@@ -203,6 +204,7 @@ describe('an account without the grant of a project', () => {
       }),
       { numRuns: 150 },
     );
+    tally('property runs', 150);
     expect(await stored()).toBe(before);
   });
 

@@ -1,7 +1,8 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, existsSync, fchownSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Kysely, SqliteDialect, sql } from 'kysely';
 import { HeddleError } from '../../../core/errors.ts';
+import { checkFolder, statRegularFile } from '../../../core/private-file.ts';
 import type { Database } from '../database.ts';
 import { type Engine, migrate, readSchemaVersion, schemaVersion } from '../migrations.ts';
 import { runTransaction } from '../run-transaction.ts';
@@ -42,17 +43,25 @@ export async function openSqlite(file: string): Promise<Database> {
 }
 
 function createPrivateFile(file: string): void {
+  const folder = dirname(file);
   try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     // Opens new files only: closing a second descriptor of an open data file would drop the locks SQLite holds on it.
-    closeSync(openSync(file, 'wx', 0o600));
+    if (statRegularFile(file)) return;
+    if (!existsSync(folder)) checkFolder(folder);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const descriptor = openSync(file, 'wx', 0o600);
+    // A file that root makes in the folder of another user remains usable for that user, like SQLite's own files.
+    const { uid, gid } = statSync(folder);
+    if (process.geteuid?.() === 0) fchownSync(descriptor, uid, gid);
+    closeSync(descriptor);
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
+    const { code, message } = cause as NodeJS.ErrnoException;
+    // Another process created it at the same time.
     if (code === 'EEXIST') return;
     throw new HeddleError({
       code: 'service_unavailable',
       status: 503,
-      message: `The data file ${file} cannot be created (${code}).`,
+      message: `The data file ${file} cannot be ${code ? `created (${code})` : `used: ${message}`}.`,
       hint: 'Check the permissions of the folder, or set HEDDLE_DATA_DIR to another one.',
       cause,
     });
