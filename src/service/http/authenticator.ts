@@ -56,8 +56,7 @@ export class Authenticator {
     const [account] = rows;
     if (!account) return undefined;
     const grants = grantsOf(rows.flatMap(({ project_id }) => project_id ?? []));
-    const projects = new Set(grants);
-    return { name: account.name, maySee: grants === 'all' ? () => true : (projectId) => projects.has(projectId) };
+    return { name: account.name, maySee: (projectId) => grants === 'all' || grants.includes(projectId) };
   }
 }
 

@@ -148,15 +148,24 @@ describe('fetchKeys', () => {
     expect(server.asked).toHaveLength(1);
   });
 
-  it('gives up on an issuer that never responds', async () => {
+  it('gives up on an issuer that never responds, or never ends a response', async () => {
     const silent = createServer().listen(0, '127.0.0.1');
     await once(silent, 'listening');
     onTestFinished(() => void silent.close());
     const { port } = silent.address() as { port: number };
-    expect(await failureOf(`http://127.0.0.1:${port}`)).toMatchObject({
-      code: 'service_unavailable',
-      message: expect.stringContaining('no response within 5000 ms'),
-    });
+    const slow = await startIssuer();
+    slow.intercept = (_, response) => {
+      response.writeHead(200);
+      const drip = setInterval(() => response.write(' '), 100);
+      response.once('close', () => clearInterval(drip));
+      return true;
+    };
+    for (const failure of await Promise.all([failureOf(`http://127.0.0.1:${port}`), failureOf(slow.issuer)])) {
+      expect(failure).toMatchObject({
+        code: 'service_unavailable',
+        message: expect.stringContaining('no response within 5000 ms'),
+      });
+    }
   });
 });
 
