@@ -173,8 +173,9 @@ describe('an account without the grant of a project', () => {
     expect(await stored()).toBe(before);
   });
 
-  it('finds no spelling of the project by which an endpoint lets it in', async () => {
+  it('is let in by no endpoint for a name like that of the project, or of its own', async () => {
     const spelling = fc.oneof(
+      fc.constantFrom('acme/openness', 'acme/ope', 'ACME/open', 'acme/Open', 'acme/open ', 'bacme/open'),
       fc.constantFrom(
         'ACME/hidden',
         'acme/Hidden',
