@@ -25,7 +25,7 @@ export async function measureBulk(run, log) {
   for (const queue of ['states', 'judged']) {
     await run(['service', 'import', file, '--project', 'bench/bulk', '--queue', queue], environment);
   }
-  const account = await run(['service', 'add-user', 'bench'], environment);
+  const account = await run(['service', 'add-user', 'bench', '--all-projects'], environment);
   const password = /^password: *(\S+)$/m.exec(account)[1];
   const service = start([heddle, 'service', 'start', '--port', '0'], environment);
   const [url] = await said(service, 'stderr', /http:\/\/127\.0\.0\.1:\d+/);

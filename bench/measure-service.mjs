@@ -115,7 +115,7 @@ async function measureSize(items, repetitions, run, log) {
   await run(['service', 'import', source, '--project', projectId, '--queue', 'queue'], env);
   const importSeconds = (performance.now() - started) / 1000;
   rmSync(source);
-  const account = await run(['service', 'add-user', 'bench'], env);
+  const account = await run(['service', 'add-user', 'bench', '--all-projects'], env);
   const password = /password:\s+(\S+)/.exec(account)[1];
 
   started = performance.now();

@@ -135,7 +135,7 @@ async function row(name, queue, more) {
 
 try {
   await fill();
-  const account = await run(['service', 'add-user', 'bench'], environment);
+  const account = await run(['service', 'add-user', 'bench', '--all-projects'], environment);
   const secret = (name) => new RegExp(`^${name}: *(\\S+)$`, 'm').exec(account)[1];
   const service = start([heddle, 'service', 'start', '--port', '0'], environment, ['ignore', 'ignore', 'pipe']);
   const [, url] = await said(service, 'stderr', /listening on (\S+)/);

@@ -59,6 +59,7 @@ export function openApiDocument(): OpenApiDocument {
       },
       responses: {
         Unauthorized: { description: 'The credentials are missing or wrong; WWW-Authenticate names the scheme.' },
+        Forbidden: { description: 'The account may not see the project, or there is none.' },
         Invalid: {
           description: 'The input is invalid; detail lists the faults.',
           content: json(schemaOf(validationErrorBody)),
@@ -86,6 +87,7 @@ function operationOf(name: string, endpoint: Endpoint): Schema {
     responses: {
       200: { description: 'Done.', content: { ...content, ...stream } },
       401: { $ref: '#/components/responses/Unauthorized' },
+      ...(auth === 'basic' && { 403: { $ref: '#/components/responses/Forbidden' } }),
       422: { $ref: '#/components/responses/Invalid' },
     },
   };

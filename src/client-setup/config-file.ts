@@ -1,26 +1,28 @@
-import { constants, copyFileSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { constants, copyFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type HeddleError, notConfigured } from '../core/errors.ts';
-import { replaceFile } from '../core/private-file.ts';
+import { findOwnFile, replaceFile } from '../core/private-file.ts';
 
 export interface ConfigFile {
   /** Path of the file itself, with symbolic links resolved so that they survive a change. */
   path: string;
   /** Undefined if the file does not exist. */
   text: string | undefined;
+  /** Permissions and group, which a change keeps. A new file may get secrets, so only its owner can read it. */
+  attributes: { mode: number; gid?: number };
 }
 
 /**
  * Reads a client's configuration file.
- * @throws HeddleError `not_configured` if it cannot be read or is not UTF-8.
+ * @throws HeddleError `not_configured` if it cannot be read, is not UTF-8, or is not a file of this user.
  */
 export function readConfig(path: string): ConfigFile {
   try {
-    const realPath = realpathSync(path);
+    const { path: realPath, stats } = findOwnFile(path);
+    if (!stats) return { path, text: undefined, attributes: { mode: 0o600 } };
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(readFileSync(realPath));
-    return { path: realPath, text };
+    return { path: realPath, text, attributes: { mode: stats.mode & 0o777, gid: stats.gid } };
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { path, text: undefined };
     throw unusable(path, 'read', error);
   }
 }
@@ -32,7 +34,7 @@ export function readConfig(path: string): ConfigFile {
  * @throws HeddleError `not_configured` if the file has changed since it was read or cannot be written; it then stays as is.
  */
 export function replaceConfig(
-  { path, text }: ConfigFile,
+  { path, text, attributes }: ConfigFile,
   after: string | undefined,
   { keepsCopy }: { keepsCopy: boolean },
 ): string | undefined {
@@ -47,8 +49,7 @@ export function replaceConfig(
     if (after === undefined) rmSync(path);
     else {
       mkdirSync(dirname(path), { recursive: true });
-      // The file may hold secrets of other servers, so a new one is readable by its owner only.
-      replaceFile(path, after, (statSync(path, { throwIfNoEntry: false })?.mode ?? 0o600) & 0o777);
+      replaceFile(path, after, attributes);
     }
     return copy;
   } catch (error) {

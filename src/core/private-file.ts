@@ -1,38 +1,116 @@
 import {
   closeSync,
   existsSync,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
   fsyncSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
+  realpathSync,
   renameSync,
   rmSync,
+  type Stats,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
-/**
- * Replaces the content of a file atomically, readable by its owner only (0600). Readers find the old text or the new one,
- * even after a crash. Creates the folder (0700) if it is missing.
- * @throws the system's error; the old file is then unchanged.
- */
-export function replacePrivateFile(file: string, text: string): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  removeTemporaryCopies(file);
-  replaceFile(file, text, 0o600);
+/** A file of the user who runs this process. */
+export interface OwnFile {
+  /** Path of the file itself, with symbolic links resolved. */
+  path: string;
+  /** Undefined if the file does not exist. */
+  stats: Stats | undefined;
 }
 
-/** Replaces the content of a file atomically, with these permissions. A crash may leave a file that ends in `.tmp`. */
-export function replaceFile(file: string, text: string, mode: number): void {
+/**
+ * Finds the file that a path leads to, which may be missing, before it is read or replaced.
+ * @throws Error if it is not a regular file, belongs to another user, or is missing where a link leads.
+ */
+export function findOwnFile(path: string): OwnFile {
+  const stats = statRegularFile(path);
+  if (!stats) {
+    checkFolder(dirname(path));
+    return { path, stats };
+  }
+  if (process.geteuid && stats.uid !== process.geteuid()) throw foreign('it', stats);
+  return { path: realpathSync(path), stats };
+}
+
+/**
+ * Returns the state of the file that a path leads to; undefined if there is nothing at the path.
+ * @throws Error if it is a folder, a device or the like, or a link that leads nowhere.
+ */
+export function statRegularFile(path: string): Stats | undefined {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats?.isFile()) return stats;
+  if (stats) throw new Error(stats.isDirectory() ? 'it is a folder' : 'it is not a regular file');
+  if (lstatSync(path, { throwIfNoEntry: false })) throw new Error('it is a symbolic link that leads nowhere');
+  return undefined;
+}
+
+/**
+ * Checks that root makes nothing in the folder of another user, who could then not use it. The folder may be missing.
+ * @throws Error that names the other user.
+ */
+export function checkFolder(folder: string): void {
+  if (process.geteuid?.() !== 0) return;
+  const stats = statSync(folder, { throwIfNoEntry: false });
+  if (!stats) checkFolder(dirname(folder));
+  else if (stats.uid !== 0) throw foreign(`the folder ${folder}`, stats);
+}
+
+function foreign(subject: string, { uid }: Stats): Error {
+  return new Error(`${subject} belongs to another user (uid ${uid}); run heddle as that user, without sudo`);
+}
+
+/**
+ * Replaces the content of a file atomically, readable by its owner only (0600). Readers find the old text or the new one,
+ * even after a crash. Creates the folder (0700) if it is missing, and follows symbolic links.
+ * @throws the system's error, or as {@link findOwnFile} does; the old file is then unchanged.
+ */
+export function replacePrivateFile(file: string, text: string): void {
+  const { path } = findOwnFile(file);
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  removeTemporaryCopies(path);
+  replaceFile(path, text, { mode: 0o600 });
+}
+
+/**
+ * Replaces the content of a file atomically, with these permissions. A crash may leave a file that ends in `.tmp`.
+ * @param gid the group of the file; where it cannot be set, the group gets no permissions.
+ */
+export function replaceFile(file: string, text: string, { mode, gid }: { mode: number; gid?: number }): void {
   const temporary = `${file}.${crypto.randomUUID()}.tmp`;
   try {
-    writeFileSync(temporary, text, { mode, flag: 'wx', flush: true });
+    const descriptor = openSync(temporary, 'wx', 0o600);
+    try {
+      writeFileSync(descriptor, text);
+      fchmodSync(descriptor, setGroup(descriptor, gid) ? mode : mode & 0o707);
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
     renameSync(temporary, file);
   } catch (error) {
     rmSync(temporary, { force: true });
     throw error;
   }
   syncFolder(dirname(file));
+}
+
+function setGroup(descriptor: number, gid: number | undefined): boolean {
+  const current = fstatSync(descriptor);
+  if (gid === undefined || gid === current.gid) return true;
+  try {
+    fchownSync(descriptor, current.uid, gid);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 export function removePrivateFile(file: string): void {

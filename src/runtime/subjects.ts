@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { findNodeAtLocation, parseTree } from 'jsonc-parser';
 import * as z from 'zod';
 import { HeddleError, notConfigured } from '../core/errors.ts';
-import { parseJsonText } from '../core/json.ts';
 import type { Log } from '../core/log.ts';
 import type { Observer } from '../core/observer.ts';
 import type { Redactor } from '../core/redaction.ts';
+import { parseStrictJson } from '../core/strict-json.ts';
 import { type ServerFactory, serverFactory } from '../mcp/server.ts';
 import { readProfiles } from '../settings/profiles.ts';
 import { environmentNames, type Inputs, type ResolvedSettings, resolveSettings } from '../settings/resolve-settings.ts';
@@ -104,10 +103,7 @@ export class Subjects {
     const { file } = this.#options;
     this.#fileStamp = fileStamp(file);
     try {
-      const text = readFileSync(file, 'utf8');
-      const assigned = subjectsFile.parse(parseJsonText(text));
-      const repeated = repeatedSubject(text);
-      if (repeated !== undefined) throw new Error(`it has the subject ${JSON.stringify(repeated)} twice`);
+      const assigned = subjectsFile.parse(parseStrictJson(readFileSync(file)));
       const profiles = new Set(Object.values(assigned.subjects));
       if (assigned.default !== undefined) profiles.add(assigned.default);
       for (const profile of profiles) this.#openServer(profile);
@@ -141,13 +137,6 @@ function checkProfileSettingsUnset(sources: ResolvedSettings['sources']): void {
     `${set.name} is set, but with --subjects each subject uses only the service and credentials of its profile.`,
     `Remove ${set.name}, and put it into the profiles: \`heddle login --profile NAME\`.`,
   );
-}
-
-/** Returns a subject that the file names twice. JSON.parse would keep the last one, and so pick who has access. */
-function repeatedSubject(text: string): string | undefined {
-  const subjects = findNodeAtLocation(parseTree(text)!, ['subjects'])?.children ?? [];
-  const names = subjects.map(({ children }) => children![0]!.value as string);
-  return names.find((name, index) => names.indexOf(name) !== index);
 }
 
 /** Replaces the problem with missing credentials: only whoever runs the server can log in. */

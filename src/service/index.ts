@@ -10,7 +10,7 @@ import { Authenticator } from './http/authenticator.ts';
 import { ModelProvider, type ModelProviderOptions } from './inference/model-provider.ts';
 import { openDatabase } from './storage/open-database.ts';
 
-export type { Account } from './admin/accounts.ts';
+export type { Account, ProjectGrants } from './admin/accounts.ts';
 export type { ImportTarget } from './admin/import-items.ts';
 export { type Listing, openServiceStore, type Store } from './admin/store.ts';
 export { loadSqlite } from './storage/sqlite/connection.ts';
@@ -25,7 +25,7 @@ export interface ServiceOptions {
   host?: string;
   /** Port to listen on; a free one by default. */
   port?: number;
-  /** An account that this process accepts in addition to the stored ones. It is not stored. */
+  /** An account that this process accepts in addition to the stored ones. It is not stored, and sees all projects. */
   account?: Account;
   /** Runs inference; the built-in echo model does when absent. */
   modelProvider?: ModelProviderOptions;

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import envPaths from 'env-paths';
 import * as z from 'zod';
 import { type HeddleError, notConfigured } from '../core/errors.ts';
-import { parseJsonText } from '../core/json.ts';
-import { replacePrivateFile } from '../core/private-file.ts';
+import { findOwnFile, replacePrivateFile, statRegularFile } from '../core/private-file.ts';
+import { parseStrictJson } from '../core/strict-json.ts';
 
 const paths = envPaths('heddle', { suffix: '' });
 
@@ -36,11 +36,12 @@ export function storeOf(profile: Profile | undefined): StoreKind | undefined {
 }
 
 /**
- * Reads the profiles of the configuration file, which may be missing.
+ * Reads the profiles of the configuration file, which may be missing. The result inherits nothing, so that it has no profile
+ * `constructor` unless the file has.
  * @throws HeddleError `not_configured` if the file cannot be read or has the wrong shape.
  */
 export function readProfiles(file = configFile): Record<string, Profile> {
-  return readConfigFile(file).profiles ?? {};
+  return Object.assign(Object.create(null), readConfigFile(file).profiles);
 }
 
 /**
@@ -58,11 +59,23 @@ export function writeProfile(name: string, profile: Profile | undefined, file = 
   }
 }
 
+/**
+ * Checks that the profiles can be replaced, before anything else is changed.
+ * @throws HeddleError `not_configured` for a file that is not a regular one of this user.
+ */
+export function checkProfilesFile(file = configFile): void {
+  try {
+    findOwnFile(file);
+  } catch (error) {
+    throw unusable(file, error);
+  }
+}
+
 function readConfigFile(file: string): z.output<typeof configFileShape> {
   try {
-    return configFileShape.parse(parseJsonText(readFileSync(file, 'utf8')));
+    if (!statRegularFile(file)) return {};
+    return configFileShape.parse(parseStrictJson(readFileSync(file)));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
     throw unusable(file, error);
   }
 }

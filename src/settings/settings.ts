@@ -95,6 +95,12 @@ function asOneOf<const T extends string>(words: readonly T[]): (text: string) =>
   };
 }
 
+/** Refuses the one name under which JavaScript objects cannot keep a member of their own. */
+function asProfileName(text: string): string {
+  if (text === '__proto__') throw new Error('cannot be the name of a profile');
+  return text;
+}
+
 /** Checks a bearer token from a setting or a token file. */
 export function asHeaderToken(text: string): string {
   if (!/^[\x21-\x7e]+$/.test(text)) throw new Error('must be one line of visible ASCII characters without spaces');
@@ -126,6 +132,7 @@ export const settingDefinitions = {
     environment: 'HEDDLE_PROFILE',
     default: 'default',
     help: 'profile of the configuration file to use',
+    parse: asProfileName,
   }),
   baseUrl: setting({
     flag: '--base-url <url>',

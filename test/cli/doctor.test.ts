@@ -90,7 +90,7 @@ describe('heddle doctor', () => {
     expect(folderInstead.code).toBe(1);
     expect(folderInstead.findings.find(({ check }) => check === 'data file')).toMatchObject({
       state: 'failure',
-      message: `The data file ${file} is a folder.`,
+      message: `The data file ${file} cannot be used: it is a folder.`,
       advice: 'Move it away, or set HEDDLE_DATA_DIR to another folder.',
     });
   });

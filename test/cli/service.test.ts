@@ -110,6 +110,35 @@ describe('heddle service', () => {
     expect(stderr).toContain('nor lines of JSON (line 4 is not valid).');
   });
 
+  it('grant, revoke and list-users change and show the projects of an account', async () => {
+    expect((await run(['add-user', 'grace'])).stdout).toMatch(
+      /\nprojects: {2}none yet: heddle service grant grace ENTITY\/PROJECT\n$/,
+    );
+    expect((await run(['add-user', 'eve', '--all-projects'])).stdout).toMatch(/\nprojects: {2}all projects\n$/);
+    const stdout = (text: string) => ({ code: 0, stdout: text, stderr: '' });
+    expect(await run(['grant', 'grace', 'team/support', 'p/q'])).toEqual(stdout('grace: p/q, team/support\n'));
+    expect(await run(['revoke', 'grace', 'p/q', 'never/granted'])).toEqual(stdout('grace: team/support\n'));
+    expect(await run(['list-users'])).toEqual(stdout('eve: all projects\ngrace: team/support\n'));
+    expect(await run(['revoke', 'grace', 'team/support'])).toEqual(stdout('grace: no project\n'));
+    const accounts = JSON.parse((await run(['list-users', '--json'])).stdout);
+    expect(accounts).toMatchObject([
+      { name: 'eve', projects: 'all' },
+      { name: 'grace', projects: [] },
+    ]);
+  });
+
+  it.each([
+    [2, ['grant', 'eve'], 'no project: name at least one, or pass --all-projects'],
+    [2, ['grant', 'eve', 'p/q', '--all-projects'], 'name projects or pass --all-projects, not both'],
+    [1, ['grant', 'nobody', 'p/q'], 'There is no account named "nobody".'],
+    [1, ['grant', 'eve', 'p/q', 'support'], 'Nothing was granted: project: must have the shape entity/project'],
+    [1, ['add-user', 'new', 'support'], 'No account was created: project: must have the shape entity/project'],
+    [1, ['revoke', 'eve', 'p/q'], 'Nothing was revoked: eve sees all projects'],
+  ] as const)('exits with code %d for %s, and changes nothing', async (code, args, message) => {
+    expect(await run([...args])).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(message) });
+    expect((await run(['list-users'])).stdout).toBe('eve: all projects\ngrace: no project\n');
+  });
+
   it('start serves until SIGTERM and accepts accounts that are added meanwhile', async () => {
     const child = start(['start', '--port', '0']);
     const closed = new Promise<number | null>((resolve) => child.once('close', resolve));
@@ -126,8 +155,10 @@ describe('heddle service', () => {
       code: 2,
       stderr: expect.stringContaining('EADDRINUSE'),
     });
-    const { stdout } = await run(['add-user', 'ada']);
-    const [, password] = /^user name: ada\npassword: {2}([\w-]{43})\ntoken: {5}[\w-]{43}\n$/.exec(stdout)!;
+    const { stdout } = await run(['add-user', 'ada', 'p/q']);
+    const [, password] = /^user name: ada\npassword: {2}([\w-]{43})\ntoken: {5}[\w-]{43}\nprojects: {2}p\/q\n$/.exec(
+      stdout,
+    )!;
     expect(await run(['add-user', 'ada'])).toMatchObject({ code: 1, stderr: expect.stringContaining('ada') });
     const response = await fetch(`${url}/annotation_queues/work/items/query`, {
       method: 'POST',

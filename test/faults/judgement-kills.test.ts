@@ -24,7 +24,7 @@ describe('two annotators who judge the same items while their processes are kill
     const environment = await importNumberedQueue(itemCount);
     const accounts = await Promise.all(
       ['ada', 'bob'].map(async (name) => {
-        const { stdout } = await run(['service', 'add-user', name], environment);
+        const { stdout } = await run(['service', 'add-user', name, '--all-projects'], environment);
         return { name, password: /^password: *(\S+)$/m.exec(stdout)![1]! };
       }),
     );

@@ -87,7 +87,7 @@ describe('the storage of the embedded service', () => {
     const call = await start(folder);
     expect(await call('list_queues', {})).toMatchObject({
       code: 'service_unavailable',
-      message: `The data file ${file} is a folder.`,
+      message: `The data file ${file} cannot be used: it is a folder.`,
       hint: 'Move it away, or set HEDDLE_DATA_DIR to another folder.',
     });
   });

@@ -221,7 +221,10 @@ describe('serve --http --subjects', () => {
     ['{"subjects":{"a":"here"}}', 'Profile "here" names no service.'],
     ['{"subjects":{"a":1}}', 'expected string'],
     ['{"subjects":', 'JSON'],
-    ['{"subjects":{"ada":"here","bob":"here","ada":"there"}}', 'it has the subject "ada" twice'],
+    ['{"subjects":{"ada":"here","bob":"here","ada":"there"}}', 'it has "ada" twice'],
+    ['{"subjects":{"mia":"here"},"subjects":{"mia":"here"}}', 'it has "subjects" twice'],
+    ['{"default":"here","subjects":{},"\\u0064efault":"here"}', 'it has "default" twice'],
+    ['{"subjects":{"__proto__":"here","mia":"here"}}', 'it has a member "__proto__"'],
     ['{"subjects":{"":"here"}}', 'Invalid key in record'],
   ])('rejects an unusable subjects file: %s', async (text, says) => {
     const setup = setUpProfiles({}, {});

@@ -37,6 +37,28 @@ describe('writeProfile', () => {
 });
 
 describe('a profile', () => {
+  it.each([
+    ['{"profiles":{"a":{"base_url":"http://one"}},"profiles":{}}', 'it has "profiles" twice'],
+    ['{"profiles":{"a":{},"a":{}}}', 'it has "a" twice'],
+    ['{"profiles":{"a":{"base_url":"http://one","base_url":"http://two"}}}', 'it has "base_url" twice'],
+    ['{"profiles":{"__proto__":{"base_url":"http://one"}}}', 'it has a member "__proto__"'],
+  ])('is not picked from a file that can be read in two ways: %s', (text, reason) => {
+    const file = join(temporaryFolder(), 'config.json');
+    writeFileSync(file, text);
+    const message = `The configuration file ${file} cannot be used: ${reason}`;
+    expect(() => readProfiles(file)).toThrow(message);
+    expect(() => writeProfile('b', {}, file)).toThrow(message);
+    expect(readFileSync(file, 'utf8')).toBe(text);
+  });
+
+  it.each(['__proto__', 'constructor', 'toString'])(
+    'is not found under the name %s unless the file has it',
+    async (name) => {
+      const { code, stderr } = await run(['status', '--profile', name], emptyHome(temporaryFolder()));
+      expect([code, stderr]).toEqual([2, expect.stringContaining(name)]);
+    },
+  );
+
   it('is rejected if it has an unknown key, without showing its values', async () => {
     const folder = temporaryFolder();
     const file = join(folder, 'heddle', 'config.json');

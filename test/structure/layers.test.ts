@@ -35,7 +35,7 @@ const packageHomes: Record<string, string[]> = {
   commander: ['cli'],
   'prom-client': ['telemetry'],
   '@opentelemetry/api': ['telemetry'],
-  'jsonc-parser': ['client-setup', 'runtime'],
+  'jsonc-parser': ['client-setup'],
   'smol-toml': ['client-setup'],
 };
 

@@ -40,7 +40,7 @@ export async function addAccount(
   username: string,
   environment: Record<string, string>,
 ): Promise<Pick<Account, 'username' | 'password' | 'token'>> {
-  const { code, stdout, stderr } = await run(['service', 'add-user', username], environment);
+  const { code, stdout, stderr } = await run(['service', 'add-user', username, '--all-projects'], environment);
   const [, password, token] = /^password: +(\S+)\ntoken: +(\S+)$/m.exec(stdout) ?? [];
   if (code !== 0 || !password || !token) throw new Error(`add-user ended with ${code}: ${stderr}`);
   return { username, password, token };

@@ -138,8 +138,8 @@ export class ServiceWithCalls {
 export async function startServiceWithCalls(): Promise<ServiceWithCalls> {
   const service = await startTestService();
   const passwords = await withStore(service.data, async (store) => ({
-    ada: (await store.addUser('ada')).password,
-    bob: (await store.addUser('bob')).password,
+    ada: (await store.addUser('ada', 'all')).password,
+    bob: (await store.addUser('bob', 'all')).password,
   }));
   const started = new ServiceWithCalls(service, passwords);
   await started.importCalls(projectId, calls);

@@ -42,7 +42,7 @@ describe('update_queue_items', () => {
   it('stores identical judgements of two users separately, and a repeated one once', async () => {
     const environment = await importNumberedQueue(1);
     const accounts = ['ada', 'bob'].map(async (name) => {
-      const { stdout } = await run(['service', 'add-user', name], environment);
+      const { stdout } = await run(['service', 'add-user', name, '--all-projects'], environment);
       const password = /^password: *(\S+)$/m.exec(stdout)![1]!;
       return { HEDDLE_USERNAME: name, HEDDLE_PASSWORD: password };
     });

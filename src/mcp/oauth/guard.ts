@@ -83,7 +83,10 @@ export function oauthGuard({ issuer, resource, audience, serverFor }: OAuthRules
         throw new Refusal(503, 'Service unavailable: the keys of the token issuer cannot be fetched', { headers });
       }
       if (error instanceof errors.JOSEError) throw refuseToken(reasonFor(error));
-      throw error;
+      if (error instanceof Refusal) throw error;
+      // jose rejects keys that are weak or malformed with errors of other kinds.
+      log('error', 'a key of the token issuer cannot be used', { error: String(error) });
+      throw refuseToken('is signed with a key of its issuer that cannot be used');
     }
   };
 

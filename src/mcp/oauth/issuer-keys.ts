@@ -6,6 +6,8 @@ import type { Log } from '../../core/log.ts';
 
 /** Bounds discovery and the download of the keys together. */
 const timeoutMs = 5_000;
+/** Largest metadata or key set, after decompression. The usual ones have a few kilobytes. */
+const maxResponseBytes = 1024 * 1024;
 /** An unknown key makes heddle ask the issuer at most this often. */
 const unknownKeyCooldownMs = 5_000;
 /** Keys are fetched again this often, so that a key that the issuer withdraws soon stops counting. */
@@ -97,8 +99,9 @@ async function getJson(issuer: string, address: string, signal: AbortSignal): Pr
   let text: string;
   try {
     response = await fetch(address, { redirect: 'manual', signal, headers: { accept: 'application/json' } });
-    text = await response.text();
+    text = await readText(response, issuer);
   } catch (error) {
+    if (error instanceof HeddleError) throw error;
     const { cause, message } = error as Error;
     const reason = signal.aborted ? `no response within ${timeoutMs} ms` : (cause as Error)?.message || message;
     throw fetchError(issuer, 'service_unavailable', `${address}: ${reason}`);
@@ -113,6 +116,24 @@ async function getJson(issuer: string, address: string, signal: AbortSignal): Pr
   } catch {
     throw fetchError(issuer, 'bad_response', `${address} is not JSON`);
   }
+}
+
+/** Reads the body of a success as UTF-8, and no more than the limit of any body. */
+async function readText({ status, url, body }: Response, issuer: string): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  if (status !== 200) await body?.cancel();
+  else {
+    // Leaving the iteration cancels the rest of the body.
+    for await (const part of body ?? []) {
+      size += part.length;
+      if (size > maxResponseBytes) {
+        throw fetchError(issuer, 'bad_response', `${url} responded with more than ${maxResponseBytes} bytes`);
+      }
+      parts.push(part);
+    }
+  }
+  return Buffer.concat(parts).toString();
 }
 
 const hints = {

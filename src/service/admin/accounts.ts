@@ -1,6 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
+import * as z from 'zod';
+import { projectId } from '../../contract/identifiers.ts';
 import { HeddleError } from '../../core/errors.ts';
-import type { Database } from '../storage/database.ts';
+import type { Database, Transaction } from '../storage/database.ts';
+import { checkArguments } from './check-arguments.ts';
 
 /** An account with its secrets in plain text. */
 export interface Account {
@@ -9,11 +12,19 @@ export interface Account {
   token: string;
 }
 
+/** The projects that an account may see: those listed, or all. */
+export type ProjectGrants = 'all' | readonly string[];
+
+const projectHint = 'Write each project as entity/project.';
+
+/** Stands for all projects in the table of grants. It cannot be the id of a project. */
+const everyProject = '*';
+
 /**
  * Creates a stored account with random 256-bit secrets, of which the storage keeps only the hash.
- * @throws HeddleError `invalid_arguments` for a name that cannot be used, `conflict` for one that is taken.
+ * @throws HeddleError `invalid_arguments` for a name or project that cannot be used, `conflict` for a name that is taken.
  */
-export async function addAccount(database: Database, name: string): Promise<Account> {
+export async function addAccount(database: Database, name: string, grants: ProjectGrants = []): Promise<Account> {
   if (!/^[\w.@-]{1,64}$/.test(name)) {
     throw new HeddleError({
       code: 'invalid_arguments',
@@ -21,15 +32,19 @@ export async function addAccount(database: Database, name: string): Promise<Acco
       hint: 'Use 1 to 64 letters, digits, dots, hyphens, underscores or @.',
     });
   }
+  const projects = storedGrants(grants, 'No account was created');
   const account = { name, password: randomSecret(), token: randomSecret() };
-  const { numInsertedOrUpdatedRows } = await database.write((transaction) =>
-    transaction
+  const isNew = await database.write(async (transaction) => {
+    const { numInsertedOrUpdatedRows } = await transaction
       .insertInto('accounts')
       .values({ ...hashedAccount(account), created_at: new Date().toISOString() })
       .onConflict((conflict) => conflict.column('name').doNothing())
-      .executeTakeFirst(),
-  );
-  if (numInsertedOrUpdatedRows === 0n) {
+      .executeTakeFirstOrThrow();
+    if (numInsertedOrUpdatedRows === 0n) return false;
+    await insertGrants(transaction, name, projects);
+    return true;
+  });
+  if (!isNew) {
     throw new HeddleError({
       code: 'conflict',
       message: `An account named ${name} already exists.`,
@@ -37,6 +52,94 @@ export async function addAccount(database: Database, name: string): Promise<Acco
     });
   }
   return account;
+}
+
+/**
+ * Lets an account see more projects, and returns all that it may see from then on.
+ * @throws HeddleError `invalid_arguments` for an unknown account, or a project that cannot exist.
+ */
+export async function grantProjects(database: Database, name: string, grants: ProjectGrants): Promise<ProjectGrants> {
+  const projects = storedGrants(grants, 'Nothing was granted');
+  return database.write(async (transaction) => {
+    await checkAccount(transaction, name);
+    await insertGrants(transaction, name, projects);
+    return readGrants(transaction, name);
+  });
+}
+
+/**
+ * Takes projects back from an account, and returns those that it may still see. Taking back all projects leaves those that
+ * were granted one by one.
+ * @throws HeddleError `invalid_arguments` for an unknown account, `conflict` for one project of an account that sees all.
+ */
+export async function revokeProjects(database: Database, name: string, grants: ProjectGrants): Promise<ProjectGrants> {
+  const projects = storedGrants(grants, 'Nothing was revoked');
+  return database.write(async (transaction) => {
+    await checkAccount(transaction, name);
+    if (grants !== 'all' && (await readGrants(transaction, name)) === 'all') {
+      throw new HeddleError({
+        code: 'conflict',
+        message: `Nothing was revoked: ${name} sees all projects, so also these.`,
+        hint: `Grant the projects that it is to keep, then run \`heddle service revoke ${name} --all-projects\`.`,
+      });
+    }
+    const revoked = transaction.deleteFrom('project_grants').where('account', '=', name);
+    for (const project of projects) await revoked.where('project_id', '=', project).execute();
+    return readGrants(transaction, name);
+  });
+}
+
+/** Lists the stored accounts, with the projects that each may see. */
+export async function listAccounts(
+  transaction: Transaction,
+): Promise<{ name: string; created_at: string; projects: ProjectGrants }[]> {
+  const accounts = await transaction.selectFrom('accounts').select(['name', 'created_at']).orderBy('name').execute();
+  const rows = await transaction.selectFrom('project_grants').selectAll().orderBy('project_id').execute();
+  return accounts.map((account) => ({
+    ...account,
+    projects: grantsOf(rows.filter((row) => row.account === account.name).map(({ project_id }) => project_id)),
+  }));
+}
+
+/** Returns what rows of the table of grants allow. */
+export function grantsOf(projectIds: readonly string[]): ProjectGrants {
+  return projectIds.includes(everyProject) ? 'all' : projectIds;
+}
+
+/** Returns the rows for grants; `consequence` starts the message of the error. */
+function storedGrants(grants: ProjectGrants, consequence: string): string[] {
+  if (grants === 'all') return [everyProject];
+  for (const project of grants) checkArguments(z.object({ project: projectId }), { project }, consequence, projectHint);
+  return [...grants];
+}
+
+async function insertGrants(transaction: Transaction, account: string, projects: readonly string[]): Promise<void> {
+  if (projects.length === 0) return;
+  await transaction
+    .insertInto('project_grants')
+    .values(projects.map((project_id) => ({ account, project_id })))
+    .onConflict((conflict) => conflict.columns(['account', 'project_id']).doNothing())
+    .execute();
+}
+
+async function readGrants(transaction: Transaction, account: string): Promise<ProjectGrants> {
+  const rows = await transaction
+    .selectFrom('project_grants')
+    .select('project_id')
+    .where('account', '=', account)
+    .orderBy('project_id')
+    .execute();
+  return grantsOf(rows.map(({ project_id }) => project_id));
+}
+
+async function checkAccount(transaction: Transaction, name: string): Promise<void> {
+  const account = await transaction.selectFrom('accounts').select('name').where('name', '=', name).executeTakeFirst();
+  if (account) return;
+  throw new HeddleError({
+    code: 'invalid_arguments',
+    message: `There is no account named ${JSON.stringify(name)}.`,
+    hint: '`heddle service list-users` lists the accounts; `heddle service add-user` creates one.',
+  });
 }
 
 /** Returns an account in the form in which it is stored and looked up. */

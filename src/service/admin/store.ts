@@ -4,7 +4,7 @@ import { objectNamePattern, objectReference } from '../../contract/references.ts
 import type { Database, Transaction } from '../storage/database.ts';
 import { objectOfKind, putVersion, type VersionId } from '../storage/object-versions.ts';
 import { openDatabase } from '../storage/open-database.ts';
-import { addAccount } from './accounts.ts';
+import { addAccount, grantProjects, listAccounts, type ProjectGrants, revokeProjects } from './accounts.ts';
 import { checkArguments } from './check-arguments.ts';
 import { type ImportTarget, importItems } from './import-items.ts';
 
@@ -37,7 +37,10 @@ export type Store = Awaited<ReturnType<typeof openServiceStore>>;
 export async function openServiceStore(urlOrPath: string) {
   const database = await openDatabase(urlOrPath);
   return {
-    addUser: (name: string) => addAccount(database, name),
+    addUser: (name: string, grants?: ProjectGrants) => addAccount(database, name, grants),
+    grant: (name: string, grants: ProjectGrants) => grantProjects(database, name, grants),
+    revoke: (name: string, grants: ProjectGrants) => revokeProjects(database, name, grants),
+    listUsers: () => database.read(listAccounts),
     importItems: (source: AsyncIterable<string> | Iterable<string>, target: ImportTarget) =>
       importItems(database, source, target),
     putObject: (kind: StorableKind, projectId: string, name: string, value: unknown) =>

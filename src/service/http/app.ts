@@ -16,6 +16,7 @@ import type { OperationInput, ServiceContext } from '../operations/operation.ts'
 import { schemaVersion } from '../storage/migrations.ts';
 import type { Authenticator } from './authenticator.ts';
 import openApiJson from './openapi.json' with { type: 'json' };
+import { checkProjects } from './project-access.ts';
 import { readJson } from './read-json.ts';
 
 export interface AppOptions extends ServiceContext {
@@ -84,15 +85,18 @@ function serveEndpoint<Name extends EndpointName>(name: Name, options: AppOption
   return async (context) => {
     context.set('operation', name);
     const { path, ...segments } = context.req.param();
+    const account = await options.authenticator.authenticate(endpoint.auth, context.req.header('Authorization'));
+    // The compiler cannot see that the endpoint's schemas produce this input.
     const input = {
-      account: await options.authenticator.authenticate(endpoint.auth, context.req.header('Authorization')),
+      account: account.name,
+      maySee: account.maySee,
       path: validate(pathParameters, path === undefined ? segments : { path: `/${path}` }, 'path'),
       query: endpoint.query && validate(endpoint.query, context.req.query(), 'query'),
       body: endpoint.request && validate(endpoint.request, await readJson(context.env.incoming), 'body'),
       response: context.env.outgoing,
-    };
-    // The compiler cannot see that the endpoint's schemas produced this input.
-    const result = await handlers[name](input as unknown as OperationInput<Name>, options);
+    } as unknown as OperationInput<Name>;
+    checkProjects(name, input);
+    const result = await handlers[name](input, options);
     if (result === undefined) return RESPONSE_ALREADY_SENT;
     if (result instanceof Response) return result;
     const isList = Array.isArray(result);

@@ -1,7 +1,13 @@
 import type { AuthScheme } from '../../contract/endpoints.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { type Account, hashedAccount, hashSecret } from '../admin/accounts.ts';
-import type { Database } from '../storage/database.ts';
+import { type Account, grantsOf, hashedAccount, hashSecret } from '../admin/accounts.ts';
+import type { Database, ProjectFilter } from '../storage/database.ts';
+
+/** The account that sent a request. */
+export interface AuthenticatedAccount {
+  name: string;
+  maySee: ProjectFilter;
+}
 
 type HashedSecret = Partial<Pick<ReturnType<typeof hashedAccount>, 'password_hash' | 'token_hash'>>;
 
@@ -19,33 +25,38 @@ export class Authenticator {
   }
 
   /**
-   * Returns the name of the account that an Authorization header belongs to.
+   * Returns the account that an Authorization header belongs to.
    * @throws Refusal 401 with a challenge for the scheme.
    */
-  async authenticate(scheme: AuthScheme, header: string | undefined): Promise<string> {
+  async authenticate(scheme: AuthScheme, header: string | undefined): Promise<AuthenticatedAccount> {
     const headers = { 'WWW-Authenticate': `${scheme === 'basic' ? 'Basic' : 'Bearer'} realm="heddle"` };
     if (header === undefined) {
       throw new Refusal(401, 'Not authenticated', { headers, body: { detail: 'Not authenticated' } });
     }
     const [givenScheme = '', credentials = ''] = header.split(/ +/);
-    const name =
-      givenScheme.toLowerCase() === scheme ? await this.#findName(hashedSecret(scheme, credentials)) : undefined;
-    if (name === undefined) throw new Refusal(401, '401 Error', { headers });
-    return name;
+    const account =
+      givenScheme.toLowerCase() === scheme ? await this.#findAccount(hashedSecret(scheme, credentials)) : undefined;
+    if (account === undefined) throw new Refusal(401, '401 Error', { headers });
+    return account;
   }
 
   // Comparing hashes needs no constant time: a caller cannot steer the hash of a guess towards a stored one.
-  async #findName(secret: HashedSecret): Promise<string | undefined> {
+  async #findAccount(secret: HashedSecret): Promise<AuthenticatedAccount | undefined> {
+    const own = this.#processAccount;
     const columns = Object.keys(secret) as (keyof HashedSecret)[];
-    if (columns.every((column) => secret[column] === this.#processAccount?.[column])) return this.#processAccount?.name;
-    const account = await this.#database.read((transaction) =>
+    if (own && columns.every((column) => secret[column] === own[column])) return { name: own.name, maySee: () => true };
+    const rows = await this.#database.read((transaction) =>
       transaction
         .selectFrom('accounts')
-        .select('name')
+        .leftJoin('project_grants', 'project_grants.account', 'accounts.name')
+        .select(['name', 'project_id'])
         .where(({ and }) => and(secret))
-        .executeTakeFirst(),
+        .execute(),
     );
-    return account?.name;
+    const [account] = rows;
+    if (!account) return undefined;
+    const grants = grantsOf(rows.flatMap(({ project_id }) => project_id ?? []));
+    return { name: account.name, maySee: (projectId) => grants === 'all' || grants.includes(projectId) };
   }
 }
 

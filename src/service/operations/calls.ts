@@ -8,8 +8,8 @@ import type { Tables } from '../storage/tables.ts';
 import type { OperationInput, TransactionOperation } from './operation.ts';
 
 /** Reads one recorded call; null when the project has no call with this id. */
-export const readCall: TransactionOperation<'readCall'> = async (transaction, { body: { project_id, id } }) => {
-  const [call = null] = await queryCalls(transaction, { body: { project_id, filter: { call_ids: [id] } } });
+export const readCall: TransactionOperation<'readCall'> = async (transaction, { body: { project_id, id }, maySee }) => {
+  const [call = null] = await queryCalls(transaction, { body: { project_id, filter: { call_ids: [id] } }, maySee });
   return { call };
 };
 
@@ -22,12 +22,12 @@ const sortColumns = ['started_at', 'op_name', 'trace_id', 'id'] as const;
  */
 export async function queryCalls(
   transaction: Transaction,
-  { body }: Pick<OperationInput<'queryCalls'>, 'body'>,
+  { body, maySee }: Pick<OperationInput<'queryCalls'>, 'body' | 'maySee'>,
 ): Promise<RecordedCall[]> {
   const { columns, expand_columns } = body;
   const calls = await matchingCalls(transaction, body);
   const filled = calls.map((call) => selectColumns(call, columns ?? []));
-  if (expand_columns?.length) await expandReferences(transaction, filled, expand_columns);
+  if (expand_columns?.length) await expandReferences(transaction, filled, expand_columns, maySee);
   return filled;
 }
 

@@ -12,7 +12,7 @@ import { columnConditions, compileExpression } from '../query/expression.ts';
 import type { Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
 import { inChunks } from '../storage/in-chunks.ts';
-import { findReferenced } from '../storage/object-versions.ts';
+import { findVersion } from '../storage/object-versions.ts';
 import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
 import type { OperationInput, TransactionOperation } from './operation.ts';
@@ -219,7 +219,7 @@ async function checkAnnotation(transaction: Transaction, body: CreateFeedbackReq
   }
   if (`${reference.entity}/${reference.project}` !== project_id) throw refused('annotation_ref is of another project');
   if (/^(latest|v\d+)$/.test(reference.version!)) throw refused('annotation_ref needs a digest');
-  const spec = await findReferenced(transaction, reference);
+  const spec = await findVersion(transaction, { project_id, object_id: reference.name, version: reference.version! });
   if (!spec) throw refused(`annotation_ref ${annotation_ref} not found`);
   if (spec.base_object_class !== 'AnnotationSpec') throw refused('annotation_ref is not an AnnotationSpec');
   const { field_schema } = JSON.parse(spec.content) as { field_schema?: unknown };

@@ -138,11 +138,14 @@ export const queryObjects: TransactionOperation<'queryObjects'> = async (transac
 const maxValuesChars = 64 * 1024 * 1024;
 
 /**
- * Reads the values of references, in their order; null for one that leads nowhere.
+ * Reads the values of references, in their order; null for one that leads nowhere, or where the account may not see.
  * @throws Refusal 400 for text that is no reference, or whose version is not a digest; 413 for values that are too large
  * together.
  */
-export const readReferences: TransactionOperation<'readReferences'> = async (transaction, { body: { refs } }) => {
+export const readReferences: TransactionOperation<'readReferences'> = async (
+  transaction,
+  { body: { refs }, maySee },
+) => {
   const vals: unknown[] = [];
   const known = new Map<string, { value: unknown; chars: number }>();
   let chars = 0;
@@ -152,7 +155,7 @@ export const readReferences: TransactionOperation<'readReferences'> = async (tra
     if (/^(latest|v\d+)$/.test(parsed.object.version!)) {
       throw new Refusal(400, `Refs need a digest, not ${parsed.object.version}: ${ref}`);
     }
-    const value = known.get(ref)?.value ?? (await readPart(transaction, parsed)) ?? null;
+    const value = known.get(ref)?.value ?? (await readPart(transaction, parsed, maySee)) ?? null;
     const valueChars = known.get(ref)?.chars ?? JSON.stringify(value).length;
     known.set(ref, { value, chars: valueChars });
     chars += valueChars;

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type * as z from 'zod';
 import type { Endpoint, EndpointName, endpoints } from '../../contract/endpoints.ts';
 import type { ModelProvider } from '../inference/model-provider.ts';
-import type { Database, Transaction } from '../storage/database.ts';
+import type { Database, ProjectFilter, Transaction } from '../storage/database.ts';
 
 /** The parts of the service that operations use. */
 export interface ServiceContext {
@@ -19,6 +19,8 @@ type PathParameter<Path extends string> = Path extends `${string}{${infer Name}}
 export interface OperationInput<Name extends EndpointName> {
   /** Name of the account that sent the request. */
   account: string;
+  /** Where an operation follows references or lists projects, it checks them; the others have been checked. */
+  maySee: ProjectFilter;
   path: Record<PathParameter<(typeof endpoints)[Name]['path']>, string>;
   query: (typeof endpoints)[Name] extends Endpoint<z.ZodType, z.ZodType, infer Query> ? z.output<Query> : never;
   body: (typeof endpoints)[Name] extends Endpoint<infer Request> ? z.output<Request> : never;

@@ -1,8 +1,7 @@
-import type { ListProjectsResponse } from '../../contract/projects.ts';
-import type { Transaction } from '../storage/database.ts';
+import type { TransactionOperation } from './operation.ts';
 
 /** Lists the projects that have queues, objects or recorded calls, with the number of their queues. */
-export async function listProjects(transaction: Transaction): Promise<ListProjectsResponse> {
+export const listProjects: TransactionOperation<'listProjects'> = async (transaction, { maySee }) => {
   const counts = await transaction
     .selectFrom('queues')
     .select(({ fn }) => ['project_id', fn.countAll<number>().as('queues')])
@@ -16,6 +15,6 @@ export async function listProjects(transaction: Transaction): Promise<ListProjec
     .execute();
   // PostgreSQL's driver returns counts as strings.
   const queues = new Map(counts.map(({ project_id, queues }) => [project_id, Number(queues)]));
-  const ids = [...new Set([...queues.keys(), ...others.map(({ project_id }) => project_id)])].sort();
+  const ids = [...new Set([...queues.keys(), ...others.map(({ project_id }) => project_id)])].filter(maySee).sort();
   return { projects: ids.map((project_id) => ({ project_id, queues: queues.get(project_id) ?? 0 })) };
-}
+};

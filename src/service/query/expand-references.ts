@@ -1,18 +1,19 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import { parsePartReference } from '../../contract/references.ts';
-import type { Transaction } from '../storage/database.ts';
+import type { ProjectFilter, Transaction } from '../storage/database.ts';
 import { readPart } from '../storage/read-part.ts';
 
 type Members = Record<string, unknown>;
 
 /**
  * Replaces the references at the given paths of calls by the values they lead to; an object also keeps its reference, as
- * `_ref`. A reference that leads nowhere stays. Shorter paths go first, so that a longer one can lead into an object.
+ * `_ref`. A reference that leads nowhere, or where the account may not see, stays. Shorter paths go first, so that a longer one can lead into an object.
  */
 export async function expandReferences(
   transaction: Transaction,
   calls: readonly RecordedCall[],
   columns: readonly string[],
+  maySee: ProjectFilter,
 ): Promise<void> {
   const paths = columns.map((column) => column.split('.')).sort((a, b) => a.length - b.length);
   const known = new Map<string, unknown>();
@@ -22,15 +23,15 @@ export async function expandReferences(
       const name = path.at(-1)!;
       const reference = memberOf(parent, name);
       if (typeof reference !== 'string') continue;
-      if (!known.has(reference)) known.set(reference, await expanded(transaction, reference));
+      if (!known.has(reference)) known.set(reference, await expanded(transaction, reference, maySee));
       (parent as Members)[name] = known.get(reference);
     }
   }
 }
 
-async function expanded(transaction: Transaction, reference: string): Promise<unknown> {
+async function expanded(transaction: Transaction, reference: string, maySee: ProjectFilter): Promise<unknown> {
   const parsed = parsePartReference(reference);
-  const value = parsed && (await readPart(transaction, parsed));
+  const value = parsed && (await readPart(transaction, parsed, maySee));
   if (value === undefined) return reference;
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
   return isObject ? { ...value, _ref: reference } : value;

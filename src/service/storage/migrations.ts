@@ -24,6 +24,7 @@ const migrations: ((db: AnyTables, engine: Engine) => Promise<void>)[] = [
   addProgressAndFeedback,
   addClassesAndFeedbackReferences,
   extendFeedbackIndex,
+  addProjectGrants,
 ];
 
 /** Version of the schema that this code reads and writes. */
@@ -206,4 +207,16 @@ async function extendFeedbackIndex(db: AnyTables): Promise<void> {
     .on('feedback')
     .columns(['project_id', 'queue_id', 'created_at', 'id', 'wb_user_id'])
     .execute();
+}
+
+/** Existing accounts keep what they had: every project. */
+async function addProjectGrants(db: AnyTables, engine: Engine): Promise<void> {
+  await db.schema
+    .createTable('project_grants')
+    .addColumn('account', engine.textType, (c) => c.notNull().references('accounts.name'))
+    .$call(texts(engine, 'project_id'))
+    .addPrimaryKeyConstraint('project_grants_key', ['account', 'project_id'])
+    .execute();
+  const everything = db.selectFrom('accounts').select(['name', sql.lit('*').as('project_id')]);
+  await db.insertInto('project_grants').columns(['account', 'project_id']).expression(everything).execute();
 }

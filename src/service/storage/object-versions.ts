@@ -1,6 +1,6 @@
 import { objectReference, parseReference, type Reference } from '../../contract/references.ts';
 import { canonicalJson } from '../../core/canonical-json.ts';
-import type { Transaction } from './database.ts';
+import type { ProjectFilter, Transaction } from './database.ts';
 import { digestOf } from './digest.ts';
 import type { Tables } from './tables.ts';
 
@@ -87,19 +87,21 @@ export async function findVersion(
   ).executeTakeFirst();
 }
 
-/** Returns the row of the version that a reference names; undefined if there is none. */
+/** Returns the row of the version that a reference names; undefined if there is none in the projects that may be seen. */
 export async function findReferenced(
   transaction: Transaction,
   { entity, project, name, version }: Reference,
+  maySee: ProjectFilter,
 ): Promise<Tables['objects'] | undefined> {
-  if (version === undefined) return undefined;
-  return findVersion(transaction, { project_id: `${entity}/${project}`, object_id: name, version });
+  const project_id = `${entity}/${project}`;
+  if (version === undefined || !maySee(project_id)) return undefined;
+  return findVersion(transaction, { project_id, object_id: name, version });
 }
 
-/** Returns the content of a prompt by its reference; undefined if there is no such prompt. */
-export async function readPrompt(transaction: Transaction, reference: string): Promise<unknown> {
+/** Returns the content of a prompt by its reference; undefined if there is no such prompt in the projects that may be seen. */
+export async function readPrompt(transaction: Transaction, reference: string, maySee: ProjectFilter): Promise<unknown> {
   const named = parseReference(reference);
   if (named?.kind !== 'object') return undefined;
-  const found = await findReferenced(transaction, named);
+  const found = await findReferenced(transaction, named, maySee);
   return found?.base_object_class === objectClasses.prompt[0] ? JSON.parse(found.content) : undefined;
 }

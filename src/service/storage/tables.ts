@@ -4,6 +4,8 @@ import type { AnnotationState } from '../../contract/queue-items.ts';
 export interface Tables {
   schema_version: { version: number };
   accounts: { name: string; password_hash: string; token_hash: string; created_at: string };
+  /** The projects that each account may see; `*` stands for all of them. */
+  project_grants: { account: string; project_id: string };
   queues: {
     project_id: string;
     id: string;
@@ -91,4 +93,5 @@ export const tableNames = Object.keys({
   objects: true,
   annotator_progress: true,
   feedback: true,
+  project_grants: true,
 } satisfies Record<keyof Tables, true>);

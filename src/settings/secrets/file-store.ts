@@ -1,8 +1,8 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import * as z from 'zod';
 import { HeddleError } from '../../core/errors.ts';
-import { parseJsonText } from '../../core/json.ts';
 import { removePrivateFile, replacePrivateFile } from '../../core/private-file.ts';
+import { parseStrictJson } from '../../core/strict-json.ts';
 import { type SecretStore, secretRecord } from './secret-store.ts';
 
 const fileShape = z.record(z.string(), z.record(z.string(), secretRecord));
@@ -14,7 +14,11 @@ export function fileStore(file: string): SecretStore {
     try {
       replacePrivateFile(file, `${JSON.stringify(records, null, 2)}\n`);
     } catch (error) {
-      throw unusable(file, `cannot be written (${(error as NodeJS.ErrnoException).code})`, error);
+      throw unusable(
+        file,
+        `cannot be written (${(error as NodeJS.ErrnoException).code ?? (error as Error).message})`,
+        error,
+      );
     }
   };
   return {
@@ -38,12 +42,14 @@ function readRecords(file: string): Records {
   if (descriptor === undefined) return {};
   try {
     // Checks the open file, which cannot be exchanged before it is read.
-    const { mode, uid } = fstatSync(descriptor);
+    const stats = fstatSync(descriptor);
+    const { mode, uid } = stats;
+    if (!stats.isFile()) throw unusable(file, 'is not a regular file');
     if (process.platform !== 'win32') {
       if (uid !== process.getuid?.()) throw unusable(file, 'belongs to another user');
       if (mode & 0o077) throw unusable(file, `can be accessed by others (mode ${(mode & 0o777).toString(8)})`);
     }
-    const records = parseRecords(readFileSync(descriptor, 'utf8'));
+    const records = parseRecords(readFileSync(descriptor));
     if (!records) throw unusable(file, 'was not written by heddle');
     return records;
   } finally {
@@ -61,10 +67,10 @@ function open(file: string): number | undefined {
   }
 }
 
-/** Parses the file, without the errors of the parser and zod, which may quote secrets. */
-function parseRecords(text: string): Records | undefined {
+/** Parses the file, without the errors of JSON.parse and zod, which may quote secrets. */
+function parseRecords(bytes: Uint8Array): Records | undefined {
   try {
-    return fileShape.parse(parseJsonText(text));
+    return fileShape.parse(parseStrictJson(bytes));
   } catch {
     return undefined;
   }

@@ -118,7 +118,7 @@ describe('the embedded service on PostgreSQL', () => {
       hint: expect.stringContaining('search_path'),
     });
     const url = schema(data, 'heddle');
-    await withStore(url, (store) => store.addUser('ada'));
+    await withStore(url, (store) => store.addUser('ada', 'all'));
     expect(await execute(data, 'select name from heddle.accounts')).toEqual([{ name: 'ada' }]);
     await execute(data, 'update heddle.schema_version set version = 99');
     await expect(withStore(url, async () => {})).rejects.toMatchObject({

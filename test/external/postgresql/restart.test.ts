@@ -6,7 +6,7 @@ import { startServiceProcess } from '../../support/service-process.ts';
 
 const cluster = await Cluster.make();
 afterAll(() => cluster.remove());
-const ada = await withStore(cluster.url, (store) => store.addUser('ada'));
+const ada = await withStore(cluster.url, (store) => store.addUser('ada', 'all'));
 const basic = `Basic ${btoa(`ada:${ada.password}`)}`;
 
 describe('a restart of PostgreSQL', () => {

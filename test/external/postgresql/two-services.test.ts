@@ -9,7 +9,7 @@ import { startServiceProcess } from '../../support/service-process.ts';
 const cluster = await Cluster.make();
 afterAll(() => cluster.remove());
 const environment = { HEDDLE_DATABASE_URL: cluster.url };
-const ada = await withStore(cluster.url, (store) => store.addUser('ada'));
+const ada = await withStore(cluster.url, (store) => store.addUser('ada', 'all'));
 const basic = `Basic ${btoa(`ada:${ada.password}`)}`;
 const dense = (count: number) => Array.from({ length: count }, (_, index) => index);
 

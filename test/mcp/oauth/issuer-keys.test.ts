@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import { pipeline, Readable } from 'node:stream';
+import { gzipSync } from 'node:zlib';
 import { decodeProtectedHeader } from 'jose';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { fetchKeys, issuerKeys } from '../../../src/mcp/oauth/issuer-keys.ts';
@@ -92,6 +94,42 @@ describe('fetchKeys', () => {
     );
   });
 
+  it.each([
+    ['metadata', '/.well-known/', 'without end', {}],
+    ['metadata', '/.well-known/', 'that is small until it is decompressed', { 'content-encoding': 'gzip' }],
+    ['keys', '/keys', 'without end', {}],
+  ])('reads no more than 1 MiB of %s at %s %s', async (_, place, _how, headers: Record<string, string>) => {
+    const server = await startIssuer();
+    const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, ' '));
+    let sentBytes = 0;
+    let closed = 0;
+    server.intercept = ({ url }, response) => {
+      if (!url?.startsWith(place)) return false;
+      response.writeHead(200, { 'content-type': 'application/json', ...headers });
+      response.once('close', () => (closed += 1));
+      if (headers['content-encoding']) response.end(bomb);
+      else {
+        const chunk = Buffer.alloc(64 * 1024, ' ');
+        const endless = new Readable({
+          read() {
+            sentBytes += chunk.length;
+            this.push(chunk);
+          },
+        });
+        pipeline(endless, response, () => {});
+      }
+      return true;
+    };
+    const { code, message } = await failureOf(server.issuer);
+    expect([code, message]).toEqual([
+      'bad_response',
+      expect.stringContaining('responded with more than 1048576 bytes.'),
+    ]);
+    await vi.waitFor(() => expect(closed).toBe(server.asked.filter((url) => url.startsWith(place)).length));
+    // What the sockets hold was sent too, but is not read.
+    expect(sentBytes).toBeLessThan(64 * 1024 * 1024);
+  });
+
   it('follows no redirect', async () => {
     const server = await startIssuer();
     server.intercept = (_, response) =>
@@ -110,15 +148,24 @@ describe('fetchKeys', () => {
     expect(server.asked).toHaveLength(1);
   });
 
-  it('gives up on an issuer that never responds', async () => {
+  it('gives up on an issuer that never responds, or never ends a response', async () => {
     const silent = createServer().listen(0, '127.0.0.1');
     await once(silent, 'listening');
     onTestFinished(() => void silent.close());
     const { port } = silent.address() as { port: number };
-    expect(await failureOf(`http://127.0.0.1:${port}`)).toMatchObject({
-      code: 'service_unavailable',
-      message: expect.stringContaining('no response within 5000 ms'),
-    });
+    const slow = await startIssuer();
+    slow.intercept = (_, response) => {
+      response.writeHead(200);
+      const drip = setInterval(() => response.write(' '), 100);
+      response.once('close', () => clearInterval(drip));
+      return true;
+    };
+    for (const failure of await Promise.all([failureOf(`http://127.0.0.1:${port}`), failureOf(slow.issuer)])) {
+      expect(failure).toMatchObject({
+        code: 'service_unavailable',
+        message: expect.stringContaining('no response within 5000 ms'),
+      });
+    }
   });
 });
 

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import { exportSPKI, generateKeyPair, importJWK, SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { ask, jsonHeaders, olderRequest, startHttp } from '../../support/http-process.ts';
@@ -85,6 +85,45 @@ describe('OAuth access tokens', () => {
       const answer = await askAs(url, await server.token(claims, header));
       expect([what, answer.status]).toEqual([what, 200]);
     }
+  });
+
+  it('rejects a token whose issuer publishes a weak or malformed key, and accepts those of its other keys', async () => {
+    const server = await startIssuer();
+    const { url, output } = await startHttp(['--oauth-issuer', server.issuer]);
+    const weak = generateKeyPairSync('rsa', { modulusLength: 1024 });
+    const ec = { kty: 'EC', crv: 'P-256' };
+    const bad: [string, object][] = [
+      ['RS256', weak.publicKey.export({ format: 'jwk' })],
+      ['PS256', weak.publicKey.export({ format: 'jwk' })],
+      ['RS256', { kty: 'RSA', n: 'AQAB', e: 'AQAB' }],
+      ['RS256', { kty: 'RSA', n: 'A'.repeat(500_000), e: 'AQAB' }],
+      ['RS256', { kty: 'RSA', n: '!', e: 7 }],
+      ['RS256', { kty: 'RSA' }],
+      ['ES256', ec],
+      ['ES256', { ...ec, x: 'AA', y: 'AA' }],
+      ['ES256', { ...ec, x: 5, y: null }],
+      ['ES256', { ...ec, crv: 'P-384', x: 'AA', y: 'AA' }],
+      ['ES256', { ...server.keys[0], x: server.keys[0]!.y }],
+      ['ES256', { ...server.keys[0], key_ops: 'verify' }],
+      ['ES256', { ...server.keys[0], key_ops: ['sign'] }],
+      ['ES256', { ...server.keys[0], ext: 'no' }],
+      ['ES256', {}],
+      ['ES256', { kty: 5 }],
+      ['EdDSA', { kty: 'OKP', crv: 'Ed25519', x: '' }],
+      ['EdDSA', { kty: 'OKP', crv: 'Ed448', x: 'AAAA' }],
+      ['Ed25519', { kty: 'OKP', crv: 'Ed25519', x: 'A'.repeat(44) }],
+    ];
+    const published = bad.map(([, key], n) => ({ ...key, kid: `bad-${n}` }));
+    server.keys = [...server.keys, ...(published as typeof server.keys)];
+    const claims = { iss: server.issuer, aud: url, sub: 'mia', scope: 'heddle:read', exp: now() + 3600 };
+    for (const [n, [alg]] of bad.entries()) {
+      const text = `${encoded({ alg, typ: 'at+jwt', kid: `bad-${n}` })}.${encoded(claims)}`;
+      const signature = alg === 'RS256' ? sign('sha256', Buffer.from(text), weak.privateKey) : Buffer.alloc(64);
+      const { status, headers } = await askAs(url, `${text}.${signature.toString('base64url')}`);
+      expect([n, status, headers['www-authenticate']]).toEqual([n, 401, expect.stringContaining('invalid_token')]);
+    }
+    expect(output.stderr).toContain('a key of the token issuer cannot be used');
+    expect((await askAs(url, await server.token({ aud: url }))).status).toBe(200);
   });
 
   it('rejects an invalid token with the reason, and logs nothing of the token', async () => {

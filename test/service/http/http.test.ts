@@ -11,7 +11,7 @@ describe('embedded service over HTTP', () => {
   it('serves /health without credentials', async () => {
     const { status, body } = await service.send('GET', '/health', undefined);
     expect(status).toBe(200);
-    expect(body).toEqual({ status: 'ok', version: expect.stringMatching(/^\d/), schema_version: 4 });
+    expect(body).toEqual({ status: 'ok', version: expect.stringMatching(/^\d/), schema_version: 5 });
   });
 
   it('keeps idle connections for 75 seconds and announces it', async () => {
@@ -61,8 +61,8 @@ describe('embedded service over HTTP', () => {
 
   it('accepts a stored account immediately, with its password under any name or with its token', async () => {
     const made = await withStore(service.data, async (store) => {
-      const made = await store.addUser('ada');
-      await expect(store.addUser('ada')).rejects.toMatchObject({ code: 'conflict' });
+      const made = await store.addUser('ada', 'all');
+      await expect(store.addUser('ada', 'all')).rejects.toMatchObject({ code: 'conflict' });
       await expect(store.addUser('a:b')).rejects.toMatchObject({ code: 'invalid_arguments' });
       return made;
     });
@@ -107,7 +107,7 @@ describe('embedded service over HTTP', () => {
   });
 
   it('names the account by its password, whatever the name', async () => {
-    const { password } = await withStore(service.data, (store) => store.addUser('grace'));
+    const { password } = await withStore(service.data, (store) => store.addUser('grace', 'all'));
     const queue = { project_id: 'a/named', name: 'named', scorer_refs: [] };
     const created = async (credentials: string) => {
       const answer = await service.send('POST', '/annotation_queues', `Basic ${btoa(credentials)}`, queue);

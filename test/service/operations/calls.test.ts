@@ -107,7 +107,7 @@ describe('calls', () => {
         call_started_at: '2026-01-01T00:00:00Z',
       };
       await store.importItems([JSON.stringify(line)], { projectId: 'p/q', queueId: 'q' });
-      return store.addUser('ada');
+      return store.addUser('ada', 'all');
     });
     const right = `Basic ${btoa(`ada:${ada.password}`)}`;
     const wrong = `Basic ${btoa(`ada:${ada.token}`)}`;

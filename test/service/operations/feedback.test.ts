@@ -95,7 +95,7 @@ describe('createFeedback', () => {
   });
 
   it('stores the same id once per account, with the same content or another', async () => {
-    const ada = await withStore(service.data, (store) => store.addUser('ada'));
+    const ada = await withStore(service.data, (store) => store.addUser('ada', 'all'));
     const asAda = `Basic ${btoa(`ada:${ada.password}`)}`;
     expect((await create({ id: 'shared' })).body).toMatchObject({ id: 'shared', wb_user_id: 'tester' });
     expect((await create({ id: 'shared' }, asAda)).body).toMatchObject({ id: 'shared', wb_user_id: 'ada' });

@@ -4,7 +4,7 @@ import { basic, execute, startTestService, withStore } from '../../support/embed
 const service = await startTestService();
 const project_id = 'p/q';
 const ada = await withStore(service.data, async (store) => {
-  const { password } = await store.addUser('ada');
+  const { password } = await store.addUser('ada', 'all');
   return `Basic ${btoa(`ada:${password}`)}`;
 });
 

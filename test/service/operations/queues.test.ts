@@ -218,7 +218,7 @@ describe('queues', () => {
     const id = await make('shared', { project_id });
     await post(`/annotation_queues/${id}/items`, { project_id, call_ids: ['b', 'c'], display_fields: [] });
     const [first, second] = (await service.query(id, { project_id })).body.items;
-    const { password } = await withStore(service.data, (store) => store.addUser('ada'));
+    const { password } = await withStore(service.data, (store) => store.addUser('ada', 'all'));
     const move = (item: { id: string }, annotation_state: string, who: string) =>
       service.send('POST', `/annotation_queues/${id}/items/${item.id}/progress`, who, { project_id, annotation_state });
     const completed = async () =>

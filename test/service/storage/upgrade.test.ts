@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { hashedAccount } from '../../../src/service/admin/accounts.ts';
 import { loadSqlite, openConnection } from '../../../src/service/storage/sqlite/connection.ts';
 import {
   basic,
@@ -12,6 +13,7 @@ import {
 } from '../../support/embedded-service.ts';
 import { schema1 } from '../../support/schema-1.ts';
 import { schema2 } from '../../support/schema-2.ts';
+import { schema3 } from '../../support/schema-3.ts';
 
 /** Returns the definitions of the tables, sorted and with normalised white space. */
 async function schemaOf(data: string): Promise<string[]> {
@@ -30,7 +32,7 @@ async function expectCurrentSchema(data: string): Promise<void> {
   const fresh = await temporaryData();
   await withStore(fresh, async () => {});
   expect(await schemaOf(data)).toEqual(await schemaOf(fresh));
-  expect(await execute(data, 'select version from schema_version')).toMatchObject([{ version: 4 }]);
+  expect(await execute(data, 'select version from schema_version')).toMatchObject([{ version: 5 }]);
 }
 
 /** Creates a database with these tables and rows. */
@@ -98,7 +100,7 @@ describe('a database of schema version 1', () => {
   it('keeps its data and gets the current schema', async () => {
     const data = await databaseOf(schema1, rows1);
     const service = await startTestService({ data });
-    expect((await service.send('GET', '/health', undefined)).body.schema_version).toBe(4);
+    expect((await service.send('GET', '/health', undefined)).body.schema_version).toBe(5);
     const post = (path: string, body: object) => service.send('POST', path, basic, { project_id: 'p/q', ...body });
     expect((await post('/call/read', { id: 'c' })).body.call).toMatchObject({ id: 'c', inputs: { x: 1 } });
     expect((await service.query('old', { project_id: 'p/q' })).body.items).toMatchObject([
@@ -116,7 +118,7 @@ describe('a database of schema version 1', () => {
     const services = await Promise.all([1, 2, 3, 4].map(() => startTestService({ data })));
     for (const service of services)
       expect((await service.query('old', { project_id: 'p/q' })).body.items).toHaveLength(1);
-    expect(await execute(data, 'select version from schema_version')).toMatchObject([{ version: 4 }]);
+    expect(await execute(data, 'select version from schema_version')).toMatchObject([{ version: 5 }]);
   });
 });
 
@@ -161,7 +163,7 @@ describe('a database of schema version 2', () => {
     const feedback = { id: 'kept', weave_ref: 'weave:///p/q/call/c', feedback_type: 'mood', payload: {} };
     const body = { project_id: 'p/q', ...feedback };
     expect((await service.send('POST', '/feedback/create', basic, body)).status).toBe(409);
-    const { password } = await withStore(service.data, (store) => store.addUser('ada'));
+    const { password } = await withStore(service.data, (store) => store.addUser('ada', 'all'));
     const asAda = `Basic ${btoa(`ada:${password}`)}`;
     expect((await service.send('POST', '/feedback/create', asAda, body)).status).toBe(200);
     expect(await execute(service.data, "select wb_user_id from feedback where id = 'kept'")).toHaveLength(2);
@@ -243,5 +245,28 @@ describe('a database of schema version 2', () => {
   it('leaves the sample queue as it is unless the sample project is asked for', async () => {
     const { body } = await service.send('GET', '/annotation_queues/support-triage?project_id=demo/support', basic);
     expect(body.queue.scorer_refs).toEqual([]);
+  });
+});
+
+describe('a database of schema version 3', () => {
+  it('lets its accounts see every project as before, and new ones only what they are granted', async () => {
+    const elder = { name: 'elder', password: 'password of elder', token: 'token of elder' };
+    const { password_hash, token_hash } = hashedAccount(elder);
+    const created = '2026-01-01T00:00:00.000Z';
+    const rows = `insert into accounts values ('elder', '${password_hash}', '${token_hash}', '${created}');`;
+    const service = await startTestService({ data: await databaseOf(schema3, rows1 + rows) });
+    await expectCurrentSchema(service.data);
+    const younger = await withStore(service.data, async (store) => {
+      const added = await store.addUser('younger');
+      expect(await store.listUsers()).toMatchObject([
+        { name: 'elder', projects: 'all' },
+        { name: 'younger', projects: [] },
+      ]);
+      return added;
+    });
+    const readAs = async ({ password }: { password: string }) =>
+      (await service.send('POST', '/call/read', `Basic ${btoa(`:${password}`)}`, { project_id: 'p/q', id: 'c' }))
+        .status;
+    expect([await readAs(elder), await readAs(younger)]).toEqual([200, 403]);
   });
 });

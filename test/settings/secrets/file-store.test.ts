@@ -71,6 +71,16 @@ describe('fileStore', () => {
     expect((await refusal((file) => chownSync(file, 65534, 65534))).message).toContain('belongs to another user');
   });
 
+  it.each([
+    `{"default":{"${url}":{"token":"token-of-mia"}},"default":{}}`,
+    `{"default":{"${url}":{"token":"token-of-mia"},"${url}":{"token":"token-of-ada"}}}`,
+    `{"default":{"${url}":{"token":"token-of-mia","token":"token-of-ada"}}}`,
+  ])('rejects a file that can be read in two ways: %s', async (text) => {
+    const error = await refusal((file) => writeFileSync(file, text));
+    expect(error.message).toContain('was not written by heddle');
+    expect(`${error.message}${error.hint}${error.cause}`).not.toContain('token-of');
+  });
+
   it('rejects a file with other content without quoting it', async () => {
     const error = await refusal((file) => writeFileSync(file, '{"default": "hunter2-hunter2"'));
     expect(error.message).toContain('was not written by heddle');

@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { HeddleError } from '../../../core/errors.ts';
 import { remoteConnection } from '../../../runtime/runtime.ts';
 import {
+  checkProfilesFile,
   type Profile,
   readProfiles,
   storeKinds,
@@ -46,6 +47,7 @@ async function runLogin(options: LoginOptions, settings: ResolvedSettings): Prom
   const { values } = settings;
   const name = values.profile;
   const profile = readProfiles()[name] ?? {};
+  checkProfilesFile();
   const store = openSecretStore(options.store ?? storeOf(profile) ?? 'keychain', values);
   await ensureUsable(store, name);
 

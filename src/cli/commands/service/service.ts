@@ -2,7 +2,14 @@ import type { Command } from 'commander';
 import { notConfigured } from '../../../core/errors.ts';
 import { databaseSecrets, dataLocation } from '../../../runtime/runtime.ts';
 import { stderrLog } from '../../../runtime/stderr-log.ts';
-import { type ImportTarget, type Listing, openServiceStore, type Store, startService } from '../../../service/index.ts';
+import {
+  type ImportTarget,
+  type Listing,
+  openServiceStore,
+  type ProjectGrants,
+  type Store,
+  startService,
+} from '../../../service/index.ts';
 import type { SettingName, SettingValues } from '../../../settings/settings.ts';
 import { addSettingFlags, asPort, settingsOf } from '../../support/flags.ts';
 import { printJson, printLine, showProgress } from '../../support/print.ts';
@@ -18,6 +25,9 @@ export function addService(program: Command): void {
     .description('run the embedded service as a separate server, and manage its data');
   addStart(service);
   addUser(service);
+  addGrantChange(service, 'grant', 'let an account see projects, and print which it sees');
+  addGrantChange(service, 'revoke', 'take projects back from an account, and print which it still sees');
+  addListUsers(service);
   addImport(service);
   addPut(service, 'prompt', 'a JSON array of messages, or {"messages":[…]}');
   addPut(service, 'dataset', 'a JSON array of rows, or one JSON object per line');
@@ -52,11 +62,60 @@ function addUser(service: Command): void {
   const command = service
     .command('add-user')
     .description('create an account and print its password and bearer token, which are not shown again')
-    .argument('<name>', 'user name');
-  addSettingFlags(command, dataFlags).action(async (name: string) => {
-    const { password, token } = await withStore(command, (store) => store.addUser(name));
-    printLine(`user name: ${name}\npassword:  ${password}\ntoken:     ${token}`);
+    .argument('<name>', 'user name')
+    .argument('[projects...]', 'projects that it may see, each written entity/project')
+    .option('--all-projects', 'let it see every project');
+  addSettingFlags(command, dataFlags).action(async (name: string, projects: string[], options: GrantOptions) => {
+    const grants = grantsOf(projects, options);
+    const { password, token } = await withStore(command, (store) => store.addUser(name, grants));
+    const seen = grants.length === 0 ? `none yet: heddle service grant ${name} ENTITY/PROJECT` : describeGrants(grants);
+    printLine(`user name: ${name}\npassword:  ${password}\ntoken:     ${token}\nprojects:  ${seen}`);
   });
+}
+
+interface GrantOptions {
+  allProjects?: true;
+}
+
+function addGrantChange(service: Command, change: 'grant' | 'revoke', description: string): void {
+  const command = service
+    .command(change)
+    .description(description)
+    .argument('<name>', 'user name')
+    .argument('[projects...]', 'projects, each written entity/project')
+    .option('--all-projects', change === 'grant' ? 'every project' : 'the grant of every project');
+  addSettingFlags(command, dataFlags).action(async (name: string, projects: string[], options: GrantOptions) => {
+    const grants = grantsOf(projects, options);
+    if (grants.length === 0) throw new UsageError('no project: name at least one, or pass --all-projects');
+    printAccount(name, await withStore(command, (store) => store[change](name, grants)));
+  });
+}
+
+function addListUsers(service: Command): void {
+  const command = service
+    .command('list-users')
+    .description('list the accounts and the projects that each sees')
+    .option('--json', 'print JSON');
+  addSettingFlags(command, dataFlags).action(async ({ json }: { json?: true }) => {
+    const accounts = await withStore(command, (store) => store.listUsers());
+    if (json) return printJson(accounts);
+    for (const { name, projects } of accounts) printAccount(name, projects);
+    if (accounts.length === 0) process.stderr.write('There are no accounts.\n');
+  });
+}
+
+function grantsOf(projects: string[], { allProjects }: GrantOptions): ProjectGrants {
+  if (allProjects && projects.length > 0) throw new UsageError('name projects or pass --all-projects, not both');
+  return allProjects ? 'all' : projects;
+}
+
+function printAccount(name: string, grants: ProjectGrants): void {
+  printLine(`${name}: ${describeGrants(grants)}`);
+}
+
+function describeGrants(grants: ProjectGrants): string {
+  if (grants === 'all') return 'all projects';
+  return grants.length === 0 ? 'no project' : grants.join(', ');
 }
 
 function addImport(service: Command): void {

@@ -1,7 +1,8 @@
-import { closeSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fchownSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Kysely, SqliteDialect, sql } from 'kysely';
 import { HeddleError } from '../../../core/errors.ts';
+import { checkFolder, statRegularFile } from '../../../core/private-file.ts';
 import type { Database } from '../database.ts';
 import { type Engine, migrate, missingTables, readSchemaVersion, schemaVersion } from '../migrations.ts';
 import { runTransaction } from '../run-transaction.ts';
@@ -44,30 +45,28 @@ export async function openSqlite(file: string): Promise<Database> {
 function createPrivateFile(file: string): void {
   const folder = dirname(file);
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
     // Opens new files only: closing a second descriptor of an open data file would drop the locks SQLite holds on it.
-    closeSync(openSync(file, 'wx', 0o600));
+    if (statRegularFile(file)) return;
+    if (!existsSync(folder)) checkFolder(folder);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const descriptor = openSync(file, 'wx', 0o600);
+    // A file that root makes in the folder of another user remains usable for that user, like SQLite's own files.
+    const { uid, gid } = statSync(folder);
+    if (process.geteuid?.() === 0) fchownSync(descriptor, uid, gid);
+    closeSync(descriptor);
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    const problem = code === 'EEXIST' ? problemOf(folder, file) : `cannot be created (${code})`;
-    if (problem === undefined) return;
-    const remedy = code === 'EEXIST' ? 'Move it away' : 'Check the permissions of the folder';
+    const { code, message } = cause as NodeJS.ErrnoException;
+    // Another process created it at the same time.
+    if (code === 'EEXIST' && statSync(folder).isDirectory()) return;
+    const reason = code === 'EEXIST' ? `${folder} is not a folder` : code;
     throw new HeddleError({
       code: 'service_unavailable',
       status: 503,
-      message: `The data file ${file} ${problem}.`,
-      hint: `${remedy}, or set HEDDLE_DATA_DIR to another folder.`,
+      message: `The data file ${file} cannot be ${code ? `created (${reason})` : `used: ${message}`}.`,
+      hint: `${code ? 'Check the permissions of the folder' : 'Move it away'}, or set HEDDLE_DATA_DIR to another folder.`,
       cause,
     });
   }
-}
-
-/** Returns why something that exists cannot be used as the data file or its folder; undefined if it can. */
-function problemOf(folder: string, file: string): string | undefined {
-  if (!statSync(folder).isDirectory()) return `cannot be created, because ${folder} is not a folder`;
-  const found = statSync(file, { throwIfNoEntry: false });
-  if (found?.isDirectory()) return 'is a folder';
-  return found === undefined || found.isFile() ? undefined : 'is not a regular file';
 }
 
 async function upgrade(db: Kysely<Tables>): Promise<void> {

@@ -1,0 +1,49 @@
+import type { EndpointName } from '../../contract/endpoints.ts';
+import { Refusal } from '../../core/http/refusal.ts';
+import type { OperationInput } from '../operations/operation.ts';
+
+const ofBody = ({ body }: { body: { project_id: string } }) => [body.project_id];
+const ofQuery = ({ query }: { query: { project_id: string } }) => [query.project_id];
+const ofPath = ({ path }: { path: { entity: string; project: string } }) => [`${path.entity}/${path.project}`];
+const none = () => [];
+
+/** The projects that a request names, for each endpoint; an endpoint without an entry does not compile. */
+const namedProjects: { [Name in EndpointName]: (input: OperationInput<Name>) => readonly string[] } = {
+  // Leaves out projects that the account may not see.
+  listProjects: none,
+  // References to projects that the account may not see lead nowhere, like those to projects that do not exist.
+  readReferences: none,
+  runInference: none,
+  listModels: none,
+  queryQueues: ofBody,
+  queueStats: ofBody,
+  readQueue: ofQuery,
+  createQueue: ofBody,
+  updateQueue: ofBody,
+  deleteQueue: ofQuery,
+  queryQueueItems: ofBody,
+  addQueueItems: ofBody,
+  updateProgress: ofBody,
+  readCall: ofBody,
+  queryCalls: ofBody,
+  countCalls: ofBody,
+  createFeedback: ofBody,
+  createFeedbackBatch: ({ body }) => body.batch.map(({ project_id }) => project_id),
+  queryFeedback: ofBody,
+  purgeFeedback: ofBody,
+  createObject: ({ body }) => [body.obj.project_id],
+  readObject: ofBody,
+  queryObjects: ofBody,
+  createEvaluation: ofPath,
+  listEvaluations: ofPath,
+  listDatasets: ofPath,
+  listScorers: ofPath,
+};
+
+/**
+ * Checks that the account of a request may see every project that the request names.
+ * @throws Refusal 403, also for a project that does not exist: the response must not tell them apart.
+ */
+export function checkProjects<Name extends EndpointName>(name: Name, input: OperationInput<Name>): void {
+  if (!namedProjects[name](input).every(input.maySee)) throw new Refusal(403, 'Forbidden');
+}

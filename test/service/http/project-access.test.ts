@@ -1,0 +1,282 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Endpoint, type EndpointName, endpoints } from '../../../src/contract/endpoints.ts';
+import {
+  type Answer,
+  basic,
+  execute,
+  startTestService,
+  type TestService,
+  withStore,
+} from '../../support/embedded-service.ts';
+import { tally } from '../../support/tally.ts';
+
+/** Occurs in every text of the hidden project, and nowhere else. */
+const marker = 'quokka';
+const hidden = 'acme/hidden';
+const open = 'acme/open';
+const missing = 'acme/missing';
+
+/** Ids of one project's data. */
+interface Ids {
+  queue: string;
+  item: string;
+  call: string;
+  feedback: string;
+  object: string;
+  digest: string;
+}
+type Body = Record<string, unknown>;
+
+const service = await startTestService();
+const ids = { [hidden]: await fill(hidden, marker), [open]: await fill(open, 'plain') };
+const { ada, bob } = await withStore(service.data, async (store) => ({
+  ada: await store.addUser('ada', [open]),
+  bob: await store.addUser('bob', 'all'),
+}));
+
+async function post(path: string, body: Body): Promise<Answer['body']> {
+  const answer = await service.send('POST', path, basic, body);
+  expect(answer.status, JSON.stringify(answer.body)).toBe(200);
+  return answer.body;
+}
+
+/** Fills a project with something of every kind, all of whose texts contain `text`. */
+async function fill(project_id: string, text: string): Promise<Ids> {
+  const call = `call-${text}`;
+  const started = '2026-01-01T00:00:00Z';
+  const line = { call_id: call, call_op_name: `op-${text}`, call_trace_id: `trace-${text}`, call_started_at: started };
+  const ofCall = { inputs: { question: text }, output: text };
+  const lines = [JSON.stringify({ ...line, call: ofCall, display_fields: ['inputs.question'] })];
+  const queue = `queue-${text}`;
+  await withStore(service.data, async (store) => {
+    await store.importItems(lines, { projectId: project_id, queueId: queue, addedBy: `import-${text}` });
+    await store.putObject('prompt', project_id, `prompt-${text}`, [{ role: 'system', content: text }]);
+  });
+  const { items } = await post(`/annotation_queues/${queue}/items/query`, { project_id });
+  const object = `object-${text}`;
+  const obj = { project_id, object_id: object, val: { text }, builtin_object_class: 'Dataset' };
+  const { digest } = await post('/obj/create', { obj });
+  const { id } = await post('/feedback/create', {
+    project_id,
+    ...feedbackOn(project_id, call),
+    payload: { note: text },
+  });
+  return { queue, item: items[0].id, call, feedback: id, object, digest };
+}
+
+function feedbackOn(project: string, call: string): Body {
+  return { weave_ref: `weave:///${project}/call/${call}`, feedback_type: 'mood', payload: {} };
+}
+
+const byId = (id: string): Body => ({ $expr: { $eq: [{ $getField: 'id' }, { $literal: id }] } });
+const reference = (project: string, { object, digest }: Ids): string =>
+  `weave:///${project}/object/${object}:${digest}`;
+const definition = (project: string, named: Ids): Body => ({ name: 'New', dataset: reference(project, named) });
+
+/** A request to every endpoint that names a project and the ids of one; a new endpoint does not compile without. */
+const requests: { [Name in EndpointName]: (project_id: string, named: Ids) => Body } = {
+  listProjects: () => ({}),
+  listModels: () => ({}),
+  runInference: (project, { object }) => ({
+    model: 'heddle/echo',
+    prompt: `weave:///${project}/object/${object.replace('object', 'prompt')}:latest`,
+  }),
+  readReferences: (project, named) => ({ refs: [reference(project, named), `${reference(project, named)}/attr/text`] }),
+  queryQueues: (project_id) => ({ project_id }),
+  queueStats: (project_id, { queue }) => ({ project_id, queue_ids: [queue] }),
+  readQueue: (project_id) => ({ project_id }),
+  createQueue: (project_id) => ({ project_id, name: 'New', scorer_refs: [] }),
+  updateQueue: (project_id) => ({ project_id, name: 'Changed' }),
+  deleteQueue: (project_id) => ({ project_id }),
+  queryQueueItems: (project_id) => ({ project_id, include_position: true }),
+  addQueueItems: (project_id, { call }) => ({ project_id, call_ids: [call], display_fields: [] }),
+  updateProgress: (project_id) => ({ project_id, annotation_state: 'completed' }),
+  readCall: (project_id, { call }) => ({ project_id, id: call }),
+  queryCalls: (project_id) => ({ project_id, expand_columns: ['inputs.question'] }),
+  countCalls: (project_id) => ({ project_id }),
+  createFeedback: (project_id, { call, queue }) => ({ project_id, ...feedbackOn(project_id, call), queue_id: queue }),
+  createFeedbackBatch: (project_id, { call }) => ({
+    batch: [
+      { project_id: open, ...feedbackOn(open, call) },
+      { project_id, ...feedbackOn(project_id, call) },
+    ],
+  }),
+  queryFeedback: (project_id) => ({ project_id }),
+  purgeFeedback: (project_id, { feedback }) => ({ project_id, query: byId(feedback) }),
+  createObject: (project_id, { object }) => ({ obj: { project_id, object_id: object, val: { text: 'new' } } }),
+  readObject: (project_id, { object, digest }) => ({ project_id, object_id: object, digest }),
+  queryObjects: (project_id) => ({ project_id }),
+  createEvaluation: definition,
+  listEvaluations: () => ({}),
+  listDatasets: () => ({}),
+  listScorers: () => ({}),
+};
+const names = Object.keys(requests) as EndpointName[];
+
+/** Endpoints that answer about other things than a project; what they say of one is tested by the texts of the answer. */
+const unbound: readonly EndpointName[] = ['listProjects', 'listModels', 'readReferences', 'runInference'];
+
+function send(
+  name: EndpointName,
+  project: string,
+  named: Ids,
+  { password, token } = ada,
+): ReturnType<TestService['send']> {
+  const { method, path, auth, request, query }: Endpoint = endpoints[name];
+  const [entity = '', ...rest] = project.split('/').map(encodeURIComponent);
+  const { queue: queue_id, item: item_id } = named;
+  const values: Record<string, string> = {
+    entity,
+    project: rest.join('%2F'),
+    queue_id,
+    item_id,
+    'path*': '/chat/completions',
+  };
+  const filled = path.replaceAll(/\{([\w*]+)\}/g, (_, key: string) => values[key]!);
+  const content = requests[name](project, named);
+  const search = query ? `?${new URLSearchParams(content as Record<string, string>)}` : '';
+  const authorization = auth === 'basic' ? `Basic ${btoa(`:${password}`)}` : `Bearer ${token}`;
+  return service.send(method, filled + search, authorization, request && content);
+}
+
+/** Returns everything that is stored in the hidden project. */
+async function stored(): Promise<string> {
+  const tables = ['queues', 'queue_items', 'calls', 'objects', 'feedback'];
+  const rows = tables.map((table) => execute(service.data, `select * from ${table} where project_id = '${hidden}'`));
+  const progress = execute(service.data, `select * from annotator_progress where item_id = '${ids[hidden]!.item}'`);
+  return (await Promise.all([...rows, progress]))
+    .map((list) => list.map((row) => JSON.stringify(row)).sort())
+    .join('\n');
+}
+
+const before = await stored();
+
+describe('an account without the grant of a project', () => {
+  it.each(names)('gets the same answer of %s as for a project that does not exist', async (name) => {
+    const named = ids[hidden]!;
+    const [about, other] = await Promise.all([send(name, hidden, named), send(name, missing, named)]);
+    const text = JSON.stringify(about.body).replaceAll('hidden', 'missing');
+    // An echo of the request tells nothing new.
+    expect([about.status, text]).toEqual([other.status, JSON.stringify(other.body)]);
+    if (!unbound.includes(name)) expect([about.status, about.body]).toEqual([403, { reason: 'Forbidden' }]);
+    expect(await stored()).toBe(before);
+  });
+
+  it.each(names)('finds nothing of the project by its ids through %s of its own project', async (name) => {
+    const answer = await send(name, open, ids[hidden]!);
+    const echoes = JSON.stringify([requests[name](open, ids[hidden]!), ids[hidden]]);
+    const foreign = (JSON.stringify(answer.body).match(/[\w-]*quokka[\w-]*/g) ?? []).filter(
+      (word) => !echoes.includes(word),
+    );
+    expect(foreign).toEqual([]);
+    expect(await stored()).toBe(before);
+  });
+
+  it('is let in by no endpoint for a name like that of the project, or of its own', async () => {
+    const spelling = fc.oneof(
+      fc.constantFrom('acme/openness', 'acme/ope', 'ACME/open', 'acme/Open', 'acme/open ', 'bacme/open'),
+      fc.constantFrom(
+        'ACME/hidden',
+        'acme/Hidden',
+        'acme/hidden ',
+        'acme//hidden',
+        'acme/./hidden',
+        'acme/open/../hidden',
+      ),
+      fc.constantFrom(
+        'acme%2Fhidden',
+        'acme/hidden%00',
+        'acme/hidde\u006e',
+        'acme/ｈidden',
+        '*',
+        '*/*',
+        'acme/*',
+        '%/%',
+      ),
+      fc.string({ maxLength: 8 }).map((text) => `acme/hidden${text}`),
+      fc.string({ maxLength: 8 }).map((text) => `${text}acme/hidden`),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...names), spelling, async (name, project) => {
+        const { status, body } = await send(name, project, ids[hidden]!);
+        if (!unbound.includes(name)) expect([403, 404, 422]).toContain(status);
+        expect(JSON.stringify(body)).not.toMatch(/"quokka|[^-]quokka"/);
+      }),
+      { numRuns: 150 },
+    );
+    tally('property runs', 150);
+    expect(await stored()).toBe(before);
+  });
+
+  it('sees references to the project as references that lead nowhere', async () => {
+    const to = reference(hidden, ids[hidden]!);
+    const asAda = `Basic ${btoa(`ada:${ada.password}`)}`;
+    const line = {
+      call_id: 'referring',
+      call_op_name: 'op',
+      call_trace_id: 't',
+      call_started_at: '2026-01-01T00:00:00Z',
+    };
+    await withStore(service.data, (store) =>
+      store.importItems([JSON.stringify({ ...line, call: { inputs: { row: to } } })], {
+        projectId: open,
+        queueId: 'refs',
+      }),
+    );
+    const query = { project_id: open, filter: { call_ids: ['referring'] }, expand_columns: ['inputs.row'] };
+    const expanded = await service.send('POST', '/calls/stream_query', asAda, query);
+    expect(JSON.parse(expanded.body).inputs).toEqual({ row: to });
+    const own = reference(open, ids[open]!);
+    const read = await service.send('POST', '/refs/read_batch', asAda, {
+      refs: [to, `${to}/attr/text`, `${own}/attr/text`],
+    });
+    expect(read.body).toEqual({ vals: [null, null, 'plain'] });
+    const prompt = `weave:///${hidden}/object/prompt-${marker}:latest`;
+    const inference = { model: 'heddle/echo', prompt };
+    expect(
+      await service.send('POST', '/inference/v1/chat/completions', `Bearer ${ada.token}`, inference),
+    ).toMatchObject({
+      status: 404,
+      body: { reason: `Prompt ${prompt} not found` },
+    });
+  });
+
+  it('does not find the project in the list of projects', async () => {
+    expect((await send('listProjects', open, ids[open]!)).body.projects.map(projectOf)).toEqual([open]);
+    expect((await send('listProjects', open, ids[open]!, bob)).body.projects.map(projectOf)).toEqual([hidden, open]);
+  });
+});
+
+const projectOf = ({ project_id }: { project_id: string }): string => project_id;
+
+describe('the grant of a project', () => {
+  const asAda = `Basic ${btoa(`ada:${ada.password}`)}`;
+  const queues = async (): Promise<number> =>
+    (await service.send('POST', '/annotation_queues/query', asAda, { project_id: hidden })).status;
+
+  it('takes effect with the next request, and so does its end', async () => {
+    await withStore(service.data, async (store) => {
+      expect(await queues()).toBe(403);
+      expect(await store.grant('ada', [hidden])).toEqual([hidden, open]);
+      expect(await queues()).toBe(200);
+      expect(await store.revoke('ada', [hidden])).toEqual([open]);
+      expect(await queues()).toBe(403);
+      expect(await store.grant('ada', 'all')).toBe('all');
+      expect(await queues()).toBe(200);
+      await expect(store.revoke('ada', [hidden])).rejects.toMatchObject({ code: 'conflict' });
+      expect(await store.revoke('ada', 'all')).toEqual([open]);
+      expect(await queues()).toBe(403);
+    });
+  });
+
+  it.each(names.filter((name) => name !== 'deleteQueue'))('admits %s', async (name) => {
+    const answer = await send(name, hidden, ids[hidden]!, bob);
+    expect(answer.status, JSON.stringify(answer.body)).toBe(200);
+  });
+
+  it('admits deleteQueue', async () => {
+    expect((await send('deleteQueue', hidden, ids[hidden]!, bob)).status).toBe(200);
+    expect(await stored()).not.toBe(before);
+  });
+});
