@@ -30,7 +30,7 @@ function asHttpUrl(text: string): string {
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') throw new Error('must be an http or https URL');
   if (url.username || url.password) throw new Error('must not contain a user name or password');
   if (url.search || url.hash) throw new Error('must not have a query or fragment');
-  return url.href.replace(/\/+$/, '');
+  return url.href.replace(/(?<!\/)\/+$/, '');
 }
 
 /** Checks the URL of an issuer and keeps its spelling, since tokens must repeat it exactly. */

@@ -28,7 +28,7 @@ export class ModelProvider {
   readonly #agent = new Agent({ headersTimeout: silenceTimeoutMs, bodyTimeout: silenceTimeoutMs });
 
   constructor({ url, key }: ModelProviderOptions) {
-    this.#baseUrl = new URL(url).href.replace(/\/+$/, '');
+    this.#baseUrl = new URL(url).href.replace(/(?<!\/)\/+$/, '');
     this.#key = key;
   }
 

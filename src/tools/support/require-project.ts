@@ -1,5 +1,5 @@
-import { distance } from 'fastest-levenshtein';
 import { HeddleError } from '../../core/errors.ts';
+import { nearestTo } from './nearest-names.ts';
 import { orElse } from './or-else.ts';
 import type { ToolContext } from './tool.ts';
 
@@ -24,7 +24,7 @@ export function knownProjects({
 export async function requireProject(project: string, access: Pick<ToolContext, 'service' | 'signal'>): Promise<void> {
   const known = await knownProjects(access);
   if (known === undefined || known.includes(project)) return;
-  const nearest = [...known].sort((a, b) => distance(a, project) - distance(b, project)).slice(0, maxNames);
+  const nearest = nearestTo(project, known, (name) => [name], maxNames);
   throw new HeddleError({
     code: 'not_found',
     message: `There is no project ${project}.`,

@@ -1,7 +1,7 @@
-import { distance } from 'fastest-levenshtein';
 import type { Queue } from '../../contract/queues.ts';
 import { HeddleError } from '../../core/errors.ts';
 import { cutValue } from './call-values.ts';
+import { nearestTo } from './nearest-names.ts';
 import { requireProject } from './require-project.ts';
 import type { ToolContext } from './tool.ts';
 
@@ -37,14 +37,8 @@ async function nearestQueues(id: string, project_id: string, { service, signal }
     await requireProject(project_id, { service, signal });
     return 'The project has no queues. Check project_id.';
   }
-  const distanceTo = (queue: Queue): number =>
-    Math.min(...[queue.id, queue.name].map((text) => distance(text.toLowerCase(), id.toLowerCase())));
-  const nearest = queues
-    .map((queue) => ({ queue, distance: distanceTo(queue) }))
-    .sort((a, b) => a.distance - b.distance)
-    .slice(0, maxNames)
-    .map(({ queue }) =>
-      queue.name === queue.id ? queue.id : `${queue.id} (${JSON.stringify(cutValue(queue.name, maxNameChars))})`,
-    );
+  const nearest = nearestTo(id, queues, (queue) => [queue.id, queue.name], maxNames).map((queue) =>
+    queue.name === queue.id ? queue.id : `${queue.id} (${JSON.stringify(cutValue(queue.name, maxNameChars))})`,
+  );
   return `The nearest ids are ${nearest.join(', ')}. Call list_queues for all of them.`;
 }

@@ -1,5 +1,5 @@
-import { distance } from 'fastest-levenshtein';
 import { HeddleError } from '../../core/errors.ts';
+import { nearestTo } from './nearest-names.ts';
 import { orElse } from './or-else.ts';
 import type { ToolContext } from './tool.ts';
 
@@ -19,11 +19,7 @@ export async function unknownCall(
     () => service.queryCalls(query, { signal }),
     async () => [],
   );
-  const nearest = calls
-    .map(({ id }) => ({ id, far: distance(callId, id) }))
-    .sort((a, b) => a.far - b.far)
-    .slice(0, maxNames)
-    .map(({ id }) => id);
+  const nearest = nearestTo(callId, calls, ({ id }) => [id], maxNames).map(({ id }) => id);
   return new HeddleError({
     code: 'not_found',
     message: `Project ${project_id} has no recorded call ${JSON.stringify(callId)}.`,
