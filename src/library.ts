@@ -102,6 +102,7 @@ export function createClient(options: ClientOptions): Client {
     connect: async () => connection,
     userAgent: `heddle/${version}`,
     redact: (text) => redactor.redact(text),
+    redactCut: (text) => redactor.redactCut(text),
     timeoutMs,
     inferenceTimeoutMs,
     idleTimeoutMs,

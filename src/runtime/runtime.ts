@@ -59,7 +59,16 @@ export function openRuntime(resolved: ResolvedSettings, options: RuntimeOptions)
   const openClient = async (): Promise<ServiceClient> => {
     // A server that only lists its tools never loads the client.
     const { ServiceClient } = await import('../client/service-client.ts');
-    return new ServiceClient({ connect, timeoutMs, inferenceTimeoutMs, userAgent: `heddle/${version}`, log, redact });
+    return new ServiceClient({
+      connect,
+      timeoutMs,
+      inferenceTimeoutMs,
+      userAgent: `heddle/${version}`,
+      log,
+      redact,
+      redactCut: (text) => redactor.redactCut(text),
+      redactValue: (value) => redactor.redactValue(value),
+    });
   };
   let client: Promise<ServiceClient> | undefined;
   const service = (): Promise<ServiceClient> => {

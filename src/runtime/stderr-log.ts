@@ -9,7 +9,10 @@ export function stderrLog(level: LogLevel, format: LogFormat, redact: (text: str
   return (severity, message, ...fields) => {
     if (logLevels.indexOf(severity) > threshold) return;
     const event = { time: new Date().toISOString(), level: severity, message, ...Object.assign({}, ...fields) };
-    process.stderr.write(`${redact(format === 'json' ? JSON.stringify(event) : textLine(event))}\n`);
+    // Each string on its own first: inside of JSON, a mark could replace part of an escape sequence.
+    const clean = (_: string, value: unknown): unknown => (typeof value === 'string' ? redact(value) : value);
+    const line = format === 'json' ? JSON.stringify(event, clean) : textLine(event);
+    process.stderr.write(`${redact(line)}\n`);
   };
 }
 

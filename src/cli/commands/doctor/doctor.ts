@@ -42,7 +42,7 @@ export function addDoctor(program: Command): void {
   addSettingFlags(doctor, [...runtimeFlags, 'oauthIssuer']).action(async ({ json }: { json?: true }) => {
     const findings: Finding[] = [];
     for await (const finding of runChecks(doctor)) {
-      const redacted = JSON.parse(redactor.redact(JSON.stringify(finding))) as Finding;
+      const redacted = redactor.redactStrings(finding);
       findings.push(redacted);
       if (!json) printLine(formatFinding(redacted));
     }
