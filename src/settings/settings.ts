@@ -95,7 +95,7 @@ function asOneOf<const T extends string>(words: readonly T[]): (text: string) =>
   };
 }
 
-/** Checks a bearer token from a setting or a token file. */
+/** Checks a bearer token or key from a setting or a token file. */
 export function asHeaderToken(text: string): string {
   if (!/^[\x21-\x7e]+$/.test(text)) throw new Error('must be one line of visible ASCII characters without spaces');
   return text;
@@ -294,6 +294,7 @@ export const settingDefinitions = {
     environment: 'HEDDLE_MODEL_PROVIDER_KEY',
     secret: true,
     help: 'API key of the model provider',
+    parse: asHeaderToken,
   }),
 } as const;
 
