@@ -108,7 +108,7 @@ export class Redactor {
     return new Transform({
       transform(chunk: Buffer, _encoding, done) {
         const text = finder.replace(held + chunk.toString('latin1'), mark);
-        const cutAt = finder.cutSecretAt(text, 1) ?? text.length;
+        const cutAt = finder.cutSecretAt(text, 0) ?? text.length;
         held = text.slice(cutAt);
         done(null, Buffer.from(text.slice(0, cutAt), 'latin1'));
       },

@@ -1,8 +1,10 @@
 /** Backslashes that nested quoting may put before a character: JSON inside JSON, four levels deep. */
 const maxBackslashes = 15;
 const backslash = 0x5c;
+const percent = 0x25;
+const ampersand = 0x26;
 /** Maximum length of one character that is written as four bytes, each behind backslashes. */
-const maxCharacterChars = 4 * (maxBackslashes + 6);
+const maxCharacterChars = 4 * (3 * maxBackslashes + 6);
 
 /** The ways in which one character of a secret may be written. All but `literals` are compared without regard to case. */
 interface Character {
@@ -109,25 +111,39 @@ function addEnd({ ends }: Progress, end: number): void {
   if (!ends.includes(end)) ends.push(end);
 }
 
-function countBackslashes(text: string, at: number, most: number): number {
-  let count = 0;
-  while (count < most && text.charCodeAt(at + count) === backslash) count += 1;
-  return count;
+/** Returns the length of a backslash at a position, which may be percent-encoded; 0 if there is none. */
+function backslashAt(text: string, at: number): number {
+  const code = text.charCodeAt(at);
+  if (code === backslash) return 1;
+  const isEncoded = code === percent && text.charCodeAt(at + 1) === 0x35 && (text.charCodeAt(at + 2) | 0x20) === 0x63;
+  return isEncoded ? 3 : 0;
+}
+
+/** Returns the positions after each of the backslashes at a position. */
+function afterBackslashes(text: string, start: number, most: number): number[] {
+  const positions: number[] = [];
+  let at = start;
+  for (let length = backslashAt(text, at); length > 0 && positions.length < most; length = backslashAt(text, at)) {
+    at += length;
+    positions.push(at);
+  }
+  return positions;
 }
 
 /** Matches parts that each follow one or more backslashes; before the first part of a match there is just one. */
 function matchEscaped(text: string, start: number, parts: string[], isFirst: boolean, progress: Progress): void {
   let at = start;
   for (const [index, part] of parts.entries()) {
-    const count = countBackslashes(text, at, isFirst && index === 0 ? 1 : maxBackslashes);
-    at += count;
-    if (at === text.length) progress.isCut = true;
-    if (count === 0) return;
+    const after = afterBackslashes(text, at, isFirst && index === 0 ? 1 : maxBackslashes).at(-1);
+    if (after === undefined) {
+      progress.isCut ||= at === text.length;
+      return;
+    }
     const found: Progress = { ends: [], isCut: false };
-    matchText(text, at, part, found, part.length > 1);
+    matchText(text, after, part, found, part.length > 1);
     progress.isCut ||= found.isCut;
     if (found.ends.length === 0) return;
-    at += part.length;
+    at = after + part.length;
   }
   addEnd(progress, at);
 }
@@ -137,16 +153,20 @@ function matchCharacter(text: string, at: number, character: Character, isFirst:
     progress.isCut = true;
     return;
   }
-  for (const literal of character.literals) matchText(text, at, literal, progress, false);
+  const { backslashes, literals, encoded, escaped } = character;
+  for (const literal of literals) matchText(text, at, literal, progress, false);
   const code = text.charCodeAt(at);
-  if (code === backslash) {
-    const { backslashes } = character;
-    const count = countBackslashes(text, at, backslashes * (maxBackslashes + 1));
-    for (let used = backslashes; backslashes > 0 && used <= count; used += 1) addEnd(progress, at + used);
-    if (backslashes > count && at + count === text.length) progress.isCut = true;
-    for (const parts of character.escaped) matchEscaped(text, at, parts, isFirst, progress);
-  } else if (code === 0x25 || code === 0x26) {
-    for (const encoded of character.encoded) matchText(text, at, encoded, progress, true);
+  if (code === percent || code === ampersand) for (const form of encoded) matchText(text, at, form, progress, true);
+  if (backslashAt(text, at) === 0) return;
+  for (const parts of escaped) matchEscaped(text, at, parts, isFirst, progress);
+  if (backslashes > 0) {
+    const ends = afterBackslashes(text, at, backslashes * (maxBackslashes + 1));
+    for (const end of ends.slice(backslashes - 1)) addEnd(progress, end);
+    progress.isCut ||= ends.at(-1) === text.length;
+  } else if (escaped[0]?.[0] === literals[0]) {
+    // A quote behind backslashes may be percent-encoded like they are.
+    const after = afterBackslashes(text, at, isFirst ? 1 : maxBackslashes).at(-1)!;
+    for (const form of encoded) matchText(text, after, form, progress, true);
   }
 }
 
@@ -272,6 +292,9 @@ function beginningsOf({ backslashes, literals, encoded, escaped }: Character): s
   return [
     ...literals.map((literal) => literal.slice(0, 2)),
     ...insensitive.flatMap((text) => [text, text.toUpperCase()]),
+    // A backslash may be percent-encoded, and then so may what follows it.
+    '%5',
+    '\\%',
     ...(backslashes > 0 ? ['\\'] : []),
   ];
 }
