@@ -1,5 +1,6 @@
 import { ServiceClient } from './client/service-client.ts';
 import { endpoints } from './contract/endpoints.ts';
+import { notConfigured } from './core/errors.ts';
 import type { Log, LogLevel } from './core/log.ts';
 import { Redactor } from './core/redaction.ts';
 import { version } from './core/version.ts';
@@ -95,13 +96,15 @@ export function createClient(options: ClientOptions): Client {
   const { baseUrl, inferenceUrl, username, password, token, timeoutMs, inferenceTimeoutMs, idleTimeoutMs } = options;
   const flags = { baseUrl, ...(inferenceUrl !== undefined && { inferenceUrl }) };
   const { values } = resolveSettings({ flags, environment: {}, profiles: {} });
+  if (values.baseUrl === undefined) throw notConfigured('createClient needs a base URL.', 'Pass it as baseUrl.');
   const redactor = new Redactor();
   redactor.protect(password, token);
-  const connection = remoteConnection(values.baseUrl!, values.inferenceUrl, { username, password, token });
+  const connection = remoteConnection(values.baseUrl, values.inferenceUrl, { username, password, token });
   return new ServiceClient({
     connect: async () => connection,
     userAgent: `heddle/${version}`,
     redact: (text) => redactor.redact(text),
+    redactCut: (text) => redactor.redactCut(text),
     timeoutMs,
     inferenceTimeoutMs,
     idleTimeoutMs,
@@ -116,6 +119,8 @@ export function createClient(options: ClientOptions): Client {
  * @throws HeddleError `not_configured` when an option cannot be used.
  */
 export function createServer({ log: logFunction, ...options }: ServerOptions = {}): HeddleServer {
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(settingDefinitions, name));
+  if (unknown !== undefined) throw notConfigured(`createServer has no option "${unknown}".`, 'Remove it.');
   const environment = Object.fromEntries(
     Object.entries(options)
       .filter(([, value]) => value !== undefined)

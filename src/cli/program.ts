@@ -35,6 +35,10 @@ export async function run(): Promise<void> {
       )
       .version(version)
       .exitOverride()
+      .showHelpAfterError(
+        'Run the command with --help for its flags. Secrets have no flags: see `heddle login --help`.',
+      )
+      .configureOutput({ outputError: (text, write) => write(redactor.redact(withoutValues(text))) })
       .showSuggestionAfterError()
       .configureHelp({ showGlobalOptions: false });
     for (const name of commandsToLoad(process.argv.slice(2))) (await commands[name]!())(program);
@@ -42,6 +46,13 @@ export async function run(): Promise<void> {
   } catch (error) {
     process.exitCode = reportFailure(error);
   }
+}
+
+/** Removes the values of flags from a message of commander: somebody may have written a secret there. */
+function withoutValues(message: string): string {
+  return message
+    .replace(/^(error: unknown option '[^'=]*)=.*'$/m, "$1'")
+    .replace(/ argument '.*' (?=is invalid)/s, ' ');
 }
 
 /** Returns the command of a command line, or every command if its help lists them. @throws UsageError if it is unknown. */

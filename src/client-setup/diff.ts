@@ -29,5 +29,5 @@ function linesOf(text: string): string[] {
 }
 
 function hideSecrets(line: string): string {
-  return line.replace(/((?:key|token|secret|password|authorization)\w*"?\s*[:=]\s*)"[^"]*"/gi, '$1"…"');
+  return line.replace(/((?:key|token|secret|password|authorization)\w{0,64}"?\s*[:=]\s*)"[^"]*"/gi, '$1"…"');
 }

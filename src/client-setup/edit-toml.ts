@@ -48,7 +48,7 @@ export function editToml(text: string, { servers, name, entry, existing }: Edit 
     .filter((line, index) => !isInEntry(tables[index]) && !(line.trim() === '' && isInEntry(tables[index + 1])))
     .join('');
   if (entry === undefined) return others;
-  const before = others.trim() === '' ? '' : `${others.replace(/(\r?\n)*$/, '')}${eol}${eol}`;
+  const before = others.trim() === '' ? '' : `${others.replace(/(?<![\r\n])[\r\n]+$/, '')}${eol}${eol}`;
   const key = /^[\w-]+$/.test(name) ? name : JSON.stringify(name);
   return `${before}[${servers}.${key}]${eol}${members}`;
 }

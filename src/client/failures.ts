@@ -19,6 +19,8 @@ export interface RequestInfo {
   repeatable: boolean;
   /** Removes secrets from text of the service before it is quoted. */
   redact: (text: string) => string;
+  /** The same for text that may end inside of a secret. */
+  redactCut: (text: string) => string;
 }
 
 /** A response whose body was read. */

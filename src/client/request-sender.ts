@@ -27,6 +27,10 @@ export interface RequestSenderOptions {
   log?: Log;
   /** Removes secrets from text that the service sent. */
   redact?: (text: string) => string;
+  /** The same for text that may end inside of a secret. */
+  redactCut?: (text: string) => string;
+  /** Removes secrets from results, before anything cuts them. */
+  redactValue?: <T>(value: T) => T;
 }
 
 /** Values for the path, the query and the body of an endpoint, and further headers. */
@@ -98,7 +102,7 @@ export class RequestSender {
       const request = this.#transportRequest(pending, connection, address);
       for (;;) {
         const outcome = await this.#attempt(pending, address, request, read);
-        if ('result' in outcome) return outcome.result;
+        if ('result' in outcome) return this.#options.redactValue?.(outcome.result) ?? outcome.result;
         await this.#waitForRetry(pending, outcome);
         pending.attempt += 1;
       }
@@ -110,13 +114,14 @@ export class RequestSender {
   }
 
   #prepare(endpoint: Endpoint, parts: RequestParts, signal: AbortSignal | undefined): PendingRequest {
-    const { timeoutMs, inferenceTimeoutMs, redact = (text) => text } = this.#options;
+    const { timeoutMs, inferenceTimeoutMs, redact = (text) => text, redactCut = redact } = this.#options;
     const info: RequestInfo = {
       operation: operationOf(endpoint, endpoint.path, parts),
       endpoint: endpointNames.get(endpoint) ?? '',
       auth: endpoint.auth,
       repeatable: endpoint.repeatable,
       redact,
+      redactCut,
     };
     const limitsMs = {
       tool: timeoutMs ?? defaultTimeoutsMs.tool,

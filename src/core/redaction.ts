@@ -1,22 +1,30 @@
+import { Transform } from 'node:stream';
+import { SecretFinder } from './secret-forms.ts';
+
 /** Minimum length of a secret: shorter ones are too often ordinary words. */
-const minSecretChars = 6;
+export const minSecretChars = 6;
+/** Characters of a secret that a text which was cut inside of it may show. */
+const maxShownChars = 3;
 const mark = '[secret]';
 
 /** Names of environment variables, of any program, whose values count as secrets. */
-const secretName = /(?:^|_)(?:\w*TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|KEY|APIKEY|CREDENTIALS?)$/i;
+const secretName = /TOKEN$|(?:^|_)(?:SECRET|PASSWORD|PASSWD|PASSPHRASE|KEY|APIKEY|CREDENTIALS?)$/i;
 
-/** Patterns that reveal a secret whose value is unknown, and their replacements. */
+/**
+ * Patterns that reveal a secret whose value is unknown, and their replacements. The text is foreign: a pattern must not
+ * scan the same characters from many starts, so a repetition at its beginning has a lookbehind.
+ */
 const patterns: readonly [RegExp, string][] = [
   // Header values, in a header block, in JSON and in JSON inside JSON.
   [
-    /((?:proxy-)?authorization|(?:set-)?cookie|x-[\w-]*(?:key|token|secret)|api-key)(\\*["']?\s*[:=]\s*\\*["']?)[^"'\\\r\n]+/gi,
+    /((?:proxy-)?authorization|(?:set-)?cookie|(?<![\w-])x-[\w-]*(?:key|token|secret)|api-key)(\\*["']?\s*[:=]\s*\\*["']?)[^"'\\\r\n]+/gi,
     `$1$2${mark}`,
   ],
   // "Basic" and "Bearer" may be prose; before a word with a digit, _ or = they belong to a header.
   [/\b(Basic|Bearer)\s+(?=[^\s"'\\,]*[\d_=])[^\s"'\\,]{8,}/gi, `$1 ${mark}`],
   // JSON Web Tokens: "eyJ" is the encoded start of the header.
-  [/\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, mark],
-  [/\b([a-z][a-z\d+.-]*:\/\/)[^\s/?#@"'\\]+@/gi, `$1${mark}@`],
+  [/(?<![\w-])(?=(?:[\w-]*-)?eyJ)[\w-]+\.[\w-]+\.[\w-]*/g, mark],
+  [/(?<=[a-z\d+.-]):\/\/[^\s/?#@"'\\]+@/gi, `://${mark}@`],
   [
     /\b([A-Z][A-Z\d_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|KEY))(=|\\*["']\s*:\s*\\*["'])[^\s"'\\,;}]+/g,
     `$1$2${mark}`,
@@ -28,33 +36,46 @@ const patterns: readonly [RegExp, string][] = [
  * share no secrets; see docs/security.md.
  */
 export class Redactor {
-  /** Every written form of the secrets, longest first. */
-  #forms: string[] = [];
-  #environmentForms: string[] = [];
+  #secrets = new Set<string>();
+  #environmentSecrets = new Set<string>();
+  #finder = new SecretFinder([]);
+  #environmentFinder = new SecretFinder([]);
 
   /** Registers secrets. Code that reads a secret calls this before it uses the secret. */
   protect(...secrets: (string | undefined)[]): void {
-    this.#forms = addForms(this.#forms, secrets);
+    const added = longEnough(secrets).filter((secret) => !this.#secrets.has(secret));
+    if (added.length === 0) return;
+    this.#secrets = new Set([...this.#secrets, ...added]);
+    this.#finder = new SecretFinder(this.#secrets);
+    this.#environmentFinder = new SecretFinder([...this.#secrets, ...this.#environmentSecrets]);
   }
 
   /** Registers the values of variables whose names look like secrets, and the passwords in URLs. */
   protectEnvironment(environment: NodeJS.ProcessEnv): void {
     const secrets = Object.entries(environment).flatMap(([name, value = '']) => [
       secretName.test(name) ? value : undefined,
-      /^[a-z][a-z\d+.-]*:\/\/[^\s/?#@]*?:([^\s/?#@]+)@/i.exec(value)?.[1],
+      /^[a-z][a-z\d+.-]*:\/\/[^\s/?#:]*:([^\s/?#@]+)@/i.exec(value)?.[1],
     ]);
-    this.#environmentForms = addForms(this.#environmentForms, secrets);
+    this.#environmentSecrets = new Set([...this.#environmentSecrets, ...longEnough(secrets)]);
+    this.#environmentFinder = new SecretFinder([...this.#secrets, ...this.#environmentSecrets]);
   }
 
   clear(): void {
-    this.#forms = [];
-    this.#environmentForms = [];
+    this.#secrets = new Set();
+    this.#environmentSecrets = new Set();
+    this.#finder = new SecretFinder([]);
+    this.#environmentFinder = this.#finder;
   }
 
   /** Removes registered secrets, and text that looks like a secret, from log lines and error messages. */
   redact(text: string): string {
-    const known = without([...this.#forms, ...this.#environmentForms], text);
+    const known = this.#environmentFinder.replace(text, mark);
     return patterns.reduce((rest, [pattern, replacement]) => rest.replace(pattern, replacement), known);
+  }
+
+  /** Removes from every string of a JSON value what `redact` removes from text. */
+  redactStrings<T>(value: T): T {
+    return mapStrings(JSON.parse(JSON.stringify(value)), (text) => this.redact(text)) as T;
   }
 
   /**
@@ -63,57 +84,49 @@ export class Redactor {
    * @returns the same value if there is nothing to remove.
    */
   redactValue<T>(value: T): T {
-    const forms = this.#forms;
     const json = JSON.stringify(value);
-    if (!forms.some((form) => json.includes(form))) return value;
-    const clean = (part: unknown): unknown => {
-      if (typeof part === 'string') return without(forms, part);
-      if (Array.isArray(part)) return part.map(clean);
-      if (typeof part !== 'object' || part === null) return part;
-      return Object.fromEntries(Object.entries(part).map(([name, member]) => [without(forms, name), clean(member)]));
-    };
-    return clean(JSON.parse(json)) as T;
+    if (json === undefined || !this.#finder.isIn(json)) return value;
+    return mapStrings(JSON.parse(json), (text) => this.#finder.replace(text, mark)) as T;
+  }
+
+  /** Removes registered secrets from text that may have been cut inside of one, like a reply that broke off. */
+  redactCut(text: string): string {
+    const clean = this.#finder.replace(text, mark);
+    const cutAt = this.#finder.cutSecretAt(clean, maxShownChars + 1);
+    return cutAt === undefined ? clean : clean.slice(0, cutAt) + mark;
+  }
+
+  /**
+   * Returns a stream that removes registered secrets from the bytes that pass through it, and holds back only what may be
+   * the beginning of one.
+   */
+  redactStream(): Transform {
+    const finder = this.#finder;
+    const redactCut = (text: string): string => this.redactCut(text);
+    let held = '';
+    // Latin-1 keeps every byte, whatever the encoding of the text is.
+    return new Transform({
+      transform(chunk: Buffer, _encoding, done) {
+        const text = finder.replace(held + chunk.toString('latin1'), mark);
+        const cutAt = finder.cutSecretAt(text, 0) ?? text.length;
+        held = text.slice(cutAt);
+        done(null, Buffer.from(text.slice(0, cutAt), 'latin1'));
+      },
+      flush(done) {
+        done(null, Buffer.from(redactCut(held), 'latin1'));
+      },
+    });
   }
 }
 
-/** Adds every form of some secrets. The longest come first, so that a secret inside another does not leave the rest. */
-function addForms(forms: string[], secrets: (string | undefined)[]): string[] {
-  const added = secrets.flatMap((secret = '') => (secret.length < minSecretChars ? [] : formsOfSecret(secret)));
-  return [...new Set([...forms, ...added])].sort((a, b) => b.length - a.length);
+function longEnough(secrets: (string | undefined)[]): string[] {
+  return secrets.filter((secret = '') => secret.length >= minSecretChars) as string[];
 }
 
-function without(forms: string[], text: string): string {
-  return forms.reduce((rest, form) => rest.replaceAll(form, mark), text);
-}
-
-/** Lists the forms of a secret in headers, URLs, JSON, and JSON inside JSON. */
-function formsOfSecret(secret: string): string[] {
-  const bytes = Buffer.from(secret);
-  // URLs and forms encode spaces and characters like "!" differently.
-  const uri = [encodeURIComponent(secret.toWellFormed()), new URLSearchParams({ v: secret }).toString().slice(2)];
-  const json = [escaped(secret), asciiOnly(escaped(secret))].flatMap((text) => [text, escaped(text)]);
-  // The Base64 of a secret inside a longer string has three variants by offset. The outer characters, which also encode
-  // neighbouring bytes, are dropped.
-  const base64 = [0, 1, 2].map((offset) => {
-    const digits = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64');
-    return digits.slice(offset === 0 ? 0 : offset + 1, Math.floor(((offset + bytes.length) * 8) / 6));
-  });
-  return [
-    secret,
-    ...uri,
-    ...uri.map((text) => text.replace(/%[\dA-F]{2}/g, (code) => code.toLowerCase())),
-    ...json,
-    bytes.toString('base64'),
-    ...base64.flatMap((text) => [text, text.replaceAll('+', '-').replaceAll('/', '_')]),
-    bytes.toString('hex'),
-  ];
-}
-
-function escaped(text: string): string {
-  return JSON.stringify(text).slice(1, -1);
-}
-
-/** Escapes everything beyond ASCII as \uXXXX, as Python's JSON does. */
-function asciiOnly(text: string): string {
-  return text.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+function mapStrings(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === 'string') return change(value);
+  if (Array.isArray(value)) return value.map((part) => mapStrings(part, change));
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).map(([name, member]) => [change(name), mapStrings(member, change)]);
+  return Object.fromEntries(members);
 }

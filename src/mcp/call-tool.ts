@@ -35,11 +35,11 @@ export async function callTool(
   options: CallOptions,
   origin: CallOrigin = { requestId: crypto.randomUUID(), trace: {} },
 ): Promise<CallToolResult> {
-  const { project, maxResultChars } = options;
+  const { project, maxResultChars, redactor } = options;
   try {
     return await watchCall({ method: 'tools/call', tool: listed.name }, origin, options, async (service) => {
       const tool = await listed.load();
-      const input = parseArguments(tool.input, args, listed);
+      const input = parseArguments(tool.input, args, listed, (text) => redactor.redact(text));
       const data = await tool.run(input, { ...context, service, project, maxResultChars });
       return fittingResult(tool, data, options);
     });
@@ -52,7 +52,9 @@ export async function callTool(
 /** Shrinks the data of a tool until the result fits into `maxResultChars`. */
 function fittingResult(tool: Tool, data: object, options: CallOptions): CallToolResult {
   const { maxResultChars, redactor } = options;
-  let rest: object | undefined = data;
+  // Values of the service have no secrets any more, but an argument that the result repeats may. Removed before anything
+  // is cut, because part of a secret is not recognized.
+  let rest: object | undefined = redactor.redactValue(data);
   while (rest !== undefined) {
     // Before the text is written: that of data which is too large can be many times its size.
     const dataChars = JSON.stringify(rest).length;
@@ -60,8 +62,7 @@ function fittingResult(tool: Tool, data: object, options: CallOptions): CallTool
       rest = tool.shrink(rest, maxResultChars / dataChars);
       continue;
     }
-    // A service may echo a secret that it was sent.
-    const result = redactor.redactValue(resultOf(tool, rest, options));
+    const result = resultOf(tool, rest, options);
     const chars = JSON.stringify(result).length;
     if (chars <= maxResultChars) return result;
     rest = tool.shrink(rest, maxResultChars / chars);
@@ -94,9 +95,10 @@ const maxDetails = 50;
 
 /** Formats an error for a model: a sentence with the next step, then one line of JSON. A long partial text is cut. */
 function errorResult(error: HeddleError, { redactor, maxResultChars }: CallOptions): CallToolResult {
-  const json = error.toJSON();
-  if (error.detail) json.detail = error.detail.slice(0, maxDetails);
-  if (error.partialText !== undefined) json.partial_text = cutValue(error.partialText, Math.floor(maxResultChars / 2));
-  const text = `${escapeInvisible(`${error.message} ${error.hint}`)}\n${escapeInvisible(JSON.stringify(json))}`;
-  return { content: [{ type: 'text', text: redactor.redact(text) }], isError: true };
+  const { detail, partialText } = error;
+  const json = redactor.redactStrings({ ...error.toJSON(), ...(detail && { detail: detail.slice(0, maxDetails) }) });
+  const { message, hint, partial_text } = json as Record<string, unknown>;
+  const cut = partialText !== undefined && { partial_text: cutValue(partial_text, Math.floor(maxResultChars / 2)) };
+  const text = `${escapeInvisible(`${message} ${hint}`)}\n${escapeInvisible(JSON.stringify({ ...json, ...cut }))}`;
+  return { content: [{ type: 'text', text }], isError: true };
 }

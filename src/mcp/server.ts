@@ -177,8 +177,12 @@ function registerResourcesAndCompletions(
 
 /** Returns a protocol error with the message and the hint of a tool error. */
 function asProtocolError(error: HeddleError, redactor: Redactor): ProtocolError {
-  const data = JSON.parse(redactor.redact(JSON.stringify(error)));
-  return new ProtocolError(ProtocolErrorCode.InternalError, redactor.redact(`${error.message} ${error.hint}`), data);
+  const { message, hint } = error;
+  return new ProtocolError(
+    ProtocolErrorCode.InternalError,
+    redactor.redact(`${message} ${hint}`),
+    redactor.redactStrings(error),
+  );
 }
 
 function unknownName(kind: string, name: string, known: ReadonlyMap<string, unknown>): ProtocolError {

@@ -37,7 +37,7 @@ function parseTraceparent(value: unknown): string | undefined {
 
 function isTracestate(value: unknown): value is string {
   if (typeof value !== 'string' || value.length > maxTracestateChars) return false;
-  const members = value.split(',').map((member) => member.replace(/^[ \t]+|[ \t]+$/g, ''));
+  const members = value.split(',').map((member) => member.replace(/^[ \t]+|(?<![ \t])[ \t]+$/g, ''));
   const keys = members.filter((member) => member !== '').map((member) => tracestateMember.exec(member)?.[1]);
   return keys.length > 0 && keys.length <= 32 && !keys.includes(undefined) && new Set(keys).size === keys.length;
 }

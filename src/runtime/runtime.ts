@@ -43,7 +43,8 @@ export function openRuntime(resolved: ResolvedSettings, options: RuntimeOptions)
   const { baseUrl, inferenceUrl, timeoutMs, inferenceTimeoutMs } = values;
   const redactor = options.redactor ?? new Redactor();
   const redact = (text: string): string => redactor.redact(text);
-  redactor.protect(values.password, values.token, values.modelProviderKey, ...databaseSecrets(values));
+  const { password, token, httpToken, modelProviderKey } = values;
+  redactor.protect(password, token, httpToken, modelProviderKey, ...databaseSecrets(values));
   const log = options.log ?? stderrLog(values.logLevel, values.logFormat, redact);
   let embedded: ReturnType<typeof startEmbedded> | undefined;
   const connectEmbedded = async (): Promise<Connection> => {
@@ -59,7 +60,16 @@ export function openRuntime(resolved: ResolvedSettings, options: RuntimeOptions)
   const openClient = async (): Promise<ServiceClient> => {
     // A server that only lists its tools never loads the client.
     const { ServiceClient } = await import('../client/service-client.ts');
-    return new ServiceClient({ connect, timeoutMs, inferenceTimeoutMs, userAgent: `heddle/${version}`, log, redact });
+    return new ServiceClient({
+      connect,
+      timeoutMs,
+      inferenceTimeoutMs,
+      userAgent: `heddle/${version}`,
+      log,
+      redact,
+      redactCut: (text) => redactor.redactCut(text),
+      redactValue: (value) => redactor.redactValue(value),
+    });
   };
   let client: Promise<ServiceClient> | undefined;
   const service = (): Promise<ServiceClient> => {

@@ -14,10 +14,13 @@ const maxFieldChars = 10_000;
  */
 export function stderrLog(level: LogLevel, format: LogFormat, redact: (text: string) => string): Log {
   const threshold = logLevels.indexOf(level);
+  // Each string on its own first: inside of JSON, a mark could replace part of an escape sequence.
+  const clean = (_: string, value: unknown): unknown => (typeof value === 'string' ? redact(value) : value);
   const write = (severity: LogLevel, message: string, fields: object): void => {
     const time = new Date().toISOString();
     const event = { time, level: severity, message, ...shortened(fields, redact) };
-    process.stderr.write(`${redact(format === 'json' ? JSON.stringify(event) : textLine(event))}\n`);
+    const line = format === 'json' ? JSON.stringify(event, clean) : textLine(event);
+    process.stderr.write(`${redact(line)}\n`);
   };
   let lines = 0;
   let second: NodeJS.Timeout | undefined;

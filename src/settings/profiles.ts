@@ -81,7 +81,10 @@ function readConfigFile(file: string): z.output<typeof configFileShape> {
 }
 
 function unusable(file: string, cause: unknown): HeddleError {
-  const reason = cause instanceof z.ZodError ? z.prettifyError(cause) : (cause as Error).message;
+  // The messages of JSON.parse quote the file, in which somebody may have put a secret.
+  const isSyntax = cause instanceof SyntaxError;
+  const reason =
+    cause instanceof z.ZodError ? z.prettifyError(cause) : isSyntax ? 'it is not JSON' : (cause as Error).message;
   return notConfigured(
     `The configuration file ${file} cannot be used: ${reason}`,
     'Fix or remove the file, or correct its permissions, then try again.',

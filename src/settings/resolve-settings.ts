@@ -114,7 +114,7 @@ function selectProfile(name: string, source: Source, { profiles = readProfiles()
   if (!Object.hasOwn(profiles, name)) {
     if (source.from === 'default' || newProfile) return {};
     throw notConfigured(
-      `There is no profile "${name}" (from ${source.name}).`,
+      `${source.name} names a profile that does not exist.`,
       `Known profiles: ${Object.keys(profiles).join(', ') || 'none'}. \`heddle login --profile NAME\` creates one.`,
     );
   }
@@ -133,10 +133,8 @@ function parseText(name: SettingName, { text, source }: Found): unknown {
   try {
     return definition.parse ? definition.parse(text, source.from) : text;
   } catch (error) {
-    const place = placeOf(name, source);
-    // The value is not shown if it may contain a password, as a URL with `@` may.
-    const value = definition.secret || text.includes('@') ? '' : ` is ${JSON.stringify(text)}, but it`;
-    throw notConfigured(`${place}${value} ${(error as Error).message}.`, 'Fix the value or remove it.');
+    // The value is not shown: it may be a secret that was put in the wrong place, or contain one, as a URL may.
+    throw notConfigured(`${placeOf(name, source)} ${(error as Error).message}.`, 'Fix the value or remove it.');
   }
 }
 

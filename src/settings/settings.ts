@@ -30,7 +30,7 @@ function asHttpUrl(text: string): string {
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') throw new Error('must be an http or https URL');
   if (url.username || url.password) throw new Error('must not contain a user name or password');
   if (url.search || url.hash) throw new Error('must not have a query or fragment');
-  return url.href.replace(/\/+$/, '');
+  return url.href.replace(/(?<!\/)\/+$/, '');
 }
 
 /** Checks the URL of an issuer and keeps its spelling, since tokens must repeat it exactly. */
@@ -101,7 +101,7 @@ function asProfileName(text: string): string {
   return text;
 }
 
-/** Checks a bearer token from a setting or a token file. */
+/** Checks a bearer token or key from a setting or a token file. */
 export function asHeaderToken(text: string): string {
   if (!/^[\x21-\x7e]+$/.test(text)) throw new Error('must be one line of visible ASCII characters without spaces');
   return text;
@@ -301,6 +301,7 @@ export const settingDefinitions = {
     environment: 'HEDDLE_MODEL_PROVIDER_KEY',
     secret: true,
     help: 'API key of the model provider',
+    parse: asHeaderToken,
   }),
 } as const;
 

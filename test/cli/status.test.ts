@@ -76,7 +76,7 @@ describe('heddle status', () => {
     const { code, stderr } = await run(['status', '--profile', 'nowhere'], homeWith({ work: {} }));
     expect(code).toBe(2);
     expect(stderr).toBe(
-      'heddle: There is no profile "nowhere" (from --profile).\nKnown profiles: work. `heddle login --profile NAME` creates one.\n',
+      'heddle: --profile names a profile that does not exist.\nKnown profiles: work. `heddle login --profile NAME` creates one.\n',
     );
   });
 });

@@ -209,7 +209,7 @@ describe('createClient', () => {
     await client.listModels();
     expect(inference.requestLines()).toEqual(['GET /v1/models Bearer token-of-user']);
     expect(() => createClient({ baseUrl: service.url, inferenceUrl: 'llm.example' })).toThrow(
-      '--inference-url is "llm.example", but it must be an http or https URL.',
+      '--inference-url must be an http or https URL.',
     );
   });
 });

@@ -1,9 +1,16 @@
+import { buffer } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { HeddleError } from '../../src/core/errors.ts';
 import { Redactor } from '../../src/core/redaction.ts';
+import { tally } from '../support/tally.ts';
 
-const secret = fc.string({ unit: 'grapheme', minLength: 8, maxLength: 60 }).filter((text) => text.trim().length >= 8);
+const secret = fc
+  .oneof(
+    fc.string({ unit: 'grapheme', minLength: 8, maxLength: 60 }),
+    fc.string({ unit: fc.constantFrom(...`"'\\/%+&<>=é😀 aZ9-_`), minLength: 8, maxLength: 40 }),
+  )
+  .filter((text) => text.trim().length >= 8);
 const around = fc.string({ maxLength: 12 });
 
 /** Encodings in which a service, a proxy or a library may echo a secret. */
@@ -19,7 +26,44 @@ const writings: Record<string, (text: string) => string> = {
   'base64 of a pair': (text) => Buffer.from(`mia:${text}`).toString('base64'),
   'base64url in a longer text': (text) => Buffer.from(`ab${text}cd`).toString('base64url'),
   hex: (text) => Buffer.from(text).toString('hex'),
+  'hex in upper case': (text) => Buffer.from(text).toString('hex').toUpperCase(),
+  'uri in lower case': (text) => encodeURIComponent(text).replace(/%../g, (code) => code.toLowerCase()),
+  'uri of every byte': (text) => everyByte(text, (hex) => `%${hex.toUpperCase()}`),
+  'uri in uri': (text) => encodeURIComponent(encodeURIComponent(text)),
+  'json in uri': (text) => encodeURIComponent(JSON.stringify(text)),
+  'json in json in json': (text) => JSON.stringify(JSON.stringify(JSON.stringify(text))),
+  'ascii json in upper case': (text) => escapeUnits(JSON.stringify(text), (unit) => unit.toUpperCase()),
+  'ascii json in json': (text) => JSON.stringify(escapeUnits(JSON.stringify(text), (unit) => unit)),
+  'json of every character': (text) =>
+    text.replace(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  'json with escaped slashes': (text) => JSON.stringify(text).replaceAll('/', '\\/'),
+  'json for a page': (text) => JSON.stringify(text).replace(/[<>&']/g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`),
+  python: (text) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\n', '\\n')}'`,
+  'python bytes': (text) => everyByte(text, (hex) => (/^[2-7]/.test(hex) ? undefined : `\\x${hex}`)),
+  'python in json': (text) => JSON.stringify(`'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`),
+  html: (text) => text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`),
+  'named entities': (text) =>
+    text.replace(/[&<>"]/g, (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;' })[c] ?? '&quot;'),
+  sql: (text) => text.replaceAll("'", "''"),
+  csv: (text) => text.replaceAll('"', '""'),
+  shell: (text) => text.replaceAll("'", `'\\''`),
 };
+
+/** Writes each byte of the UTF-8 text; as it is where `write` returns undefined. */
+function everyByte(text: string, write: (hex: string) => string | undefined): string {
+  const bytes = [...Buffer.from(text)];
+  return bytes
+    .map((byte) => {
+      const written = write(byte.toString(16).padStart(2, '0'));
+      if (written !== undefined) return written;
+      return byte === 0x5c ? '\\\\' : byte === 0x7f ? '\\x7f' : String.fromCharCode(byte);
+    })
+    .join('');
+}
+
+function escapeUnits(text: string, write: (hex: string) => string): string {
+  return text.replace(/[^\0-\x7f]/g, (unit) => `\\u${write(unit.charCodeAt(0).toString(16).padStart(4, '0'))}`);
+}
 
 describe('Redactor.redact', () => {
   it.each([
@@ -74,7 +118,49 @@ describe('Redactor.redact', () => {
         const inner = written.slice(4, -4);
         if (inner.length >= 8) expect(clean).not.toContain(inner);
       }),
+      { numRuns: 2_000 },
     );
+    tally('property runs', 2_000);
+  });
+
+  it.each(Object.keys(writings))('leaves nothing of a secret written as: %s', (way) => {
+    const planted = `a"b'c\\d/e é😀<&>%+f-0123456789`;
+    const redactor = new Redactor();
+    redactor.protect(planted);
+    const clean = redactor.redact(`before ${writings[way]!(planted)} after`);
+    expect(clean).toMatch(/^before .{0,8}\[secret\].{0,8} after$/);
+  });
+
+  it('does not look for a secret of fewer than six characters', () => {
+    const redactor = new Redactor();
+    redactor.protect('short');
+    expect(redactor.redact('a short word')).toBe('a short word');
+  });
+
+  it.each([
+    'x-',
+    'a.',
+    'eyJ-',
+    'a://',
+    'A_',
+    'TOKEN',
+    'cookie',
+    'Bearer ',
+    '\\',
+    '\\"',
+    '%',
+    '&#',
+    ' ',
+    'sk-a',
+    'sk-abc"def-ghijk',
+  ])('takes time that grows linearly with repetitions of %j', (unit) => {
+    const redactor = new Redactor();
+    redactor.protect('sk-abc"def-ghijkl');
+    const text = unit.repeat((1024 * 1024) / unit.length);
+    const startedAt = performance.now();
+    expect(redactor.redact(text) === text).toBe(true);
+    // Quadratic patterns take minutes for this; the limit allows for a busy machine.
+    expect(performance.now() - startedAt).toBeLessThan(20_000);
   });
 });
 
@@ -108,6 +194,63 @@ describe('Redactor.redactValue', () => {
   it('returns the same value if it contains no registered secret', () => {
     const value = { url: 'postgres://app:somebody@host', header: 'Authorization: Basic bWlhOnNlY3JldA==' };
     expect(new Redactor().redactValue(value)).toBe(value);
+  });
+});
+
+describe('Redactor.redactCut', () => {
+  it('removes the beginning of a secret at the end of a text that broke off', () => {
+    const redactor = new Redactor();
+    redactor.protect('sk-0123456789abcdef');
+    for (let shown = 4; shown < 19; shown += 1) {
+      expect(redactor.redactCut(`so far sk-0123456789abcdef`.slice(0, 7 + shown))).toBe('so far [secret]');
+    }
+    expect(redactor.redactCut('so far sk-')).toBe('so far sk-');
+    expect(redactor.redactCut('sk-0123456789abcdef and more')).toBe('[secret] and more');
+  });
+});
+
+describe('Redactor.redactStream', () => {
+  it('finds a secret in any encoding, however the bytes are split, and keeps every other byte', async () => {
+    const runs = 300;
+    const ways = fc.constantFrom(...Object.keys(writings));
+    const splits = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 8 });
+    const bytes = fc.uint8Array({ maxLength: 20 }).map((list) => list.map((byte) => byte | 0x80));
+    const planted = `k"1'/é\\-0123456789`;
+    await fc.assert(
+      fc.asyncProperty(ways, splits, bytes, async (way, sizes, around) => {
+        const redactor = new Redactor();
+        redactor.protect(planted, Buffer.from(planted).toString('latin1'));
+        const written = Buffer.from(writings[way]!(planted));
+        const input = Buffer.concat([around, Buffer.from('\n'), written, Buffer.from('\n'), around]);
+        const stream = redactor.redactStream();
+        const output = buffer(stream);
+        for (let at = 0, turn = 0; at < input.length; turn += 1) {
+          const size = sizes[turn % sizes.length]!;
+          stream.write(input.subarray(at, at + size));
+          at += size;
+        }
+        stream.end();
+        const clean = await output;
+        expect(clean.includes('[secret]')).toBe(true);
+        expect(clean.includes(written.subarray(4, -4))).toBe(false);
+        expect(clean.subarray(0, around.length)).toEqual(Buffer.from(around));
+        expect(clean.subarray(clean.length - around.length)).toEqual(Buffer.from(around));
+      }),
+      { numRuns: runs },
+    );
+    tally('property runs', runs);
+  });
+
+  it('holds nothing back that cannot be the beginning of a secret', async () => {
+    const redactor = new Redactor();
+    redactor.protect('sk-0123456789');
+    const stream = redactor.redactStream();
+    stream.write('data: 1\n\n');
+    expect(String(stream.read())).toBe('data: 1\n\n');
+    stream.write('data: sk-');
+    expect(String(stream.read())).toBe('data: ');
+    stream.end('ill\n\n');
+    expect(String(await buffer(stream))).toBe('sk-ill\n\n');
   });
 });
 

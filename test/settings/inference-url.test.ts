@@ -58,17 +58,11 @@ describe('the setting inferenceUrl', () => {
   });
 
   it.each([
-    ['llm.example/v1', 'HEDDLE_INFERENCE_URL is "llm.example/v1", but it must be an http or https URL.'],
-    ['ftp://llm.example/v1', 'HEDDLE_INFERENCE_URL is "ftp://llm.example/v1", but it must be an http or https URL.'],
+    ['llm.example/v1', 'HEDDLE_INFERENCE_URL must be an http or https URL.'],
+    ['ftp://llm.example/v1', 'HEDDLE_INFERENCE_URL must be an http or https URL.'],
     ['https://mia:correct-horse@llm.example/v1', 'HEDDLE_INFERENCE_URL must not contain a user name or password.'],
-    [
-      'https://llm.example/v1?key=k',
-      'HEDDLE_INFERENCE_URL is "https://llm.example/v1?key=k", but it must not have a query or fragment.',
-    ],
-    [
-      'https://llm.example/v1#models',
-      'HEDDLE_INFERENCE_URL is "https://llm.example/v1#models", but it must not have a query or fragment.',
-    ],
+    ['https://llm.example/v1?key=k', 'HEDDLE_INFERENCE_URL must not have a query or fragment.'],
+    ['https://llm.example/v1#models', 'HEDDLE_INFERENCE_URL must not have a query or fragment.'],
   ])('is rejected as %s', (HEDDLE_INFERENCE_URL, message) => {
     expect(() => resolve({ HEDDLE_BASE_URL: 'https://own.example', HEDDLE_INFERENCE_URL })).toThrow(
       expect.objectContaining({ code: 'not_configured', message }),

@@ -32,7 +32,7 @@ export async function readStreamedReply(
       hint: 'partial_text is what had arrived. Sending the call again asks the model again, and is paid again.',
       status: response.status,
       retryable: code === 'network' || code === 'timeout' || code === 'service_unavailable',
-      partialText: assembly.text,
+      partialText: info.redactCut(assembly.text),
     });
   let stalled = false;
   let idleTimer: NodeJS.Timeout | undefined;

@@ -1,8 +1,11 @@
 import type { ServerResponse } from 'node:http';
+import type { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { createBrotliDecompress, createUnzip } from 'node:zlib';
 import { Agent, type Dispatcher, errors, request as send } from 'undici';
 import type { InferenceRequest } from '../../contract/inference.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import { Redactor } from '../../core/redaction.ts';
 
 /** An OpenAI-compatible API. `url` is the base of its paths and usually ends in `/v1`; `key` is its bearer token. */
 export interface ModelProviderOptions {
@@ -18,21 +21,24 @@ const longestTimerMs = 2 ** 31 - 1;
 
 /** Response headers that describe the response rather than the connection. */
 const passedHeaders =
-  /^(content-type|content-encoding|cache-control|retry-after|x-request-id|x-ratelimit-(limit|remaining|reset)-(requests|tokens))$/;
+  /^(content-type|cache-control|retry-after|x-request-id|x-ratelimit-(limit|remaining|reset)-(requests|tokens))$/;
 
 /** Request headers that heddle or HTTP sets, or that are secrets of another connection. */
 const refusedHeaders =
-  /^(authorization|host|cookie|content-length|content-type|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|proxy-.*)$/i;
+  /^(accept-encoding|authorization|host|cookie|content-length|content-type|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|proxy-.*)$/i;
 
-/** Forwards requests to the model provider and passes its responses through unchanged. */
+/** Forwards requests to the model provider. Its responses pass unchanged, but without the key, which some APIs repeat. */
 export class ModelProvider {
   readonly #baseUrl: string;
   readonly #key: string | undefined;
+  readonly #redactor = new Redactor();
   readonly #agent = new Agent({ headersTimeout: silenceTimeoutMs, bodyTimeout: silenceTimeoutMs });
 
   constructor({ url, key }: ModelProviderOptions) {
-    this.#baseUrl = new URL(url).href.replace(/\/+$/, '');
+    this.#baseUrl = new URL(url).href.replace(/(?<!\/)\/+$/, '');
     this.#key = key;
+    // Bytes of a response are read as Latin-1, and a header is sent as such.
+    this.#redactor.protect(key, key && Buffer.from(key).toString('latin1'));
   }
 
   /**
@@ -74,22 +80,39 @@ export class ModelProvider {
         throw failure(504, 'model_provider_timeout', 'The model provider did not respond in time.');
       throw failure(502, 'model_provider_unreachable', 'The model provider cannot be reached.');
     });
-    await passOn(received, response);
+    await this.#passOn(received, response);
+  }
+
+  async #passOn(received: Dispatcher.ResponseData, response: ServerResponse): Promise<void> {
+    if (received.statusCode >= 300 && received.statusCode < 400) {
+      await received.body.dump();
+      // Following it would send the key to another address.
+      const message = 'The model provider responded with a redirect, which is not followed.';
+      throw failure(502, 'model_provider_redirect', message);
+    }
+    const headers = Object.entries(received.headers).filter(([name]) => passedHeaders.test(name));
+    const decoders = decodersOf(received.headers['content-encoding']);
+    if (decoders === undefined) {
+      received.body.destroy();
+      throw failure(
+        502,
+        'model_provider_encoding',
+        'The model provider used a content encoding that it was not offered.',
+      );
+    }
+    response.writeHead(received.statusCode, this.#redactor.redactValue(Object.fromEntries(headers)));
+    response.flushHeaders();
+    // A failure destroys the response, which is the only way to tell the client that it is incomplete.
+    await pipeline([received.body, ...decoders, this.#redactor.redactStream(), response]).catch(() => {});
   }
 }
 
-async function passOn(received: Dispatcher.ResponseData, response: ServerResponse): Promise<void> {
-  if (received.statusCode >= 300 && received.statusCode < 400) {
-    await received.body.dump();
-    // Following it would send the key to another address.
-    const message = 'The model provider responded with a redirect, which is not followed.';
-    throw failure(502, 'model_provider_redirect', message);
-  }
-  const headers = Object.entries(received.headers).filter(([name]) => passedHeaders.test(name));
-  response.writeHead(received.statusCode, Object.fromEntries(headers));
-  response.flushHeaders();
-  // A failure destroys the response, which is the only way to tell the client that it is incomplete.
-  await pipeline(received.body, response).catch(() => {});
+/** Returns the streams that undo a content encoding, which hides the key; undefined for an unknown one. */
+function decodersOf(encoding: string | string[] = 'identity'): Transform[] | undefined {
+  const name = String(encoding).toLowerCase();
+  if (name === 'identity' || name === '') return [];
+  if (/^(x-)?gzip$|^deflate$/.test(name)) return [createUnzip()];
+  return name === 'br' ? [createBrotliDecompress()] : undefined;
 }
 
 function forwardedHeaders(extra: Record<string, unknown>): Record<string, string> {

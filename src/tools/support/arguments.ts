@@ -19,6 +19,7 @@ export interface JsonSchema {
 
 /**
  * Parses the arguments of a tool call. A null member counts as absent if the schema names that member.
+ * @param redact removes secrets from names of members before they are cut.
  * @throws HeddleError `invalid_arguments`; its `detail` has an entry per fault, with the nearest known name for an
  * unknown one.
  */
@@ -26,6 +27,7 @@ export function parseArguments<Input>(
   schema: z.ZodType<Input>,
   args: unknown,
   tool: { name: string; inputJsonSchema: JsonSchema },
+  redact = (text: string): string => text,
 ): Input {
   if (isDeeperThan(args, maxNesting)) {
     const msg = `Nested deeper than ${maxNesting} levels`;
@@ -33,7 +35,7 @@ export function parseArguments<Input>(
   }
   const { data, faults } = validateValue(schema, dropNulls(args ?? {}, tool.inputJsonSchema), 'arguments');
   if (!faults) return data;
-  const detail = faults.slice(0, maxDetails).map((fault) => readableFault(fault, tool.inputJsonSchema));
+  const detail = faults.slice(0, maxDetails).map((fault) => readableFault(fault, tool.inputJsonSchema, redact));
   throw invalidArguments(tool.name, detail, faults.length);
 }
 
@@ -50,8 +52,8 @@ function invalidArguments(toolName: string, detail: ErrorDetail[], count = detai
 }
 
 /** Shortens long names in a fault, and suggests a known name for an unknown one. */
-function readableFault(fault: ErrorDetail, schema: JsonSchema): ErrorDetail {
-  const loc = fault.loc.map((part) => (typeof part === 'string' ? shortened(part) : part));
+function readableFault(fault: ErrorDetail, schema: JsonSchema, redact: (text: string) => string): ErrorDetail {
+  const loc = fault.loc.map((part) => (typeof part === 'string' ? shortened(redact(part)) : part));
   return fault.type === 'extra_forbidden' ? withNearestName({ ...fault, loc }, schema) : { ...fault, loc };
 }
 

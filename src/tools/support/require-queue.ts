@@ -35,9 +35,7 @@ async function nearestQueues(id: string, project_id: string, { service, signal }
     return 'The project has no queues. Check project_id.';
   }
   const names = nearest(id, queues, (queue) => [queue.id, queue.name]).map((queue) =>
-    queue.name === queue.id
-      ? shortName(queue.id)
-      : `${shortName(queue.id)} (${JSON.stringify(shortName(queue.name))})`,
+    queue.name === queue.id ? shortName(queue.id) : `${shortName(queue.id)} (${JSON.stringify(shortName(queue.name))})`,
   );
   return `The nearest ids are ${names.join(', ')}. Call list_queues for all of them.`;
 }

@@ -73,9 +73,8 @@ export function cell(value: unknown): string {
 
 /** Escapes invisible characters as `\uXXXX`: controls, bidirectional marks, tags, line separators, lone surrogates. */
 export function escapeInvisible(text: string): string {
-  return text.replace(invisible, (character) =>
-    [...Array(character.length).keys()]
-      .map((index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`)
-      .join(''),
-  );
+  return text.replace(invisible, (character) => {
+    const units = character.length === 1 ? [character] : [character[0]!, character[1]!];
+    return units.map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
+  });
 }

@@ -23,7 +23,9 @@ export async function unknownCall(
   const near = names.filter((id) => isNear(callId, id));
   const newest = calls.slice(0, names.length).map(({ id }) => id);
   const known =
-    near.length > 0 ? ` The nearest calls are ${near.map(shortName).join(', ')}.` : ` The newest calls are ${newest.map(shortName).join(', ')}.`;
+    near.length > 0
+      ? ` The nearest calls are ${near.map(shortName).join(', ')}.`
+      : ` The newest calls are ${newest.map(shortName).join(', ')}.`;
   return new HeddleError({
     code: 'not_found',
     message: `Project ${project_id} has no recorded call ${JSON.stringify(shortName(callId))}.`,

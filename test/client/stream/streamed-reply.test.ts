@@ -11,6 +11,7 @@ const info: RequestInfo = {
   auth: 'bearer',
   repeatable: false,
   redact: (text) => text,
+  redactCut: (text) => text,
 };
 
 function read(pieces: Uint8Array[]): Promise<Record<string, unknown>> {

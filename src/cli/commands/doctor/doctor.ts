@@ -42,12 +42,14 @@ export function addDoctor(program: Command): void {
   addSettingFlags(doctor, [...runtimeFlags, 'oauthIssuer']).action(async ({ json }: { json?: true }) => {
     const findings: Finding[] = [];
     for await (const finding of runChecks(doctor)) {
-      const redacted = JSON.parse(redactor.redact(JSON.stringify(finding))) as Finding;
+      const redacted = redactor.redactStrings(finding);
       findings.push(redacted);
       if (!json) printLine(formatFinding(redacted));
     }
     const failures = findings.filter(({ state }) => state === 'failure').length;
-    process.exitCode = failures === 0 ? 0 : 1;
+    // Without settings, nothing else was checked.
+    const isUnusable = findings.some(({ check, state }) => check === 'configuration' && state === 'failure');
+    process.exitCode = failures === 0 ? 0 : isUnusable ? 2 : 1;
     if (json) return printJson({ ok: failures === 0, findings });
     printLine(failures === 0 ? 'Nothing failed.' : `Failed checks: ${failures}.`);
   });

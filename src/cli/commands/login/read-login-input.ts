@@ -1,6 +1,7 @@
 import { text } from 'node:stream/consumers';
 import * as prompts from '@clack/prompts';
 import { HeddleError } from '../../../core/errors.ts';
+import { minSecretChars } from '../../../core/redaction.ts';
 import type { SecretRecord } from '../../../settings/secrets/secret-store.ts';
 import { settingDefinitions } from '../../../settings/settings.ts';
 import { UsageError } from '../../support/report-failure.ts';
@@ -43,6 +44,12 @@ export async function readLoginInput(
   if (!password && !token) throw new UsageError('neither a password nor a token was given');
   const problem = token && problemOf('token', token);
   if (problem) throw new UsageError(`the token ${problem}`);
+  for (const [name, secret] of Object.entries({ password, token })) {
+    if (!secret || secret.length >= minSecretChars) continue;
+    process.stderr.write(
+      `heddle: the ${name} has fewer than ${minSecretChars} characters, so heddle cannot remove it from what a service sends back. Choose a longer one.\n`,
+    );
+  }
   return { baseUrl, record: { ...(password && { username, password }), ...(token && { token }) } };
 }
 
