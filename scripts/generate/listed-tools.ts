@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { allTools } from '../../src/tools/index.ts';
 import type { JsonSchema } from '../../src/tools/support/arguments.ts';
 
-/** Every tool as clients see it, with JSON Schemas generated from its zod schemas. */
+/** Every tool with JSON Schemas generated from its zod schemas, for the documentation. */
 export const listedTools = allTools.map(({ name, title, description, groups, uses, hints, input, output }) => ({
   name,
   title,
@@ -14,9 +14,64 @@ export const listedTools = allTools.map(({ name, title, description, groups, use
   outputJsonSchema: jsonSchema(output, 'output'),
 }));
 
-/** Returns src/tools/support/listed.json, with one tool per line. */
+/** Returns src/tools/support/listed.json: the tools as clients see them, one per line. */
 export function listedToolsFile(): string {
-  return `[\n${listedTools.map((tool) => JSON.stringify(tool)).join(',\n')}\n]\n`;
+  // What an earlier tool says of an argument of the same name is not repeated.
+  const said = new Set<string>();
+  const lines = listedTools.map(({ inputJsonSchema, outputJsonSchema, ...tool }) =>
+    JSON.stringify({
+      ...tool,
+      inputJsonSchema: { ...forModel(inputJsonSchema, said), additionalProperties: false },
+      outputJsonSchema: coarse(outputJsonSchema),
+    }),
+  );
+  return `[\n${lines.join(',\n')}\n]\n`;
+}
+
+/** Arguments that need no sentence: the instructions explain them, or every model knows them from other interfaces. */
+const knownArguments = new Set([
+  ...['project_id', 'queue_id', 'limit', 'offset', 'call_id', 'call_trace_id', 'id', 'added_by', 'field', 'direction'],
+  ...['annotation_states', 'api_version', 'trials', 'evaluation_name', 'description'],
+  ...['model', 'messages', 'temperature', 'top_p', 'n', 'stop', 'max_completion_tokens', 'max_tokens', 'modalities'],
+  ...['presence_penalty', 'frequency_penalty', 'stream', 'logit_bias', 'user', 'response_format', 'seed', 'tools'],
+  ...['tool_choice', 'logprobs', 'top_logprobs', 'parallel_tool_calls', 'functions', 'function_call'],
+]);
+
+/** Keywords that only restrict values: heddle refuses what does not fit with a sentence of its own. */
+const restrictions = ['pattern', 'minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'maximum'];
+
+/** Reduces the schema of arguments to what a model needs, since it pays for every word on each turn. */
+function forModel(schema: JsonSchema, said: Set<string>): JsonSchema {
+  const kept = Object.entries(schema).filter(([keyword]) => !restrictions.includes(keyword));
+  const { properties, items, additionalProperties, anyOf, ...rest } = Object.fromEntries(kept) as JsonSchema;
+  const isMap = additionalProperties !== undefined && additionalProperties !== false && !properties;
+  return {
+    ...rest,
+    ...(properties && {
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([name, member]) => {
+          // Where a description refers to another argument, its members are not listed again.
+          const refers = member.description?.toString().startsWith('As in ');
+          const { description, ...reduced } = refers
+            ? { type: member.type, description: member.description }
+            : forModel(member, said);
+          const text = `${name} ${description}`;
+          const isKnown = description === undefined || knownArguments.has(name) || said.has(text);
+          said.add(text);
+          return [name, isKnown ? reduced : { ...reduced, description }];
+        }),
+      ),
+    }),
+    ...(items && Object.keys(items).length > 0 && { items: forModel(items, said) }),
+    ...(Array.isArray(anyOf) && { anyOf: anyOf.map((option) => forModel(option, said)) }),
+    ...(isMap && { additionalProperties: true }),
+  };
+}
+
+/** Reduces the schema of a result to its members and their types. */
+function coarse({ type, properties = {}, required }: JsonSchema): JsonSchema {
+  const members = Object.entries(properties).map(([name, member]) => [name, member.type ? { type: member.type } : {}]);
+  return { type, properties: Object.fromEntries(members), ...(required !== undefined && { required }) };
 }
 
 /** Converts a zod schema, without the keywords that a model cannot use but would pay for. */

@@ -2,8 +2,8 @@ import * as z from 'zod';
 
 /** Request to create an evaluation; entity and project are in the path. */
 export const createEvaluationRequest = z.object({
-  name: z.string().min(1).describe('Name of the evaluation; evaluations with the same name are versions of one.'),
-  dataset: z.string().describe('Reference to the dataset, like weave:///entity/project/object/name:latest.'),
+  name: z.string().min(1).describe('Evaluations with the same name are versions of one.'),
+  dataset: z.string().describe('Reference like weave:///entity/project/object/name:latest.'),
   description: z.string().nullish().describe('Purpose of the evaluation.'),
   scorers: z.array(z.string()).nullish().describe('References to the scorers.'),
   trials: z.int().optional().describe('Number of trials to run for each row; 1 by default.'),

@@ -35,17 +35,15 @@ export const inferenceRequest = z.looseObject({
   logprobs: z.boolean().nullish().describe('Also return log probabilities.'),
   top_logprobs: z.int().nullish().describe('Number of most likely tokens to return at each position.'),
   parallel_tool_calls: z.boolean().nullish().describe('Whether the model may call several tools at once.'),
-  extra_headers: freeForm.nullish().describe('Additional headers for the model provider.'),
+  extra_headers: freeForm.nullish().describe('Headers for the model provider.'),
   functions: z.array(z.unknown()).nullish().describe('Functions that the model may call (older form of tools).'),
   function_call: z.string().nullish().describe('Function to call (older form of tool_choice).'),
   api_version: z.string().nullish().describe('Version of the provider API.'),
   prompt: z
     .string()
     .nullish()
-    .describe('Reference to a stored prompt, like weave:///entity/project/object/name:latest; its messages go first.'),
-  template_vars: freeForm
-    .nullish()
-    .describe('Values for {variable_name} placeholders in the messages of the prompt and of the request.'),
+    .describe('Reference to a stored prompt, like weave:///entity/project/object/name:latest.'),
+  template_vars: freeForm.nullish().describe('Values by variable name.'),
 });
 export type InferenceRequest = z.infer<typeof inferenceRequest>;
 

@@ -34,12 +34,9 @@ export type QueueItem = z.infer<typeof queueItem>;
 
 /** Filter of queue items: every member must be equal, including case. An empty list of states filters nothing. */
 export const queueItemsFilter = z.object({
-  id: z.string().nullish().describe('Item identifier.'),
+  id: z.string().nullish().describe('Item.'),
   call_id: z.string().nullish().describe('Recorded call.'),
-  call_op_name: z
-    .string()
-    .nullish()
-    .describe('Full operation name of the call; for calls of the SDK a reference with a digest.'),
+  call_op_name: z.string().nullish().describe('Full operation name.'),
   call_trace_id: z.string().nullish().describe('Trace of the call.'),
   added_by: z.string().nullish().describe('User who added the item.'),
   annotation_states: z.array(z.enum(annotationStates)).nullish().describe('Any of these states.'),
@@ -56,13 +53,10 @@ export type SortKey = z.infer<typeof sortKey>;
 export const queryQueueItemsRequest = z.object({
   project_id: projectId,
   filter: queueItemsFilter.nullish().describe('Return only items that match every member exactly.'),
-  sort_by: z.array(sortKey).nullish().describe('Sort keys, most important first; created_at ascending by default.'),
+  sort_by: z.array(sortKey).nullish().describe('Most important key first; created_at ascending by default.'),
   limit: z.int().min(0).nullish().describe('Maximum number of items to return.'),
   offset: z.int().min(0).nullish().describe('Number of items to skip.'),
-  include_position: z
-    .boolean()
-    .optional()
-    .describe('Also return position_in_queue: the 1-based position of each item in the queue, in this order.'),
+  include_position: z.boolean().optional().describe('Add position_in_queue, from 1, in this order.'),
 });
 export type QueryQueueItemsRequest = z.infer<typeof queryQueueItemsRequest>;
 

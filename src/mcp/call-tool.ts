@@ -14,10 +14,10 @@ export interface CallOptions extends WatchOptions {
   project?: string;
   /** `json` repeats the structured result as the text; `compact` is written for a model. */
   text: 'compact' | 'json';
-  /** Maximum length of the serialized result, in characters. */
+  /** Maximum length of each of the two forms of a result, in characters. */
   maxResultChars: number;
-  /** Ends every compact text. */
-  footnote?: string;
+  /** The project of sample data, so that nobody mistakes it for their own. */
+  sampleProject?: string;
   /** Removes secrets from results and errors before they leave the process. */
   redactor: Redactor;
   tools: readonly ListedTool[];
@@ -41,7 +41,9 @@ export async function callTool(
       const tool = await listed.load();
       const input = parseArguments(tool.input, args, listed, (text) => redactor.redact(text));
       const data = await tool.run(input, { ...context, service, project, maxResultChars });
-      return fittingResult(tool, data, options);
+      const used = (input as { project_id?: string }).project_id ?? project;
+      const isSample = used !== undefined && used === options.sampleProject;
+      return fittingResult(tool, isSample ? { ...data, sample_data: true } : data, options);
     });
   } catch (error) {
     if (error instanceof HeddleError) return errorResult(withAlternatives(error, options), options);
@@ -59,13 +61,14 @@ function fittingResult(tool: Tool, data: object, options: CallOptions): CallTool
     // Before the text is written: that of data which is too large can be many times its size.
     const dataChars = JSON.stringify(rest).length;
     if (dataChars > maxResultChars) {
-      rest = tool.shrink(rest, maxResultChars / dataChars);
+      rest = shrink(tool, rest, maxResultChars / dataChars);
       continue;
     }
     const result = resultOf(tool, rest, options);
-    const chars = JSON.stringify(result).length;
-    if (chars <= maxResultChars) return result;
-    rest = tool.shrink(rest, maxResultChars / chars);
+    const [block] = result.content;
+    const textChars = block?.type === 'text' ? block.text.length : 0;
+    if (textChars <= maxResultChars) return result;
+    rest = shrink(tool, rest, maxResultChars / textChars);
   }
   throw new HeddleError({
     code: 'too_large',
@@ -74,10 +77,17 @@ function fittingResult(tool: Tool, data: object, options: CallOptions): CallTool
   });
 }
 
-function resultOf(tool: Tool, data: object, { text, footnote }: CallOptions): CallToolResult {
+/** Shrinks the data of a tool; that it is sample data stays said. */
+function shrink(tool: Tool, data: object, share: number): object | undefined {
+  const rest = tool.shrink(data, share);
+  return rest && 'sample_data' in data ? { ...rest, sample_data: true } : rest;
+}
+
+function resultOf(tool: Tool, data: object, { text }: CallOptions): CallToolResult {
   const body = text === 'json' ? JSON.stringify(data) : tool.render(data);
+  const isSample = text === 'compact' && 'sample_data' in data;
   return {
-    content: [{ type: 'text', text: footnote === undefined || text === 'json' ? body : `${body}\n${footnote}` }],
+    content: [{ type: 'text', text: isSample ? `${body}\n(Sample data.)` : body }],
     structuredContent: data as Record<string, unknown>,
   };
 }
@@ -93,12 +103,23 @@ function withAlternatives(error: HeddleError, { tools }: CallOptions): HeddleErr
 /** Maximum number of `detail` entries in an error result. */
 const maxDetails = 50;
 
-/** Formats an error for a model: a sentence with the next step, then one line of JSON. A long partial text is cut. */
+/**
+ * Formats an error for a model: what happened, the next step, and the other members as one line of JSON. A long partial text
+ * is cut.
+ */
 function errorResult(error: HeddleError, { redactor, maxResultChars }: CallOptions): CallToolResult {
   const { detail, partialText } = error;
   const json = redactor.redactStrings({ ...error.toJSON(), ...(detail && { detail: detail.slice(0, maxDetails) }) });
-  const { message, hint, partial_text } = json as Record<string, unknown>;
+  const { message, hint, partial_text, ...rest } = json as Record<string, unknown>;
   const cut = partialText !== undefined && { partial_text: cutValue(partial_text, Math.floor(maxResultChars / 2)) };
-  const text = `${escapeInvisible(`${message} ${hint}`)}\n${escapeInvisible(JSON.stringify({ ...json, ...cut }))}`;
-  return { content: [{ type: 'text', text }], isError: true };
+  const lines = [String(message), String(hint), JSON.stringify({ ...rest, ...cut })];
+  return { content: [{ type: 'text', text: lines.map(escapeInvisible).join('\n') }], isError: true };
+}
+
+/** Reads the error from the text of an error result, as {@link HeddleError.toJSON} writes it. */
+// biome-ignore lint/suspicious/noExplicitAny: members of every shape
+export function parseErrorText(text: string): Record<string, any> & { code: string } {
+  const [message, hint, json = '{}'] = text.split('\n');
+  const { code, ...rest } = JSON.parse(json);
+  return { code, message, hint, ...rest };
 }

@@ -5,7 +5,7 @@ import type { ServiceClient } from '../client/service-client.ts';
 import type { Log } from '../core/log.ts';
 import { Redactor } from '../core/redaction.ts';
 import { version } from '../core/version.ts';
-import { embeddedFootnote, instructionsFor } from '../mcp/instructions.ts';
+import { instructionsFor } from '../mcp/instructions.ts';
 import type { McpServerOptions } from '../mcp/server.ts';
 import type { RunningService } from '../service/index.ts';
 import { defaultDataDir } from '../settings/profiles.ts';
@@ -100,7 +100,7 @@ function optionsFromSettings(values: SettingValues): Omit<McpServerOptions, 'ser
     instructions: instructionsFor(values.baseUrl, project),
     text: values.text,
     maxResultChars: values.maxResultChars,
-    ...(isEmbedded && { footnote: embeddedFootnote }),
+    ...(isEmbedded && { sampleProject }),
     tools: selectTools({ readOnly: values.readOnly, only: values.tools }),
   };
 }

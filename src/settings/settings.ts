@@ -253,7 +253,7 @@ export const settingDefinitions = {
     parse: asWholeNumber(2_000, 100_000_000),
   }),
   text: setting({
-    flag: '--text <format>',
+    flag: '--text-format <format>',
     environment: 'HEDDLE_TEXT',
     profile: 'text',
     default: 'compact',

@@ -24,27 +24,23 @@ const maxShownIds = 3;
 const input = z
   .strictObject({
     queue_id: pathSegment.describe('Id of the queue.'),
-    call_ids: z.array(z.string().min(1).max(256)).min(1).max(maxCalls).optional().describe('Calls to add.'),
-    filter: callsFilterArgument
-      .optional()
-      .describe('Add the calls that match every member, instead of call_ids; {} matches every call.'),
+    call_ids: z.array(z.string().min(1).max(256)).min(1).max(maxCalls).optional(),
+    filter: callsFilterArgument.optional().describe('As in query_calls; {} matches all.'),
     sample: z
       .strictObject({
-        n: z.int().min(1).max(maxCalls).describe('Number of calls.'),
-        seed: z.int().default(0).describe('The same seed takes the same calls; another takes others.'),
+        n: z.int().min(1).max(maxCalls),
+        seed: z.int().default(0).describe('The same seed takes the same calls.'),
       })
       .optional()
-      .describe('Take a random n of these calls: the first in the order of the SHA-256 of "seed:id".'),
+      .describe('Take n at random.'),
     display_fields: z
       .array(z.string().min(1))
       .min(1)
       .optional()
-      .describe(
-        "Paths of the values to judge, like inputs.question; by default those of the queue's newest item, or else inputs and output.",
-      ),
+      .describe("Paths of the values to judge; by default those of the queue's newest item, or inputs and output."),
     project_id: projectArgument('Project of the queue'),
-    dry_run: z.boolean().optional().describe('Only report what would be added.'),
-    confirm: z.boolean().optional().describe(`True if the user has agreed to add more than ${maxUnconfirmed} calls.`),
+    dry_run: z.boolean().optional(),
+    confirm: z.boolean().optional().describe('The user has agreed.'),
   })
   .superRefine(({ call_ids, filter }, context) => {
     if ((call_ids === undefined) === (filter === undefined)) {
@@ -73,10 +69,8 @@ export const addQueueItemsTool = defineTool({
   title: 'Add calls to a queue',
   groups: ['queue'],
   uses: ['readQueue', 'queryCalls', 'queryQueueItems', 'addQueueItems'],
-  description: `Adds recorded calls to an annotation queue: those with call_ids, or those that match a filter, or a random sample of them.
-Use dry_run first to see how many calls match. It is safe to repeat: calls that the queue holds already are not added again. Items cannot be removed, so more than ${maxUnconfirmed} calls need the user's agreement.
-Example: {"queue_id":"support-triage","filter":{"op_name":"answer","started_after":"2026-01-31","has_error":true},"sample":{"n":20,"seed":7},"display_fields":["inputs.question","output"]}
-Returns matched, added, duplicates and unknown (ids without a call); a dry run returns selected instead of added, and the first call ids. At most ${maxCalls} matching calls are read, those that started first.`,
+  description: `Adds recorded calls to a queue: call_ids, or those that match filter (at most ${maxCalls}), or a sample of either. Items cannot be removed, so more than ${maxUnconfirmed} calls need the user's agreement; use dry_run first.
+Example: {"queue_id":"support-triage","filter":{"op_name":"answer","has_error":true},"sample":{"n":20}}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,

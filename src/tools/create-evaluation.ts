@@ -39,10 +39,8 @@ export const createEvaluationTool = defineTool({
   title: 'Create evaluation',
   groups: ['evaluation'],
   uses: ['createEvaluation'],
-  description: `Stores an evaluation definition: a dataset and the scorers that judge a model's answers on it. It does not run the evaluation.
-Use it once you know the references of the dataset and the scorers; each must exist, and latest is stored as the version that it is now. The same content under the same name returns the existing version; different content creates the next version.
-Example: {"name":"Support answers","dataset":"weave:///demo/support/object/tickets:latest","scorers":["weave:///demo/support/object/helpfulness:latest"],"description":"Weekly check"}
-Returns digest, object_id, version_index (from 0), evaluation_ref (the reference to use elsewhere), existed and newest_version.`,
+  description: `Stores an evaluation: a dataset and scorers for its rows. It does not run it. latest is stored as the version that it is now; other content under the same name becomes the next version.
+Example: {"name":"Support answers","dataset":"weave:///demo/support/object/tickets:latest","scorers":["weave:///demo/support/object/helpfulness:latest"]}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,

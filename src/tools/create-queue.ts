@@ -19,12 +19,12 @@ const field = z
     name: z
       .string()
       .refine((name) => objectNamePattern.test(name), 'must be 1 to 128 letters, digits, _ . or -')
-      .describe('Name by which judgements fill it in; letters, digits, _ . or -'),
+      .describe('Letters, digits, _ . or -'),
     type: z.enum(fieldTypes),
-    choices: z.array(z.string()).min(1).optional().describe('Values of a choice.'),
-    min: z.number().optional().describe('Smallest number or integer.'),
-    max: z.number().optional().describe('Largest number or integer.'),
-    description: z.string().optional().describe('What to judge, and by which standard.'),
+    choices: z.array(z.string()).min(1).optional(),
+    min: z.number().optional(),
+    max: z.number().optional(),
+    description: z.string().optional().describe('What to judge.'),
   })
   .superRefine((definition, context) => {
     for (const { member, message } of faultsOf(definition)) {
@@ -33,7 +33,7 @@ const field = z
   });
 
 const input = z.strictObject({
-  name: z.string().min(1).describe('Name of the queue.'),
+  name: z.string().min(1),
   guidelines: z.string().optional().describe('How annotators should judge.'),
   fields: z
     .array(field)
@@ -45,7 +45,7 @@ const input = z.strictObject({
       }
     })
     .optional()
-    .describe('What to judge. Without fields, judgements may have any name.'),
+    .describe('Without fields, judgements may have any name.'),
   project_id: projectArgument('Project of the queue'),
 });
 
@@ -68,10 +68,8 @@ export const createQueueTool = defineTool({
   title: 'Create queue',
   groups: ['queue'],
   uses: ['queryQueues', 'createQueue', 'createObject'],
-  description: `Creates an empty annotation queue with guidelines and the fields that annotators fill in.
-Use it once the user has agreed on what to judge. It is safe to repeat: a queue with the same name, guidelines and fields is returned instead of a second one.
-Example: {"name":"Refunds","guidelines":"Judge the answer, not the question.","fields":[{"name":"correct","type":"boolean"},{"name":"tone","type":"choice","choices":["kind","neutral","rude"]},{"name":"score","type":"integer","min":1,"max":5,"description":"Overall quality"}]}
-Returns queue_id, fields and existed. warnings name a queue that has the same name but differs.`,
+  description: `Creates an empty queue with guidelines and fields to judge; repeating it finds the same queue.
+Example: {"name":"Refunds","guidelines":"Judge the answer.","fields":[{"name":"tone","type":"choice","choices":["kind","rude"]},{"name":"score","type":"integer","min":1,"max":5}]}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,

@@ -17,7 +17,7 @@ import { defineTool, projectArgument, projectOf } from './support/tool.ts';
 const kinds = ['evaluation', 'dataset', 'scorer', 'op', 'model'] as const;
 
 const input = z.strictObject({
-  kind: z.enum(kinds).describe('Kind of object to list.'),
+  kind: z.enum(kinds),
   project_id: projectArgument('Project (ignored for models)'),
   ...pageArguments,
 });
@@ -40,10 +40,8 @@ export const listObjectsTool = defineTool({
   title: 'List evaluations, datasets, scorers or models',
   groups: ['inference', 'evaluation'],
   uses: ['queryObjects', 'listModels'],
-  description: `Lists the latest versions of a project's evaluations, datasets or scorers, the newest first, or the models of the service.
-Use it instead of guessing references or model ids. It changes nothing. Functions that were traced, among them scorers that are functions, have kind op.
-Example: {"kind":"dataset"}
-Returns objects. Evaluations, datasets, scorers and ops have a reference, which other tools take as dataset or in scorers; models have an id, which inference takes as model. next_offset is present when there are more.`,
+  description: `Lists the latest versions of a kind, newest first, with references for other tools; of models the ids. Traced functions, also scorers, are ops.
+Example: {"kind":"dataset"}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,

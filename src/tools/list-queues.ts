@@ -67,10 +67,8 @@ export const listQueuesTool = defineTool({
   title: 'List queues',
   groups: ['queue'],
   uses: ['queryQueues', 'queueStats'],
-  description: `Lists a project's annotation queues: what to judge in each, how, and how many items remain.
-Use it first to find the queue_id that the other queue tools need, and the fields that judgements fill in. It changes nothing.
-name matches queues whose name contains it. Example: {"name":"support"}
-Returns queues (id, name, guidelines, fields with type or choices, remaining, total), newest first, and next_offset when there are more.`,
+  description: `Lists a project's annotation queues, newest first: guidelines, the fields to judge, how many items remain.
+Example: {"name":"support"}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,

@@ -1,13 +1,6 @@
 import * as z from 'zod';
 import { pathSegment } from '../contract/identifiers.ts';
-import {
-  annotationStates,
-  type QueueItem,
-  queryQueueItemsRequest,
-  queueItem,
-  sortFields,
-  sortKey,
-} from '../contract/queue-items.ts';
+import { type QueueItem, queryQueueItemsRequest, queueItem, sortFields, sortKey } from '../contract/queue-items.ts';
 import { HeddleError } from '../core/errors.ts';
 import { valuesAt } from './support/call-values.ts';
 import { shownText } from './support/change-items.ts';
@@ -34,7 +27,7 @@ const { sort_by, include_position } = shapeWithoutNull(queryQueueItemsRequest.sh
 const input = z.strictObject({
   queue_id: pathSegment.describe('Id of the queue to read.'),
   project_id: projectArgument('Project of the queue'),
-  filter: itemsFilter.optional().describe('Return only items that match every member.'),
+  filter: itemsFilter.optional().describe('All members must match.'),
   sort_by: z
     .array(z.strictObject({ ...sortKey.shape, field: z.enum(sortFields).describe(sortKey.shape.field.description!) }))
     .optional()
@@ -42,20 +35,10 @@ const input = z.strictObject({
   ...pageArguments,
   limit: z.int().min(0).default(50).describe('Maximum number of results to return.'),
   include_position,
-  include_call: z
-    .boolean()
-    .optional()
-    .describe("Also read each item's recorded call and return its values at the item's display_fields."),
-  include_judgements: z
-    .boolean()
-    .optional()
-    .describe('Also return what annotators judged and noted, the latest of each.'),
-  fields: z
-    .array(z.string().min(1))
-    .min(1)
-    .optional()
-    .describe('Members of the items to return beside id and annotation_state; ["*"] for all.'),
-  max_value_chars: z.int().min(20).default(500).describe('Maximum length of each of these values, in characters.'),
+  include_call: z.boolean().optional().describe('Add the values of the calls at display_fields.'),
+  include_judgements: z.boolean().optional().describe('Add what annotators judged and noted.'),
+  fields: z.array(z.string().min(1)).min(1).optional().describe('Members to return; ["*"] for all.'),
+  max_value_chars: z.int().min(20).default(500).describe('Length at which a value is cut.'),
 });
 
 const output = z.looseObject({
@@ -98,12 +81,9 @@ export const queryQueueItemsTool = defineTool({
   title: 'Query queue items',
   groups: ['queue'],
   uses: ['queryQueueItems'],
-  description: `Reads the items of one annotation queue: the recorded calls to judge, their state and their position.
-Use it to see what is waiting, to find the item of a call, or to page through a queue. It changes nothing.
-filter compares whole values; judged_by, field, value and unjudged_by_me ask for judgements. States: ${annotationStates.join(', ')}.
-Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"]},"sort_by":[{"field":"call_started_at","direction":"desc"}],"limit":20}
-With include_call each item also has call_values: the values to judge, without a further call.
-Returns items, state_counts of this page, as_of, and next_offset when there are more: pass it as offset in the next call.`,
+  description: `Reads the items of a queue: the recorded calls to judge, and the state that anybody set last.
+include_call adds the values to judge, include_judgements what annotators gave. next_offset is the offset of the next page.
+Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"]},"sort_by":[{"field":"call_started_at","direction":"desc"}],"limit":20}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,

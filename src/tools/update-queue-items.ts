@@ -36,33 +36,33 @@ const change = z.strictObject({
   judgements: z
     .record(z.string().regex(/^[\p{L}\p{N}_.-]{1,128}$/u, 'must be letters, digits, . _ or -'), z.unknown())
     .optional()
-    .describe('Values by field, like {"helpful":true}. They replace your earlier ones.'),
-  note: z.string().min(1).max(1024).optional().describe('Remark for people.'),
-  annotation_state: z.enum(targetStates).optional().describe('Your state for the item.'),
-  retract: z.array(z.string()).optional().describe('Fields whose judgement of yours to take back.'),
+    .describe('Values by field.'),
+  note: z.string().min(1).max(1024).optional().describe('For people.'),
+  annotation_state: z.enum(targetStates).optional().describe('Your state.'),
+  retract: z.array(z.string()).optional().describe('Fields whose judgement you take back.'),
 });
 
 const input = z.strictObject({
   queue_id: pathSegment.describe('Id of the queue.'),
   items: z
-    .array(change.extend({ item_id: pathSegment.describe('Id of the item.') }))
+    .array(change.extend({ item_id: pathSegment }))
     .min(1)
     .max(100)
     .optional()
-    .describe('Items and their changes.'),
-  filter: itemsFilter.optional().describe('Change every item that matches, instead of items.'),
-  change: change.optional().describe('The change for filter.'),
+    .describe('Up to 100.'),
+  filter: itemsFilter.optional().describe('As in query_queue_items, instead of items.'),
+  change: change.optional().describe('As in items, for filter.'),
   as_of: z
     .string()
     .refine((text) => !Number.isNaN(Date.parse(text)), 'must be the as_of of a page, a date and time')
     .optional()
-    .describe('as_of of the page you read: refuse items that others judged or moved since.'),
+    .describe('as_of of what you read: refuses items that others judged or moved since.'),
   expected_state: z
     .enum(['unstarted', ...targetStates])
     .optional()
-    .describe('Refuse items that now show another state.'),
-  dry_run: z.boolean().optional().describe('Only report what would happen.'),
-  confirm: z.boolean().optional().describe(`True if the user has agreed to more than ${maxUnconfirmed} items.`),
+    .describe('Refuses items in another state.'),
+  dry_run: z.boolean().optional(),
+  confirm: z.boolean().optional().describe('The user has agreed.'),
   project_id: projectArgument('Project of the queue'),
 });
 
@@ -109,11 +109,9 @@ export const updateQueueItemsTool = defineTool({
   title: 'Judge and move queue items',
   groups: ['queue'],
   uses: ['queryQueueItems', 'updateProgress', 'createFeedback', 'readQueue', 'queryFeedback'],
-  description: `Records judgements, notes and your state for queue items: up to 100 items, or all that match a filter.
-Use it after you have looked at the items. Your latest judgement of a field counts; retract takes it back. States belong to the annotator: completed and skipped are final for you. Repeating a call doubles nothing.
+  description: `Records judgements, notes and your state for items, or for all that match a filter. Your latest judgement of a field counts; completed and skipped are final for you. Repeating a call doubles nothing. More than ${maxUnconfirmed} items need the user's agreement.
 Example: {"queue_id":"support-triage","items":[{"item_id":"…","judgements":{"helpful":true},"annotation_state":"completed"}],"as_of":"2026-11-21T09:00:00Z"}
-With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.escalate"},"change":{"annotation_state":"skipped"},"dry_run":true}
-More than ${maxUnconfirmed} items need the user's agreement. Returns done, unchanged or refused per item; a field or value that the queue does not allow refuses the call before anything is written.`,
+With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.escalate"},"change":{"annotation_state":"skipped"},"dry_run":true}`,
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input,
   output,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { parseErrorText } from '../../src/mcp/call-tool.ts';
 import { loadSqlite, openConnection } from '../../src/service/storage/sqlite/connection.ts';
 import { command, emptyHome, temporaryFolder } from '../support/heddle.ts';
 import { tally } from '../support/tally.ts';
@@ -25,7 +26,7 @@ async function start(dataDir: string, shell?: string) {
   return async (name: string, args: Record<string, unknown>) => {
     const { isError, content, structuredContent } = await client.callTool({ name, arguments: args });
     const [block] = content as unknown as [{ text: string }];
-    return isError ? JSON.parse(block.text.split('\n').at(-1)!) : { code: 'ok', ...(structuredContent as object) };
+    return isError ? parseErrorText(block.text) : { code: 'ok', ...(structuredContent as object) };
   };
 }
 
@@ -43,7 +44,7 @@ describe('the storage of the embedded service', () => {
           ...evaluation,
           description: `${index} ${'x'.repeat(20_000)}`,
         });
-        if (result.code === 'ok') acknowledged.push(result.version_index);
+        if (result.code === 'ok') acknowledged.push((result as unknown as { version_index: number }).version_index);
         else failure = result;
       }
       expect(failure).toMatchObject({

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ServiceClient } from '../../src/client/service-client.ts';
 import { Redactor } from '../../src/core/redaction.ts';
-import { type CallOptions, callTool } from '../../src/mcp/call-tool.ts';
+import { type CallOptions, callTool, parseErrorText } from '../../src/mcp/call-tool.ts';
 import { tools } from '../../src/tools/support/registry.ts';
 import { startFakeService } from '../support/fake-service.ts';
 import { tally } from '../support/tally.ts';
@@ -40,7 +40,8 @@ async function answered(name: string, args: unknown): Promise<{ isError?: boolea
   const [block] = result.content as unknown as [{ text: string }];
   expect(JSON.stringify(result).length).toBeLessThan(60_000);
   expect(block.text.isWellFormed()).toBe(true);
-  if (result.isError) expect(JSON.parse(block.text.split('\n').at(-1)!)).toHaveProperty('code');
+  if (result.isError)
+    expect(parseErrorText(block.text)).toMatchObject({ code: expect.any(String), hint: expect.any(String) });
   return { isError: result.isError, text: block.text };
 }
 

@@ -89,7 +89,7 @@ describe('hostile text from a service', () => {
       const result = await server.client.callTool({ name: 'list_queues', arguments: {} });
       const { text } = (result.content as unknown as [{ text: string }])[0];
       expect(text.length).toBeLessThan(50_000);
-      expect(text.split('\n')).toHaveLength(2);
+      expect(text.split('\n')).toHaveLength(3);
       expect(text).not.toContain('\u202e');
     }
   });

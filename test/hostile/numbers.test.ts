@@ -5,8 +5,9 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import * as z from 'zod';
 import { type Endpoint, endpoints } from '../../src/contract/endpoints.ts';
+import { parseErrorText } from '../../src/mcp/call-tool.ts';
 import { settingDefinitions } from '../../src/settings/settings.ts';
-import { tools } from '../../src/tools/support/registry.ts';
+import { allTools } from '../../src/tools/index.ts';
 import { basic, bearer, startTestService } from '../support/embedded-service.ts';
 import { sendResponse, startFakeService } from '../support/fake-service.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
@@ -101,8 +102,8 @@ const endpointPlaces = Object.entries(endpoints as Record<string, Endpoint>).fla
     ? numericPlaces(z.toJSONSchema(request, { io: 'input', unrepresentable: 'any' })).map((place) => ({ name, place }))
     : [],
 );
-const toolPlaces = tools.flatMap(({ name, inputJsonSchema }) =>
-  numericPlaces(inputJsonSchema).map((place) => ({ name, place })),
+const toolPlaces = allTools.flatMap(({ name, input }) =>
+  numericPlaces(z.toJSONSchema(input, { io: 'input' })).map((place) => ({ name, place })),
 );
 
 describe('numbers in requests to the embedded service', async () => {
@@ -233,7 +234,7 @@ describe('numbers in arguments of tools', () => {
     async (name, at, place) => {
       for (const { result } of await Promise.all(numbers.map((written) => call(name, place, written)))) {
         const [{ text }] = result!.content as [{ text: string }];
-        if (result!.isError) expect(JSON.parse(text.split('\n').at(-1)!).code).not.toBe('internal');
+        if (result!.isError) expect(parseErrorText(text).code).not.toBe('internal');
       }
       for (const { error } of await Promise.all(inexact.map((written) => call(name, place, written)))) {
         expect(error?.code).toBe(-32_602);

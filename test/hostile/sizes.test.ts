@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseErrorText } from '../../src/mcp/call-tool.ts';
 import { beginStream, chunked, sendResponse, startFakeService } from '../support/fake-service.ts';
 import { temporaryFolder } from '../support/heddle.ts';
 import { ask, startHttp } from '../support/http-process.ts';
@@ -113,7 +114,7 @@ describe('large answers of a service', () => {
     const { result } = await client.ask(toolCall(name, args));
     const [{ text }] = result!.content as [{ text: string }];
     tally('faults', 1);
-    return result!.isError ? JSON.parse(text.split('\n').at(-1)!).code : 'ok';
+    return result!.isError ? parseErrorText(text).code : 'ok';
   }
 
   it.each([

@@ -139,7 +139,7 @@ describe("the manifest's own command", () => {
     ['placeholders that the host did not replace', {}],
   ])('works on the embedded service with %s, or names the version of Node that it needs', async (_, values) => {
     const client = await connect(values as Record<string, string>);
-    expect(client.getInstructions()).toContain('No service is configured');
+    expect(client.getInstructions()).toContain('the embedded service on this machine');
     const result = await client.callTool({ name: 'list_queues', arguments: {} });
     const text = JSON.stringify(result.content);
     if (process.getBuiltinModule('node:sqlite')) {

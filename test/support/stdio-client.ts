@@ -1,6 +1,7 @@
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { onTestFinished } from 'vitest';
+import { parseErrorText } from '../../src/mcp/call-tool.ts';
 import { command } from './heddle.ts';
 
 export interface StdioClientOptions {
@@ -46,9 +47,7 @@ export async function connectStdioClient(
     const result = await client.callTool({ name, arguments: args });
     const [block] = result.content;
     const text = block?.type === 'text' ? block.text : '';
-    return result.isError
-      ? { error: JSON.parse(text.split('\n').at(-1)!) }
-      : { ...(result.structuredContent as object), text };
+    return result.isError ? { error: parseErrorText(text) } : { ...(result.structuredContent as object), text };
   };
   return { client, pid: transport.pid!, call, questions };
 }

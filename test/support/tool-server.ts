@@ -1,5 +1,6 @@
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { parseErrorText } from '../../src/mcp/call-tool.ts';
 import { command, emptyHome } from './heddle.ts';
 
 /** Arguments for each tool. `project` marks the requests of a call, so calls can run at the same time. */
@@ -78,7 +79,7 @@ export async function startToolServer(
 
 function outcomeOf({ isError, content, structuredContent }: Awaited<ReturnType<Client['callTool']>>): ToolOutcome {
   const [block] = content;
-  if (isError && block?.type === 'text') return JSON.parse(block.text.split('\n').at(-1)!);
+  if (isError && block?.type === 'text') return parseErrorText(block.text) as unknown as ToolOutcome;
   const [item] = (structuredContent as { items?: { error?: ToolOutcome }[] }).items ?? [];
   return item?.error ?? { code: 'ok' };
 }

@@ -167,7 +167,9 @@ describe.skipIf(!hasReviewItems)('query_queue_items on 2142 real review items', 
       name: 'query_queue_items',
       arguments: { project_id: 'demo/review', queue_id: 'commits', limit: 40 },
     });
-    expect(JSON.stringify(result).length).toBeLessThanOrEqual(9000);
+    const [block] = result.content as unknown as [{ text: string }];
+    expect(JSON.stringify(result.structuredContent).length).toBeLessThanOrEqual(9000);
+    expect(block.text.length).toBeLessThanOrEqual(9000);
     const { items, next_offset } = result.structuredContent as { items: { id: string }[]; next_offset: number };
     expect(items.length).toBeGreaterThan(3);
     expect(next_offset).toBe(items.length);

@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { InexactNumberError, parseExactJson } from '../../core/json-numbers.ts';
-import { callTool } from '../../mcp/call-tool.ts';
+import { callTool, parseErrorText } from '../../mcp/call-tool.ts';
 import { openRuntime } from '../../runtime/runtime.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
 import { printLine, showProgress } from '../support/print.ts';
@@ -11,13 +11,22 @@ import { runtimeOptions } from '../support/secrets.ts';
 export function addCall(program: Command): void {
   const call = program
     .command('call')
-    .description('call one tool and print its structured result as JSON')
+    .description('call one tool and print its structured result as JSON, or what a model reads')
     .argument('<tool>', 'name of the tool')
     .argument('[arguments]', 'arguments as a JSON object, or - to read them from stdin', '{}');
-  addSettingFlags(call, runtimeFlags).action((name: string, json: string) => runCall(call, name, json));
+  addSettingFlags(call, runtimeFlags)
+    .option('--text', 'print the text that a model reads instead of JSON')
+    .action((name: string, json: string, { text: asText = false }) => runCall(call, { name, json, asText }));
 }
 
-async function runCall(call: Command, name: string, json: string): Promise<void> {
+interface ToolCall {
+  name: string;
+  /** The arguments, or `-` for those on stdin. */
+  json: string;
+  asText: boolean;
+}
+
+async function runCall(call: Command, { name, json, asText }: ToolCall): Promise<void> {
   const settings = settingsOf(call);
   const runtime = openRuntime(settings, runtimeOptions(settings));
   const { serverOptions } = runtime;
@@ -37,9 +46,11 @@ async function runCall(call: Command, name: string, json: string): Promise<void>
   const result = await callTool(tool, args, context, serverOptions);
   showProgress('');
   const [block] = result.content;
-  // The text of an error ends with the error as one line of JSON.
-  const error = result.isError && block?.type === 'text' ? block.text.split('\n').at(-1) : undefined;
-  printLine(error ?? JSON.stringify(result.structuredContent, null, 2));
+  const read = block?.type === 'text' ? block.text : '';
+  const printed = result.isError
+    ? JSON.stringify(parseErrorText(read))
+    : JSON.stringify(result.structuredContent, null, 2);
+  printLine(asText ? read : printed);
   await runtime.close();
   process.exitCode = result.isError ? 1 : 0;
 }

@@ -1,5 +1,5 @@
 import { closest, distance } from 'fastest-levenshtein';
-import type * as z from 'zod';
+import * as z from 'zod';
 import { validateValue } from '../../contract/validation-errors.ts';
 import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
 import { isDeeperThan, maxNesting } from '../../core/json.ts';
@@ -26,17 +26,27 @@ export interface JsonSchema {
 export function parseArguments<Input>(
   schema: z.ZodType<Input>,
   args: unknown,
-  tool: { name: string; inputJsonSchema: JsonSchema },
+  tool: { name: string },
   redact = (text: string): string => text,
 ): Input {
+  const jsonSchema = jsonSchemaOf(schema);
   if (isDeeperThan(args, maxNesting)) {
     const msg = `Nested deeper than ${maxNesting} levels`;
     throw invalidArguments(tool.name, [{ loc: ['arguments'], msg, type: 'value_error' }]);
   }
-  const { data, faults } = validateValue(schema, dropNulls(args ?? {}, tool.inputJsonSchema), 'arguments');
+  const { data, faults } = validateValue(schema, dropNulls(args ?? {}, jsonSchema), 'arguments');
   if (!faults) return data;
-  const detail = faults.slice(0, maxDetails).map((fault) => readableFault(fault, tool.inputJsonSchema, redact));
+  const detail = faults.slice(0, maxDetails).map((fault) => readableFault(fault, jsonSchema, redact));
   throw invalidArguments(tool.name, detail, faults.length);
+}
+
+const jsonSchemas = new WeakMap<z.ZodType, JsonSchema>();
+
+/** Returns the whole JSON Schema of arguments; the listed one has only what a model needs. */
+function jsonSchemaOf(schema: z.ZodType): JsonSchema {
+  const known = jsonSchemas.get(schema) ?? (z.toJSONSchema(schema, { io: 'input' }) as JsonSchema);
+  jsonSchemas.set(schema, known);
+  return known;
 }
 
 function invalidArguments(toolName: string, detail: ErrorDetail[], count = detail.length): HeddleError {

@@ -7,16 +7,12 @@ const time = z.string().refine((text) => !Number.isNaN(secondsOf(text)), {
 
 /** Argument that selects recorded calls; a call must match every member. */
 export const callsFilterArgument = z.strictObject({
-  op_name: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('Operation: its plain name, or a weave:/// reference; version * or none matches every version.'),
-  started_after: time.optional().describe('Started at this time or later; UTC without a zone.'),
-  started_before: time.optional().describe('Started before this time.'),
-  has_error: z.boolean().optional().describe('Whether the call ended with an exception.'),
+  op_name: z.string().min(1).optional().describe('Plain name, or a weave:/// reference.'),
+  started_after: time.optional().describe('Date or time.'),
+  started_before: time.optional(),
+  has_error: z.boolean().optional(),
   trace_id: z.string().min(1).optional(),
-  text: z.string().min(1).optional().describe('Text in the JSON of inputs or output, in any case.'),
+  text: z.string().min(1).optional().describe('Text in inputs or output.'),
 });
 export type CallsFilterArgument = z.infer<typeof callsFilterArgument>;
 

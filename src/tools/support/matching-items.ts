@@ -10,10 +10,13 @@ import { shapeWithoutNull, type ToolContext } from './tool.ts';
 /** The filter of queue items, with conditions on their judgements. */
 export const itemsFilter = z.strictObject({
   ...shapeWithoutNull(queueItemsFilter.shape),
-  judged_by: z.string().optional().describe('Judged by this annotator: the name, or a part of it.'),
-  field: z.string().optional().describe('Judged in this field.'),
-  value: z.unknown().optional().describe('With this value in the field.'),
-  unjudged_by_me: z.boolean().optional().describe('Not judged by you.'),
+  judged_by: z.string().optional().describe('Name of an annotator, or a part of it.'),
+  field: z.string().optional().describe('Judged field.'),
+  value: z
+    .union([z.string(), z.number(), z.boolean(), z.looseObject({})])
+    .optional()
+    .describe('Its value.'),
+  unjudged_by_me: z.boolean().optional(),
 });
 export type ItemsFilter = z.output<typeof itemsFilter>;
 
