@@ -181,10 +181,9 @@ async function withJudgements(items: Item[], queueId: string, project: string, c
     }),
     ...notesOf(feedback).map(({ call_id, annotator, note, at }) => ({ call_id, shown: { annotator, note, at } })),
   ];
-  return items.map((item) => {
-    const judgements = entries.filter(({ call_id }) => call_id === item.call_id).map(({ shown }) => shown);
-    return { ...item, judgements };
-  });
+  const shownByCall = new Map<string, object[]>(callIds.map((id) => [id, []]));
+  for (const { call_id, shown } of entries) shownByCall.get(call_id)?.push(shown);
+  return items.map((item) => ({ ...item, judgements: shownByCall.get(item.call_id)! }));
 }
 
 /** Adds the values of its recorded call to each item, or the error that kept the call from being read. */
