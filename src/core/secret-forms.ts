@@ -31,15 +31,22 @@ export function spellingsOf(secret: string): Spelling[] {
   return [
     charactersOf(secret),
     ...base64.map((digits) => charactersOf(digits, { '+': ['+', '-'], '/': ['/', '_'] })),
-    [...bytes.toString('hex')].map((digit) => ({ ...characterOf(digit), literals: [digit, digit.toUpperCase()] })),
+    charactersOf(
+      bytes.toString('hex'),
+      Object.fromEntries([...'abcdef'].map((digit) => [digit, [digit, digit.toUpperCase()]])),
+    ),
   ];
 }
 
 function charactersOf(text: string, literals: Record<string, string[]> = {}): Character[] {
-  return (text.match(/\\+|[^\\]/gsu) ?? []).map((unit) => {
+  const units = text.match(/\\+|[^\\]/gsu) ?? [];
+  // A key of several kilobytes consists of few different characters.
+  const characters = new Map<string, Character>();
+  for (const unit of new Set(units)) {
     const character = characterOf(unit);
-    return { ...character, literals: literals[unit] ?? character.literals };
-  });
+    characters.set(unit, { ...character, literals: literals[unit] ?? character.literals });
+  }
+  return units.map((unit) => characters.get(unit)!);
 }
 
 const alphanumeric = /^[A-Za-z\d]$/;
