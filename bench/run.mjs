@@ -1,5 +1,5 @@
 // `npm run bench`: measures the performance budget in one run and writes bench/results.md and growth.svg.
-// --quick takes under three minutes: fewer rounds, no queue of a million, no plot. --only=start,calls,… measures some
+// --quick takes under three minutes: fewer rounds, no queue of a million, no plot, no foreign text. --only=start,calls,… measures some
 // parts. Both print instead of writing. --rounds=0.5 halves the number of rounds. BENCH_OTHER=PATH adds another build of
 // heddle to compare with.
 import { spawnSync } from 'node:child_process';
@@ -27,11 +27,13 @@ const parts = {
   bulk: await import('./measure-bulk.mjs'),
   service: await import('./measure-service.mjs'),
   growth: await import('./measure-growth.mjs'),
+  text: await import('./measure-text.mjs'),
 };
 const { reportBudget } = await import('./budget.mjs');
 const { plot } = await import('./plot.mjs');
 
-const wanted = flags.only?.split(',') ?? Object.keys(parts).filter((part) => !flags.quick || part !== 'growth');
+const wanted =
+  flags.only?.split(',') ?? Object.keys(parts).filter((part) => !flags.quick || !['growth', 'text'].includes(part));
 const effort = flags.quick
   ? { start: 4, calls: 2, paged: 50_000, queues: [1_000, 100_000], pages: 5, growth: 1 }
   : { start: 15, calls: 7, paged: 1_000_000, queues: [1_000, 10_000, 100_000, 1_000_000], pages: 11, growth: 3 };
@@ -64,6 +66,7 @@ try {
     service: await measurePart('service', ({ measureService }) =>
       measureService(effort.queues, effort.pages, run, log),
     ),
+    text: await measurePart('text', ({ measureText }) => measureText(log)),
   };
   const budgeted = measured.start && measured.calls && measured.tokens;
   const growth =
@@ -81,6 +84,7 @@ try {
     measured.memory && parts.memory.reportMemory(measured.memory),
     measured.bulk && parts.bulk.reportBulk(measured.bulk),
     measured.service && parts.service.reportService(measured.service),
+    measured.text && parts.text.reportText(measured.text),
   ];
   const text = `${report.filter(Boolean).join('\n\n')}\n`;
   // Only a whole run is kept.

@@ -13,8 +13,8 @@ heddle looks for the value of a setting in these places and uses the first that 
 4. the default.
 
 An empty value, or a placeholder that a host did not fill in, like \`\${user_config.token}\`, counts as absent. An invalid
-value ends the command with exit code 2 and an error that names its source. \`heddle status\` shows where the value of each
-setting comes from.
+value ends the command with exit code 2 and an error that names its source, not the value. \`heddle status\` shows where the value
+of each setting comes from.
 
 ${table(
   ['Environment', 'Flag', 'Profile key', 'Default', 'Meaning'],

@@ -84,6 +84,7 @@ export class Redactor {
    * @returns the same value if there is nothing to remove.
    */
   redactValue<T>(value: T): T {
+    if (this.#secrets.size === 0) return value;
     const json = JSON.stringify(value);
     if (json === undefined || !this.#finder.isIn(json)) return value;
     return mapStrings(JSON.parse(json), (text) => this.#finder.replace(text, mark)) as T;

@@ -31,15 +31,22 @@ export function spellingsOf(secret: string): Spelling[] {
   return [
     charactersOf(secret),
     ...base64.map((digits) => charactersOf(digits, { '+': ['+', '-'], '/': ['/', '_'] })),
-    [...bytes.toString('hex')].map((digit) => ({ ...characterOf(digit), literals: [digit, digit.toUpperCase()] })),
+    charactersOf(
+      bytes.toString('hex'),
+      Object.fromEntries([...'abcdef'].map((digit) => [digit, [digit, digit.toUpperCase()]])),
+    ),
   ];
 }
 
 function charactersOf(text: string, literals: Record<string, string[]> = {}): Character[] {
-  return (text.match(/\\+|[^\\]/gsu) ?? []).map((unit) => {
+  const units = text.match(/\\+|[^\\]/gsu) ?? [];
+  // A key of several kilobytes consists of few different characters.
+  const characters = new Map<string, Character>();
+  for (const unit of new Set(units)) {
     const character = characterOf(unit);
-    return { ...character, literals: literals[unit] ?? character.literals };
-  });
+    characters.set(unit, { ...character, literals: literals[unit] ?? character.literals });
+  }
+  return units.map((unit) => characters.get(unit)!);
 }
 
 const alphanumeric = /^[A-Za-z\d]$/;
@@ -119,6 +126,11 @@ function backslashAt(text: string, at: number): number {
   return isEncoded ? 3 : 0;
 }
 
+/** Returns whether the text ends at a position, or inside of a percent-encoded backslash there. */
+function endsAt(text: string, at: number): boolean {
+  return text.length - at < 3 && '%5c'.startsWith(text.slice(at).toLowerCase());
+}
+
 /** Returns the positions after each of the backslashes at a position. */
 function afterBackslashes(text: string, start: number, most: number): number[] {
   const positions: number[] = [];
@@ -135,10 +147,8 @@ function matchEscaped(text: string, start: number, parts: string[], isFirst: boo
   let at = start;
   for (const [index, part] of parts.entries()) {
     const after = afterBackslashes(text, at, isFirst && index === 0 ? 1 : maxBackslashes).at(-1);
-    if (after === undefined) {
-      progress.isCut ||= at === text.length;
-      return;
-    }
+    progress.isCut ||= endsAt(text, after ?? at);
+    if (after === undefined) return;
     const found: Progress = { ends: [], isCut: false };
     matchText(text, after, part, found, part.length > 1);
     progress.isCut ||= found.isCut;
@@ -149,10 +159,7 @@ function matchEscaped(text: string, start: number, parts: string[], isFirst: boo
 }
 
 function matchCharacter(text: string, at: number, character: Character, isFirst: boolean, progress: Progress): void {
-  if (at === text.length) {
-    progress.isCut = true;
-    return;
-  }
+  progress.isCut ||= endsAt(text, at);
   const { backslashes, literals, encoded, escaped } = character;
   for (const literal of literals) matchText(text, at, literal, progress, false);
   const code = text.charCodeAt(at);
@@ -162,10 +169,11 @@ function matchCharacter(text: string, at: number, character: Character, isFirst:
   if (backslashes > 0) {
     const ends = afterBackslashes(text, at, backslashes * (maxBackslashes + 1));
     for (const end of ends.slice(backslashes - 1)) addEnd(progress, end);
-    progress.isCut ||= ends.at(-1) === text.length;
+    progress.isCut ||= endsAt(text, ends.at(-1)!);
   } else if (escaped[0]?.[0] === literals[0]) {
     // A quote behind backslashes may be percent-encoded like they are.
     const after = afterBackslashes(text, at, isFirst ? 1 : maxBackslashes).at(-1)!;
+    progress.isCut ||= endsAt(text, after);
     for (const form of encoded) matchText(text, after, form, progress, true);
   }
 }

@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { notConfigured } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
+import type { Redactor } from '../core/redaction.ts';
 import { tokenGuard } from '../mcp/http/access.ts';
 import type { HttpOptions } from '../mcp/http/mcp-http-server.ts';
 import type { ServerFactory } from '../mcp/server.ts';
@@ -18,6 +19,7 @@ export interface GuardOptions {
   /** Returns what serves a subject; see OAuthRules. */
   serverFor?: ((subject: string) => ServerFactory | undefined) | undefined;
   log: Log;
+  redactor: Redactor;
 }
 
 /**
@@ -26,10 +28,11 @@ export interface GuardOptions {
  */
 export async function createGuard(
   { values, sources }: ResolvedSettings,
-  { host, isLoopback, tokenFile, serverFor, log }: GuardOptions,
+  { host, isLoopback, tokenFile, serverFor, log, redactor }: GuardOptions,
 ): Promise<HttpOptions['guard']> {
   const { oauthIssuer: issuer, oauthAudience: audience, publicUrl } = values;
   const token = tokenFile === undefined ? values.httpToken : readTokenFile(tokenFile);
+  redactor.protect(token);
   if (issuer === undefined) {
     const unused = (['oauthAudience', 'subjects'] as const).find((name) => values[name] !== undefined);
     if (unused !== undefined) {

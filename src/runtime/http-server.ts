@@ -58,7 +58,7 @@ export async function runHttpServer(
     port,
     allowedHosts: [...allowedHost, ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])],
     allowedOrigins: allowedOrigin,
-    guard: await createGuard(resolved, { host, isLoopback, tokenFile, serverFor, log }),
+    guard: await createGuard(resolved, { host, isLoopback, tokenFile, serverFor, log, redactor }),
     // Each subject has a service of its own, so readiness reflects only this process.
     ready: async (signal) => subjects !== undefined || isServiceReachable(runtime, signal),
     log,

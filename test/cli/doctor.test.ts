@@ -311,7 +311,7 @@ describe('heddle doctor', () => {
 
   it('reports an invalid setting as a finding', async () => {
     const { code, findings } = await examine(emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: 'service.example' }));
-    expect(code).toBe(1);
+    expect(code).toBe(2);
     expect(findings.map(({ check, state }) => [check, state])).toEqual([
       ['version', 'ok'],
       ['configuration', 'failure'],
@@ -321,7 +321,7 @@ describe('heddle doctor', () => {
   it('reports an inference URL without a base URL', async () => {
     const environment = emptyHome(temporaryFolder(), { HEDDLE_INFERENCE_URL: 'https://llm.example/v1' });
     const { code, findings } = await examine(environment);
-    expect(code).toBe(1);
+    expect(code).toBe(2);
     expect(findings.at(-1)).toEqual({
       check: 'configuration',
       state: 'failure',

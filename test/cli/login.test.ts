@@ -53,6 +53,19 @@ describe('heddle login', () => {
     expect(service.requestLines()).toEqual(['POST /annotation_queues/q/items/query Basic bWlhOmNvcnJlY3QtaG9yc2U=']);
   });
 
+  it('warns of secrets that are too short to be found in what a service sends', async () => {
+    service.credentials = { username: 'mia', password: 'abcde', token: 'tok-1' };
+    const { code, stdout, stderr } = await login(['--password-stdin', '--token-stdin'], 'abcde\ntok-1\n');
+    expect(code).toBe(0);
+    expect(stdout).toContain('Stored in the credentials file');
+    expect(stderr.trim().split('\n')).toEqual(
+      ['password', 'token'].map(
+        (name) =>
+          `heddle: the ${name} has fewer than 6 characters, so heddle cannot remove it from what a service sends back. Choose a longer one.`,
+      ),
+    );
+  });
+
   it('stores nothing if the service rejects the password', async () => {
     const { code, stderr } = await login(['--password-stdin', '--token-stdin'], 'wrong-horse\ntok-11112222\n');
     expect(code).toBe(1);

@@ -8,7 +8,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { unzipSync } from 'fflate';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startFakeService } from '../support/fake-service.ts';
-import { emptyHome, temporaryFolder } from '../support/heddle.ts';
+import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 
 const root = join(import.meta.dirname, '../..');
 const mcpb = join(root, 'node_modules/@anthropic-ai/mcpb/dist/cli/cli.js');
@@ -69,6 +69,16 @@ async function connect(values: Record<string, string>): Promise<Client> {
 }
 
 describe('the MCP bundle', () => {
+  it('reports a setting that cannot be used with exit code 2, without its value', async () => {
+    const environment = emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: 'http://host.example/?key=Zq7wKxV3pTn9' });
+    const result = await run(['serve'], environment, '', join(unpack(), manifest.server.entry_point));
+    expect(result).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'heddle: HEDDLE_BASE_URL must not have a query or fragment.\nFix the value or remove it.\n',
+    });
+  });
+
   it('contains one file of code, an icon, and nothing native', () => {
     expect(Object.keys(packed).sort()).toEqual([
       'LICENSE',

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, it } from 'vitest';
 import { bearer, startTestService } from '../../support/embedded-service.ts';
 
@@ -89,6 +90,53 @@ describe('ModelProvider', () => {
     const answer = await service.infer({ model: 'm' });
     expect(answer).toMatchObject({ status: 429, body: { error: { message: 'slow down' } } });
     expect(answer.headers.get('retry-after')).toBe('7');
+  });
+
+  it.each([
+    ['plain', (text: string) => Buffer.from(text), {}],
+    ['compressed with gzip', (text: string) => gzipSync(text), { 'Content-Encoding': 'gzip' }],
+    ['compressed with brotli', (text: string) => brotliCompressSync(text), { 'Content-Encoding': 'br' }],
+    ['compressed with deflate', (text: string) => deflateSync(text), { 'Content-Encoding': 'deflate' }],
+  ])('removes its key from the headers and the body of a response that is %s', async (_, encode, headers) => {
+    reply = (request, response) => {
+      const key = request.headers.authorization!;
+      response.writeHead(401, { 'Content-Type': 'application/json', 'X-Request-Id': `for ${key}`, ...headers });
+      response.end(encode(JSON.stringify({ error: { message: `Incorrect key ${key}, ${btoa(key)}` } })));
+    };
+    const answer = await service.infer({ model: 'm', extra_headers: { 'Accept-Encoding': 'gzip' } });
+    expect(answer.status).toBe(401);
+    expect(answer.headers.get('x-request-id')).toBe('for Bearer [secret]');
+    expect(answer.headers.get('content-encoding')).toBeNull();
+    expect(answer.body.error.message).toBe('Incorrect key Bearer [secret], QmVhcmVyIH[secret]Q==');
+  });
+
+  it('removes its key from a stream, however the bytes are split', async () => {
+    const event = 'data: {"error":"Incorrect key provider-key, or provider-kex"}\n\n';
+    for (let at = 1; at < event.length; at += 1) {
+      reply = async (_, response) => {
+        response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+        response.write(event.slice(0, at));
+        await new Promise((resolve) => setImmediate(resolve));
+        response.end(event.slice(at));
+      };
+      const answer = await fetch(`${service.running.url}/inference/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: bearer },
+        body: JSON.stringify({ model: 'm', stream: true }),
+      });
+      expect(await answer.text()).toBe('data: {"error":"Incorrect key [secret], or provider-kex"}\n\n');
+    }
+  });
+
+  it('refuses a response in an encoding in which the key cannot be found', async () => {
+    reply = (_, response) => {
+      response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Encoding': 'zstd' });
+      response.end('{}');
+    };
+    expect(await service.infer({ model: 'm' })).toMatchObject({
+      status: 502,
+      body: { error: { type: 'model_provider_encoding' } },
+    });
   });
 
   it('lists the models of the model provider', async () => {
