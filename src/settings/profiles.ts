@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import envPaths from 'env-paths';
 import * as z from 'zod';
 import { type HeddleError, notConfigured } from '../core/errors.ts';
-import { parseJsonText } from '../core/json.ts';
+import { parseExactJson } from '../core/json-numbers.ts';
 import { replacePrivateFile } from '../core/private-file.ts';
 
 const paths = envPaths('heddle', { suffix: '' });
@@ -60,7 +60,7 @@ export function writeProfile(name: string, profile: Profile | undefined, file = 
 
 function readConfigFile(file: string): z.output<typeof configFileShape> {
   try {
-    return configFileShape.parse(parseJsonText(readFileSync(file, 'utf8')));
+    return configFileShape.parse(parseExactJson(readFileSync(file, 'utf8')));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
     throw unusable(file, error);

@@ -1,5 +1,7 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -302,6 +304,16 @@ describe('numbers that would change, at the other entrances', () => {
     const put = ['service', 'put-dataset', 'd', '-', '--project', 'a/b'];
     await refused(put, '[{"id":9007199254740993}]', `0.id: 9007199254740993 ${fault}`);
     await refused(put, '{"a":1}\n{"a":-1e999}\n', `line 2: a: -1e999 ${fault}`);
+  });
+
+  it('are refused in the configuration file', async () => {
+    const home = temporaryFolder();
+    mkdirSync(join(home, 'heddle'));
+    const profile = '{"username":9007199254740993,"timeout_ms":5000}';
+    writeFileSync(join(home, 'heddle', 'config.json'), `{"profiles":{"default":${profile}}}`);
+    const { code, stderr } = await run(['status'], emptyHome(home));
+    expect(code).toBe(2);
+    expect(stderr).toContain(`cannot be used: profiles.default.username: 9007199254740993 ${fault}`);
   });
 
   it('are shown with their digits when a service sends them', async () => {
