@@ -33,6 +33,8 @@ const testsOf = {
 };
 /** Tests that take long. They run only if they have the name of the changed file or of one that imports it. */
 const slow = /tools\/(create-evaluation|create-queue|update-queue-items|add-queue-items)|faults\/|oauth\/issuer-keys/;
+/** Tests that are quick and find much. They run first. */
+const quick = /^test\/(package\/generated|contract|client|service\/query)\b/;
 /** Single tests that show more of the machine than of a change. */
 const skipped = '^(?!.*(1000 versions|200 MB|in bounded memory))';
 const maxRunMs = 10 * 60_000;
@@ -92,7 +94,7 @@ async function run() {
 /** Returns the first test that fails with a mutant, or undefined. The tests nearest to the changed file run first. */
 async function killerOf({ file }, copy) {
   const room = rooms.find((folder) => file.startsWith(`${folder}/`));
-  const near = testsNamed([file]);
+  const near = [...testsNamed([file]), ...testsIn(room).filter((test) => quick.test(test))];
   const wider = testsIn(room).filter((test) => !slow.test(test));
   const rest = [...new Set([...testsNamed(importersOf(file)), ...wider])].filter((test) => !near.includes(test));
   return (near.length > 0 && (await failureOf(near, copy))) || failureOf(rest, copy);
