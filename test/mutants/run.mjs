@@ -1,7 +1,7 @@
 // Changes the source at random places, one at a time, and runs the tests against each change: a change that no test
 // notices shows what the tests do not check. Writes one JSON line per mutant to --out and skips those already in it.
 //
-//   node test/mutants/run.mjs [--count 100] [--seed 1] [--out mutants.jsonl] [--list]
+//   node test/mutants/run.mjs [--count 100] [--seed 1] [--out mutants.jsonl] [--report FILE] [--list]
 import { execFileSync, spawn } from 'node:child_process';
 import {
   appendFileSync,
@@ -44,6 +44,7 @@ const { values: options } = parseArgs({
     count: { type: 'string', default: '100' },
     seed: { type: 'string', default: '1' },
     out: { type: 'string', default: 'mutants.jsonl' },
+    report: { type: 'string' },
     list: { type: 'boolean', default: false },
   },
 });
@@ -88,7 +89,9 @@ async function run() {
   }
   const sampled = results.filter(({ id }) => mutants.some((mutant) => mutant.id === id));
   const survivors = sampled.filter(({ result }) => result === 'survived');
-  console.log(`${sampled.length} mutants, ${sampled.length - survivors.length} killed, ${survivors.length} survived`);
+  const summary = `${sampled.length} mutants, ${sampled.length - survivors.length} killed, ${survivors.length} survived`;
+  console.log(summary);
+  if (options.report) writeFileSync(options.report, reportOf(sampled, summary));
 }
 
 /** Returns the first test that fails with a mutant, or undefined. The tests nearest to the changed file run first. */
@@ -188,6 +191,28 @@ function isMutated(file) {
 
 function git(...args) {
   return execFileSync('git', args, { cwd: root, encoding: 'utf8' }).split('\n').filter(Boolean);
+}
+
+/** Formats results as a page; survivors come first, without their explanations. */
+function reportOf(results, summary) {
+  const code = (text) => `\`${shortened(text).replaceAll('|', '\\|').replaceAll('`', "'")}\``;
+  const rows = results
+    .toSorted((a, b) => b.result.localeCompare(a.result) || a.id.localeCompare(b.id))
+    .map(({ id, before, replacement, result, killer }) =>
+      [
+        id,
+        code(before),
+        replacement.trim() === '' ? 'nothing' : code(replacement),
+        killer ? code(killer) : result,
+      ].join(' | '),
+    );
+  const head = 'mutant | code | replaced by | killed by\n| --- | --- | --- | ---';
+  return `# Mutants\n\nSeed ${options.seed}: ${summary}.\n\n| ${head} |\n${rows.map((row) => `| ${row} |\n`).join('')}`;
+}
+
+function shortened(text) {
+  const line = text.replaceAll(/\s+/g, ' ').trim();
+  return line.length <= 100 ? line : `${line.slice(0, 99)}…`;
 }
 
 if (options.list)
