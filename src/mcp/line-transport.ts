@@ -142,13 +142,14 @@ export class LineTransport implements Transport {
   }
 
   #receive(message: unknown): void {
-    // The SDK's checks of what is no object cost much more than this one.
-    const isRequest = typeof message === 'object' && isJSONRPCRequest(message);
+    // The SDK's checks of what is no message cost much more than this one.
+    const hasVersion = (Object(message) as { jsonrpc?: unknown }).jsonrpc === '2.0';
+    const isRequest = hasVersion && isJSONRPCRequest(message);
     if (isRequest && this.#unanswered.has(message.id)) {
       this.#refuse(message.id, 'a request with this id waits for its response');
     } else if (isRequest && this.#unanswered.size >= maxRequests) {
       this.#refuse(message.id, `more than ${maxRequests} requests`, serverBusy);
-    } else if (isRequest || isOtherMessage(message)) {
+    } else if (isRequest || (hasVersion && (isJSONRPCNotification(message) || isJSONRPCResponse(message)))) {
       this.#track(message);
       this.onmessage?.(message);
     } else {
@@ -179,10 +180,6 @@ export class LineTransport implements Transport {
     const error = { code, message: `Message refused: ${reason}` };
     this.#output.write(`${JSON.stringify({ jsonrpc: '2.0', id, error })}\n`);
   }
-}
-
-function isOtherMessage(message: unknown): message is JSONRPCMessage {
-  return typeof message === 'object' && (isJSONRPCNotification(message) || isJSONRPCResponse(message));
 }
 
 /** Returns the id of an invalid message; undefined for a response, which is never answered. */

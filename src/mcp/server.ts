@@ -17,6 +17,7 @@ import { HeddleError } from '../core/errors.ts';
 import type { McpCallStart } from '../core/observer.ts';
 import type { Redactor } from '../core/redaction.ts';
 import { version } from '../core/version.ts';
+import { shortName } from '../tools/support/names.ts';
 import type { ListedTool } from '../tools/support/registry.ts';
 import type { ToolContext } from '../tools/support/tool.ts';
 import { type CallOptions, callTool } from './call-tool.ts';
@@ -183,7 +184,7 @@ function unknownName(kind: string, name: string, known: ReadonlyMap<string, unkn
   const names = [...known.keys()].join(', ') || 'none';
   return new ProtocolError(
     ProtocolErrorCode.InvalidParams,
-    `Unknown ${kind} ${JSON.stringify(name)}; known names: ${names}`,
+    `Unknown ${kind} ${JSON.stringify(shortName(name))}; known names: ${names}`,
   );
 }
 

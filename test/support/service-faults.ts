@@ -183,6 +183,20 @@ export const others: Record<string, { fault: Responder; expected: Expected; line
     },
     expected: ['ok', undefined, 1, 1],
   },
+  '100 Continue that nobody asked for': {
+    fault: (request) => {
+      request.socket.write('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\nx: y\r\n\r\n');
+      sendGoodResponse(request);
+    },
+    expected: ['ok', undefined, 1, 1],
+  },
+  'a byte order mark': {
+    fault: (request) => {
+      const { contentType, body } = goodResponse(request);
+      sendResponse(request, 200, `\ufeff${body}`, { 'content-type': contentType });
+    },
+    expected: ['ok', undefined, 1, 1],
+  },
   'byte by byte': {
     fault: (request) => {
       const { contentType, body } = goodResponse(request);

@@ -50,6 +50,8 @@ export interface ImportResult {
 const targetSchema = z.object({ projectId: projectIdSchema, queueId: pathSegment });
 
 const maxReportedLines = 20;
+/** Number of invalid lines after which the rest is not read. */
+const maxInvalidLines = 1_000;
 const maxFaultsOfLine = 5;
 const linesPerProgress = 500;
 
@@ -85,6 +87,7 @@ async function readItems(source: AsyncIterable<string> | Iterable<string>, targe
     if (Array.isArray(parsed)) {
       invalidCount += 1;
       if (invalidCount <= maxReportedLines) invalidLines.push(parsed);
+      if (invalidCount === maxInvalidLines) break;
     } else if (invalidCount === 0) items.push(parsed);
   }
   if (invalidCount > 0) throw invalidLinesError(invalidLines, invalidCount);
@@ -112,7 +115,8 @@ function invalidLinesError(lines: ErrorDetail[][], total: number): HeddleError {
   const detail = lines.flat();
   const reports = detail.map(({ loc: [, line, ...member], msg }) => `line ${line}: ${[...member, msg].join(': ')}`);
   if (total > lines.length) reports.push(`and ${total - lines.length} more`);
-  const count = `${total} invalid ${total === 1 ? 'line' : 'lines'}`;
+  const atLeast = total === maxInvalidLines ? 'at least ' : '';
+  const count = `${atLeast}${total} invalid ${total === 1 ? 'line' : 'lines'}`;
   return new HeddleError({
     code: 'invalid_arguments',
     message: `${count}, nothing was loaded: ${reports.join('; ')}`,
