@@ -191,8 +191,10 @@ async function withJudgements(items: Item[], queueId: string, project: string, c
     }),
     ...notesOf(feedback).map(({ call_id, annotator, note, at }) => ({ call_id, shown: { annotator, note, at } })),
   ];
+  const shownByCall = new Map<string, object[]>(callIds.map((id) => [id, []]));
+  for (const { call_id, shown } of entries) shownByCall.get(call_id)?.push(shown);
   return items.map((item) => {
-    const judgements = entries.filter(({ call_id }) => call_id === item.call_id).map(({ shown }) => shown);
+    const judgements = shownByCall.get(item.call_id)!;
     return judgements.length === 0 ? item : { ...item, judgements };
   });
 }

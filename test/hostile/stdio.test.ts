@@ -155,6 +155,7 @@ describe('stdio server under hostile input', () => {
 
   it('answers calls whose arguments hold deep nesting, surrogates, NUL or huge numbers', async () => {
     service.respond = (request) => sendGoodResponse(request);
+    const tooDeep = 'Message refused: nested deeper than 500 levels';
     const texts = [
       `{"call_id":${'['.repeat(100_000)}${']'.repeat(100_000)}}`,
       `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`,
@@ -169,14 +170,55 @@ describe('stdio server under hostile input', () => {
       server.write(
         `{"jsonrpc":"2.0","id":"n${index}","method":"tools/call","params":{"name":"read_call","arguments":${args}}}\n`,
       );
-      const { result } = await server.answerTo(`n${index}`);
-      expect(result).toHaveProperty('content');
+      const { result, error } = await server.answerTo(`n${index}`);
+      if (index < 2) expect(error).toEqual({ code: -32_600, message: tooDeep });
+      else expect(result).toHaveProperty('content');
     }
     // The same outside of the arguments.
     server.write(`{"jsonrpc":"2.0","id":"deep","method":"ping","params":${texts[1]}}\n`);
-    await server.answerTo('deep');
+    expect((await server.answerTo('deep')).error?.message).toBe(tooDeep);
     server.write(`{"jsonrpc":"2.0","id":"deeper","method":"tools/list","params":{"_meta":${texts[1]}}}\n`);
-    await server.answerTo('deeper');
+    expect((await server.answerTo('deeper')).error?.message).toBe(tooDeep);
+    // Deep ids have no answer.
+    const deep = `${'['.repeat(3_000_000)}${']'.repeat(3_000_000)}`;
+    server.write(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${deep}}}\n`);
+    server.write(`{"jsonrpc":"2.0","id":${deep},"method":"ping"}\n`);
+    await isWell();
+  });
+
+  it('refuses a batch of millions of values with one log line', async () => {
+    const logged = server.stderr.length;
+    server.write(`[${'1,'.repeat(4_000_000)}{"jsonrpc":"2.0","id":"last","method":"ping"}]\n`);
+    expect((await server.answerTo('last')).error).toEqual({
+      code: -32_600,
+      message: 'Message refused: a batch of more than 1024 messages',
+    });
+    await isWell();
+    expect(server.stderr.slice(logged).trimEnd().split('\n')).toHaveLength(1);
+    expect(server.stderr.slice(logged)).toContain('"message":"batch refused","messages":4000001');
+  });
+
+  it('counts the log lines beyond the limit of a second', async () => {
+    const logged = server.stderr.length;
+    server.write('5\n'.repeat(100_000));
+    await isWell();
+    await expect.poll(() => server.stderr.slice(logged)).toContain('"message":"log lines dropped"');
+    const lines = server.stderr
+      .slice(logged)
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const dropped = lines.filter(({ message }) => message === 'log lines dropped');
+    const written = lines.length - dropped.length;
+    expect(written + dropped.reduce((sum, { count }) => sum + count, 0)).toBe(100_000);
+    expect(dropped[0]).toMatchObject({ level: 'warn', limit_per_second: 2_000 });
+  });
+
+  it('cuts a long id in the log, not in the answer', async () => {
+    const id = `long-${'i'.repeat(1_000_000)}`;
+    const logged = server.stderr.length;
+    expect((await server.ask({ jsonrpc: '1.0', id, method: 'ping' })).error).toMatchObject({ code: -32_600 });
+    expect(server.stderr.length - logged).toBeLessThan(20_000);
   });
 
   it('refuses a line of 200 MB under its id in bounded memory', async () => {

@@ -41,7 +41,8 @@ export function run(
       { env: environment, maxBuffer: 64 * 1024 * 1024 },
       (_error, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
     );
-    child.stdin?.end(stdin);
+    // A command may end before it has read its input.
+    child.stdin?.on('error', () => {}).end(stdin);
   });
 }
 

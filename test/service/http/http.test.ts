@@ -124,7 +124,7 @@ describe('embedded service over HTTP', () => {
     const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
     expect(await service.infer(`{"model":"heddle/echo","messages":[${deep}],"template_vars":{"a":1}}`)).toMatchObject({
       status: 422,
-      body: { detail: [{ loc: ['body'], msg: 'Nested deeper than 500 levels', type: 'value_error' }] },
+      body: { detail: [{ loc: ['body'], msg: 'The body is nested deeper than 500 levels', type: 'value_error' }] },
     });
   });
 
