@@ -1,4 +1,4 @@
-import { parseJsonText } from './json.ts';
+import { parseExactJson } from './json-numbers.ts';
 
 /** Marks, and strings as a whole. */
 const tokens = /[{}[\],]|"(?:[^"\\]+|\\.)*"/g;
@@ -10,7 +10,7 @@ const tokens = /[{}[\],]|"(?:[^"\\]+|\\.)*"/g;
  */
 export function parseStrictJson(bytes: Uint8Array): unknown {
   const text = decodeUtf8(bytes);
-  const value: unknown = parseJsonText(text);
+  const value: unknown = parseExactJson(text);
   /** The member names of the objects around the current token; undefined for a list. */
   const open: (Set<string> | undefined)[] = [];
   let previous = '';

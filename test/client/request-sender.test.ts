@@ -47,6 +47,46 @@ describe('RequestSender', () => {
     expect(service.requests).toEqual([]);
   });
 
+  const project_id = 'a/b';
+  const feedback = { project_id, id: 'f', weave_ref: 'weave:///a/b/call/c', feedback_type: 't', payload: {} };
+  const requests: [string, number, (client: ServiceClient) => Promise<unknown>][] = [
+    ['queryQueueItems', 3, (client) => client.queryQueueItems('q', { project_id })],
+    ['runInference', 1, (client) => client.runInference('/chat/completions', { model: 'm' })],
+    ['createEvaluation', 1, (client) => client.createEvaluation('a/b', { name: 'e', dataset: 'd' })],
+    ['listModels', 3, (client) => client.listModels()],
+    ['listProjects', 3, (client) => client.listProjects()],
+    ['queryQueues', 3, (client) => client.queryQueues({ project_id })],
+    ['readQueue', 3, (client) => client.readQueue('q', project_id)],
+    ['queueStats', 3, (client) => client.queueStats({ project_id, queue_ids: ['q'] })],
+    ['updateProgress', 3, (client) => client.updateProgress('q', 'i', { project_id, annotation_state: 'completed' })],
+    ['readCall', 3, (client) => client.readCall({ project_id, id: 'c' })],
+    ['queryCalls', 3, (client) => client.queryCalls({ project_id })],
+    ['countCalls', 3, (client) => client.countCalls({ project_id })],
+    ['createFeedback', 3, (client) => client.createFeedback(feedback)],
+    ['createFeedbackBatch', 3, (client) => client.createFeedbackBatch([feedback])],
+    ['queryFeedback', 3, (client) => client.queryFeedback({ project_id })],
+    ['purgeFeedback', 3, (client) => client.purgeFeedback(project_id, ['f'])],
+    ['createQueue', 1, (client) => client.createQueue({ project_id, name: 'Q', scorer_refs: [] })],
+    ['addQueueItems', 3, (client) => client.addQueueItems('q', { project_id, call_ids: ['c'], display_fields: [] })],
+    ['createObject', 3, (client) => client.createObject({ obj: { project_id, object_id: 'o', val: {} } })],
+    ['readObject', 3, (client) => client.readObject({ project_id, object_id: 'o', digest: 'x' })],
+    ['queryObjects', 3, (client) => client.queryObjects({ project_id })],
+    ['readReferences', 3, (client) => client.readReferences({ refs: ['weave:///a/b/object/o:x'] })],
+    ['listEvaluations', 3, (client) => client.listObjects('evaluation', project_id, {})],
+    ['listDatasets', 3, (client) => client.listObjects('dataset', project_id, {})],
+    ['listScorers', 3, (client) => client.listObjects('scorer', project_id, {})],
+  ];
+
+  it('sends each request as often as it may be repeated when the service fails', async () => {
+    const sent = requests.map(async ([name, , request]) => {
+      const { service, client } = await start();
+      service.respond = (received) => sendResponse(received, 500, '{}');
+      await expect(request(client)).rejects.toMatchObject({ code: 'service_unavailable' });
+      return [name, service.requests.length];
+    });
+    expect(await Promise.all(sent)).toEqual(requests.map(([name, times]) => [name, times]));
+  });
+
   it('applies one deadline to all attempts together', async () => {
     const { service, client } = await start({ timeoutMs: 700 });
     service.respond = (request) => {

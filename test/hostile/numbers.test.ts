@@ -1,5 +1,7 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -305,6 +307,16 @@ describe('numbers that would change, at the other entrances', () => {
     await refused(put, '{"a":1}\n{"a":-1e999}\n', `line 2: a: -1e999 ${fault}`);
   });
 
+  it('are refused in the configuration file', async () => {
+    const home = temporaryFolder();
+    mkdirSync(join(home, 'heddle'));
+    const profile = '{"username":9007199254740993,"timeout_ms":5000}';
+    writeFileSync(join(home, 'heddle', 'config.json'), `{"profiles":{"default":${profile}}}`);
+    const { code, stderr } = await run(['status'], emptyHome(home));
+    expect(code).toBe(2);
+    expect(stderr).toContain(`cannot be used: profiles.default.username: 9007199254740993 ${fault}`);
+  });
+
   it('are shown with their digits when a service sends them', async () => {
     const service = await startFakeService();
     const server = await startToolServer(service.url, temporaryFolder(), { HEDDLE_PROJECT: 'a/b' });
@@ -372,18 +384,28 @@ describe('numbers in settings', () => {
 });
 
 describe('numbers in the Retry-After header', () => {
-  it.each(['0', '1', '0.5', '16.1', '2147484', '9'.repeat(15), '9'.repeat(400), '-1', '1e3', 'NaN', ''])(
-    'shows the wait of %s seconds, or none, without a failure of its own',
-    async (written) => {
-      const service = await startFakeService();
-      const server = await startToolServer(service.url, temporaryFolder(), { HEDDLE_TIMEOUT_MS: '2000' });
-      onTestFinished(() => server.client.close());
+  it('become the wait in milliseconds, or no wait', async () => {
+    const service = await startFakeService();
+    const server = await startToolServer(service.url, temporaryFolder(), { HEDDLE_TIMEOUT_MS: '2000' });
+    onTestFinished(() => server.client.close());
+    const shown: [string, number | undefined][] = [
+      ['0', 0],
+      ['0.5', 500],
+      ['16.1', 16_100],
+      ['2147484', 2_147_484_000],
+      ['9'.repeat(15), undefined],
+      ['9'.repeat(400), undefined],
+      ['-1', undefined],
+      ['1e3', undefined],
+      ['NaN', undefined],
+      ['', undefined],
+    ];
+    for (const [written, retry_after_ms] of shown) {
       service.respond = (request) => sendResponse(request, 429, { reason: 'slow down' }, { 'retry-after': written });
       const outcome = await server.call('create_queue', { project_id: 'a/b', name: 'Q' });
       expect(outcome).toMatchObject({ code: 'rate_limited', retryable: true });
-      const shown = /^\d{1,12}(\.\d+)?$/.test(written) ? Math.round(Number(written) * 1000) : undefined;
-      expect(outcome.retry_after_ms).toBe(shown);
-      expect(server.stderr()).not.toContain('Warning');
-    },
-  );
+      expect([written, outcome.retry_after_ms]).toEqual([written, retry_after_ms]);
+    }
+    expect(server.stderr()).not.toContain('Warning');
+  });
 });

@@ -1,7 +1,7 @@
 // Changes the source at random places, one at a time, and runs the tests against each change: a change that no test
 // notices shows what the tests do not check. Writes one JSON line per mutant to --out and skips those already in it.
 //
-//   node test/mutants/run.mjs [--count 100] [--seed 1] [--out mutants.jsonl] [--list]
+//   node test/mutants/run.mjs [--count 100] [--seed 1] [--out mutants.jsonl] [--report FILE] [--list]
 import { execFileSync, spawn } from 'node:child_process';
 import {
   appendFileSync,
@@ -33,6 +33,8 @@ const testsOf = {
 };
 /** Tests that take long. They run only if they have the name of the changed file or of one that imports it. */
 const slow = /tools\/(create-evaluation|create-queue|update-queue-items|add-queue-items)|faults\/|oauth\/issuer-keys/;
+/** Tests that are quick and find much. They run first. */
+const quick = /^test\/(package\/generated|contract|client|service\/query)\b/;
 /** Single tests that show more of the machine than of a change. */
 const skipped = '^(?!.*(1000 versions|200 MB|in bounded memory))';
 const maxRunMs = 10 * 60_000;
@@ -42,6 +44,7 @@ const { values: options } = parseArgs({
     count: { type: 'string', default: '100' },
     seed: { type: 'string', default: '1' },
     out: { type: 'string', default: 'mutants.jsonl' },
+    report: { type: 'string' },
     list: { type: 'boolean', default: false },
   },
 });
@@ -86,13 +89,15 @@ async function run() {
   }
   const sampled = results.filter(({ id }) => mutants.some((mutant) => mutant.id === id));
   const survivors = sampled.filter(({ result }) => result === 'survived');
-  console.log(`${sampled.length} mutants, ${sampled.length - survivors.length} killed, ${survivors.length} survived`);
+  const summary = `${sampled.length} mutants, ${sampled.length - survivors.length} killed, ${survivors.length} survived`;
+  console.log(summary);
+  if (options.report) writeFileSync(options.report, reportOf(sampled, summary));
 }
 
 /** Returns the first test that fails with a mutant, or undefined. The tests nearest to the changed file run first. */
 async function killerOf({ file }, copy) {
   const room = rooms.find((folder) => file.startsWith(`${folder}/`));
-  const near = testsNamed([file]);
+  const near = [...testsNamed([file]), ...testsIn(room).filter((test) => quick.test(test))];
   const wider = testsIn(room).filter((test) => !slow.test(test));
   const rest = [...new Set([...testsNamed(importersOf(file)), ...wider])].filter((test) => !near.includes(test));
   return (near.length > 0 && (await failureOf(near, copy))) || failureOf(rest, copy);
@@ -186,6 +191,28 @@ function isMutated(file) {
 
 function git(...args) {
   return execFileSync('git', args, { cwd: root, encoding: 'utf8' }).split('\n').filter(Boolean);
+}
+
+/** Formats results as a page; survivors come first, without their explanations. */
+function reportOf(results, summary) {
+  const code = (text) => `\`${shortened(text).replaceAll('|', '\\|').replaceAll('`', "'")}\``;
+  const rows = results
+    .toSorted((a, b) => b.result.localeCompare(a.result) || a.id.localeCompare(b.id))
+    .map(({ id, before, replacement, result, killer }) =>
+      [
+        id,
+        code(before),
+        replacement.trim() === '' ? 'nothing' : code(replacement),
+        killer ? code(killer) : result,
+      ].join(' | '),
+    );
+  const head = 'mutant | code | replaced by | killed by\n| --- | --- | --- | ---';
+  return `# Mutants\n\nSeed ${options.seed}: ${summary}.\n\n| ${head} |\n${rows.map((row) => `| ${row} |\n`).join('')}`;
+}
+
+function shortened(text) {
+  const line = text.replaceAll(/\s+/g, ' ').trim();
+  return line.length <= 100 ? line : `${line.slice(0, 99)}…`;
 }
 
 if (options.list)

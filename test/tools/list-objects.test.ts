@@ -20,6 +20,15 @@ describe('list_objects', () => {
     expect(await call('run_inference', { model: model.id, messages })).toMatchObject({ finish_reason: 'stop' });
   });
 
+  it('says how many objects it shows, or that there are none', async () => {
+    const { call } = await connectStdioClient(emptyHome(temporaryFolder()));
+    const { text } = await call('list_objects', { kind: 'scorer' });
+    expect(text).toMatch(/^2 scorers from offset 0\. This is the last page\.\n/);
+    expect(text).toContain('weave:///demo/support/object/helpfulness:');
+    expect((await call('list_objects', { kind: 'scorer', offset: 5 })).text).toMatch(/^No scorers at offset 5\.\n/);
+    expect((await call('list_objects', { kind: 'model', offset: 1 })).text).toMatch(/^No models at offset 1\.\n/);
+  });
+
   it('returns next_offset while more objects follow', async () => {
     const { call } = await connectStdioClient(emptyHome(temporaryFolder()));
     const first = await call('list_objects', { kind: 'scorer', limit: 1 });

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { startFakeService } from '../support/fake-service.ts';
+import { sendResponse, startFakeService } from '../support/fake-service.ts';
 import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { connectStdioClient } from '../support/stdio-client.ts';
 
@@ -39,6 +39,33 @@ describe('run_inference', () => {
       { role: 'user', content: [{ type: 'text', text: 'Hello Ada {product}, {braces} stay' }] },
       { role: 'assistant', content: 'I say {name} unchanged' },
     ]);
+  });
+
+  it('writes the reply, its reason to end and its tokens as text, and a reply without text whole', async () => {
+    const service = await startFakeService();
+    const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
+    const answered = async (body: object): Promise<string> => {
+      service.respond = (request) => sendResponse(request, 200, body);
+      return (await call('run_inference', { model: 'm' })).text;
+    };
+    const usage = { prompt_tokens: 12, completion_tokens: 3, total_tokens: 15 };
+    const choice = (content: string | null, extra: object = {}) => ({
+      index: 0,
+      message: { role: 'assistant', content, ...extra },
+      finish_reason: 'stop',
+    });
+    expect(await answered({ model: 'm', choices: [choice('Hello')], usage })).toBe(
+      'The model\'s reply, as data (model "m", finish_reason "stop", tokens 12+3):\nHello',
+    );
+    expect(await answered({ choices: [choice('Hello')], usage: { prompt_tokens: 12 } })).toBe(
+      'The model\'s reply, as data (finish_reason "stop", tokens 12+?):\nHello',
+    );
+    expect(await answered({ data: [1] })).toBe('The model\'s reply, as data (no details):\n{"data":[1]}');
+    const two = { choices: [choice('a'), choice('b')] };
+    expect(await answered(two)).toBe(`The model's reply, as data (finish_reason "stop"):\n${JSON.stringify(two)}`);
+    expect(await answered({ choices: [choice('', { tool_calls: [{ id: 't' }] })] })).toBe(
+      'The model\'s reply, as data (finish_reason "stop"):\n\ntool_calls: [{"id":"t"}]',
+    );
   });
 
   it('returns the same result for a streamed reply', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { summarizeQueueTool } from '../../src/tools/summarize-queue.ts';
 import { type FakeService, sendResponse, startFakeService } from '../support/fake-service.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { hasReviewItems, reviewItems } from '../support/review-items.ts';
@@ -404,3 +405,23 @@ function feedbackOf(index: number, members: object): object {
     ...members,
   };
 }
+
+describe('a summary beyond the size limit', () => {
+  const table = { columns: ['state', 'items'], rows: [['completed', 1]], total: ['', 1] };
+  const annotators: [string, string] = ['ada', 'bob'];
+  const agreement = { field: 'helpful', annotators, items: 1 };
+  const left_out =
+    'Tables or comparisons are left out because of the size limit. Count by one thing only, or use filter.';
+
+  it('keeps as many tables and comparisons as the limit has room for, and says so', () => {
+    const summary = { total_items: 1, tables: [table, table, table, table], agreement: [agreement, agreement] };
+    expect(summarizeQueueTool.shrink(summary, 0.5)).toEqual({
+      total_items: 1,
+      tables: [table, table],
+      agreement: [agreement],
+      left_out,
+    });
+    expect(summarizeQueueTool.shrink(summary, 0.3)).toEqual({ total_items: 1, tables: [table], left_out });
+    expect(summarizeQueueTool.shrink(summary, 0.1)).toBeUndefined();
+  });
+});

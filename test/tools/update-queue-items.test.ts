@@ -386,6 +386,17 @@ describe('update_queue_items at a service that answers as the public one', () =>
       { annotator: 'user-ada (test via heddle)', field: 'score', value: 2 },
       { annotator: 'user-ada (test via heddle)', note: 'Too long.' },
     ]);
+    // Another note, and the same note of somebody else, are notes of their own.
+    const bob = await connectStdioClient(heddleFor(service, 'bob'));
+    const note = async (client: typeof bob.call, text: string) =>
+      (await client('update_queue_items', { queue_id: 'q', items: [{ item_id: 'i1', note: text }] })).counts;
+    expect(await note(call, 'Too short.')).toEqual({ done: 1 });
+    expect(await note(bob.call, 'Too long.')).toEqual({ done: 1 });
+    expect(await note(bob.call, 'Too long.')).toEqual({ unchanged: 1 });
+    expect(service.feedback.slice(3).map(({ payload }) => payload)).toEqual([
+      { note: 'Too short.' },
+      { note: 'Too long.' },
+    ]);
   });
 
   it("takes back one's own judgements of a field, and no others", async () => {

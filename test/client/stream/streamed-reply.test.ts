@@ -152,6 +152,13 @@ function bytesOf(chunks: object[], { newline, comments, manyLines, done, bom, cu
 }
 
 describe('readStreamedReply', () => {
+  it.each(['data:[DONE]', 'data: [DONE]', 'data:  [DONE] ', 'data: [DONE]\t'])('ends at %j', async (end) => {
+    const events = `data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\n${end}\n\n`;
+    expect(await read([new TextEncoder().encode(events)])).toEqual({
+      choices: [{ index: 0, message: { content: 'a' } }],
+    });
+  });
+
   it('assembles the same reply as without streaming, however it is streamed and split', async () => {
     const runs = 400;
     await fc.assert(

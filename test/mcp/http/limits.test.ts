@@ -47,6 +47,17 @@ async function start(
   return { url, port: Number(new URL(url).port), called };
 }
 
+describe('connections', () => {
+  it('beyond the limit are closed', async () => {
+    const { port } = await start({ maxConnections: 2 });
+    const kept = [open(port, 'POST'), open(port, 'POST')];
+    await Promise.all(kept.map((socket) => once(socket, 'connect')));
+    const refused = open(port, 'POST');
+    await new Promise((resolve) => refused.once('close', resolve));
+    expect(kept.map(({ readyState }) => readyState)).toEqual(['open', 'open']);
+  });
+});
+
 const slow = newerRequest('tools/call', { name: 'slow' });
 
 function open(port: number, text: string): Socket {

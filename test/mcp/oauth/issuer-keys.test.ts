@@ -26,9 +26,10 @@ describe('fetchKeys', () => {
       '/tenant/one/.well-known/openid-configuration',
     ]);
     server.asked.length = 0;
-    const { message } = await failureOf(`${server.issuer}/`);
+    const failure = await failureOf(`${server.issuer}/`);
+    expect(failure).toMatchObject({ code: 'bad_response', retryable: true });
     expect(server.asked).toEqual(['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration']);
-    expect(message).toBe(
+    expect(failure.message).toBe(
       `Cannot fetch the keys of the token issuer ${server.issuer}/: ${server.issuer}/.well-known/oauth-authorization-server responded with status 404.`,
     );
   });

@@ -61,6 +61,21 @@ describe('parseArguments', () => {
     ]);
   });
 
+  it('names five faults in its message, counts the others, and lists at most twenty', async () => {
+    const refused = async (count: number) => {
+      const unknown = Object.fromEntries(Array.from({ length: count }, (_, index) => [`x${index}`, 1]));
+      const { result } = await call('read_call', { call_id: 'c', ...unknown }, emptyHome(temporaryFolder()));
+      return [
+        result.message.split(/x\d: /).length - 1,
+        result.message.match(/ and \d+ more\.$/)?.[0],
+        result.detail.length,
+      ];
+    };
+    expect(await refused(5)).toEqual([5, undefined, 5]);
+    expect(await refused(7)).toEqual([5, ' and 2 more.', 7]);
+    expect(await refused(30)).toEqual([5, ' and 25 more.', 20]);
+  });
+
   it('treats null as absent for every member that the schema names', async () => {
     const { code, result } = await call(
       'query_queue_items',
