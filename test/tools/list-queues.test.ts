@@ -43,9 +43,9 @@ describe('list_queues', () => {
     const { call } = await connectStdioClient(service.environmentOf('ada'));
     const { queues, text } = await call('list_queues', {});
     expect(queues).toEqual([
-      { id: 'a', name: 'A', guidelines: 'Be strict.', fields: [helpful], remaining: 2, total: 3 },
-      { id: 'b', name: 'B', remaining: 2, total: 3 },
-      { id: 'q', name: 'Q', fields: [helpful, score], remaining: 2, total: 3 },
+      { id: 'a', name: 'A', guidelines: 'Be strict.', fields: [helpful], remaining: 0, total: 0 },
+      { id: 'b', name: 'B', remaining: 0, total: 0 },
+      { id: 'q', name: 'Q', fields: [helpful, score], remaining: 3, total: 3 },
     ]);
     expect(text).toContain('helpful (boolean); score (integer, 1 to 5)');
     expect(service.bodiesOf('/refs/read_batch')).toEqual([{ refs: [helpfulField, scoreField] }]);
@@ -71,7 +71,7 @@ describe('list_queues', () => {
     const service = await startRecordedService();
     service.missing = new Set(['/refs/read_batch', '/obj/read']);
     const { call } = await connectStdioClient(service.environmentOf('ada'));
-    expect((await call('list_queues', {})).queues).toEqual([{ id: 'q', name: 'Q', remaining: 2, total: 3 }]);
+    expect((await call('list_queues', {})).queues).toEqual([{ id: 'q', name: 'Q', remaining: 3, total: 3 }]);
   });
 
   it('names the tools that remain when the service lacks its operation', async () => {

@@ -165,7 +165,9 @@ describe('query_calls', () => {
       has_error: true,
       text: 'ü',
     };
-    await call('query_calls', { filter, limit: 1 });
+    const recorded = { op_name: 'answer', started_at: '2026-01-01T12:00:00Z', inputs: { q: 'ü' }, exception: 'Error' };
+    service.calls = ['a', 'b'].map((id) => ({ id, ...recorded }));
+    expect(await call('query_calls', { filter, limit: 1 })).toMatchObject({ calls: [{ id: 'a' }], total: 2 });
     const contains = (name: string, substr: string) => ({
       $contains: { input: { $getField: name }, substr: { $literal: substr }, case_insensitive: true },
     });
