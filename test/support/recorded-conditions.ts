@@ -9,19 +9,19 @@ export function fulfills(condition: Json, row: Json): boolean {
   if (operator === '$not') return !fulfills(operands[0], row);
   if (operator === '$contains') {
     const { input, substr, case_insensitive } = operands;
-    const [text, part] = [textOf(valueOf(input, row)), String(valueOf(substr, row))];
+    const [text, part] = [textOf(operandOf(input, row)), String(operandOf(substr, row))];
     return case_insensitive ? text.toLowerCase().includes(part.toLowerCase()) : text.includes(part);
   }
-  const left = valueOf(operands[0], row);
-  if (operator === '$in') return operands[1].some((operand: Json) => valueOf(operand, row) === left);
-  const right = valueOf(operands[1], row);
+  const left = operandOf(operands[0], row);
+  if (operator === '$in') return operands[1].some((operand: Json) => operandOf(operand, row) === left);
+  const right = operandOf(operands[1], row);
   if (operator === '$eq') return left === right;
   if (operator === '$gte') return numberOf(left) >= numberOf(right);
   if (operator === '$gt') return numberOf(left) > numberOf(right);
   throw new Error(`The recorded service does not know the condition ${operator}`);
 }
 
-function valueOf(operand: Json, row: Json): Json {
+function operandOf(operand: Json, row: Json): Json {
   return '$literal' in operand ? operand.$literal : memberAt(row, operand.$getField);
 }
 

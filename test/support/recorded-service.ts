@@ -235,7 +235,7 @@ export async function startRecordedService(): Promise<RecordedService> {
     if (rest === '/items/query') return body.project_id === project ? queryItems(id, body) : { items: [] };
     if (rest === '/items') return addItems(id, body);
     if (rest !== '') return undefined;
-    const queue = allQueues().find((candidate) => candidate.id === id);
+    const queue = body.project_id === project && allQueues().find((candidate) => candidate.id === id);
     return queue ? { queue: complete(queue) } : null;
   };
 
@@ -276,8 +276,10 @@ export async function startRecordedService(): Promise<RecordedService> {
       const res = body.batch.map((entry: object) => createFeedback(entry, annotator));
       return res.find((entry: unknown) => typeof entry === 'string') ?? { res };
     }
-    const [, queueId, rest = ''] = /^[/]annotation_queues[/]([^/?]+)([^?]*)/.exec(path) ?? [];
-    return queueId ? handleQueue(queueId, rest, body, annotator) : undefined;
+    const { pathname, searchParams } = new URL(path, service.url);
+    const [, queueId, rest = ''] = /^[/]annotation_queues[/]([^/]+)(.*)/.exec(pathname) ?? [];
+    const parameters = { ...body, ...Object.fromEntries(searchParams) };
+    return queueId ? handleQueue(queueId, rest, parameters, annotator) : undefined;
   };
 
   const sendLines = (request: RecordedRequest, lines: object[]): void =>

@@ -34,20 +34,6 @@ describe('query_queue_items', () => {
     });
   });
 
-  it('says how many items match when the offset is past the end', async () => {
-    const { call } = await connectStdioClient(emptyHome(temporaryFolder()));
-    const page = await call('query_queue_items', {
-      queue_id: 'support-triage',
-      filter: { annotation_states: ['unstarted'] },
-      offset: 100,
-    });
-    expect(page).toMatchObject({
-      items: [],
-      matching: 7,
-      text: expect.stringContaining('No items at offset 100: 7 match.'),
-    });
-  });
-
   it('filters by who judged, by field and value, and by what is unjudged by the caller', async () => {
     const { call } = await connectStdioClient(emptyHome(temporaryFolder()));
     const queue_id = 'support-triage';
