@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { expect } from 'vitest';
 import { emptyHome, temporaryFolder } from './heddle.ts';
 import { onEnd } from './on-end.ts';
 import { startRecordedService } from './recorded-service.ts';
@@ -23,6 +24,8 @@ export interface EitherService {
   /** Returns the feedback that the service has stored for a queue, the oldest first. */
   // biome-ignore lint/suspicious/noExplicitAny: feedback of every shape
   feedbackOf: (queueId: string) => Promise<any[]>;
+  /** Stores a judgement of ada in the field helpful without heddle, as a page for people does. */
+  judgeByHand: (queueId: string, callId: string, value: boolean) => Promise<void>;
 }
 
 const call = (call_id: string, day: number, op: string, trace: string, rest: object) => ({
@@ -95,23 +98,36 @@ async function complete({ name, url, nameOf, passwords }: StartedService): Promi
       HEDDLE_USERNAME: annotator,
       HEDDLE_PASSWORD: passwords[annotator],
     });
-  const feedbackOf: EitherService['feedbackOf'] = async (queueId) => {
-    const response = await fetch(`${url}/feedback/query`, {
-      method: 'POST',
+  // biome-ignore lint/suspicious/noExplicitAny: responses of every shape
+  const send = async (method: string, path: string, body?: object): Promise<any> => {
+    const response = await fetch(url + path, {
+      method,
       headers: { authorization: `Basic ${btoa(`ada:${passwords.ada}`)}`, 'content-type': 'application/json' },
-      body: JSON.stringify({
-        project_id: projectId,
-        query: { $expr: { $eq: [{ $getField: 'queue_id' }, { $literal: queueId }] } },
-        sort_by: [{ field: 'created_at', direction: 'asc' }],
-      }),
+      ...(body && { body: JSON.stringify({ project_id: projectId, ...body }) }),
     });
-    return ((await response.json()) as { result: object[] }).result;
+    if (!response.ok) throw new Error(`${path} ended with ${response.status}`);
+    return response.json();
+  };
+  const feedbackOf: EitherService['feedbackOf'] = async (queueId) => {
+    const query = { $expr: { $eq: [{ $getField: 'queue_id' }, { $literal: queueId }] } };
+    const sort_by = [{ field: 'created_at', direction: 'asc' }];
+    return (await send('POST', '/feedback/query', { query, sort_by })).result;
+  };
+  const judgeByHand: EitherService['judgeByHand'] = async (queue_id, callId, value) => {
+    const { queue } = await send('GET', `/annotation_queues/${queue_id}?project_id=${projectId}`);
+    await send('POST', '/feedback/create', {
+      weave_ref: `weave:///${projectId}/call/${callId}`,
+      feedback_type: 'wandb.annotation.helpful',
+      annotation_ref: queue.scorer_refs[0],
+      payload: { value },
+      queue_id,
+    });
   };
   const [ada, bob] = await Promise.all([
     connectStdioClient(environmentOf('ada')),
     connectStdioClient(environmentOf('bob')),
   ]);
-  return { name, url, ada, bob, environmentOf, nameOf, feedbackOf };
+  return { name, url, ada, bob, environmentOf, nameOf, feedbackOf, judgeByHand };
 }
 
 let queues = 0;
@@ -133,6 +149,27 @@ export async function createQueue(
   const { items } = await ada.call('query_queue_items', { queue_id, limit: call_ids.length });
   const idsByCall = new Map(items.map((item: { id: string; call_id: string }) => [item.call_id, item.id]));
   return { queue_id, ids: call_ids.map((id) => String(idsByCall.get(id))) };
+}
+
+/** Judges the field helpful of items with one call; undefined leaves an item out. */
+export async function judge(
+  { call }: StdioClient,
+  queue_id: string,
+  ids: string[],
+  values: (boolean | undefined)[],
+): Promise<void> {
+  const items = ids.flatMap((item_id, n) =>
+    values[n] === undefined ? [] : [{ item_id, judgements: { helpful: values[n] } }],
+  );
+  if (items.length === 0) return;
+  const { counts } = await call('update_queue_items', { queue_id, items, confirm: true });
+  expect(counts).toEqual({ done: items.length });
+}
+
+/** Returns the text of a prompt. */
+export async function promptOf({ client }: StdioClient, name: string, args: Record<string, string>): Promise<string> {
+  const { messages } = await client.getPrompt({ name, arguments: args });
+  return messages.map(({ content }) => (content.type === 'text' ? content.text : '')).join('\n');
 }
 
 /** Returns the ids of the first of the 120 calls of the operation `bulk`. */

@@ -210,9 +210,10 @@ export async function startRecordedService(): Promise<RecordedService> {
       const known = service.feedback.find(({ id, wb_user_id }) => id === body.id && wb_user_id === `user-${annotator}`);
       lastTimeMs = Math.max(lastTimeMs + 1, Date.now());
       const time = new Date(lastTimeMs).toISOString().replace('Z', '');
-      const feedback = known ?? { ...body, wb_user_id: `user-${annotator}`, created_at: time };
+      const id = body.id ?? `feedback-${lastTimeMs}`;
+      const feedback = known ?? { ...body, id, wb_user_id: `user-${annotator}`, created_at: time };
       if (!known) service.feedback.push(feedback);
-      return { id: body.id, created_at: feedback.created_at, wb_user_id: feedback.wb_user_id, payload: {} };
+      return { id: feedback.id, created_at: feedback.created_at, wb_user_id: feedback.wb_user_id, payload: {} };
     };
     if (body.queue_id && !allQueues().some(({ id }) => id === body.queue_id)) return 'Queue not found';
     if (body.feedback_type === 'wandb.note.1' && !(body.payload.note?.length <= 1024)) return 'Invalid note';
