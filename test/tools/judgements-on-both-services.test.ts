@@ -160,6 +160,22 @@ describe.each(services)('update_queue_items on $name', (service) => {
     expect((await ada.call('update_queue_items', { queue_id, as_of: inAMinute, items })).counts).toEqual({ done: 4 });
   });
 
+  it("does not take another's moves for its own once it has set a state again", async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1']);
+    const move = async ({ call }: StdioClient, item_id: string | undefined, annotation_state: string) =>
+      resultsOf(await call('update_queue_items', { queue_id, items: [{ item_id, annotation_state }] }));
+    expect(await move(ada, ids[0], 'completed')).toEqual(['done']);
+    expect(await move(bob, ids[0], 'in_progress')).toEqual(['done']);
+    // The item goes on showing bob.
+    expect(await move(ada, ids[0], 'completed')).toEqual(['unchanged']);
+    const { as_of } = await ada.call('query_queue_items', { queue_id });
+    expect(await move(bob, ids[1], 'skipped')).toEqual(['done']);
+    const items = [{ item_id: ids[1], judgements: { helpful: true } }];
+    expect((await ada.call('update_queue_items', { queue_id, as_of, items })).items).toMatchObject([
+      { result: 'refused', error: { message: 'Not changed: bob moved it to skipped after as_of.' } },
+    ]);
+  });
+
   it.each([
     [{ tone: true }, 'tone', 'The queue has no field "tone"; its fields are helpful {"type":"boolean"}, score {'],
     [{ helpful: 'yes' }, 'helpful', '"yes" does not fit the field helpful, whose schema is {"type":"boolean"}'],

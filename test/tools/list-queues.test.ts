@@ -1,7 +1,9 @@
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { emptyHome, temporaryFolder } from '../support/heddle.ts';
+import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { importNumberedQueue } from '../support/numbered-queue.ts';
 import { helpfulField, scoreField, startRecordedService } from '../support/recorded-service.ts';
 import { connectStdioClient } from '../support/stdio-client.ts';
@@ -31,6 +33,25 @@ describe('list_queues', () => {
       },
     ]);
     expect(text).toContain("helpful (boolean): Does the answer solve the customer's problem?");
+  });
+
+  it('names the imported project beside the sample project, and the other way round', async () => {
+    const folder = temporaryFolder();
+    const environment = emptyHome(folder);
+    const file = join(folder, 'items.jsonl');
+    const item = { call_id: 'c', call_op_name: 'op', call_trace_id: 't', call_started_at: '2026-01-01T00:00:00Z' };
+    writeFileSync(file, JSON.stringify(item));
+    await run(['service', 'import', file, '--project', 'my/team', '--queue', 'mine'], environment);
+    const { call } = await connectStdioClient(environment);
+    const listed = await call('list_queues', {});
+    expect(listed).toMatchObject({ queues: [{ id: 'support-triage' }], other_projects: ['my/team'] });
+    expect(listed.text).toContain('Other projects: my/team.');
+    expect((await call('list_queues', { project_id: 'my/team' })).queues).toMatchObject([{ id: 'mine', total: 1 }]);
+    const own = await connectStdioClient({ ...environment, HEDDLE_PROJECT: 'my/team' });
+    expect(await own.call('list_queues', {})).toMatchObject({
+      queues: [{ id: 'mine' }],
+      other_projects: ['demo/support'],
+    });
   });
 
   it('reads the fields of all queues of a page with one request', async () => {

@@ -52,7 +52,10 @@ describe.each(services)('on $name', (service) => {
     const unknown = { matched: 3, duplicates: 1, unknown: ['nowhere'], unknown_count: 1 };
     expect(await call('add_queue_items', { ...request, dry_run: true })).toMatchObject({ ...unknown, selected: 2 });
     expect(await callsIn(queue_id)).toEqual(['call-0']);
-    expect(await call('add_queue_items', request)).toMatchObject({ ...unknown, added: 2 });
+    const added = await call('add_queue_items', request);
+    expect(added).toMatchObject({ ...unknown, added: 2 });
+    expect(added.text).toContain(`Added 2 calls to queue ${queue_id}; it held 1 already.`);
+    expect(added.text).toContain('Unknown calls: nowhere.');
     expect(await call('add_queue_items', request)).toMatchObject({ ...unknown, added: 0, duplicates: 3 });
     expect(await callsIn(queue_id)).toEqual(['call-0', 'call-1', 'call-2']);
   });
@@ -61,6 +64,10 @@ describe.each(services)('on $name', (service) => {
     const { queue_id } = await createQueue(service, ['plain']);
     expect(await call('add_queue_items', { queue_id, filter: { op_name: 'plan' } })).toMatchObject({ added: 3 });
     expect(await callsIn(queue_id)).toEqual(['call-0', 'call-2', 'call-4', 'plain']);
+    expect(await call('add_queue_items', { queue_id, filter: { op_name: 'nothing' } })).toMatchObject({
+      matched: 0,
+      added: 0,
+    });
     const sample = { filter: { op_name: 'bulk' }, sample: { n: 3, seed: 7 } };
     expect(await call('add_queue_items', { queue_id, ...sample })).toMatchObject({ matched: 120, added: 3 });
     expect(await call('add_queue_items', { queue_id, ...sample })).toMatchObject({ added: 0, duplicates: 3 });
