@@ -84,6 +84,8 @@ export async function startRecordedService(): Promise<RecordedService> {
       .filter((call) => !query || fulfills(query.$expr, call));
     return sortedBy(found, sort_by ?? [{ field: 'started_at', direction: 'asc' }]);
   };
+  const readCall = ({ project_id, id }: Json): Json =>
+    project_id === project ? (matchingCalls({ filter: { call_ids: [id] } })[0] ?? null) : null;
   /** Columns are chosen by what is before their first dot; some members always come. */
   const withColumns = (call: Json, { columns, expand_columns = [] }: Json): Json => {
     const chosen = ['id', 'project_id', 'trace_id', 'op_name', 'started_at'];
@@ -252,7 +254,7 @@ export async function startRecordedService(): Promise<RecordedService> {
     if (path === '/calls/query_stats') return { count: matchingCalls(body).length };
     if (path === '/annotation_queues/stats') return { stats: body.queue_ids.map(statsOf) };
     if (path === '/refs/read_batch') return readReferences(body.refs);
-    if (path === '/call/read') return { call: matchingCalls({ filter: { call_ids: [body.id] } })[0] ?? null };
+    if (path === '/call/read') return { call: readCall(body) };
     if (path === '/obj/read') {
       const ref = Object.keys(objects).find((key) => key.includes(`/${body.object_id}:`));
       if (!ref) return null;

@@ -211,6 +211,11 @@ describe.each(services)('update_queue_items on $name', (service) => {
       items: [],
       state_counts: { unstarted: 1, skipped: 1 },
     });
+    const expecting = { ...bulk, expected_state: 'unstarted', dry_run: true };
+    expect(await ada.call('update_queue_items', expecting)).toMatchObject({
+      counts: { would_send: 1, refused: 1 },
+      items: [{ item_id: ids[2], error: { message: 'Not changed: the item is now skipped, not unstarted.' } }],
+    });
     expect(await valuesOf(queue_id)).toEqual([]);
     const none = { ...bulk, filter: { call_op_name: 'nothing' } };
     expect(await ada.call('update_queue_items', none)).toMatchObject({

@@ -60,6 +60,17 @@ describe.each(services)('on $name', (service) => {
     expect(await callsIn(queue_id)).toEqual(['call-0', 'call-1', 'call-2']);
   });
 
+  it('add_queue_items names the nearest calls when none of the ids exists', async () => {
+    const { queue_id } = await createQueue(service, ['call-0']);
+    const error = { code: 'not_found', hint: expect.stringContaining(' The nearest calls are failed.') };
+    expect(await call('add_queue_items', { queue_id, call_ids: ['falied', 'x'] })).toMatchObject({
+      error: {
+        ...error,
+        message: 'Nothing was added: project team/project has no recorded call with any of these 2 ids.',
+      },
+    });
+  });
+
   it('add_queue_items adds what a search finds, or the same sample of it for a seed', async () => {
     const { queue_id } = await createQueue(service, ['plain']);
     expect(await call('add_queue_items', { queue_id, filter: { op_name: 'plan' } })).toMatchObject({ added: 3 });
@@ -123,9 +134,22 @@ describe.each(services)('on $name', (service) => {
     });
   });
 
-  it('a queue of an unknown project is refused with what is known of projects', async () => {
-    const { error } = await call('query_queue_items', { queue_id: 'q', project_id: 'no/where' });
-    expect(error).toMatchObject({ code: 'not_found', ...unknownProject[service.name] });
+  it.each<[string, object, Record<EitherService['name'], object>]>([
+    ['query_queue_items', { queue_id: 'q' }, unknownProject],
+    ['summarize_queue', { queue_id: 'q' }, unknownProject],
+    ['add_queue_items', { queue_id: 'q', call_ids: ['plain'] }, unknownProject],
+    ['update_queue_items', { queue_id: 'q', filter: {}, change: { note: 'Why?' } }, unknownProject],
+    [
+      'read_call',
+      { call_id: 'plain' },
+      {
+        ...unknownProject,
+        'a service that answers as the public one': { message: 'Project no/where has no recorded call "plain".' },
+      },
+    ],
+  ])('%s refuses an unknown project with what is known of projects', async (tool, args, expected) => {
+    const { error } = await call(tool, { ...args, project_id: 'no/where' });
+    expect(error).toMatchObject({ code: 'not_found', ...expected[service.name] });
   });
 
   it('read_call names the nearest calls for an unknown one, and paths that lead nowhere', async () => {
