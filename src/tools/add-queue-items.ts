@@ -10,6 +10,7 @@ import { maxUnconfirmed, requireAgreement } from './support/require-agreement.ts
 import { requireQueue } from './support/require-queue.ts';
 import { cell, escapeInvisible } from './support/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './support/tool.ts';
+import { callsLike } from './support/unknown-call.ts';
 
 /** Matching calls that are read at most. */
 const maxCalls = 10_000;
@@ -152,7 +153,7 @@ async function knownCalls(call_ids: readonly string[], project_id: string, conte
     throw new HeddleError({
       code: 'not_found',
       message: `Nothing was added: project ${project_id} has no recorded call with ${ids.length === 1 ? 'this id' : `any of these ${ids.length} ids`}.`,
-      hint: 'Find calls with query_calls, and use the same project_id.',
+      hint: `Find calls with query_calls, and use the same project_id.${await callsLike(ids[0]!, project_id, context)}`,
     });
   }
   return {

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type Queue, queryQueuesRequest } from '../contract/queues.ts';
+import { type QueryQueuesRequest, type Queue, queryQueuesRequest } from '../contract/queues.ts';
 import { orElse } from './support/or-else.ts';
 import {
   firstRows,
@@ -42,6 +42,7 @@ const output = z.looseObject({
     )
     .describe('Queues, newest first.'),
   ...pageMembers,
+  matching: z.int().optional().describe('Number of matching queues, when the offset is past the end.'),
   other_projects: z.array(z.string()).optional().describe('Further projects; pass one as project_id.'),
 });
 
@@ -57,6 +58,7 @@ interface QueueSummary {
 
 interface QueuePage extends PagePosition {
   queues: QueueSummary[];
+  matching?: number;
   other_projects?: string[];
 }
 
@@ -82,13 +84,20 @@ Example: {"name":"support"}`,
     );
     if (found.length === 0) await requireProject(project, context);
     const queues = await summarize(found.slice(0, limit), project, context);
-    const page = { queues, ...pagePosition(offset, queues.length, found.length > limit) };
+    const isPastEnd = queues.length === 0 && offset > 0;
+    const page = {
+      queues,
+      ...pagePosition(offset, queues.length, found.length > limit),
+      ...(isPastEnd && { matching: await countQueues({ ...query, project_id: project }, context) }),
+    };
     return query.project_id === undefined ? { ...page, ...(await otherProjects(project, context)) } : page;
   },
 
-  render({ queues, offset, next_offset, other_projects }: QueuePage) {
+  render({ queues, offset, next_offset, matching, other_projects }: QueuePage) {
     const others = other_projects ? `\nOther projects: ${other_projects.map(cell).join(', ')}.` : '';
-    if (queues.length === 0) return `No queues match at offset ${offset}.${others}`;
+    if (queues.length === 0) {
+      return `${matching ? `No queues at offset ${offset}: ${matching} match.` : 'No queues match.'}${others}`;
+    }
     const rows = queues.map(({ fields, free_fields, ...queue }) => ({
       ...queue,
       ...(free_fields && { fields: 'any name' }),
@@ -104,6 +113,10 @@ Example: {"name":"support"}`,
     return { ...page, ...(other_projects && { other_projects }) };
   },
 });
+
+async function countQueues(query: QueryQueuesRequest, { service, signal }: ToolContext): Promise<number> {
+  return (await service.queryQueues(query, { signal })).length;
+}
 
 /** Returns the other projects, at a service that can list projects. */
 async function otherProjects(project: string, context: ToolContext): Promise<Partial<QueuePage>> {

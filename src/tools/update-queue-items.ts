@@ -254,11 +254,7 @@ async function findItem(
     const [item] = (await query({ id })).items;
     if (!item) return await missingItem(id, queue, async () => (await query({ call_id: id })).items[0]);
     if (expectedState === undefined || item.annotation_state === expectedState) return item;
-    return new HeddleError({
-      code: 'conflict',
-      message: `Not changed: the item is now ${item.annotation_state}, not ${expectedState}.`,
-      hint: 'Read the item again.',
-    });
+    return unexpectedState(item, expectedState);
   } catch (error) {
     if (!(error instanceof HeddleError) || signal.aborted) throw error;
     return error;
@@ -309,11 +305,9 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
     return { ...summaryOf([], 0), ...(hint !== undefined && { hint }) };
   }
   if (dry_run) {
-    const results = await previewItems(
-      matching.map((item) => ({ item, change })),
-      queue,
-      guard,
-    );
+    const { expected, refused } = byExpectedState(matching, expected_state);
+    const work = expected.map((item) => ({ item, change }));
+    const results = [...(await previewItems(work, queue, guard)), ...refused];
     const { learned } = context.service;
     const seen = learned.timeBefore(readAtMs);
     learned.rememberItems(
@@ -330,7 +324,7 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
   const results: ItemResult[] = [];
   for (let start = 0; start < matching.length; start += itemsPerRound) {
     const round = matching.slice(start, start + itemsPerRound);
-    const expected = round.filter(({ annotation_state }) => !expected_state || annotation_state === expected_state);
+    const { expected, refused } = byExpectedState(round, expected_state);
     const changed = await changeItems(
       expected.map((item) => ({ item, change })),
       queue,
@@ -338,7 +332,7 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
     );
     const stopped = changed.find(({ error }) => error && !itemErrors.has(error.code))?.error;
     results.push(...changed.filter(({ error }) => !error || itemErrors.has(error.code)));
-    results.push(...round.filter((item) => !expected.includes(item)).map((item) => unexpected(item, expected_state)));
+    results.push(...refused);
     if (stopped) {
       // Nothing at all was changed: the failure alone says enough.
       if (results.length === 0) throw stopped;
@@ -368,13 +362,25 @@ async function lookAgainAtAll(
   return addMeanwhile(results, items, queue, startedAtMs, async (id) => after.get(id));
 }
 
-function unexpected({ id, annotation_state }: QueueItem, expected: string | undefined): ItemResult {
-  const message = `Not changed: the item is now ${annotation_state}, not ${expected}.`;
-  return {
-    item_id: id,
-    result: 'refused',
-    error: new HeddleError({ code: 'conflict', message, hint: 'Read the item again.' }),
-  };
+/** Separates the items that show the expected state, if there is one, from refusals of the others. */
+function byExpectedState(
+  items: readonly QueueItem[],
+  expectedState: string | undefined,
+): { expected: QueueItem[]; refused: ItemResult[] } {
+  const isExpected = (item: QueueItem) => expectedState === undefined || item.annotation_state === expectedState;
+  const others = items.filter((item) => !isExpected(item));
+  const refused = others.map((item): ItemResult => {
+    return { item_id: item.id, result: 'refused', error: unexpectedState(item, expectedState) };
+  });
+  return { expected: items.filter(isExpected), refused };
+}
+
+function unexpectedState({ annotation_state }: QueueItem, expectedState: string | undefined): HeddleError {
+  return new HeddleError({
+    code: 'conflict',
+    message: `Not changed: the item is now ${annotation_state}, not ${expectedState}.`,
+    hint: 'Read the item again.',
+  });
 }
 
 /** A bulk change lists only what was refused, what others changed at the same time, and the ids of the first changed items. */

@@ -1,4 +1,5 @@
 import { type FakeService, type RecordedRequest, sendResponse, startFakeService } from './fake-service.ts';
+import { fitsField, fulfills, pageOf, sortedBy } from './recorded-conditions.ts';
 
 const project = 'team/project';
 const digest = (letter: string): string => letter.repeat(43);
@@ -7,7 +8,10 @@ const digest = (letter: string): string => letter.repeat(43);
 export const helpfulField = `weave:///${project}/object/helpful:${digest('h')}`;
 export const scoreField = `weave:///${project}/object/score:${digest('s')}`;
 
-const initialObjects: Record<string, unknown> = {
+// biome-ignore lint/suspicious/noExplicitAny: objects, bodies and feedback of every shape
+type Json = any;
+
+const initialObjects: Record<string, Json> = {
   [helpfulField]: { _class_name: 'AnnotationSpec', name: 'Helpful', field_schema: { type: 'boolean' } },
   [scoreField]: { _class_name: 'AnnotationSpec', field_schema: { type: 'integer', minimum: 1, maximum: 5 } },
   [`weave:///${project}/object/rows:${digest('r')}/attr/rows/id/${digest('1')}`]: { question: 'Is it safe?' },
@@ -20,20 +24,18 @@ export interface RecordedService extends FakeService {
   fields: string[];
   /** Further queues of the project, the newest first. */
   queues: Record<string, unknown>[];
-  /** Ids of the calls that the service finds when a request names none, whatever its conditions. */
-  calls: string[];
+  /** The recorded calls; an id alone stands for a call that is like all others. */
+  calls: (string | Json)[];
   /** Paths that the service does not have. */
   missing: Set<string>;
   /** Replaces references at expand_columns; older services do not know the member. */
   expands: boolean;
   /** Stored feedback. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into feedback of every shape
-  feedback: any[];
+  feedback: Json[];
   /** States by annotator and item. */
   states: Map<string, string>;
   /** Bodies of the requests to a path, in order. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
-  bodiesOf: (path: string) => any[];
+  bodiesOf: (path: string) => Json[];
   /** The settings of a heddle that a person uses. */
   environmentOf: (username: string) => Record<string, string>;
 }
@@ -46,39 +48,117 @@ export async function startRecordedService(): Promise<RecordedService> {
   const service = Object.assign(await startFakeService(), {
     fields: [helpfulField, scoreField],
     queues: [] as Record<string, unknown>[],
-    calls: ['call-i1', 'call-i2', 'call-i3'],
+    calls: ['call-i1', 'call-i2', 'call-i3'] as Json[],
     missing: new Set<string>(),
     expands: true,
     states: new Map<string, string>(),
-    // biome-ignore lint/suspicious/noExplicitAny: feedback of every shape
-    feedback: [] as any[],
+    feedback: [] as Json[],
     bodiesOf: (path: string) =>
       service.requests.filter((request) => request.path === path).map(({ body }) => JSON.parse(body)),
     environmentOf: (username: string) => ({ ...service.environment, HEDDLE_USERNAME: username }),
   });
   const objects = { ...initialObjects };
+
+  const callOf = (entry: Json): Json => ({
+    project_id: project,
+    trace_id: 't',
+    op_name: 'op',
+    started_at: '2026-01-01T00:00:00Z',
+    ended_at: '2026-01-01T00:00:01.500000Z',
+    exception: null,
+    output: null,
+    ...(typeof entry === 'string' ? { id: entry, inputs: { row: rowReference } } : entry),
+  });
+  const matchingCalls = ({ filter, query, sort_by }: Json): Json[] => {
+    const isIn = (list: string[] | undefined, value: string) => !list?.length || list.includes(value);
+    const isOperation = (name: string) => (known: string) =>
+      known.endsWith(':*') ? name.startsWith(known.slice(0, -1)) : name === known;
+    const found = service.calls
+      .map(callOf)
+      .filter(
+        ({ id, op_name, trace_id }) =>
+          isIn(filter?.call_ids, id) &&
+          isIn(filter?.trace_ids, trace_id) &&
+          (!filter?.op_names?.length || filter.op_names.some(isOperation(op_name))),
+      )
+      .filter((call) => !query || fulfills(query.$expr, call));
+    return sortedBy(found, sort_by ?? [{ field: 'started_at', direction: 'asc' }]);
+  };
+  const readCall = ({ project_id, id }: Json): Json =>
+    project_id === project ? (matchingCalls({ filter: { call_ids: [id] } })[0] ?? null) : null;
+  /** Columns are chosen by what is before their first dot; some members always come. */
+  const withColumns = (call: Json, { columns, expand_columns = [] }: Json): Json => {
+    const chosen = ['id', 'project_id', 'trace_id', 'op_name', 'started_at'];
+    chosen.push(...(columns ?? Object.keys(call)).map((column: string) => column.split('.', 1)[0]));
+    const members = Object.entries(call).filter(([name]) => chosen.includes(name));
+    const sent = Object.fromEntries(members) as Json;
+    if (!service.expands || !expand_columns.includes('inputs.row') || sent.inputs?.row !== rowReference) return sent;
+    return { ...sent, inputs: { ...sent.inputs, row: { ...initialObjects[rowReference], _ref: rowReference } } };
+  };
+
+  /** Items by queue, as call ids and display fields by item id. */
+  const itemsOf = new Map<string, Map<string, { call_id: string; display_fields: string[] }>>();
+  const display_fields = ['inputs.row.question'];
+  itemsOf.set('q', new Map(['i1', 'i2', 'i3'].map((id) => [id, { call_id: `call-${id}`, display_fields }])));
   /** The state that an item shows is the latest of anyone. */
   const shown = new Map<string, { annotation_state: string; annotator_user_id: string }>();
-  const itemOf = (id: string) => ({
-    id,
-    project_id: project,
-    queue_id: 'q',
-    call_id: `call-${id}`,
-    call_started_at: '2026-01-01T00:00:00',
-    call_ended_at: '2026-01-01T00:00:01.500000',
-    call_op_name: 'op',
-    call_trace_id: 't',
-    display_fields: ['inputs.row.question'],
-    created_at: '2026-01-02T00:00:00',
-    created_by: 'user-1',
-    updated_at: '2026-01-02T00:00:00',
-    deleted_at: null,
-    added_by: null,
-    position_in_queue: null,
-    annotation_state: 'unstarted',
-    annotator_user_id: '',
-    ...shown.get(id),
-  });
+  const itemOf = (queue_id: string, id: string) => {
+    const { call_id, display_fields } = itemsOf.get(queue_id)!.get(id)!;
+    const call = callOf(service.calls.find((entry) => (entry.id ?? entry) === call_id) ?? call_id);
+    return {
+      id,
+      project_id: project,
+      queue_id,
+      call_id,
+      call_started_at: call.started_at.replace('Z', ''),
+      call_ended_at: call.ended_at.replace('Z', ''),
+      call_op_name: call.op_name,
+      call_trace_id: call.trace_id,
+      display_fields,
+      created_at: '2026-01-02T00:00:00',
+      created_by: 'user-1',
+      updated_at: '2026-01-02T00:00:00',
+      deleted_at: null,
+      added_by: null,
+      position_in_queue: null as number | null,
+      annotation_state: 'unstarted',
+      annotator_user_id: '',
+      ...shown.get(id),
+    };
+  };
+
+  const queryItems = (queueId: string, { filter, sort_by, limit, offset, include_position }: Json): object => {
+    const { annotation_states: states, ...equal } = filter ?? {};
+    const all = [...(itemsOf.get(queueId)?.keys() ?? [])].map((id) => itemOf(queueId, id) as Json);
+    const matching = all.filter((item) => Object.entries(equal).every(([name, value]) => item[name] === value));
+    // Positions are counted before the filter of states.
+    const numbered = sortedBy(matching, sort_by).map((item, index) => {
+      return include_position ? { ...item, position_in_queue: index + 1 } : item;
+    });
+    const found = numbered.filter(({ annotation_state }) => !states?.length || states.includes(annotation_state));
+    return { items: pageOf(found, { limit, offset }) };
+  };
+
+  const addItems = (queueId: string, { call_ids, display_fields }: Json): object => {
+    const items = itemsOf.get(queueId) ?? new Map();
+    itemsOf.set(queueId, items);
+    const known = new Set(service.calls.map((entry) => entry.id ?? entry));
+    const held = new Set([...items.values()].map(({ call_id }) => call_id));
+    const counts = { added_count: 0, duplicates: 0 };
+    // Unknown calls are skipped.
+    for (const call_id of new Set<string>(call_ids.filter((id: string) => known.has(id)))) {
+      counts[held.has(call_id) ? 'duplicates' : 'added_count'] += 1;
+      if (!held.has(call_id)) items.set(`${queueId}-i${items.size + 1}`, { call_id, display_fields });
+    }
+    return counts;
+  };
+
+  const statsOf = (queue_id: string): object => {
+    const finished = [...service.states].filter(([, state]) => state === 'completed' || state === 'skipped');
+    const completed = new Set(finished.map(([key]) => key.split(' ').at(-1)));
+    const ids = [...(itemsOf.get(queue_id)?.keys() ?? [])];
+    return { queue_id, total_items: ids.length, completed_items: ids.filter((id) => completed.has(id)).length };
+  };
 
   /** Returns the queue `q` and the further ones. */
   const allQueues = (): Record<string, unknown>[] => [
@@ -96,24 +176,28 @@ export async function startRecordedService(): Promise<RecordedService> {
     return { id };
   };
 
-  // biome-ignore lint/suspicious/noExplicitAny: bodies of every shape
-  const createObject = ({ obj }: any): object => {
-    const created = digest(obj.object_id[0].toUpperCase());
-    objects[`weave:///${project}/object/${obj.object_id}:${created}`] = obj.val;
-    return { digest: created };
+  const createObject = ({ obj }: Json): object => {
+    // The same content is the same version.
+    for (let version = 0; ; version += 1) {
+      const created = `${obj.object_id[0].toUpperCase().repeat(42)}${version || obj.object_id[0].toUpperCase()}`;
+      const ref = `weave:///${project}/object/${obj.object_id}:${created}`;
+      objects[ref] ??= obj.val;
+      if (JSON.stringify(objects[ref]) === JSON.stringify(obj.val)) return { digest: created };
+    }
   };
 
-  const setProgress = (id: string, annotator: string, to: string): object | string => {
+  const setProgress = (queueId: string, id: string, annotator: string, to: string): object | string => {
+    if (!itemsOf.get(queueId)?.has(id)) return `Item ${id} not found`;
     const key = `${annotator} ${id}`;
     const from = service.states.get(key);
     if (!['in_progress', 'completed', 'skipped'].includes(to)) return `Invalid annotation_state: ${to}`;
     if (from === 'completed' || from === 'skipped' || (from === 'in_progress' && to === 'in_progress')) {
       if (from !== to) return `Invalid state transition from '${from}' to '${to}'`;
-      return { item: itemOf(id) };
+      return { item: itemOf(queueId, id) };
     }
     service.states.set(key, to);
     shown.set(id, { annotation_state: to, annotator_user_id: annotator });
-    return { item: itemOf(id) };
+    return { item: itemOf(queueId, id) };
   };
 
   const readReferences = (refs: string[]): object | string =>
@@ -121,63 +205,56 @@ export async function startRecordedService(): Promise<RecordedService> {
       ? 'Refs need a digest'
       : { vals: refs.map((ref) => objects[ref] ?? null) };
 
-  // biome-ignore lint/suspicious/noExplicitAny: bodies of every shape
-  const createFeedback = (body: any, annotator: string): object | string => {
+  let lastTimeMs = 0;
+  const createFeedback = (body: Json, annotator: string): object | string => {
     const stored = (): object => {
       // The same id of another account is feedback of its own.
       const known = service.feedback.find(({ id, wb_user_id }) => id === body.id && wb_user_id === `user-${annotator}`);
-      const time = new Date(Date.now() + service.feedback.length).toISOString().replace('Z', '');
-      const feedback = known ?? { ...body, wb_user_id: `user-${annotator}`, created_at: time };
+      lastTimeMs = Math.max(lastTimeMs + 1, Date.now());
+      const time = new Date(lastTimeMs).toISOString().replace('Z', '');
+      const id = body.id ?? `feedback-${lastTimeMs}`;
+      const feedback = known ?? { ...body, id, wb_user_id: `user-${annotator}`, created_at: time };
       if (!known) service.feedback.push(feedback);
-      return { id: body.id, created_at: feedback.created_at, wb_user_id: feedback.wb_user_id, payload: {} };
+      return { id: feedback.id, created_at: feedback.created_at, wb_user_id: feedback.wb_user_id, payload: {} };
     };
+    if (body.queue_id && !allQueues().some(({ id }) => id === body.queue_id)) return 'Queue not found';
+    if (body.feedback_type === 'wandb.note.1' && !(body.payload.note?.length <= 1024)) return 'Invalid note';
     if (!body.feedback_type.startsWith('wandb.annotation.')) return stored();
     if (!body.annotation_ref) return 'annotation_ref is required for annotation feedback';
     if (body.annotation_ref.endsWith(':latest')) return `Invalid ref: ${body.annotation_ref}`;
-    const { value } = body.payload;
-    const fits =
-      body.annotation_ref === helpfulField
-        ? typeof value === 'boolean'
-        : body.annotation_ref === scoreField && Number.isInteger(value) && value >= 1 && value <= 5;
+    const field = objects[body.annotation_ref];
+    const isNamed = body.annotation_ref.includes(`/object/${body.feedback_type.slice('wandb.annotation.'.length)}:`);
+    const fits = field && isNamed && fitsField(field.field_schema, body.payload.value);
     return fits ? stored() : 'Feedback payload does not match annotation spec';
   };
-  // biome-ignore lint/suspicious/noExplicitAny: queries of every shape
-  const queryFeedback = ({ query, limit, sort_by }: any): object => {
-    const text = JSON.stringify(query);
-    const refs = [...text.matchAll(/"(weave:[^"]*)"/g)].map(([, ref]) => ref);
-    const found = service.feedback.filter(({ weave_ref }) => refs.length === 0 || refs.includes(weave_ref));
-    if (sort_by?.[0].direction === 'desc') found.reverse();
-    return { result: found.slice(0, limit) };
+  const queryFeedback = ({ query, sort_by, limit, offset }: Json): object => {
+    const found = service.feedback.filter((feedback) => !query || fulfills(query.$expr, feedback));
+    return { result: pageOf(sortedBy(found, sort_by), { limit, offset }) };
   };
 
-  const handle = ({ method, path, headers, body: text }: RecordedRequest): object | string | null | undefined => {
+  const handleQueue = (id: string, rest: string, body: Json, annotator: string): object | string | null | undefined => {
+    const [, item] = /^[/]items[/]([^/]+)[/]progress$/.exec(rest) ?? [];
+    if (item) return setProgress(id, item, annotator, body.annotation_state);
+    if (rest === '/items/query') return body.project_id === project ? queryItems(id, body) : { items: [] };
+    if (rest === '/items') return addItems(id, body);
+    if (rest !== '') return undefined;
+    const queue = body.project_id === project && allQueues().find((candidate) => candidate.id === id);
+    return queue ? { queue: complete(queue) } : null;
+  };
+
+  const handle = ({ path, headers, body: text }: RecordedRequest): object | string | null | undefined => {
     const body = text === '' ? {} : JSON.parse(text);
     const credentials = Buffer.from((headers.authorization ?? '').slice(6), 'base64').toString();
     const [username = '', key = ''] = credentials.split(':');
     // Users of an API key share the user name `api`.
     const annotator = username === 'api' ? key : username;
-    const [, item] = /^[/]annotation_queues[/]q[/]items[/](\w+)[/]progress$/.exec(path) ?? [];
     if (service.missing.has(path)) return undefined;
-    if (item) return setProgress(item, annotator, body.annotation_state);
-    if (path === '/annotation_queues/q/items/query') {
-      const items = ['i1', 'i2', 'i3'].map(itemOf);
-      return { items: items.filter(({ id }) => !body.filter?.id || body.filter.id === id) };
-    }
-    const [, queueId] = /^[/]annotation_queues[/](\w+)[?]/.exec(path) ?? [];
-    if (queueId && method === 'GET') {
-      const queue = allQueues().find(({ id }) => id === queueId);
-      return queue ? { queue: complete(queue) } : null;
-    }
-    if (path === '/annotation_queues/q/items') return { added_count: body.call_ids.length, duplicates: 0 };
     if (path === '/annotation_queues') return createQueue(body);
     if (path === '/obj/create') return createObject(body);
-    if (path === '/calls/query_stats') return { count: service.calls.length };
-    if (path === '/annotation_queues/stats') {
-      return {
-        stats: body.queue_ids.map((queue_id: string) => ({ queue_id, total_items: 3, completed_items: 1 })),
-      };
-    }
+    if (path === '/calls/query_stats') return { count: matchingCalls(body).length };
+    if (path === '/annotation_queues/stats') return { stats: body.queue_ids.map(statsOf) };
     if (path === '/refs/read_batch') return readReferences(body.refs);
+    if (path === '/call/read') return { call: readCall(body) };
     if (path === '/obj/read') {
       const ref = Object.keys(objects).find((key) => key.includes(`/${body.object_id}:`));
       if (!ref) return null;
@@ -194,7 +271,7 @@ export async function startRecordedService(): Promise<RecordedService> {
     }
     if (path === '/feedback/query') return queryFeedback(body);
     if (path === '/feedback/purge') {
-      service.feedback = service.feedback.filter(({ id }) => !text.includes(`"${id}"`));
+      service.feedback = service.feedback.filter((feedback) => !fulfills(body.query.$expr, feedback));
       return {};
     }
     if (path === '/feedback/create') return createFeedback(body, annotator);
@@ -202,7 +279,10 @@ export async function startRecordedService(): Promise<RecordedService> {
       const res = body.batch.map((entry: object) => createFeedback(entry, annotator));
       return res.find((entry: unknown) => typeof entry === 'string') ?? { res };
     }
-    return undefined;
+    const { pathname, searchParams } = new URL(path, service.url);
+    const [, queueId, rest = ''] = /^[/]annotation_queues[/]([^/]+)(.*)/.exec(pathname) ?? [];
+    const parameters = { ...body, ...Object.fromEntries(searchParams) };
+    return queueId ? handleQueue(queueId, rest, parameters, annotator) : undefined;
   };
 
   const sendLines = (request: RecordedRequest, lines: object[]): void =>
@@ -211,20 +291,19 @@ export async function startRecordedService(): Promise<RecordedService> {
     });
 
   service.respond = (request) => {
+    const isOf = (body: Json): boolean => body.project_id === project;
     if (request.path === '/annotation_queues/query') {
-      const { name = '', limit = 1000 } = JSON.parse(request.body);
-      const matching = allQueues().filter((queue) => String(queue.name).toLowerCase().includes(name.toLowerCase()));
-      return sendLines(request, matching.slice(0, limit).map(complete));
+      const body = JSON.parse(request.body);
+      const name = (body.name ?? '').toLowerCase();
+      const matching = allQueues().filter((queue) => isOf(body) && String(queue.name).toLowerCase().includes(name));
+      return sendLines(request, pageOf(matching, body).map(complete));
     }
     if (request.path === '/calls/stream_query') {
-      const { filter, expand_columns = [], limit = 1000, offset = 0 } = JSON.parse(request.body);
-      const expanded = service.expands && expand_columns.includes('inputs.row');
-      const row = expanded ? { ...(initialObjects[rowReference] as object), _ref: rowReference } : rowReference;
+      const body = JSON.parse(request.body);
+      const found = isOf(body) ? pageOf(matchingCalls(body), body) : [];
       return sendLines(
         request,
-        (filter?.call_ids ?? service.calls)
-          .slice(offset, offset + limit)
-          .map((id: string) => ({ id, inputs: { row } })),
+        found.map((call) => withColumns(call, body)),
       );
     }
     const answer = handle(request);

@@ -1,8 +1,8 @@
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { onTestFinished } from 'vitest';
 import { parseErrorText } from '../../src/mcp/call-tool.ts';
 import { command } from './heddle.ts';
+import { onEnd } from './on-end.ts';
 
 export interface StdioClientOptions {
   /** Protocol version to use, or `legacy` for the versions before 2026-07-28. */
@@ -23,7 +23,7 @@ export interface StdioClient {
   questions: string[];
 }
 
-/** Starts the server with the environment and connects a client, until the test ends. */
+/** Starts the server with the environment and connects a client, until the test ends, or the file when called at its top level. */
 export async function connectStdioClient(
   environment: Record<string, string>,
   { mode = 'legacy', answer, beforeAnswer }: StdioClientOptions = {},
@@ -42,7 +42,7 @@ export async function connectStdioClient(
   }
   const transport = new StdioClientTransport({ command: process.execPath, args: [command], env: environment });
   await client.connect(transport);
-  onTestFinished(() => client.close());
+  onEnd(() => client.close());
   const call: StdioClient['call'] = async (name, args) => {
     const result = await client.callTool({ name, arguments: args });
     const [block] = result.content;

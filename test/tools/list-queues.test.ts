@@ -1,7 +1,9 @@
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { emptyHome, temporaryFolder } from '../support/heddle.ts';
+import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { importNumberedQueue } from '../support/numbered-queue.ts';
 import { helpfulField, scoreField, startRecordedService } from '../support/recorded-service.ts';
 import { connectStdioClient } from '../support/stdio-client.ts';
@@ -33,6 +35,25 @@ describe('list_queues', () => {
     expect(text).toContain("helpful (boolean): Does the answer solve the customer's problem?");
   });
 
+  it('names the imported project beside the sample project, and the other way round', async () => {
+    const folder = temporaryFolder();
+    const environment = emptyHome(folder);
+    const file = join(folder, 'items.jsonl');
+    const item = { call_id: 'c', call_op_name: 'op', call_trace_id: 't', call_started_at: '2026-01-01T00:00:00Z' };
+    writeFileSync(file, JSON.stringify(item));
+    await run(['service', 'import', file, '--project', 'my/team', '--queue', 'mine'], environment);
+    const { call } = await connectStdioClient(environment);
+    const listed = await call('list_queues', {});
+    expect(listed).toMatchObject({ queues: [{ id: 'support-triage' }], other_projects: ['my/team'] });
+    expect(listed.text).toContain('Other projects: my/team.');
+    expect((await call('list_queues', { project_id: 'my/team' })).queues).toMatchObject([{ id: 'mine', total: 1 }]);
+    const own = await connectStdioClient({ ...environment, HEDDLE_PROJECT: 'my/team' });
+    expect(await own.call('list_queues', {})).toMatchObject({
+      queues: [{ id: 'mine' }],
+      other_projects: ['demo/support'],
+    });
+  });
+
   it('reads the fields of all queues of a page with one request', async () => {
     const service = await startRecordedService();
     const scorer = 'weave:///team/project/op/scorer:abc';
@@ -43,9 +64,9 @@ describe('list_queues', () => {
     const { call } = await connectStdioClient(service.environmentOf('ada'));
     const { queues, text } = await call('list_queues', {});
     expect(queues).toEqual([
-      { id: 'a', name: 'A', guidelines: 'Be strict.', fields: [helpful], remaining: 2, total: 3 },
-      { id: 'b', name: 'B', free_fields: true, remaining: 2, total: 3 },
-      { id: 'q', name: 'Q', fields: [helpful, score], remaining: 2, total: 3 },
+      { id: 'a', name: 'A', guidelines: 'Be strict.', fields: [helpful], remaining: 0, total: 0 },
+      { id: 'b', name: 'B', free_fields: true, remaining: 0, total: 0 },
+      { id: 'q', name: 'Q', fields: [helpful, score], remaining: 3, total: 3 },
     ]);
     expect(text).toContain('helpful (boolean); score (integer, 1 to 5)');
     expect(text).toContain('any name');
@@ -72,7 +93,7 @@ describe('list_queues', () => {
     const service = await startRecordedService();
     service.missing = new Set(['/refs/read_batch', '/obj/read']);
     const { call } = await connectStdioClient(service.environmentOf('ada'));
-    expect((await call('list_queues', {})).queues).toEqual([{ id: 'q', name: 'Q', remaining: 2, total: 3 }]);
+    expect((await call('list_queues', {})).queues).toEqual([{ id: 'q', name: 'Q', remaining: 3, total: 3 }]);
   });
 
   it('names the tools that remain when the service lacks its operation', async () => {

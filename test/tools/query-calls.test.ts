@@ -43,34 +43,6 @@ const idsOf = ({ calls }: { calls: { id: string }[] }): string[] => calls.map(({
 const beforeSample = { started_before: '2026-01-10' };
 
 describe('query_calls', () => {
-  it.each([
-    ['a plain operation name, also in references', { op_name: 'answer' }, ['newer-version', 'failed', 'plain']],
-    ['a reference to an operation', { op_name: sdkOperation }, ['failed']],
-    ['every version of an operation', { op_name: 'weave:///demo/support/op/answer:*' }, ['newer-version', 'failed']],
-    ['an operation without a version', { op_name: 'weave:///demo/support/op/answer' }, ['newer-version', 'failed']],
-    ['calls that failed', { has_error: true }, ['failed']],
-    ['a trace', { trace_id: 'trace-1' }, ['failed', 'plain']],
-    ['calls of a trace that did not fail', { trace_id: 'trace-1', has_error: false }, ['plain']],
-    [
-      'a span of days, with the first and without the last',
-      { started_after: '2026-01-02', started_before: '2026-01-04' },
-      ['newer-version', 'failed'],
-    ],
-    [
-      'a span of times with zones',
-      { started_after: '2026-01-02T01:00:00+01:00', started_before: '2026-01-03 00:00' },
-      ['failed'],
-    ],
-    ['text of the output in any case', { text: 'over there' }, ['newer-version']],
-    ['text that JSON escapes', { text: '"Prüfung"?' }, ['plain']],
-    ['nothing', { text: 'not recorded anywhere' }, []],
-  ])('finds %s', async (_, filter, expected) => {
-    const { call } = await connect();
-    const page = await call('query_calls', { filter: { ...beforeSample, ...filter } });
-    expect(idsOf(page)).toEqual(expected);
-    expect(page.total).toBe(expected.length);
-  });
-
   it('returns values cut to 200 characters, without members that a call lacks', async () => {
     const { call } = await connect();
     const { calls, text } = await call('query_calls', { filter: { ...beforeSample, trace_id: 'trace-1' } });
@@ -165,7 +137,9 @@ describe('query_calls', () => {
       has_error: true,
       text: 'ü',
     };
-    await call('query_calls', { filter, limit: 1 });
+    const recorded = { op_name: 'answer', started_at: '2026-01-01T12:00:00Z', inputs: { q: 'ü' }, exception: 'Error' };
+    service.calls = ['a', 'b'].map((id) => ({ id, ...recorded }));
+    expect(await call('query_calls', { filter, limit: 1 })).toMatchObject({ calls: [{ id: 'a' }], total: 2 });
     const contains = (name: string, substr: string) => ({
       $contains: { input: { $getField: name }, substr: { $literal: substr }, case_insensitive: true },
     });

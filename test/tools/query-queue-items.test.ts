@@ -19,58 +19,6 @@ describe('query_queue_items', () => {
   });
 });
 
-describe('query_queue_items', () => {
-  it('names the nearest queues when there is no such queue', async () => {
-    const { call } = await connectStdioClient(emptyHome(temporaryFolder()));
-    expect((await call('query_queue_items', { queue_id: 'suport-triage' })).error).toMatchObject({
-      code: 'not_found',
-      message: 'Project demo/support has no queue with the id "suport-triage".',
-      hint: 'The nearest ids are support-triage. Call list_queues for all of them.',
-    });
-    const elsewhere = await call('query_queue_items', { queue_id: 'q', project_id: 'no/where' });
-    expect(elsewhere.error).toMatchObject({
-      message: 'There is no project no/where.',
-      hint: 'The nearest projects are demo/support. Pass one of them as project_id.',
-    });
-  });
-
-  it('says how many items match when the offset is past the end', async () => {
-    const { call } = await connectStdioClient(emptyHome(temporaryFolder()));
-    const page = await call('query_queue_items', {
-      queue_id: 'support-triage',
-      filter: { annotation_states: ['unstarted'] },
-      offset: 100,
-    });
-    expect(page).toMatchObject({
-      items: [],
-      matching: 7,
-      text: expect.stringContaining('No items at offset 100: 7 match.'),
-    });
-  });
-
-  it('filters by who judged, by field and value, and by what is unjudged by the caller', async () => {
-    const { call } = await connectStdioClient(emptyHome(temporaryFolder()));
-    const queue_id = 'support-triage';
-    const { items } = await call('query_queue_items', { queue_id, limit: 3 });
-    const [a, b, c] = items.map(({ id }: Item) => id);
-    const judge = (item_id: string, helpful: boolean) => ({ item_id, judgements: { helpful } });
-    const changes = { queue_id, items: [judge(a, true), judge(b, false), judge(c, true)] };
-    expect((await call('update_queue_items', changes)).counts).toEqual({ done: 3 });
-    expect((await call('update_queue_items', { queue_id, items: [judge(c, false)] })).counts).toEqual({ done: 1 });
-    const ids = async (filter: object) =>
-      (await call('query_queue_items', { queue_id, filter })).items.map(({ id }: Item) => id).sort();
-    expect(await ids({ field: 'helpful', value: true })).toEqual([a]);
-    expect(await ids({ field: 'helpful', value: false })).toEqual([b, c].sort());
-    expect(await ids({ judged_by: 'test via heddle' })).toEqual([a, b, c].sort());
-    expect(await ids({ judged_by: 'somebody else' })).toEqual([]);
-    const rest = await ids({ unjudged_by_me: true });
-    expect(rest).toHaveLength(9);
-    expect(rest).not.toContain(a);
-    const { error } = await call('query_queue_items', { queue_id, filter: { value: true } });
-    expect(error).toMatchObject({ code: 'invalid_arguments', message: 'filter.value needs filter.field.' });
-  });
-});
-
 describe('query_queue_items at a service that answers as the public one', () => {
   it('names the nearest fields when the queue has no such field, and says where names are listed', async () => {
     const service = await startRecordedService();

@@ -159,18 +159,10 @@ describe('summarize_queue', () => {
     expect(result.text).toContain('100% agree, kappa undefined: both used one and the same value only');
   });
 
-  it('names the most similar queues when the queue does not exist, and counts an empty queue', async () => {
+  it('counts an empty queue', async () => {
     const service = await startServiceWithCalls();
-    const queue_id = await service.createQueue({ name: 'Support triage' });
+    const queue_id = await service.createQueue();
     const { call } = await connectStdioClient(environmentOf(service));
-    expect((await call('summarize_queue', { queue_id: 'suport-triage' })).error).toMatchObject({
-      code: 'not_found',
-      message: 'Project acme/support has no queue with the id "suport-triage".',
-      hint: `The nearest ids are ${queue_id} ("Support triage"), seed. Call list_queues for all of them.`,
-    });
-    expect((await call('summarize_queue', { queue_id, project_id: 'acme/none' })).error.message).toBe(
-      'There is no project acme/none.',
-    );
     expect(await call('summarize_queue', { queue_id, by: ['operation', 'field'] })).toMatchObject({
       total_items: 0,
       total_judgements: 0,

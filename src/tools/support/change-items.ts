@@ -353,7 +353,9 @@ async function finishUpdate(update: Update, queue: QueueAccess): Promise<ItemRes
   await attempt(update, queue, async () => {
     const body = { project_id: queue.project, annotation_state };
     after = (await queue.service.updateProgress(queue.id, item_id, body, { signal: queue.signal })).item;
-    queue.service.learned.annotatorId = after.annotator_user_id ?? undefined;
+    // A state that was set before is not set again: the item then goes on showing whoever moved it last.
+    const isOwnMove = shownText(after) !== shownText(item) && after.annotation_state === annotation_state;
+    if (isOwnMove) queue.service.learned.annotatorId = after.annotator_user_id ?? undefined;
   });
   if (update.error) return { item_id, result: 'refused', error: partlyDone(refusedState(update.error), update.wrote) };
   // The item shows the state of whoever changed it last. Only if that stays the same, nothing has changed.

@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest';
+import { bulkCalls, createQueue, judge, promptOf, startBothServices } from '../support/both-services.ts';
+
+const services = await startBothServices();
+
+describe.each(services)('on $name', (service) => {
+  const { ada, bob } = service;
+
+  it('summarize_queue gives the published kappa of 50 grant proposals', async () => {
+    const { queue_id, ids } = await createQueue(service, bulkCalls(50));
+    const proposals = [
+      [true, true, 20],
+      [true, false, 5],
+      [false, true, 10],
+      [false, false, 15],
+    ] as const;
+    const valuesOf = (reader: 0 | 1) => proposals.flatMap((row) => Array.from({ length: row[2] }, () => row[reader]));
+    await judge(ada, queue_id, ids, valuesOf(0));
+    await judge(bob, queue_id, ids, valuesOf(1));
+    const { agreement } = await ada.call('summarize_queue', { queue_id, by: ['field'] });
+    expect(agreement).toMatchObject([
+      {
+        items: 50,
+        percent: 70,
+        kappa: 0.4,
+        classes: [true, false],
+        confusion: [
+          [20, 5],
+          [10, 15],
+        ],
+        disagreements: 15,
+      },
+    ]);
+    expect(new Set(agreement[0].disagreement_ids)).toEqual(new Set(ids.slice(20, 35)));
+  });
+
+  const oneValue = 'both used one and the same value only';
+  it.each([
+    ['no item in common', [true], [undefined, true], { items: 0, no_kappa: 'no item was judged by both' }],
+    ['one item with the same value', [true], [true], { items: 1, percent: 100, no_kappa: oneValue, confusion: [[1]] }],
+    [
+      'one item with two values',
+      [true],
+      [false],
+      {
+        items: 1,
+        percent: 0,
+        kappa: 0,
+        confusion: [
+          [0, 0],
+          [1, 0],
+        ],
+      },
+    ],
+    ['one value only', [false, false], [false, false], { items: 2, percent: 100, no_kappa: oneValue }],
+    [
+      'as many agreements as disagreements',
+      [true, true, false, false],
+      [true, false, true, false],
+      {
+        items: 4,
+        percent: 50,
+        kappa: 0,
+        confusion: [
+          [1, 1],
+          [1, 1],
+        ],
+        disagreements: 2,
+      },
+    ],
+  ])('summarize_queue compares annotators with %s', async (_, valuesOfAda, valuesOfBob, expected) => {
+    const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1', 'call-2', 'call-3']);
+    await judge(ada, queue_id, ids, valuesOfAda);
+    await judge(bob, queue_id, ids, valuesOfBob);
+    const { agreement, text } = await ada.call('summarize_queue', { queue_id, by: ['field'] });
+    expect(agreement).toHaveLength(1);
+    expect(agreement[0]).toMatchObject(expected);
+    expect('kappa' in agreement[0]).toBe('kappa' in expected);
+    expect(text).toContain('kappa' in expected ? `kappa ${expected.kappa}` : `kappa undefined: ${expected.no_kappa}`);
+  });
+
+  it('judgements of a person and of an agent with the same account are compared', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1']);
+    await service.judgeByHand(queue_id, 'call-0', true);
+    await service.judgeByHand(queue_id, 'call-1', true);
+    await judge(ada, queue_id, ids, [true, false]);
+    const annotators = [service.nameOf('ada').replace(' (test via heddle)', ''), service.nameOf('ada')];
+    const { agreement } = await ada.call('summarize_queue', { queue_id, by: ['field'] });
+    expect(agreement).toMatchObject([{ annotators, items: 2, percent: 50, disagreement_ids: [ids[1]] }]);
+  });
+
+  it('calibrate_judge leads to the items that others judged, and to the comparison with them', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1', 'call-2']);
+    await judge(bob, queue_id, ids, [true, false]);
+    const text = await promptOf(ada, 'calibrate_judge', { queue_id, field: 'helpful', annotator: 'bob', count: '5' });
+    const [, filter = ''] = /query_queue_items with queue_id .*, filter ({.*}), include_call true and limit "5"/.exec(
+      text,
+    )!;
+    const page = await ada.call('query_queue_items', {
+      queue_id,
+      filter: JSON.parse(filter),
+      include_call: true,
+      limit: 5,
+    });
+    expect(new Set(page.items.map(({ id }: { id: string }) => id))).toEqual(new Set([ids[0], ids[1]]));
+    await judge(ada, queue_id, ids, [false, false]);
+    const [, by = ''] = /Call summarize_queue with by (\[.*\])[.]/.exec(text)!;
+    const { agreement } = await ada.call('summarize_queue', { queue_id, by: JSON.parse(by) });
+    expect(agreement).toMatchObject([{ items: 2, percent: 50, disagreement_ids: [ids[0]] }]);
+  });
+});

@@ -1,0 +1,298 @@
+import { describe, expect, it } from 'vitest';
+import { bulkCalls, createQueue, promptOf, startBothServices, startProxy } from '../support/both-services.ts';
+import { connectStdioClient, type StdioClient } from '../support/stdio-client.ts';
+
+const services = await startBothServices();
+
+describe.each(services)('update_queue_items on $name', (service) => {
+  const { ada, bob } = service;
+  const valuesOf = async (queue_id: string): Promise<string[]> =>
+    (await service.feedbackOf(queue_id)).map(({ wb_user_id, feedback_type, payload }) => {
+      const account = wb_user_id.replace('user-', '');
+      return `${account} ${feedback_type.replace('wandb.annotation.', '')} ${payload.value ?? payload.note}`;
+    });
+  const resultsOf = ({ items }: { items: { result: string }[] }): string[] => items.map(({ result }) => result);
+  const shownBy = async (client: StdioClient, queue_id: string): Promise<object[]> =>
+    (await client.call('query_queue_items', { queue_id, include_judgements: true })).items[0].judgements.map(
+      ({ at: _, ...judgement }: { at: string }) => judgement,
+    );
+
+  it('stores several judgements and a note without a state, and shows them', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1']);
+    const items = [
+      { item_id: ids[0], judgements: { helpful: false, score: 2 }, note: 'Too long.' },
+      { item_id: ids[1], judgements: { score: 5 }, annotation_state: 'completed' },
+    ];
+    const first = await ada.call('update_queue_items', { queue_id, items });
+    expect(first.items).toEqual([
+      { item_id: ids[0], result: 'done', annotation_state: 'unstarted' },
+      { item_id: ids[1], result: 'done', annotation_state: 'completed' },
+    ]);
+    const annotator = service.nameOf('ada');
+    const page = await ada.call('query_queue_items', { queue_id, include_judgements: true });
+    const at = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d.*Z$/);
+    expect(page.items.find(({ id }: { id: string }) => id === ids[0]).judgements).toEqual([
+      { annotator, field: 'helpful', value: false, at },
+      { annotator, field: 'score', value: 2, at },
+      { annotator, note: 'Too long.', at },
+    ]);
+    expect(resultsOf(await ada.call('update_queue_items', { queue_id, items }))).toEqual(['unchanged', 'unchanged']);
+  });
+
+  it('ends at true after true, false and true, and finds the same again unchanged in a new process', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-0']);
+    const judge = async ({ call }: StdioClient, helpful: boolean): Promise<string[]> =>
+      resultsOf(await call('update_queue_items', { queue_id, items: [{ item_id: ids[0], judgements: { helpful } }] }));
+    expect(await judge(ada, true)).toEqual(['done']);
+    expect(await judge(bob, true)).toEqual(['done']);
+    expect(await judge(ada, false)).toEqual(['done']);
+    expect(await judge(ada, true)).toEqual(['done']);
+    const other = await connectStdioClient(service.environmentOf('ada'));
+    expect(await judge(other, true)).toEqual(['unchanged']);
+    expect(await valuesOf(queue_id)).toEqual([
+      'ada helpful true',
+      'bob helpful true',
+      'ada helpful false',
+      'ada helpful true',
+    ]);
+    const [field, value] = ['helpful', true];
+    expect(await shownBy(other, queue_id)).toEqual([
+      { annotator: service.nameOf('ada'), field, value },
+      { annotator: service.nameOf('bob'), field, value },
+    ]);
+  });
+
+  it('stores nothing twice when a call is repeated after its responses were lost', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1']);
+    let isLosing = true;
+    const url = await startProxy(service.url, (path) => (isLosing && /feedback.*create$/.test(path) ? 'lose' : 'pass'));
+    const { call } = await connectStdioClient({ ...service.environmentOf('ada'), HEDDLE_BASE_URL: url });
+    const items = ids.map((item_id) => ({
+      item_id,
+      judgements: { helpful: true },
+      note: 'Why?',
+      annotation_state: 'skipped',
+    }));
+    const lost = await call('update_queue_items', { queue_id, items });
+    expect(lost.error).toMatchObject({ code: 'network' });
+    isLosing = false;
+    const again = await call('update_queue_items', { queue_id, items });
+    expect(again.items).toMatchObject([
+      { result: 'done', annotation_state: 'skipped' },
+      { result: 'done', annotation_state: 'skipped' },
+    ]);
+    expect((await valuesOf(queue_id)).sort()).toEqual([
+      'ada helpful true',
+      'ada helpful true',
+      'ada wandb.note.1 Why?',
+      'ada wandb.note.1 Why?',
+    ]);
+  });
+
+  it("takes back one's own judgements, so that no earlier one counts again", async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-0']);
+    const update = async ({ call }: StdioClient, change: object): Promise<string[]> =>
+      resultsOf(await call('update_queue_items', { queue_id, items: [{ item_id: ids[0], ...change }] }));
+    await update(bob, { judgements: { helpful: true } });
+    await update(ada, { judgements: { helpful: true, score: 1 } });
+    await update(ada, { judgements: { helpful: false } });
+    expect(await update(ada, { retract: ['helpful'] })).toEqual(['done']);
+    expect(await update(ada, { retract: ['helpful'] })).toEqual(['unchanged']);
+    expect(await valuesOf(queue_id)).toEqual(['bob helpful true', 'ada score 1']);
+    expect(await update(ada, { judgements: { helpful: false } })).toEqual(['done']);
+    expect(await valuesOf(queue_id)).toEqual(['bob helpful true', 'ada score 1', 'ada helpful false']);
+    const unknown = { queue_id, items: [{ item_id: ids[0], retract: ['tone'] }] };
+    expect((await ada.call('update_queue_items', unknown)).error.message).toContain(
+      'The queue has no field tone; its fields are helpful, score',
+    );
+  });
+
+  it('refuses an item in another state than expected_state before it looks at judgements', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1']);
+    const change = { judgements: { helpful: true }, annotation_state: 'completed' };
+    await ada.call('update_queue_items', { queue_id, items: [{ item_id: ids[0], ...change }] });
+    const items = ids.map((item_id) => ({ item_id, ...change }));
+    // What is unchanged is refused, too.
+    const result = await ada.call('update_queue_items', { queue_id, items, expected_state: 'unstarted' });
+    expect(result.items).toMatchObject([
+      {
+        result: 'refused',
+        error: { code: 'conflict', message: 'Not changed: the item is now completed, not unstarted.' },
+      },
+      { result: 'done', annotation_state: 'completed' },
+    ]);
+  });
+
+  it('refuses what anybody else judged or moved after as_of, and says who and when', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1', 'call-2', 'call-3']);
+    const { as_of } = await ada.call('query_queue_items', { queue_id });
+    const [judged, moved, own] = ids;
+    await bob.call('update_queue_items', { queue_id, items: [{ item_id: judged, judgements: { score: 4 } }] });
+    await bob.call('update_queue_items', { queue_id, items: [{ item_id: moved, annotation_state: 'skipped' }] });
+    await ada.call('update_queue_items', {
+      queue_id,
+      items: [{ item_id: own, judgements: { score: 1 }, annotation_state: 'in_progress' }],
+    });
+    const refused = [
+      expect.stringMatching(/^Not changed: .*bob [(]test via heddle[)] judged score as 4 at \S+Z, after as_of[.]$/),
+      'Not changed: bob moved it to skipped after as_of.',
+    ];
+    const messagesOf = ({ items }: { items: { error?: { message: string } }[] }) =>
+      items.map(({ error }) => error?.message);
+    const items = ids.map((item_id) => ({ item_id, judgements: { helpful: true } }));
+    const invalid = await ada.call('update_queue_items', { queue_id, as_of: 'yesterday', items });
+    expect(invalid.error.message).toContain('as_of: must be the as_of of a page, a date and time');
+    const listed = await ada.call('update_queue_items', { queue_id, as_of, items });
+    expect(messagesOf(listed)).toEqual([...refused, undefined, undefined]);
+    expect(resultsOf(listed)).toEqual(['refused', 'refused', 'done', 'done']);
+
+    const change = { judgements: { helpful: false } };
+    const matching = await ada.call('update_queue_items', { queue_id, as_of, filter: {}, change });
+    expect(matching).toMatchObject({ matched: 4, counts: { refused: 2, done: 2 } });
+    expect(messagesOf(matching)).toEqual(expect.arrayContaining(refused));
+    expect((await valuesOf(queue_id)).filter((value) => value.startsWith('ada helpful'))).toEqual([
+      'ada helpful true',
+      'ada helpful true',
+      'ada helpful false',
+      'ada helpful false',
+    ]);
+    const inAMinute = new Date(Date.now() + 60_000).toISOString();
+    expect((await ada.call('update_queue_items', { queue_id, as_of: inAMinute, items })).counts).toEqual({ done: 4 });
+  });
+
+  it("does not take another's moves for its own once it has set a state again", async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1']);
+    const move = async ({ call }: StdioClient, item_id: string | undefined, annotation_state: string) =>
+      resultsOf(await call('update_queue_items', { queue_id, items: [{ item_id, annotation_state }] }));
+    expect(await move(ada, ids[0], 'completed')).toEqual(['done']);
+    expect(await move(bob, ids[0], 'in_progress')).toEqual(['done']);
+    // The item goes on showing bob.
+    expect(await move(ada, ids[0], 'completed')).toEqual(['unchanged']);
+    const { as_of } = await ada.call('query_queue_items', { queue_id });
+    expect(await move(bob, ids[1], 'skipped')).toEqual(['done']);
+    const items = [{ item_id: ids[1], judgements: { helpful: true } }];
+    expect((await ada.call('update_queue_items', { queue_id, as_of, items })).items).toMatchObject([
+      { result: 'refused', error: { message: 'Not changed: bob moved it to skipped after as_of.' } },
+    ]);
+  });
+
+  it.each([
+    [{ tone: true }, 'tone', 'The queue has no field "tone"; its fields are helpful {"type":"boolean"}, score {'],
+    [{ helpful: 'yes' }, 'helpful', '"yes" does not fit the field helpful, whose schema is {"type":"boolean"}'],
+    [{ score: 6 }, 'score', '6 does not fit the field score, whose schema is {'],
+  ])('refuses the judgement %j with what fits, before anything is written', async (judgements, field, message) => {
+    const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1']);
+    const items = [
+      { item_id: ids[0], judgements: { helpful: true }, annotation_state: 'completed' },
+      { item_id: ids[1], judgements },
+    ];
+    const { error } = await ada.call('update_queue_items', { queue_id, items });
+    expect(error).toMatchObject({
+      code: 'invalid_arguments',
+      message: expect.stringContaining(message),
+      detail: [{ loc: ['arguments', 'items', 1, 'judgements', field] }],
+    });
+    const matching = await ada.call('update_queue_items', { queue_id, filter: {}, change: { judgements } });
+    expect(matching.error.message).toContain(message);
+    expect(await valuesOf(queue_id)).toEqual([]);
+    expect((await ada.call('query_queue_items', { queue_id })).state_counts).toEqual({ unstarted: 2 });
+  });
+
+  it('counts what a filter matches in a dry run, and changes it in one call', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1', 'call-2', 'call-3']);
+    await ada.call('update_queue_items', { queue_id, items: [{ item_id: ids[2], annotation_state: 'skipped' }] });
+    const change = { judgements: { helpful: true }, annotation_state: 'completed' };
+    const bulk = { queue_id, filter: { call_op_name: 'plan' }, change };
+    const dry = await ada.call('update_queue_items', { ...bulk, dry_run: true });
+    expect(dry).toMatchObject({
+      dry_run: true,
+      matched: 2,
+      counts: { would_send: 2 },
+      items: [],
+      state_counts: { unstarted: 1, skipped: 1 },
+    });
+    const expecting = { ...bulk, expected_state: 'unstarted', dry_run: true };
+    expect(await ada.call('update_queue_items', expecting)).toMatchObject({
+      counts: { would_send: 1, refused: 1 },
+      items: [{ item_id: ids[2], error: { message: 'Not changed: the item is now skipped, not unstarted.' } }],
+    });
+    expect(await valuesOf(queue_id)).toEqual([]);
+    const none = { ...bulk, filter: { call_op_name: 'nothing' } };
+    expect(await ada.call('update_queue_items', none)).toMatchObject({
+      matched: 0,
+      warnings: ['summarize_queue by operation lists the operations.'],
+    });
+    const done = await ada.call('update_queue_items', bulk);
+    expect(done).toMatchObject({ matched: 2, counts: { done: 1, refused: 1 } });
+    // A state that is final is refused by the service, after the judgement is stored.
+    expect(done.items).toMatchObject([
+      { item_id: ids[2], error: { message: expect.stringMatching(/^The judgement is stored, but not all of the/) } },
+    ]);
+    expect((await ada.call('query_queue_items', { queue_id })).state_counts).toEqual({
+      completed: 1,
+      skipped: 1,
+      unstarted: 2,
+    });
+  });
+
+  it('asks before it changes more than 20 items, with the number and the word final', async () => {
+    const { queue_id } = await createQueue(service, bulkCalls(21));
+    const bulk = { queue_id, filter: { annotation_states: ['unstarted'] }, change: { annotation_state: 'completed' } };
+    expect((await ada.call('update_queue_items', bulk)).error).toMatchObject({
+      code: 'invalid_arguments',
+      message: "Nothing was changed: changing 21 items needs the user's agreement. A finished state is final.",
+      hint: expect.stringContaining('call again with confirm: true'),
+    });
+    const question = `Change 21 items of queue ${queue_id}: set to completed? A finished state is final.`;
+    const unwilling = await connectStdioClient(service.environmentOf('ada'), { answer: 'decline' });
+    expect((await unwilling.call('update_queue_items', bulk)).error.code).toBe('cancelled');
+    expect(unwilling.questions).toEqual([question]);
+    expect((await ada.call('query_queue_items', { queue_id })).state_counts).toEqual({ unstarted: 21 });
+    const willing = await connectStdioClient(service.environmentOf('ada'), { answer: 'accept' });
+    expect((await willing.call('update_queue_items', bulk)).counts).toEqual({ done: 21 });
+    expect(willing.questions).toEqual([question]);
+  });
+
+  it('goes on where a failure stopped it, reports progress, and answers in one line for 120 items', async () => {
+    const { queue_id } = await createQueue(service, bulkCalls(120));
+    let left = 30;
+    const url = await startProxy(service.url, (path) => {
+      if (path.endsWith('/progress')) left -= 1;
+      return left < 0 ? 'refuse' : 'pass';
+    });
+    const { client, call } = await connectStdioClient({ ...service.environmentOf('ada'), HEDDLE_BASE_URL: url });
+    const args = { queue_id, filter: { call_op_name: 'bulk' }, change: { annotation_state: 'skipped' }, confirm: true };
+    const stopped = await call('update_queue_items', args);
+    expect(stopped).toMatchObject({ matched: 120, counts: { done: 30 }, remaining: 90, items: [] });
+    expect(stopped.text).toMatch(/^120 items matched[.] 30 done[.]\n90 not reached: .* Call again to go on[.]$/);
+    left = Number.POSITIVE_INFINITY;
+    const progress: object[] = [];
+    const result = await client.callTool(
+      { name: 'update_queue_items', arguments: args },
+      { onprogress: (report) => progress.push(report) },
+    );
+    expect(result).toMatchObject({
+      structuredContent: { matched: 120, counts: { unchanged: 30, done: 90 }, items: [] },
+      content: [
+        { text: expect.stringMatching(/^120 items matched[.] (30 unchanged, 90 done|90 done, 30 unchanged)[.]$/) },
+      ],
+    });
+    expect(progress[0]).toMatchObject({ progress: 100, message: '100 of 120 items' });
+  });
+
+  it('triage_queue leads to one change of the items that wait', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1']);
+    await ada.call('update_queue_items', { queue_id, items: [{ item_id: ids[0], annotation_state: 'skipped' }] });
+    const text = await promptOf(ada, 'triage_queue', { queue_id });
+    const [, filter = ''] = /query_queue_items with queue_id .*, filter ({.*}), include_call true/.exec(text)!;
+    const { items, as_of } = await ada.call('query_queue_items', { queue_id, filter: JSON.parse(filter) });
+    const [, expected_state = ''] = /update_queue_items once .* expected_state "(\w+)", as_of of the page/.exec(text)!;
+    const changes = items.map(({ id }: { id: string }) => ({
+      item_id: id,
+      judgements: { helpful: true },
+      annotation_state: 'completed',
+    }));
+    const result = await ada.call('update_queue_items', { queue_id, as_of, expected_state, items: changes });
+    expect(result.items).toEqual([{ item_id: ids[1], result: 'done', annotation_state: 'completed' }]);
+  });
+});
