@@ -12,7 +12,7 @@ const projectId = 'team/project';
 
 /** A service to which tests do the same, whichever of the two it is. It has the calls of this file. */
 export interface EitherService {
-  name: 'the embedded service' | 'a service that answers as the public one';
+  name: 'the embedded service' | 'the recorded public service';
   url: string;
   /** Clients of two annotators; they cannot be asked. */
   ada: StdioClient;
@@ -81,7 +81,7 @@ async function startPublic(): Promise<EitherService> {
     ...rest,
   }));
   return complete({
-    name: 'a service that answers as the public one',
+    name: 'the recorded public service',
     url: started.url,
     passwords: { ada: 'password-of-ada', bob: 'password-of-bob' },
     nameOf: (annotator) => `user-${annotator} (test via heddle)`,

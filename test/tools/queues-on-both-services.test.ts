@@ -7,7 +7,7 @@ const unknownProject: Record<EitherService['name'], object> = {
     message: 'There is no project no/where.',
     hint: 'The nearest projects are acme/support, team/project. Pass one of them as project_id.',
   },
-  'a service that answers as the public one': {
+  'the recorded public service': {
     message: 'Project no/where has no queue with the id "q".',
     hint: 'The project has no queues. Check project_id.',
   },
@@ -144,7 +144,7 @@ describe.each(services)('on $name', (service) => {
       { call_id: 'plain' },
       {
         ...unknownProject,
-        'a service that answers as the public one': { message: 'Project no/where has no recorded call "plain".' },
+        'the recorded public service': { message: 'Project no/where has no recorded call "plain".' },
       },
     ],
   ])('%s refuses an unknown project with what is known of projects', async (tool, args, expected) => {
