@@ -76,12 +76,12 @@ Example: {"name":"Support answers","dataset":"weave:///demo/support/object/ticke
     };
   },
 
-  render({ digest, object_id, version_index, evaluation_ref, existed, newest_version, warnings = [] }) {
+  render({ object_id, version_index, evaluation_ref, existed, newest_version, warnings = [] }) {
     const newest =
       newest_version === undefined || newest_version === version_index ? '' : ` The newest is ${newest_version}.`;
     const verb = existed ? 'Existed already' : 'Stored';
     return [
-      `${verb} as version ${version_index} of ${cell(object_id)}: ${cell(evaluation_ref)} (digest ${cell(digest)}).${newest}`,
+      `${verb} as version ${version_index} of ${cell(object_id)}: ${cell(evaluation_ref)}.${newest}`,
       ...warnings,
     ].join('\n');
   },

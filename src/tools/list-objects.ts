@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { splitProjectId } from '../contract/identifiers.ts';
-import type { StoredObject } from '../contract/objects.ts';
 import { formatReference, referenceScheme } from '../contract/references.ts';
 import { latestVersions } from './support/object-versions.ts';
 import {
@@ -33,7 +32,7 @@ interface ObjectPage extends PagePosition {
   objects: Record<string, unknown>[];
 }
 
-const columns = ['reference', 'id', 'object_id', 'version_index', 'name', 'description', 'created_at', 'digest'];
+const columns = ['reference', 'id', 'object_id', 'version_index', 'name', 'description', 'created_at'];
 
 export const listObjectsTool = defineTool({
   name: 'list_objects',
@@ -58,7 +57,7 @@ Example: {"kind":"dataset"}`,
     const found = await latestVersions(kind, project, { limit: limit + 1, offset }, context);
     const objects = found
       .slice(0, limit)
-      .map((object) => ({ reference: referenceTo(object, kind, project), ...object }));
+      .map(({ digest, ...object }) => ({ reference: referenceTo(object.object_id, digest, kind, project), ...object }));
     return { kind, objects, ...pagePosition(offset, objects.length, found.length > limit) };
   },
 
@@ -73,7 +72,7 @@ Example: {"kind":"dataset"}`,
   },
 });
 
-function referenceTo({ object_id, digest }: StoredObject, kind: ObjectPage['kind'], project: string): string {
+function referenceTo(name: string, version: string, kind: ObjectPage['kind'], project: string): string {
   const parts = { scheme: referenceScheme, ...splitProjectId(project), kind: kind === 'op' ? 'op' : 'object' } as const;
-  return formatReference({ ...parts, name: object_id, version: digest });
+  return formatReference({ ...parts, name, version });
 }

@@ -81,7 +81,8 @@ const output = z.looseObject({
         error: z.looseObject({}).optional(),
       }),
     )
-    .describe('One result per change, in the same order; for a filter, only refused items.'),
+    .describe('One result per change, unless all are the same; for a filter, only refused items.'),
+  annotation_state: z.string().optional().describe('State that all items show, where all have the same result.'),
   remaining: z.int().optional().describe('Items that were not reached; call again to go on.'),
   dry_run: z.boolean().optional(),
   hint: z.string().optional(),
@@ -98,6 +99,8 @@ interface UpdateResult {
   remaining?: number;
   stopped_by?: HeddleError;
   dry_run?: boolean;
+  /** The state that all items show, where all have the same result. */
+  annotation_state?: string;
   hint?: string;
   first_changed?: string[];
   as_of?: string;
@@ -131,7 +134,8 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
     const prefix = dry_run
       ? `Nothing was changed (dry_run).${states} The service refuses what is final for you. Would be: `
       : '';
-    const { hint, first_changed, as_of } = more;
+    const { hint, first_changed, as_of, annotation_state } = more;
+    const state = annotation_state === undefined ? '' : ` All show ${cell(annotation_state)}.`;
     const first = first_changed ? ` The first: ${first_changed.map(cell).join(', ')}.` : '';
     const seen = as_of === undefined ? '' : ` as_of ${as_of}.`;
     const rows = items.map(({ error, ...members }) => ({
@@ -139,7 +143,7 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
       ...(error && { error: `${error.code}: ${error.message} ${error.hint}` }),
     }));
     return [
-      `${matching}${prefix}${results.join(', ') || 'Nothing changed'}.${first}${seen}`,
+      `${matching}${prefix}${results.join(', ') || 'Nothing changed'}.${first}${state}${seen}`,
       ...(remaining ? [`${remaining} not reached: ${stopped_by?.message ?? ''} Call again to go on.`] : []),
       ...(hint === undefined ? [] : [hint]),
       ...(rows.length > 0 ? [compactTable(rows, ['item_id', 'result', 'annotation_state', 'meanwhile', 'error'])] : []),
@@ -185,9 +189,16 @@ async function changeListed(
     return item instanceof HeddleError ? { item_id, result: 'refused', error: item } : changed.get(item_id)!;
   });
   throwSharedFailure(all);
+  const counts = countEach(all.map(({ result }) => result));
+  const [first] = all;
+  const states = new Set(all.map(({ annotation_state }) => annotation_state));
+  const isUniform = all.length > 1 && Object.keys(counts).length === 1 && states.size === 1;
+  const isNotable = all.some(({ error, meanwhile }) => error ?? meanwhile);
   return {
-    items: all,
-    counts: countEach(all.map(({ result }) => result)),
+    counts,
+    ...(isUniform && !isNotable
+      ? { items: [], ...(first?.annotation_state && { annotation_state: first.annotation_state }) }
+      : { items: all }),
     ...(dry_run && { dry_run }),
   };
 }

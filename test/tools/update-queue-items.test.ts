@@ -46,7 +46,12 @@ describe('update_queue_items', () => {
     const changes = [{ item_id: items[0].id, judgements: { helpful: true }, annotation_state: 'completed' }];
     await call('update_queue_items', { queue_id: 'support-triage', items: changes });
     const filter = { id: items[0].id };
-    const page = await call('query_queue_items', { queue_id: 'support-triage', filter, include_judgements: true });
+    const page = await call('query_queue_items', {
+      queue_id: 'support-triage',
+      filter,
+      include_judgements: true,
+      fields: ['*'],
+    });
     const { username } = userInfo();
     expect(page.items[0]).toMatchObject({
       annotator_user_id: username,

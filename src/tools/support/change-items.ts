@@ -96,7 +96,7 @@ interface Update {
 type NewFeedback = Parameters<ToolContext['service']['createFeedback']>[0];
 
 /** What must still be true of items before they are changed. */
-export interface Guard {
+export interface ItemGuard {
   /** Time since which nobody else may have judged or moved an item. */
   asOf?: string | undefined;
   /** The state that the items were checked for already. */
@@ -107,7 +107,7 @@ export interface Guard {
 export async function changeItems(
   work: readonly { item: QueueItem; change: Change }[],
   queue: QueueAccess,
-  guard: Guard = {},
+  guard: ItemGuard = {},
 ): Promise<ItemResult[]> {
   const updates = await planUpdates(work, queue, guard);
   await writeFeedback(updates, queue);
@@ -120,7 +120,7 @@ export async function changeItems(
 export async function previewItems(
   work: readonly { item: QueueItem; change: Change }[],
   queue: QueueAccess,
-  guard: Guard = {},
+  guard: ItemGuard = {},
 ): Promise<ItemResult[]> {
   const updates = await planUpdates(work, queue, guard);
   return updates.map(({ item, change, feedback, purge, error }) => {
@@ -133,7 +133,7 @@ export async function previewItems(
 async function planUpdates(
   work: readonly { item: QueueItem; change: Change }[],
   queue: QueueAccess,
-  { asOf, expectedState }: Guard,
+  { asOf, expectedState }: ItemGuard,
 ): Promise<Update[]> {
   const readsFeedback =
     asOf !== undefined || work.some(({ change }) => change.judgements || change.note !== undefined || change.retract);
@@ -196,7 +196,7 @@ function newFeedback(item: QueueItem, queue: QueueAccess) {
 
 /** Returns the refusal of an item that anybody else has judged or moved since `asOf`, or may have moved. */
 function changedSince(
-  { asOf, expectedState }: Guard & { asOf: string },
+  { asOf, expectedState }: ItemGuard & { asOf: string },
   { item }: Update,
   given: readonly Judgement[],
   queue: QueueAccess,
