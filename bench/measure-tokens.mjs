@@ -1,4 +1,4 @@
-// Tokens a model reads for a result, compared with the same data as compact JSON.
+// Tokens a model reads for each form of a result, compared with everything that the service sent as compact JSON.
 import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
@@ -44,16 +44,17 @@ async function serve(items) {
   return `http://127.0.0.1:${server.address().port}`;
 }
 
-function counted(what, result) {
+/** Counts both forms of a result, and the structured form of `whole`, which has every member that the service sent. */
+function counted(what, result, whole = result) {
   const text = result.content.map((part) => part.text).join('\n');
-  const compact = JSON.stringify(result.structuredContent);
-  const pretty = JSON.stringify(result.structuredContent, null, 2);
+  const structured = JSON.stringify(result.structuredContent);
+  const json = JSON.stringify(whole.structuredContent);
   const count = (tokens) => ({
     text: tokens(text).length,
-    compact: tokens(compact).length,
-    pretty: tokens(pretty).length,
+    structured: tokens(structured).length,
+    json: tokens(json).length,
   });
-  return { what, o200k: count((text) => o200k(text)), cl100k: count((text) => cl100k(text)) };
+  return { what, o200k: count((part) => o200k(part)), cl100k: count((part) => cl100k(part)) };
 }
 
 /** Number of imports. Each import creates new ids, whose token counts differ slightly; the median import counts. */
@@ -80,17 +81,21 @@ export async function measureTokens(stubUrl, run, log) {
     ]) {
       const all = [];
       for (const queue_id of queues) {
-        const result = await embedded.call('query_queue_items', { ...page, queue_id, ...more });
-        all.push(counted(what, successOf(result)));
+        const args = { ...page, queue_id, ...more };
+        const result = await embedded.call('query_queue_items', args);
+        const whole = await embedded.call('query_queue_items', { ...args, fields: ['*'] });
+        all.push(counted(what, successOf(result), successOf(whole)));
       }
-      const ratio = ({ o200k: { text, compact } }) => text / compact;
+      const ratio = ({ o200k: { text, json } }) => text / json;
       results.push(all.sort((a, b) => ratio(a) - ratio(b))[Math.floor(imports / 2)]);
     }
     await embedded.close();
     const url = await serve(asPublicItems(lines.slice(100, 150)));
     const remote = new StdioConnection([heddle], serviceEnvironment(url));
+    const [name, args] = queueCall(50);
+    const whole = successOf(await remote.call(name, { ...args, fields: ['*'] }));
     results.push(
-      counted('50 real items, as the public service sends them', successOf(await remote.call(...queueCall(50)))),
+      counted('50 real items, as the public service sends them', successOf(await remote.call(name, args)), whole),
     );
     await remote.close();
   } else {
@@ -115,30 +120,41 @@ export async function measureTokens(stubUrl, run, log) {
   const { tools } = await stub.request('tools/list');
   await stub.close();
   log('tokens counted');
-  return { results, toolsList: o200k(JSON.stringify(tools)).length, tools: tools.length, skipped: !lines };
+  const asRead = ({ name, description, inputSchema }) => JSON.stringify({ name, description, inputSchema });
+  const tokensOf = (list) => o200k(`[${list.join(',')}]`).length;
+  const mostUsed = ['list_queues', 'query_queue_items', 'summarize_queue', 'read_call', 'update_queue_items'];
+  return {
+    results,
+    definitions: {
+      count: tools.length,
+      tools: tokensOf(tools.map(asRead)),
+      mostUsed: tokensOf(tools.filter(({ name }) => mostUsed.includes(name)).map(asRead)),
+      outputs: tokensOf(tools.map(({ outputSchema }) => JSON.stringify(outputSchema))),
+    },
+    skipped: !lines,
+  };
 }
 
 /** Renders the measurement as Markdown. */
-export function reportTokens({ results, toolsList, tools, skipped }) {
+export function reportTokens({ results, definitions, skipped }) {
   const rows = results.map(({ what, o200k, cl100k }) => [
     what,
-    o200k.compact,
+    o200k.json,
     o200k.text,
-    shown(o200k.text / o200k.compact),
-    shown(o200k.text / o200k.pretty),
-    cl100k.compact,
-    cl100k.text,
-    shown(cl100k.text / cl100k.compact),
+    shown(o200k.text / o200k.json),
+    o200k.structured,
+    shown(o200k.structured / o200k.json),
+    shown(cl100k.text / cl100k.json),
+    shown(cl100k.structured / cl100k.json),
   ]);
+  const { count, tools, mostUsed, outputs } = definitions;
   return `## Tokens
 
-Tokens of the text of a result, compared with the structured result as compact JSON, which the tutorials send as text, and as
-indented JSON. The median of ${imports} imports, whose ids differ.${skipped ? '\n\n**The real items were not available: their rows are missing.**' : ''}
+Tokens of the two forms of a result, of which a client shows one or the other, compared with every member that the service
+sent as compact JSON, which the tutorials send as text. The median of ${imports} imports, whose ids differ.${skipped ? '\n\n**The real items were not available: their rows are missing.**' : ''}
 
-${table(
-  ['result', 'JSON, o200k', 'text, o200k', 'ratio', 'to indented', 'JSON, cl100k', 'text, cl100k', 'ratio'],
-  rows,
-)}
+${table(['result', 'JSON, o200k', 'text', 'ratio', 'structured', 'ratio', 'text, cl100k', 'structured, cl100k'], rows)}
 
-\`tools/list\` with its ${tools} tools is ${toolsList} tokens (o200k).`;
+The ${count} tools as models see them (name, description, arguments) are ${tools} tokens (o200k), the five that triage uses
+most ${mostUsed}. The schemas of results, which few clients show, are ${outputs}.`;
 }

@@ -72,6 +72,22 @@ const evaluation = Buffer.from(
   }),
 );
 
+const dataset = Buffer.from(
+  JSON.stringify({
+    obj: {
+      project_id: 'acme/support',
+      object_id: 'tickets',
+      digest: 'mN4oP5qR6sT7uV8wX9yZ0aB1cD2eF3gH4iJ5kL6mkL3',
+      version_index: 0,
+      is_latest: 1,
+      kind: 'object',
+      base_object_class: 'Dataset',
+      created_at: '2025-10-09T08:53:20.000Z',
+      val: {},
+    },
+  }),
+);
+
 const server = createServer((request, response) => {
   const parts = [];
   request.on('data', (part) => parts.push(part));
@@ -81,7 +97,11 @@ const server = createServer((request, response) => {
       ? page(body)
       : request.url.includes('/inference/')
         ? reply(body)
-        : evaluation;
+        : request.url === '/obj/read'
+          ? dataset
+          : request.url === '/objs/query'
+            ? Buffer.from('{"objs":[]}')
+            : evaluation;
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': answer.length }).end(answer);
   });
 });

@@ -60,8 +60,9 @@ async function page({ client }: ToolServer = server): Promise<unknown[]> {
     arguments: { project_id: 'a/b', queue_id: 'q', include_call: true, limit: 200 },
   });
   expect(isError).toBeUndefined();
-  const { items } = structuredContent as { items: Shown[] };
-  return items.map(({ call_values, call_error }) => call_error?.code ?? call_values?.['inputs.question']);
+  const { items, common } = structuredContent as { items: Shown[]; common?: Shown };
+  const shown = items.map((item) => ({ ...common, ...item }));
+  return shown.map(({ call_values, call_error }) => call_error?.code ?? call_values?.['inputs.question']);
 }
 
 const requestsTo = (path: string): RecordedRequest[] => service.requests.filter((request) => request.path === path);

@@ -40,11 +40,13 @@ export function showRows(rows: readonly Row[], { fields, defaults, always, known
     return rows.length > 1 && text !== undefined && rows.every((row) => JSON.stringify(row[name]) === text);
   };
   const shared = wanted.filter(isCommon);
-  const common = select(rows[0] ?? {}, shared, (value) => value === null || value === '');
+  // An empty list says something of all rows together, like that nobody has judged any of them.
+  const isMissing = (value: unknown): boolean => isEmpty(value) && !Array.isArray(value);
+  const common = select(rows[0] ?? {}, shared, isMissing);
   const single = wanted.filter((name) => !shared.includes(name));
   const omitted_fields = [...present].filter((name) => !wanted.includes(name));
   return {
-    items: rows.map((row) => select(row, single, isEmpty)),
+    items: rows.map((row) => select(row, single, rows.length === 1 ? isMissing : isEmpty)),
     ...(Object.keys(common).length > 0 && { common }),
     ...(omitted_fields.length > 0 && { omitted_fields }),
   };

@@ -1,0 +1,205 @@
+import { describe, expect, it } from 'vitest';
+import { emptyHome, temporaryFolder } from '../support/heddle.ts';
+import { connectStdioClient, type StdioClient } from '../support/stdio-client.ts';
+
+// Some clients show a model only the text of a result, others only its structured content.
+
+interface Case {
+  question: string;
+  tool: string;
+  args: Record<string, unknown> | ((ids: string[]) => Record<string, unknown>);
+  /** Each fact as it stands in the text and in the compact JSON. */
+  facts: [text: RegExp, json: RegExp][];
+}
+
+const queue_id = 'support-triage';
+const unstarted = { annotation_states: ['unstarted'] };
+
+const cases: Case[] = [
+  {
+    question: 'how many queues there are, and that the data is sample data',
+    tool: 'list_queues',
+    args: {},
+    facts: [
+      [/^1 queue from offset 0\. This is the last page\./, /^(?!.*next_offset)/],
+      [/support-triage\tsupport-triage\t9\t12/, /"remaining":9,"total":12/],
+      [/\(Sample data\.\)$/, /"sample_data":true/],
+    ],
+  },
+  {
+    question: 'that more items follow and where, when they were read, and which fields there are besides',
+    tool: 'query_queue_items',
+    args: { queue_id, filter: unstarted, limit: 3 },
+    facts: [
+      [/More follow: next_offset 3\./, /"next_offset":3/],
+      [/as_of \d{4}-\S+Z\./, /"as_of":"\d{4}-\S+?Z"/],
+      [/Further fields: .*call_trace_id/, /"omitted_fields":\[.*"call_trace_id"/],
+      [/same in every row: annotation_state=unstarted/, /"common":\{"annotation_state":"unstarted"/],
+      [/\(3 unstarted\)/, /"state_counts":\{"unstarted":3\}/],
+    ],
+  },
+  {
+    question: 'how many items match when the offset is past the end',
+    tool: 'query_queue_items',
+    args: { queue_id, offset: 50 },
+    facts: [[/No items at offset 50: 12 match\./, /"matching":12/]],
+  },
+  {
+    question: 'why a filter may match nothing',
+    tool: 'query_queue_items',
+    args: { queue_id, filter: { call_op_name: 'none' } },
+    facts: [[/summarize_queue by operation and state/, /"hint":"summarize_queue by operation and state/]],
+  },
+  {
+    question: 'which judgements there are',
+    tool: 'query_queue_items',
+    args: { queue_id, filter: { annotation_states: ['completed'] }, limit: 1, include_judgements: true },
+    facts: [[/judgements\n.*\t\[\]/, /"judgements":\[\]/]],
+  },
+  {
+    question: 'how many rows are left out, what they sum up to, and where they begin',
+    tool: 'summarize_queue',
+    args: { queue_id, by: ['operation'], limit: 1 },
+    facts: [
+      [/^12 items/, /"total_items":12/],
+      [/\(1 other, next: offset 1\)\t\d+/, /"others":\{"rows":1,"cells":\[\d+\],"next_offset":1\}/],
+    ],
+  },
+  {
+    question: 'which paths lead nowhere, and what is there instead',
+    tool: 'read_call',
+    args: { call_id: 'support-0012', paths: ['inputs.question', 'inputs.none'] },
+    facts: [
+      [
+        /These paths lead nowhere: inputs\.none; inputs has [^;]*question/,
+        /"missing":\["inputs\.none"\],"members":\{"inputs":\[.*"question"/,
+      ],
+    ],
+  },
+  {
+    question: 'how many calls match in all, and where the next ones are',
+    tool: 'query_calls',
+    args: { limit: 2, fields: ['inputs.none', 'op_name'] },
+    facts: [
+      [
+        /^2 calls of 12 from offset 0\. No call of this page has inputs\.none\./,
+        /"total":12.*"missing":\["inputs\.none"\]/,
+      ],
+      [/next_offset 2/, /"next_offset":2/],
+    ],
+  },
+  {
+    question: 'which fields the new queue has, and that it is new',
+    tool: 'create_queue',
+    args: { name: 'Both', fields: [{ name: 'tone', type: 'choice', choices: ['kind', 'rude'] }] },
+    facts: [
+      [/^Created the queue: \w+\./, /"existed":false/],
+      [/tone \(one of \["kind","rude"\]\)/, /"fields":\[\{"name":"tone","choices":\["kind","rude"\]\}\]/],
+    ],
+  },
+  {
+    question: 'which calls are unknown and how many are there already',
+    tool: 'add_queue_items',
+    args: { queue_id, call_ids: ['support-0001', 'none'], dry_run: true },
+    facts: [
+      [
+        /^Nothing was added \(dry_run\)\. Would add 0 calls .* it holds 1 already\./,
+        /"dry_run":true,"selected":0,"duplicates":1/,
+      ],
+      [/Unknown calls: none\./, /"unknown":\["none"\]/],
+    ],
+  },
+  {
+    question: 'what would happen to how many items, in which states, and when they were read',
+    tool: 'update_queue_items',
+    args: { queue_id, filter: unstarted, change: { annotation_state: 'skipped' }, dry_run: true },
+    facts: [
+      [
+        /^7 items matched\. Nothing was changed \(dry_run\)\. They show 7 unstarted\./,
+        /"matched":7,"counts":\{"would_send":7\}.*"dry_run":true,"state_counts":\{"unstarted":7\}/,
+      ],
+      [/as_of \d{4}-\S+Z\./, /"as_of":"\d{4}-\S+?Z"/],
+    ],
+  },
+  {
+    question: 'that all items were changed alike, and what they show now',
+    tool: 'update_queue_items',
+    args: (ids) => ({
+      queue_id,
+      items: ids.slice(0, 2).map((item_id) => ({ item_id, annotation_state: 'in_progress' })),
+    }),
+    facts: [[/^2 done\. All show in_progress\./, /"counts":\{"done":2\}.*"annotation_state":"in_progress"/]],
+  },
+  {
+    question: 'which item was refused, why, and what to do',
+    tool: 'update_queue_items',
+    args: (ids) => ({
+      queue_id,
+      expected_state: 'completed',
+      items: [{ item_id: ids[0], judgements: { helpful: true } }],
+    }),
+    facts: [
+      [/^1 refused\./, /"counts":\{"refused":1\}/],
+      [
+        /Not changed: the item is now unstarted, not completed\. Read the item again\./,
+        /Not changed: the item is now unstarted, not completed\.","hint":"Read the item again\."/,
+      ],
+    ],
+  },
+  {
+    question: 'which references there are',
+    tool: 'list_objects',
+    args: { kind: 'scorer', limit: 1 },
+    facts: [
+      [/weave:\/\/\/demo\/support\/object\/\w+:\w{43}/, /"reference":"weave:\/\/\/demo\/support\/object\/\w+:\w{43}"/],
+    ],
+  },
+  {
+    question: 'what the model replied, and why it ended',
+    tool: 'run_inference',
+    args: { model: 'heddle/echo', messages: [{ role: 'user', content: 'Hello' }] },
+    facts: [
+      [/finish_reason "stop"/, /"finish_reason":"stop"/],
+      [/Hello/, /Hello/],
+    ],
+  },
+  {
+    question: 'which version was stored under which reference',
+    tool: 'create_evaluation',
+    args: { name: 'Both', dataset: 'weave:///demo/support/object/tickets:latest' },
+    facts: [
+      [/^Stored as version 0 of both: weave:\S+/, /"version_index":0,"evaluation_ref":"weave:\S+?".*"existed":false/],
+    ],
+  },
+];
+
+describe('both forms of a result', async () => {
+  const home = emptyHome(temporaryFolder());
+  const ask = async (client: StdioClient, { tool, args }: Case): Promise<{ text: string; json: string }> => {
+    const { items } = await client.call('query_queue_items', { queue_id, filter: unstarted, limit: 5 });
+    const ids = items.map(({ id }: { id: string }) => id);
+    const result = await client.client.callTool({
+      name: tool,
+      arguments: typeof args === 'function' ? args(ids) : args,
+    });
+    const [block] = result.content as unknown as [{ text: string }];
+    expect(result.isError ?? false, block.text).toBe(false);
+    return { text: block.text, json: JSON.stringify(result.structuredContent) };
+  };
+
+  it.each(cases)('$tool says $question', async (given) => {
+    const { text, json } = await ask(await connectStdioClient(home), given);
+    for (const [inText, inJson] of given.facts) {
+      expect(text).toMatch(inText);
+      expect(json).toMatch(inJson);
+    }
+  });
+
+  it('say that a page was cut by its size, and where the rest begins', async () => {
+    const { call } = await connectStdioClient({ ...home, HEDDLE_MAX_RESULT_CHARS: '2000' });
+    const { text, items, next_offset } = await call('query_queue_items', { queue_id, limit: 12, include_call: true });
+    expect(next_offset).toBe(items.length);
+    expect(items.length).toBeLessThan(12);
+    expect(text).toContain(`More follow: next_offset ${next_offset}.`);
+  });
+});
