@@ -32,6 +32,7 @@ describe('prompts', () => {
       (await client.complete({ ref: { type: 'ref/prompt', name: prompt }, argument: { name, value } })).completion
         .values;
     expect(await completed('triage_queue', 'queue_id', 'sup')).toEqual(['support-triage']);
+    expect(await completed('triage_queue', 'queue_id', 'SUP')).toEqual(['support-triage']);
     expect(await completed('triage_queue', 'state', 'un')).toEqual(['unstarted']);
     expect(await completed('triage_queue', 'model', '')).toEqual(['heddle/echo']);
     expect(await completed('triage_queue', 'project_id', 'd')).toEqual(['demo/support']);
