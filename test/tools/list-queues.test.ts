@@ -48,6 +48,8 @@ describe('list_queues', () => {
       { id: 'q', name: 'Q', fields: [helpful, score], remaining: 2, total: 3 },
     ]);
     expect(text).toContain('helpful (boolean); score (integer, 1 to 5)');
+    expect(text).toMatch(/^id\tname\tfields\tguidelines$/m);
+    expect(text).toContain('Be strict.');
     expect(service.bodiesOf('/refs/read_batch')).toEqual([{ refs: [helpfulField, scoreField] }]);
     expect(service.requests.filter(({ path }) => path === '/obj/read')).toEqual([]);
   });
