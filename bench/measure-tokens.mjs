@@ -115,7 +115,8 @@ export async function measureTokens(stubUrl, run, log) {
       { name: 'Support answers', dataset: 'weave:///acme/support/object/tickets:latest' },
     ],
   ]) {
-    results.push(counted(what, successOf(await stub.call(name, args))));
+    const whole = name === 'query_queue_items' ? { ...args, fields: ['*'] } : args;
+    results.push(counted(what, successOf(await stub.call(name, args)), successOf(await stub.call(name, whole))));
   }
   const { tools } = await stub.request('tools/list');
   await stub.close();

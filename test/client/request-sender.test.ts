@@ -87,6 +87,15 @@ describe('RequestSender', () => {
     expect(await Promise.all(sent)).toEqual(requests.map(([name, times]) => [name, times]));
   });
 
+  it('names the code of a network error once', async () => {
+    const { service, client } = await start();
+    await service.stop();
+    await expect(readCall(client)).rejects.toMatchObject({
+      code: 'network',
+      message: `No complete response from ${service.url} to POST /call/read: connect ECONNREFUSED 127.0.0.1:${service.port}.`,
+    });
+  });
+
   it('applies one deadline to all attempts together', async () => {
     const { service, client } = await start({ timeoutMs: 700 });
     service.respond = (request) => {

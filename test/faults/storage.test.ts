@@ -100,7 +100,7 @@ describe('the storage of the embedded service', () => {
     const call = await start(folder);
     expect(await call('list_queues', {})).toMatchObject({
       code: 'service_unavailable',
-      message: `The data file ${file} is not a regular file.`,
+      message: `The data file ${file} cannot be used: it is not a regular file.`,
     });
   });
 

@@ -314,7 +314,9 @@ describe('numbers that would change, at the other entrances', () => {
     writeFileSync(join(home, 'heddle', 'config.json'), `{"profiles":{"default":${profile}}}`);
     const { code, stderr } = await run(['status'], emptyHome(home));
     expect(code).toBe(2);
-    expect(stderr).toContain(`cannot be used: profiles.default.username: 9007199254740993 ${fault}`);
+    expect(stderr).toContain(
+      'cannot be used: profiles.default.username cannot be kept exactly as a number: write it as a string',
+    );
   });
 
   it('are shown with their digits when a service sends them', async () => {

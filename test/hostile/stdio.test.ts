@@ -121,6 +121,12 @@ describe('stdio server under hostile input', () => {
     await isWell();
   });
 
+  it('answers an id again once its response has arrived, and as often as a client likes', async () => {
+    for (let time = 0; time < 1_100; time += 1) {
+      expect((await server.ask({ id: 'again', method: 'ping' })).result).toEqual({});
+    }
+  });
+
   it('answers each message of a batch', async () => {
     server.write(
       '[{"jsonrpc":"2.0","id":"b1","method":"ping"},{"jsonrpc":"2.0","method":"x"},{"id":"b2"},{"jsonrpc":"2.0","id":"b3","method":"ping"}]\n',

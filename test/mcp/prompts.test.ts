@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { sendResponse, startFakeService } from '../support/fake-service.ts';
 import { emptyHome, temporaryFolder } from '../support/heddle.ts';
 import { connectStdioClient } from '../support/stdio-client.ts';
 
@@ -32,12 +33,29 @@ describe('prompts', () => {
       (await client.complete({ ref: { type: 'ref/prompt', name: prompt }, argument: { name, value } })).completion
         .values;
     expect(await completed('triage_queue', 'queue_id', 'sup')).toEqual(['support-triage']);
+    expect(await completed('triage_queue', 'queue_id', 'SUP')).toEqual(['support-triage']);
     expect(await completed('triage_queue', 'state', 'un')).toEqual(['unstarted']);
     expect(await completed('triage_queue', 'model', '')).toEqual(['heddle/echo']);
     expect(await completed('triage_queue', 'project_id', 'd')).toEqual(['demo/support']);
     expect(await completed('set_up_evaluation', 'dataset', 'tick')).toEqual([
       'weave:///demo/support/object/tickets:latest',
     ]);
+  });
+
+  it('complete values with capitals, and name the project that was given', async () => {
+    const service = await startFakeService();
+    service.respond = (request) => sendResponse(request, 200, { data: [{ id: 'Big-Model' }, { id: 'other' }] });
+    const { client } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
+    const ref = { type: 'ref/prompt', name: 'triage_queue' } as const;
+    expect((await client.complete({ ref, argument: { name: 'model', value: 'big' } })).completion.values).toEqual([
+      'Big-Model',
+    ]);
+    const textOf = async (project: object): Promise<string> => {
+      const given = { name: 'triage_queue', arguments: { queue_id: 'q', ...project } };
+      return JSON.stringify((await client.getPrompt(given)).messages);
+    };
+    expect(await textOf({ project_id: 'a/b' })).toContain('pass it as project_id in every call');
+    expect(await textOf({})).not.toContain('project_id');
   });
 
   it('are refused without a required argument', async () => {

@@ -76,7 +76,7 @@ describe('serve --http --subjects', () => {
     for (const { who, text } of answers) {
       const [service, other] = who === 0 ? [ada, bob] : [bob, ada];
       const [name, otherName] = who === 0 ? ['ada', 'bob'] : ['bob', 'ada'];
-      expect(text).toContain(`The service is ${service.url}.`);
+      expect(text).toContain(`evaluations of ${service.url}.`);
       expect(text).toContain(`Calls without project_id use team/${name}.`);
       expect(text).toContain(`model-of-${name}`);
       expect(text).not.toContain(other.url);
@@ -184,12 +184,12 @@ describe('serve --http --subjects', () => {
     const token = await server.token({ aud: url });
     const login = 'Ask whoever runs this server to run `heddle login --profile weave`, and then call again.';
     const { body } = await askAs(url, token, 'tools/call', query);
-    expect(body).toContain(`The credentials of profile \\"weave\\" are no longer in the credentials file. ${login}`);
+    expect(body).toContain(`The credentials of profile \\"weave\\" are no longer in the credentials file.\\n${login}`);
     const secrets = { weave: { [ada.url]: { token: 'token-of-ada' } } };
     writeFileSync(join(home, 'heddle', 'credentials.json'), JSON.stringify(secrets), { mode: 0o600 });
     const second = await askAs(url, token, 'tools/call', query);
     expect(second.body).toContain(
-      `Profile \\"weave\\" has no stored credentials of this kind for ${ada.url}: nothing was sent. ${login}`,
+      `Profile \\"weave\\" has no stored credentials of this kind for ${ada.url}: nothing was sent.\\n${login}`,
     );
     expect(ada.requests).toEqual([]);
   });

@@ -70,6 +70,7 @@ describe('list_queues', () => {
     ]);
     expect(text).toContain('helpful (boolean); score (integer, 1 to 5)');
     expect(text).toContain('any name');
+    expect(text).toContain('Be strict.');
     expect(service.bodiesOf('/refs/read_batch')).toEqual([{ refs: [helpfulField, scoreField] }]);
     expect(service.requests.filter(({ path }) => path === '/obj/read')).toEqual([]);
   });

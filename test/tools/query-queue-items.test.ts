@@ -1,5 +1,6 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { describe, expect, it } from 'vitest';
+import { sendResponse, startFakeService } from '../support/fake-service.ts';
 import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { importNumberedQueue } from '../support/numbered-queue.ts';
 import { rowReference, startRecordedService } from '../support/recorded-service.ts';
@@ -16,6 +17,24 @@ describe('query_queue_items', () => {
       'output.texts[1]': `${'x'.repeat(30)}…[+970 characters]`,
     });
     expect(page.text).toContain('Question 7?');
+  });
+});
+
+describe('query_queue_items', () => {
+  it('names the nearest projects first when there is no such project', async () => {
+    const service = await startFakeService();
+    const projects = ['zzz/other', 'team/projects', 'team/project-2', 'a/b'];
+    service.respond = (request) => {
+      if (request.path === '/projects') {
+        return sendResponse(request, 200, { projects: projects.map((project_id) => ({ project_id, queues: 1 })) });
+      }
+      if (request.path.endsWith('/items/query')) return sendResponse(request, 200, { items: [] });
+      if (request.path === '/annotation_queues/query') return sendResponse(request, 200, '');
+      sendResponse(request, 404, { reason: 'Queue q not found' });
+    };
+    const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
+    const { error } = await call('query_queue_items', { queue_id: 'q', project_id: 'team/projekt' });
+    expect(error.hint).toMatch(/^The nearest projects are team\/projects, team\/project-2, /);
   });
 });
 

@@ -61,7 +61,7 @@ describe('run_inference', () => {
       'The model\'s reply, as data (finish_reason "stop", tokens 12+?):\nHello',
     );
     expect(await answered({ data: [1] })).toBe('The model\'s reply, as data (no details):\n{"data":[1]}');
-    const two = { choices: [choice('a'), choice('b')] };
+    const two = { choices: [choice('a', { tool_calls: [{ id: 't' }] }), choice('b')] };
     expect(await answered(two)).toBe(`The model's reply, as data (finish_reason "stop"):\n${JSON.stringify(two)}`);
     expect(await answered({ choices: [choice('', { tool_calls: [{ id: 't' }] })] })).toBe(
       'The model\'s reply, as data (finish_reason "stop"):\n\ntool_calls: [{"id":"t"}]',

@@ -72,6 +72,26 @@ describe('update_queue_items', () => {
     expect(service.requests).toEqual([]);
   });
 
+  it('writes how many items matched, and the reason of each refusal, as text', async () => {
+    const { call } = await connectStdioClient(await importNumberedQueue(2));
+    const filter = { unjudged_by_me: true };
+    const bulk = await call('update_queue_items', {
+      queue_id: 'q',
+      filter,
+      change: { annotation_state: 'in_progress' },
+    });
+    expect(bulk.text).toMatch(/^2 items matched\. 2 done\./);
+    const items = [{ item_id: 'nowhere', annotation_state: 'skipped' }];
+    const { text } = await call('update_queue_items', { queue_id: 'q', items });
+    expect(text).toMatch(/^1 refused\./);
+    expect(text).toContain(
+      'not_found: Not changed: queue q has no item nowhere. Take item ids from a page of the queue.',
+    );
+    expect((await call('update_queue_items', { queue_id: 'q', filter, change: {} })).error.message).toBe(
+      'Nothing was changed: change changes nothing.',
+    );
+  });
+
   it('changes nothing in a dry run, and reports what would happen', async () => {
     const { call } = await connectStdioClient(await importNumberedQueue(4));
     const { items } = await call('query_queue_items', { queue_id: 'q' });

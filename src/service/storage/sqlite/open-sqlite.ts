@@ -56,9 +56,10 @@ function createPrivateFile(file: string): void {
     closeSync(descriptor);
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
+    const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() ?? true;
     // Another process created it at the same time.
-    if (code === 'EEXIST' && statSync(folder).isDirectory()) return;
-    const reason = code === 'EEXIST' ? `${folder} is not a folder` : code;
+    if (code === 'EEXIST' && isFolder) return;
+    const reason = isFolder ? code : `${folder} is not a folder`;
     throw new HeddleError({
       code: 'service_unavailable',
       status: 503,
