@@ -1,4 +1,5 @@
-import { parseExactJson } from './json-numbers.ts';
+import { NestingError } from './json.ts';
+import { InexactNumberError, parseExactJson } from './json-numbers.ts';
 
 /** Marks, and strings as a whole. */
 const tokens = /[{}[\],]|"(?:[^"\\]+|\\.)*"/g;
@@ -10,7 +11,7 @@ const tokens = /[{}[\],]|"(?:[^"\\]+|\\.)*"/g;
  */
 export function parseStrictJson(bytes: Uint8Array): unknown {
   const text = decodeUtf8(bytes);
-  const value: unknown = parseExactJson(text);
+  const value = parse(text);
   /** The member names of the objects around the current token; undefined for a list. */
   const open: (Set<string> | undefined)[] = [];
   let previous = '';
@@ -22,6 +23,18 @@ export function parseStrictJson(bytes: Uint8Array): unknown {
     previous = token;
   }
   return value;
+}
+
+/** @throws Error that quotes nothing of the text, in which somebody may have put a secret. */
+function parse(text: string): unknown {
+  try {
+    return parseExactJson(text);
+  } catch (error) {
+    if (error instanceof NestingError) throw new Error(error.message);
+    if (!(error instanceof InexactNumberError)) throw new Error('it is not JSON');
+    const places = error.faults.map(({ loc }) => loc.join('.')).join(', ');
+    throw new Error(`${places} cannot be kept exactly as a number: write it as a string`);
+  }
 }
 
 function addName(names: Set<string> | undefined, name: string): void {

@@ -110,9 +110,7 @@ export class Subjects {
       return assigned;
     } catch (error) {
       const form = 'Use the form {"subjects": {"SUBJECT": "PROFILE"}, "default": "PROFILE"}; "default" is optional.';
-      const isSyntax = error instanceof SyntaxError;
-      const reason =
-        error instanceof z.ZodError ? z.prettifyError(error) : isSyntax ? 'it is not JSON' : (error as Error).message;
+      const reason = error instanceof z.ZodError ? z.prettifyError(error) : (error as Error).message;
       const hint = error instanceof HeddleError ? error.hint : form;
       throw notConfigured(`The subjects file ${file} cannot be used: ${reason}`, hint);
     }

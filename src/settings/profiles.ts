@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import envPaths from 'env-paths';
 import * as z from 'zod';
 import { type HeddleError, notConfigured } from '../core/errors.ts';
-import { InexactNumberError } from '../core/json-numbers.ts';
 import { findOwnFile, replacePrivateFile, statRegularFile } from '../core/private-file.ts';
 import { parseStrictJson } from '../core/strict-json.ts';
 
@@ -82,18 +81,9 @@ function readConfigFile(file: string): z.output<typeof configFileShape> {
 }
 
 function unusable(file: string, cause: unknown): HeddleError {
-  // The messages of JSON.parse quote the file, in which somebody may have put a secret.
+  const reason = cause instanceof z.ZodError ? z.prettifyError(cause) : (cause as Error).message;
   return notConfigured(
-    `The configuration file ${file} cannot be used: ${reasonOf(cause)}`,
+    `The configuration file ${file} cannot be used: ${reason}`,
     'Fix or remove the file, or correct its permissions, then try again.',
   );
-}
-
-function reasonOf(cause: unknown): string {
-  if (cause instanceof z.ZodError) return z.prettifyError(cause);
-  if (cause instanceof InexactNumberError) {
-    const places = cause.faults.map(({ loc }) => loc.join('.')).join(', ');
-    return `${places} cannot be kept exactly as a number: write it as a string`;
-  }
-  return cause instanceof SyntaxError ? 'it is not JSON' : (cause as Error).message;
 }

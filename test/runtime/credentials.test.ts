@@ -44,7 +44,7 @@ describe('stored credentials', () => {
     const service = await startFakeService({ credentials: right });
     const environment = emptyHome(temporaryFolder());
     const client = await connect({ ...environment, HEDDLE_BASE_URL: service.url, HEDDLE_PROJECT: 'a/b' });
-    const query = (): Promise<string> => textOf(client, 'query_queue_items', { queue_id: 'q' });
+    const query = (): Promise<string> => textOf(client, 'query_queue_items', { queue_id: 'q', fields: ['*'] });
     const login = (username: string, password: string): Promise<unknown> =>
       run(
         ['login', '--store', 'file', '--base-url', service.url, '--username', username, '--password-stdin'],

@@ -77,7 +77,7 @@ describe('serve --http --subjects', () => {
       const [service, other] = who === 0 ? [ada, bob] : [bob, ada];
       const [name, otherName] = who === 0 ? ['ada', 'bob'] : ['bob', 'ada'];
       expect(text).toContain(`evaluations of ${service.url}.`);
-      expect(text).toContain(`Calls without project_id use team/${name}.`);
+      expect(text).toContain(`by default team/${name}.`);
       expect(text).toContain(`model-of-${name}`);
       expect(text).not.toContain(other.url);
       expect(text).not.toContain(otherName);

@@ -1,5 +1,5 @@
 import { HeddleError } from '../../core/errors.ts';
-import { nearest } from './names.ts';
+import { nearest, shortName } from './names.ts';
 
 type Row = Record<string, unknown>;
 
@@ -44,12 +44,20 @@ export function showRows(rows: readonly Row[], { fields, defaults, always, known
   const isMissing = (value: unknown): boolean => isEmpty(value) && !Array.isArray(value);
   const common = select(rows[0] ?? {}, shared, isMissing);
   const single = wanted.filter((name) => !shared.includes(name));
-  const omitted_fields = [...present].filter((name) => !wanted.includes(name));
+  const omitted_fields = shortList([...present].filter((name) => !wanted.includes(name)));
   return {
     items: rows.map((row) => select(row, single, rows.length === 1 ? isMissing : isEmpty)),
     ...(Object.keys(common).length > 0 && { common }),
     ...(omitted_fields.length > 0 && { omitted_fields }),
   };
+}
+
+/** Omitted fields that are named. */
+const maxNamed = 30;
+
+function shortList(names: readonly string[]): string[] {
+  const rest = names.length - maxNamed;
+  return [...names.slice(0, maxNamed).map(shortName), ...(rest > 0 ? [`…[+${rest}]`] : [])];
 }
 
 /** Returns rows with the members that they share, for a table. */

@@ -5,7 +5,11 @@ import { configDefaults, defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     root: fileURLToPath(new URL('../../..', import.meta.url)),
-    include: ['test/service/**/*.test.ts', 'test/external/postgresql/**/*.test.ts'],
+    include: [
+      'test/service/**/*.test.ts',
+      'test/hostile/{numbers,sizes,sql}.test.ts',
+      'test/external/postgresql/**/*.test.ts',
+    ],
     exclude: [...configDefaults.exclude, 'test/service/storage/sqlite-*.test.ts'],
     globalSetup: ['test/support/build-once.ts', 'test/support/postgres-setup.ts'],
     maxWorkers: 2,
