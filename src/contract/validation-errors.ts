@@ -44,31 +44,68 @@ export function validateValue<T>(
   value: unknown,
   root: string,
 ): { data: T; faults?: never } | { data?: never; faults: ErrorDetail[] } {
-  if (countChecked(schema, value, maxCheckedValues) > maxCheckedValues) {
+  if ((counterOf(schema)?.(value, maxCheckedValues) ?? 1) > maxCheckedValues) {
     return { faults: [{ loc: [root], msg: `More than ${maxCheckedValues} values`, type: 'too_long' }] };
   }
   const parsed = schema.safeParse(value);
   return parsed.success ? { data: parsed.data } : { faults: errorDetails(parsed.error, root) };
 }
 
-/** Counts the values that a schema looks at, until there are more than `max`. Free-form values count as one. */
-function countChecked(schema: z.core.$ZodType, value: unknown, max: number): number {
+/** Returns the number of values that a schema looks at in a value, counted until there are more than `max`. */
+type ValueCounter = (value: unknown, max: number) => number;
+
+const counters = new WeakMap<z.core.$ZodType, ValueCounter | undefined>();
+
+/** Returns what counts the values that a schema looks at; undefined for a schema that always looks at one. */
+function counterOf(schema: z.core.$ZodType): ValueCounter | undefined {
+  if (!counters.has(schema)) counters.set(schema, createCounter(schema));
+  return counters.get(schema);
+}
+
+function createCounter(schema: z.core.$ZodType): ValueCounter | undefined {
   const { def } = (schema as z.core.$ZodTypes)._zod;
-  if ('innerType' in def) return countChecked(def.innerType, value, max);
-  if (def.type === 'pipe') return countChecked(def.in, value, max);
-  if (typeof value !== 'object' || value === null) return 1;
-  let count = 1;
-  const add = (part: z.core.$ZodType, member: unknown): boolean => {
-    if ((part as z.core.$ZodTypes)._zod.def.type !== 'unknown') count += countChecked(part, member, max - count);
-    return count <= max;
+  if ('innerType' in def) return counterOf(def.innerType);
+  if (def.type === 'pipe') return counterOf(def.in);
+  if (def.type === 'union') {
+    const options = def.options.map(counterOf);
+    return (value, max) => countAll(options, (option) => option?.(value, max) ?? 1, max);
+  }
+  if (def.type === 'array' || def.type === 'record') {
+    const part = def.type === 'array' ? def.element : def.valueType;
+    if (isFree(part)) return undefined;
+    const counter = counterOf(part);
+    return (value, max) => {
+      if (typeof value !== 'object' || value === null) return 1;
+      const members: unknown[] = Array.isArray(value) ? value : Object.values(value);
+      return counter ? countAll(members, (member) => counter(member, max), max) : 1 + members.length;
+    };
+  }
+  if (def.type !== 'object') return undefined;
+  const parts = Object.entries(def.shape).filter(([, part]) => !isFree(part));
+  const nested = parts.flatMap(([name, part]) => {
+    const counter = counterOf(part);
+    return counter ? [{ name, counter }] : [];
+  });
+  const single = 1 + parts.length - nested.length;
+  return (value, max) => {
+    if (typeof value !== 'object' || value === null) return 1;
+    const members = value as Record<string, unknown>;
+    return single + countAll(nested, ({ name, counter }) => counter(members[name], max), max) - 1;
   };
-  const members = value as Record<string, unknown>;
-  if (def.type === 'union') def.options.every((option) => add(option, value));
-  else if (def.type === 'array') Array.isArray(value) && value.every((entry) => add(def.element, entry));
-  else if (def.type === 'record') Object.values(members).every((member) => add(def.valueType, member));
-  else if (def.type === 'object')
-    Object.entries(def.shape).every(([name, part]) => add(part as z.core.$ZodType, members[name]));
-  return count;
+}
+
+/** Free-form values are not looked into. */
+function isFree(schema: z.core.$ZodType): boolean {
+  return (schema as z.core.$ZodTypes)._zod.def.type === 'unknown';
+}
+
+function countAll<Part>(parts: readonly Part[], count: (part: Part) => number, max: number): number {
+  let sum = 1;
+  for (const part of parts) {
+    sum += count(part);
+    if (sum > max) break;
+  }
+  return sum;
 }
 
 const faultTypes: Record<string, string> = {

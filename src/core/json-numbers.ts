@@ -1,5 +1,5 @@
 import type { ErrorDetail } from './errors.ts';
-import { parseJsonText } from './json.ts';
+import { endOfString, parseJsonText } from './json.ts';
 
 /*
  * JSON.parse rounds a large integer to the nearest number it can hold, and reads 1e999 as Infinity, which becomes null
@@ -81,8 +81,8 @@ function* searchNumbers(json: string): Generator<NumberPosition> {
     const character = json[at]!;
     if (character === '"') {
       const end = endOfString(json, at);
-      text = json.slice(at, end);
-      at = end - 1;
+      text = json.slice(at, end + 1);
+      at = end;
     } else if (character === '{') place.push('""');
     else if (character === '[') place.push(0);
     else if (character === '}' || character === ']') place.pop();
@@ -97,19 +97,6 @@ function* searchNumbers(json: string): Generator<NumberPosition> {
       at += written.length - 1;
     }
   }
-}
-
-function endOfString(json: string, start: number): number {
-  let end = start;
-  do end = json.indexOf('"', end + 1);
-  while (isEscaped(json, end));
-  return end + 1;
-}
-
-function isEscaped(json: string, at: number): boolean {
-  let backslashes = 0;
-  while (json[at - 1 - backslashes] === '\\') backslashes += 1;
-  return backslashes % 2 === 1;
 }
 
 /** Compares an integer with the digits that JavaScript writes for it, which may be exact beyond 2^53 too. */

@@ -24,24 +24,33 @@ export function parseJsonText(text: string): unknown {
   }
 }
 
-const [quote, backslash, openList, closeList, openObject, closeObject] = [...'"\\[]{}'].map((sign) =>
-  sign.charCodeAt(0),
-);
+const [quote, openList, closeList, openObject, closeObject] = [...'"[]{}'].map((sign) => sign.charCodeAt(0));
 
 /** @throws NestingError for text with too many brackets open at once, outside of strings. */
 export function checkNesting(text: string): void {
   let depth = 0;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
-    if (code === quote) {
-      for (at += 1; at < text.length && text.charCodeAt(at) !== quote; at += 1) {
-        if (text.charCodeAt(at) === backslash) at += 1;
-      }
-    } else if (code === openList || code === openObject) {
+    if (code === quote) at = endOfString(text, at);
+    else if (code === openList || code === openObject) {
       depth += 1;
       if (depth > maxNesting) throw new NestingError();
     } else if (code === closeList || code === closeObject) depth -= 1;
   }
+}
+
+/** Returns the position of the quote that ends the string which begins at `start`, or the length of the text. */
+export function endOfString(text: string, start: number): number {
+  let end = start;
+  do end = text.indexOf('"', end + 1);
+  while (end !== -1 && isEscaped(text, end));
+  return end === -1 ? text.length : end;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let backslashes = 0;
+  while (text[at - 1 - backslashes] === '\\') backslashes += 1;
+  return backslashes % 2 === 1;
 }
 
 /** Returns whether lists and objects of a parsed JSON value are nested deeper than `levels`. */

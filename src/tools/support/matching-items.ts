@@ -81,6 +81,7 @@ export async function judgementCondition(
   judgements: readonly Judgement[],
   queue: QueueOfJudgements,
 ): Promise<(callId: string) => boolean> {
+  if (!hasJudgementConditions(filter)) return () => true;
   const { judged_by, field, value, unjudged_by_me } = filter;
   if (value !== undefined && field === undefined) {
     throw new HeddleError({
