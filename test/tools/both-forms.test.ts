@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { emptyHome, temporaryFolder } from '../support/heddle.ts';
+import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { connectStdioClient, type StdioClient } from '../support/stdio-client.ts';
 
 // Some clients show a model only the text of a result, others only its structured content.
@@ -193,6 +193,18 @@ describe('both forms of a result', async () => {
       expect(text).toMatch(inText);
       expect(json).toMatch(inJson);
     }
+  });
+
+  it('are printed by `heddle call`, the text with --text', async () => {
+    const json = await run(['call', 'list_objects', '{"kind":"model"}'], home);
+    expect(JSON.parse(json.stdout)).toMatchObject({ kind: 'model', objects: [{ id: 'heddle/echo' }] });
+    const text = await run(['call', '--text', 'list_objects', '{"kind":"model"}'], home);
+    expect(text.stdout).toMatch(/^1 model from offset 0\. This is the last page\.\n/);
+    const failed = await run(['call', '--text', 'list_objects', '{}'], home);
+    expect(failed).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^Invalid arguments for list_objects: kind: /),
+    });
   });
 
   it('say that a page was cut by its size, and where the rest begins', async () => {
