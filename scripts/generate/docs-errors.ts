@@ -42,8 +42,8 @@ const meanings: Record<ErrorCode, [meaning: string, nextStep: string]> = {
 /** Returns docs/errors.md: every error code that a tool can return. */
 export function docsErrors(): string {
   return `${heading('Errors')}
-A tool that fails returns \`isError: true\`. Its text says what happened and what to do next, followed by one line of JSON.
-\`heddle call\` prints that line to stdout and exits with code 1:
+A tool that fails returns \`isError: true\`. Its text has three lines: what happened, what to do next, and the other members as
+JSON. \`heddle call\` prints all members as one line of JSON to stdout and exits with code 1:
 
 \`\`\`console run
 $ heddle call query_queue_items '{"queue": "support-triage"}' || echo "exit code $?"
