@@ -55,7 +55,7 @@ exit code 1
 | --- | --- |
 | \`code\` | one of the codes below |
 | \`message\` | what happened, in one sentence |
-| \`hint\` | the next step; never contains text from the service |
+| \`hint\` | the next step; of the service it contains only names and ids |
 | \`status\` | HTTP status of the service's response, if there was one |
 | \`detail\` | list of \`{loc, msg, type}\`, one for each fault in the input, whether heddle or the service found it |
 | \`retryable\` | whether the same call may succeed later |

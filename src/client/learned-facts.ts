@@ -14,7 +14,7 @@ export class LearnedFacts {
   annotatorId: string | undefined;
   /** Milliseconds by which the clock of the service is ahead; at most a second less than it really is. */
   #clockOffsetMs = 0;
-  /** The items that were shown, as text, by the time of the newest judgement then and by their id. */
+  /** How items were shown, by `as_of` and item id. */
   readonly #shownItems = new Map<string, Map<string, string>>();
 
   /** Notes the time in the header of a response that has just arrived. */
@@ -52,7 +52,7 @@ export class LearnedFacts {
     let count = 0;
     for (const page of this.#shownItems.values()) count += page.size;
     for (const [oldest, page] of this.#shownItems) {
-      if (count <= maxRememberedItems) break;
+      if (count <= maxRememberedItems || page === shown) break;
       this.#shownItems.delete(oldest);
       count -= page.size;
     }

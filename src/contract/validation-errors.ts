@@ -94,7 +94,7 @@ function createCounter(schema: z.core.$ZodType): ValueCounter | undefined {
   };
 }
 
-/** Free-form values are not looked into. */
+/** Returns whether a schema accepts any value; such values are not looked into. */
 function isFree(schema: z.core.$ZodType): boolean {
   return (schema as z.core.$ZodTypes)._zod.def.type === 'unknown';
 }

@@ -10,6 +10,7 @@ import { endOfString, parseJsonText } from './json.ts';
 const suspicious = /(?:^|[[:,\s])-?(?:\d{16}|\d[\d.]*[eE]\+?\d{3})/;
 const maxFaults = 20;
 const maxShownChars = 40;
+const maxShownName = 100;
 
 /** The error of {@link parseExactJson} for numbers that JSON.parse changes. */
 export class InexactNumberError extends SyntaxError {
@@ -42,7 +43,8 @@ function inexactNumbers(json: string): ErrorDetail[] {
   for (const { start, end, path } of searchNumbers(json)) {
     const cut = end - start > maxShownChars ? '…' : '';
     const msg = `${json.slice(start, Math.min(end, start + maxShownChars))}${cut} cannot be kept exactly as a number: write it as a string`;
-    faults.push({ loc: path(), msg, type: 'value_error' });
+    const loc = path().map((step) => (typeof step === 'string' ? step.slice(0, maxShownName).toWellFormed() : step));
+    faults.push({ loc, msg, type: 'value_error' });
     if (faults.length === maxFaults) break;
   }
   return faults;

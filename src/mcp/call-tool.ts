@@ -41,8 +41,7 @@ export async function callTool(
       const tool = await listed.load();
       const input = parseArguments(tool.input, args, listed, (text) => redactor.redact(text));
       const data = await tool.run(input, { ...context, service, project, maxResultChars });
-      const used = (input as { project_id?: string }).project_id ?? project;
-      const isSample = used !== undefined && used === options.sampleProject;
+      const isSample = readsSample(listed, input, options);
       return fittingResult(tool, isSample ? { ...data, sample_data: true } : data, options);
     });
   } catch (error) {
@@ -54,7 +53,7 @@ export async function callTool(
 /** Shrinks the data of a tool until the result fits into `maxResultChars`. */
 function fittingResult(tool: Tool, data: object, options: CallOptions): CallToolResult {
   const { maxResultChars, redactor } = options;
-  // Values of the service have no secrets any more, but an argument that the result repeats may. Removed before anything
+  // Values of the service no longer contain secrets, but an argument that the result repeats may. Removed before anything
   // is cut, because part of a secret is not recognized.
   let rest: object | undefined = redactor.redactValue(data);
   while (rest !== undefined) {
@@ -77,7 +76,14 @@ function fittingResult(tool: Tool, data: object, options: CallOptions): CallTool
   });
 }
 
-/** Shrinks the data of a tool; that it is sample data stays said. */
+/** Returns whether the result of a tool is of the sample project; models belong to no project. */
+function readsSample(listed: ListedTool, input: unknown, { project, sampleProject }: CallOptions): boolean {
+  const { project_id = project, kind } = input as { project_id?: string; kind?: string };
+  const hasProject = listed.inputJsonSchema.properties?.project_id !== undefined && kind !== 'model';
+  return sampleProject !== undefined && hasProject && project_id === sampleProject;
+}
+
+/** Shrinks the data of a tool and keeps its `sample_data` mark. */
 function shrink(tool: Tool, data: object, share: number): object | undefined {
   const rest = tool.shrink(data, share);
   return rest && 'sample_data' in data ? { ...rest, sample_data: true } : rest;

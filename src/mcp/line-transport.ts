@@ -134,11 +134,21 @@ export class LineTransport implements Transport {
 
   /** Refuses a message, or each message of a batch, because of a number that would change. */
   #refuseNumbers({ value, faults, message }: InexactNumberError): void {
-    this.#log('warn', 'message refused', { reason: message });
-    // Under an id that has changed, the client could not find the response.
-    const isChanged = faults.some(({ loc }) => loc.length <= 2 && loc.at(-1) === 'id');
-    if (isChanged) return;
-    for (const part of [value].flat()) this.#sendRefusal(idOf(part), message, invalidParams);
+    if (Array.isArray(value) && value.length > maxBatchMessages) {
+      this.#refuseBatch(value);
+      return;
+    }
+    this.#log('warn', 'message refused', { reason: 'numbers that would change', numbers: faults.length });
+    const messages = Array.isArray(value) ? value : [value];
+    messages.forEach((part, index) => {
+      // Under an id that has changed, the client could not find the response.
+      const isChanged = faults.some(({ loc }) => {
+        const inMessage = Array.isArray(value) ? loc.slice(1) : loc;
+        const isOfMessage = !Array.isArray(value) || loc[0] === index;
+        return isOfMessage && inMessage.length === 1 && inMessage[0] === 'id';
+      });
+      if (!isChanged) this.#sendRefusal(idOf(part), message, invalidParams);
+    });
   }
 
   #receive(message: unknown): void {

@@ -249,7 +249,7 @@ export const settingDefinitions = {
     environment: 'HEDDLE_MAX_RESULT_CHARS',
     profile: 'max_result_chars',
     default: 50_000,
-    help: 'maximum number of characters of one serialised tool result',
+    help: 'maximum number of characters of each of the two forms of a tool result',
     parse: asWholeNumber(2_000, 100_000_000),
   }),
   text: setting({

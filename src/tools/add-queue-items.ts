@@ -84,17 +84,18 @@ Example: {"queue_id":"support-triage","filter":{"op_name":"answer","has_error":t
       : await matchingCalls(args.filter, project, context);
     const selected = sample ? sampleOf(ids, sample) : ids;
     const result = { queue_id, ...found };
+    if (!dry_run && selected.length === 0) return { ...result, added: 0, duplicates: 0 };
+    const asks = !confirm && selected.length > maxUnconfirmed;
+    const queuedIds = dry_run || asks ? await callsInQueue(queue_id, project, context) : new Set<string>();
+    const newIds = selected.filter((id) => !queuedIds.has(id));
     if (dry_run) {
-      const held = await callsInQueue(queue_id, project, context);
-      const fresh = selected.filter((id) => !held.has(id));
-      const duplicates = selected.length - fresh.length;
-      return { ...result, dry_run, selected: fresh.length, duplicates, first_call_ids: fresh.slice(0, maxShownIds) };
+      const duplicates = selected.length - newIds.length;
+      return { ...result, dry_run, selected: newIds.length, duplicates, first_call_ids: newIds.slice(0, maxShownIds) };
     }
-    if (selected.length === 0) return { ...result, added: 0, duplicates: 0 };
-    if (!confirm && selected.length > maxUnconfirmed) {
+    if (asks && newIds.length > maxUnconfirmed) {
       const request = {
-        question: `Add ${selected.length} calls to queue ${JSON.stringify(queue.name)} (${queue_id})? They cannot be removed again.`,
-        reason: `adding ${selected.length} calls needs the user's agreement`,
+        question: `Add ${newIds.length} calls to queue ${JSON.stringify(queue.name)} (${queue_id})? They cannot be removed again.`,
+        reason: `adding ${newIds.length} calls needs the user's agreement`,
         argument: args.call_ids ? 'call_ids' : 'filter',
       };
       requireAgreement(request, context);
@@ -104,7 +105,7 @@ Example: {"queue_id":"support-triage","filter":{"op_name":"answer","has_error":t
     const lost = selected.length - added - duplicates;
     const warnings = [
       ...(result.warnings ?? []),
-      ...(lost > 0 ? [`The service left out ${pluralize(lost, 'call')}: deleted in the meantime.`] : []),
+      ...(lost > 0 ? [`The service skipped ${pluralize(lost, 'call')}: deleted in the meantime.`] : []),
     ];
     return { ...result, added, duplicates, display_fields, ...(warnings.length > 0 && { warnings }) };
   },

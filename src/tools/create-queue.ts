@@ -136,7 +136,7 @@ async function queuesNamed(name: string, project_id: string, { service, signal }
 function differencesOf(queue: Queue, name: string, guidelines: string, fields: readonly QueueField[]): string[] {
   const references = fields.map(({ reference }) => reference);
   return [
-    ...(queue.name === name ? [] : ['upper and lower case']),
+    ...(queue.name === name ? [] : ['spelling']),
     ...((queue.description ?? '') === guidelines ? [] : ['guidelines']),
     ...(JSON.stringify(queue.scorer_refs ?? []) === JSON.stringify(references) ? [] : ['fields']),
   ];

@@ -13,6 +13,7 @@ import {
 import {
   type FieldSummary,
   fieldSummaries,
+  type QueueField,
   readFieldsOfQueues,
   renderFields,
   summarizeField,
@@ -124,6 +125,11 @@ async function otherProjects(project: string, context: ToolContext): Promise<Par
   return others.length > 0 ? { other_projects: others } : {};
 }
 
+/** Returns whether judgements of a queue may have any name; false where its fields could not be read. */
+function hasNoFields(fields: readonly QueueField[] | undefined, references: Queue['scorer_refs']): boolean {
+  return fields === undefined ? !references?.length : fields.length === 0;
+}
+
 /** Adds the fields and item counts of queues, with one request each for all of them. */
 async function summarize(queues: Queue[], project_id: string, context: ToolContext): Promise<QueueSummary[]> {
   if (queues.length === 0) return [];
@@ -143,7 +149,7 @@ async function summarize(queues: Queue[], project_id: string, context: ToolConte
       name,
       ...(description && { guidelines: description }),
       ...(fields[index]?.length && { fields: fields[index].map(summarizeField) }),
-      ...(!scorer_refs?.length && { free_fields: true as const }),
+      ...(hasNoFields(fields[index], scorer_refs) && { free_fields: true as const }),
       ...(count && { remaining: count.total_items - count.completed_items, total: count.total_items }),
     };
   });

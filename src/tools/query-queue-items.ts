@@ -37,7 +37,7 @@ const input = z.strictObject({
   include_position,
   include_call: z.boolean().optional().describe('Add the values of the calls at display_fields.'),
   include_judgements: z.boolean().optional().describe('Add what annotators judged and noted.'),
-  fields: z.array(z.string().min(1)).min(1).optional().describe('Members to return; ["*"] for all.'),
+  fields: z.array(z.string().min(1).max(256)).min(1).max(100).optional().describe('Members to return; ["*"] for all.'),
   max_value_chars: z.int().min(20).default(500).describe('Length at which a value is cut.'),
 });
 
@@ -114,7 +114,7 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
     if (items.length === 0) {
       if (next_offset !== undefined) return `No items were requested; there are more from offset ${next_offset}.`;
       if (matching) return `No items at offset ${offset}: ${matching} match.`;
-      return hint === undefined ? 'No items match.' : `No item has all of this. ${hint}`;
+      return hint === undefined ? 'No items match.' : `No item matches all conditions. ${hint}`;
     }
     const states = Object.entries(state_counts).map(([state, count]) => `${count} ${cell(state)}`);
     const asOf = as_of === undefined ? '' : ` as_of ${as_of}.`;

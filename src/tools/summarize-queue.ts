@@ -10,6 +10,7 @@ import {
   judgementCondition,
   serviceFilter,
 } from './support/matching-items.ts';
+import { shortName } from './support/names.ts';
 import { orElse } from './support/or-else.ts';
 import { pageArguments, pluralize } from './support/page.ts';
 import {
@@ -128,7 +129,7 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
     if (kept.length + compared.length === 0) return undefined;
     const { agreement: _, ...rest } = summary;
     const left_out =
-      'Tables or comparisons are left out because of the size limit. Count by one thing only, or use filter or a lower limit.';
+      'Tables or comparisons are left out because of the size limit. Use one dimension, a filter or a lower limit.';
     return { ...rest, tables: kept, ...(compared.length > 0 && { agreement: compared }), left_out };
   },
 });
@@ -179,7 +180,10 @@ function comparison(judged: readonly JudgedItem[], part: SummaryPart): Partial<S
     (sum, { disagreements = 0, disagreement_ids = [] }) => sum + disagreements - disagreement_ids.length,
     0,
   );
-  const named = fields.slice(0, maxNamedFields).map(cell).join(', ');
+  const named = fields
+    .slice(0, maxNamedFields)
+    .map((name) => cell(shortName(name)))
+    .join(', ');
   const left_out = [
     ...(others > 0
       ? [`${pluralize(others, 'compared pair')}${next_offset ? ` (next: offset ${next_offset})` : ''}`]

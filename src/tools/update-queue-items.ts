@@ -16,13 +16,7 @@ import {
 } from './support/change-items.ts';
 import { concurrently } from './support/concurrently.ts';
 import { countEach } from './support/count-each.ts';
-import {
-  emptyFilterHint,
-  type ItemsFilter,
-  itemsFilter,
-  matchingItems,
-  serviceFilter,
-} from './support/matching-items.ts';
+import { emptyFilterHint, itemsFilter, matchingItems, serviceFilter } from './support/matching-items.ts';
 import { pluralize } from './support/page.ts';
 import { type AgreementRequest, maxUnconfirmed, requireAgreement } from './support/require-agreement.ts';
 import { requireQueue } from './support/require-queue.ts';
@@ -81,7 +75,9 @@ const output = z.looseObject({
         error: z.looseObject({}).optional(),
       }),
     )
-    .describe('One result per change, unless all are the same; for a filter, only refused items.'),
+    .describe(
+      'One result per change, or none if all are the same; for a filter, items that were refused or that others changed.',
+    ),
   annotation_state: z.string().optional().describe('State that all items show, where all have the same result.'),
   remaining: z.int().optional().describe('Items that were not reached; call again to go on.'),
   dry_run: z.boolean().optional(),
@@ -112,7 +108,7 @@ export const updateQueueItemsTool = defineTool({
   title: 'Judge and move queue items',
   groups: ['queue'],
   uses: ['queryQueueItems', 'updateProgress', 'createFeedback', 'readQueue', 'queryFeedback'],
-  description: `Records judgements, notes and your state for items, or for all that match a filter. Your latest judgement of a field counts; completed and skipped are final for you. Repeating a call doubles nothing. More than ${maxUnconfirmed} items need the user's agreement.
+  description: `Records judgements, notes and your state for items, or for all that match a filter. Your latest judgement of a field counts; completed and skipped are final for you. Repeating a call has no further effect. More than ${maxUnconfirmed} items need the user's agreement.
 Example: {"queue_id":"support-triage","items":[{"item_id":"…","judgements":{"helpful":true},"annotation_state":"completed"}],"as_of":"2026-11-21T09:00:00Z"}
 With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.escalate"},"change":{"annotation_state":"skipped"},"dry_run":true}`,
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
@@ -150,7 +146,11 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
     ].join('\n');
   },
 
-  shrink: () => undefined,
+  // What was done must be said, whatever its size.
+  shrink: ({ items, ...rest }) =>
+    items.length === 0
+      ? undefined
+      : { ...rest, items: [], hint: 'The results of single items are left out because of the size limit.' },
 });
 
 type Arguments = z.output<typeof input>;
@@ -182,7 +182,7 @@ async function changeListed(
   const startedAtMs = Date.now();
   const results = await (dry_run ? previewItems : changeItems)(work, queue, guard);
   const isGuarded = as_of !== undefined || expected_state !== undefined;
-  const checked = isGuarded && !dry_run ? await lookAgain(results, work, queue, startedAtMs) : results;
+  const checked = isGuarded && !dry_run ? await rereadListed(results, work, queue, startedAtMs) : results;
   const changed = new Map(checked.map((result) => [result.item_id, result]));
   const all = items.map(({ item_id }, index): ItemResult => {
     const item = found[index]!;
@@ -205,7 +205,12 @@ async function changeListed(
 
 type Work = { item: QueueItem; change: Change }[];
 
-function lookAgain(results: ItemResult[], work: Work, queue: QueueAccess, startedAtMs: number): Promise<ItemResult[]> {
+function rereadListed(
+  results: ItemResult[],
+  work: Work,
+  queue: QueueAccess,
+  startedAtMs: number,
+): Promise<ItemResult[]> {
   const readItem = async (id: string): Promise<QueueItem | undefined> => {
     const query = { project_id: queue.project, filter: { id }, limit: 1 };
     return (await queue.service.queryQueueItems(queue.id, query, { signal: queue.signal })).items[0];
@@ -313,7 +318,7 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
   if (matching.length === 0) {
     await requireQueue(queue_id, project, context);
     const hint = emptyFilterHint(filter);
-    return { ...summaryOf([], 0), ...(hint !== undefined && { hint }) };
+    return { ...summaryOf([], 0), ...(dry_run && { dry_run }), ...(hint !== undefined && { hint }) };
   }
   if (dry_run) {
     const { expected, refused } = byExpectedState(matching, expected_state);
@@ -332,6 +337,17 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
     requireAgreement(agreementFor(matching.length, queue_id, [change], 'filter'), context);
   }
   const startedAtMs = Date.now();
+  const isGuarded = as_of !== undefined || expected_state !== undefined;
+  // A change may have made items fit the filter no longer, so they are read by what lasts.
+  const { annotation_states: _, ...lasting } = serviceFilter(filter);
+  const readMatching = once(async () => {
+    const items = await matchingItems(queue_id, project, lasting, context);
+    return new Map(items.map((item) => [item.id, item]));
+  });
+  const rereadMatching = async (results: ItemResult[]): Promise<ItemResult[]> =>
+    isGuarded
+      ? addMeanwhile(results, matching, queue, startedAtMs, async (id) => (await readMatching()).get(id))
+      : results;
   const results: ItemResult[] = [];
   for (let start = 0; start < matching.length; start += itemsPerRound) {
     const round = matching.slice(start, start + itemsPerRound);
@@ -348,29 +364,20 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
       // Nothing at all was changed: the failure alone says enough.
       if (results.length === 0) throw stopped;
       return {
-        ...summaryOf(results, matching.length),
+        ...summaryOf(await rereadMatching(results), matching.length),
         remaining: matching.length - results.length,
         stopped_by: stopped,
       };
     }
     context.progress(results.length, `${results.length} of ${matching.length} items`);
   }
-  const isGuarded = as_of !== undefined || expected_state !== undefined;
-  const checked = isGuarded ? await lookAgainAtAll(results, matching, filter, queue, startedAtMs) : results;
-  return summaryOf(checked, matching.length);
+  return summaryOf(await rereadMatching(results), matching.length);
 }
 
-/** Looks again at items that a filter matched; a change may have made them fit the filter no longer. */
-async function lookAgainAtAll(
-  results: ItemResult[],
-  items: readonly QueueItem[],
-  filter: ItemsFilter,
-  queue: QueueAccess,
-  startedAtMs: number,
-): Promise<ItemResult[]> {
-  const { annotation_states: _, ...lasting } = serviceFilter(filter);
-  const after = new Map((await matchingItems(queue.id, queue.project, lasting, queue)).map((item) => [item.id, item]));
-  return addMeanwhile(results, items, queue, startedAtMs, async (id) => after.get(id));
+/** Returns a function that runs the work once, and returns the same result each time. */
+function once<Result>(work: () => Promise<Result>): () => Promise<Result> {
+  let result: Promise<Result> | undefined;
+  return () => (result ??= work());
 }
 
 /** Separates the items that show the expected state, if there is one, from refusals of the others. */
@@ -394,7 +401,7 @@ function unexpectedState({ annotation_state }: QueueItem, expectedState: string 
   });
 }
 
-/** A bulk change lists only what was refused, what others changed at the same time, and the ids of the first changed items. */
+/** Summarizes a bulk change: what was refused, what others changed at the same time, and the ids of the first changed items. */
 function summaryOf(results: readonly ItemResult[], matched: number): UpdateResult {
   const counts = countEach(results.map(({ result }) => result));
   const notable = results.filter(({ result, meanwhile }) => result === 'refused' || meanwhile !== undefined);

@@ -133,7 +133,7 @@ describe('heddle service', () => {
     [1, ['grant', 'nobody', 'p/q'], 'There is no account named "nobody".'],
     [1, ['grant', 'eve', 'p/q', 'support'], 'Nothing was granted: project: must have the shape entity/project'],
     [1, ['add-user', 'new', 'support'], 'No account was created: project: must have the shape entity/project'],
-    [1, ['revoke', 'eve', 'p/q'], 'Nothing was revoked: eve sees all projects'],
+    [1, ['revoke', 'eve', 'p/q'], 'Nothing was revoked: eve can see all projects'],
   ] as const)('exits with code %d for %s, and changes nothing', async (code, args, message) => {
     expect(await run([...args])).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(message) });
     expect((await run(['list-users'])).stdout).toBe('eve: all projects\ngrace: no project\n');

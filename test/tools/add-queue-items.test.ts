@@ -184,7 +184,7 @@ describe('add_queue_items at a service that answers as the public one', () => {
     const result = await call('add_queue_items', { queue_id: 'q', filter: {} });
     expect(result).toMatchObject({
       added: 2,
-      warnings: ['The service left out 1 call: deleted in the meantime.'],
+      warnings: ['The service skipped 1 call: deleted in the meantime.'],
     });
   });
 });

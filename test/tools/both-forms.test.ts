@@ -48,7 +48,7 @@ const cases: Case[] = [
     question: 'why a filter may match nothing',
     tool: 'query_queue_items',
     args: { queue_id, filter: { call_op_name: 'none' } },
-    facts: [[/summarize_queue by operation and state/, /"hint":"summarize_queue by operation and state/]],
+    facts: [[/Call summarize_queue by operation and state/, /"hint":"Call summarize_queue by operation and state/]],
   },
   {
     question: 'which judgements there are',

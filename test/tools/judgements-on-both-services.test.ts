@@ -219,7 +219,7 @@ describe.each(services)('update_queue_items on $name', (service) => {
     const none = { ...bulk, filter: { call_op_name: 'nothing' } };
     expect(await ada.call('update_queue_items', none)).toMatchObject({
       matched: 0,
-      hint: 'summarize_queue by operation and state shows what there is.',
+      hint: 'Call summarize_queue by operation and state to see what there is.',
     });
     const done = await ada.call('update_queue_items', bulk);
     expect(done).toMatchObject({ matched: 2, counts: { done: 1, refused: 1 } });

@@ -50,8 +50,8 @@ describe('query_queue_items at a service that answers as the public one', () => 
     });
     expect(await filtered({ judged_by: 'eve' })).toMatchObject({
       items: [],
-      hint: 'summarize_queue by annotator and field shows who judged what.',
-      text: 'No item has all of this. summarize_queue by annotator and field shows who judged what.',
+      hint: 'Call summarize_queue by annotator and field to see who judged what.',
+      text: 'No item matches all conditions. Call summarize_queue by annotator and field to see who judged what.',
     });
   });
 

@@ -203,8 +203,8 @@ describe.each(services)('on $name', (service) => {
 
     it('a filter that matches nothing says where annotators are listed, and one of a value needs its field', async () => {
       const page = await ada.call('query_queue_items', { queue_id, filter: { judged_by: 'eve' } });
-      const hint = 'summarize_queue by annotator and field shows who judged what.';
-      expect(page).toMatchObject({ items: [], hint, text: `No item has all of this. ${hint}` });
+      const hint = 'Call summarize_queue by annotator and field to see who judged what.';
+      expect(page).toMatchObject({ items: [], hint, text: `No item matches all conditions. ${hint}` });
       const { error } = await ada.call('query_queue_items', { queue_id, filter: { value: true } });
       expect(error).toMatchObject({ code: 'invalid_arguments', message: 'filter.value needs filter.field.' });
     });

@@ -55,7 +55,8 @@ function parseBody(text: string): unknown {
   } catch (error) {
     if (error instanceof InexactNumberError) {
       const message = `Invalid parameters: ${error.message}`;
-      throw new Refusal(400, message, { body: jsonRpcError(message, -32_602) });
+      // The message of a refusal is logged, and logs contain no arguments.
+      throw new Refusal(400, 'Numbers that would change', { body: jsonRpcError(message, -32_602) });
     }
     const reason = error instanceof NestingError ? error.message : 'not JSON';
     const message = `Parse error: the body is ${reason}`;

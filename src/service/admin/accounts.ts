@@ -79,8 +79,8 @@ export async function revokeProjects(database: Database, name: string, grants: P
     if (grants !== 'all' && (await readGrants(transaction, name)) === 'all') {
       throw new HeddleError({
         code: 'conflict',
-        message: `Nothing was revoked: ${name} sees all projects, so also these.`,
-        hint: `Grant the projects that it is to keep, then run \`heddle service revoke ${name} --all-projects\`.`,
+        message: `Nothing was revoked: ${name} can see all projects, including these.`,
+        hint: `Grant the projects that it should keep, then run \`heddle service revoke ${name} --all-projects\`.`,
       });
     }
     const revoked = transaction.deleteFrom('project_grants').where('account', '=', name);

@@ -4,7 +4,7 @@ import { objectNamePattern, parsePartReference } from '../../contract/references
 import { Refusal } from '../../core/http/refusal.ts';
 import type { Transaction } from '../storage/database.ts';
 import { findVersion, objectClasses, putVersion } from '../storage/object-versions.ts';
-import { readPart } from '../storage/read-part.ts';
+import { createPartReader } from '../storage/read-part.ts';
 import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
 import type { OperationInput, TransactionOperation } from './operation.ts';
@@ -148,6 +148,7 @@ export const readReferences: TransactionOperation<'readReferences'> = async (
 ) => {
   const vals: unknown[] = [];
   const known = new Map<string, { value: unknown; chars: number }>();
+  const read = createPartReader(transaction, maySee);
   let chars = 0;
   for (const ref of refs) {
     const parsed = parsePartReference(ref);
@@ -155,14 +156,17 @@ export const readReferences: TransactionOperation<'readReferences'> = async (
     if (/^(latest|v\d+)$/.test(parsed.object.version!)) {
       throw new Refusal(400, `Refs need a digest, not ${parsed.object.version}: ${ref}`);
     }
-    const value = known.get(ref)?.value ?? (await readPart(transaction, parsed, maySee)) ?? null;
-    const valueChars = known.get(ref)?.chars ?? JSON.stringify(value).length;
-    known.set(ref, { value, chars: valueChars });
-    chars += valueChars;
+    let entry = known.get(ref);
+    if (!entry) {
+      const value = (await read(parsed)) ?? null;
+      entry = { value, chars: JSON.stringify(value).length };
+      known.set(ref, entry);
+    }
+    chars += entry.chars;
     if (chars > maxValuesChars) {
       throw new Refusal(413, `The values have more than ${maxValuesChars} characters: read fewer references at once`);
     }
-    vals.push(value);
+    vals.push(entry.value);
   }
   return { vals };
 };

@@ -1,7 +1,7 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import { parsePartReference } from '../../contract/references.ts';
 import type { ProjectFilter, Transaction } from '../storage/database.ts';
-import { readPart } from '../storage/read-part.ts';
+import { createPartReader, type PartReader } from '../storage/read-part.ts';
 
 type Members = Record<string, unknown>;
 
@@ -17,21 +17,22 @@ export async function expandReferences(
 ): Promise<void> {
   const paths = columns.map((column) => column.split('.')).sort((a, b) => a.length - b.length);
   const known = new Map<string, unknown>();
+  const read = createPartReader(transaction, maySee);
   for (const path of paths) {
     for (const call of calls) {
       const parent = path.slice(0, -1).reduce<unknown>(memberOf, call);
       const name = path.at(-1)!;
       const reference = memberOf(parent, name);
       if (typeof reference !== 'string') continue;
-      if (!known.has(reference)) known.set(reference, await expanded(transaction, reference, maySee));
+      if (!known.has(reference)) known.set(reference, await expanded(reference, read));
       (parent as Members)[name] = known.get(reference);
     }
   }
 }
 
-async function expanded(transaction: Transaction, reference: string, maySee: ProjectFilter): Promise<unknown> {
+async function expanded(reference: string, read: PartReader): Promise<unknown> {
   const parsed = parsePartReference(reference);
-  const value = parsed && (await readPart(transaction, parsed, maySee));
+  const value = parsed && (await read(parsed));
   if (value === undefined) return reference;
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
   return isObject ? { ...value, _ref: reference } : value;

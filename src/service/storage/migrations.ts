@@ -209,7 +209,7 @@ async function extendFeedbackIndex(db: AnyTables): Promise<void> {
     .execute();
 }
 
-/** Existing accounts keep what they had: every project. */
+/** Creates the table of grants; existing accounts keep access to every project. */
 async function addProjectGrants(db: AnyTables, engine: Engine): Promise<void> {
   await db.schema
     .createTable('project_grants')

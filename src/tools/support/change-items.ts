@@ -1,8 +1,10 @@
 import type { AnnotationState, QueueItem } from '../../contract/queue-items.ts';
 import { type ErrorCode, type ErrorDetail, HeddleError } from '../../core/errors.ts';
 import { contentId, creatorOf, isOwn, isSame, judgementId, learnAccount } from './authorship.ts';
+import { cutValue } from './call-values.ts';
 import { concurrently } from './concurrently.ts';
 import { callReference, type Judgement, judgementsOf, notesOf, noteType, readFeedback } from './judgements.ts';
+import { shortName } from './names.ts';
 import { orElse } from './or-else.ts';
 import { type JudgementType, judgementType, type QueueField, readQueueFields } from './queue-fields.ts';
 import type { ToolContext } from './tool.ts';
@@ -230,8 +232,12 @@ function conflict(reason: string, hint = 'Read the item again.'): HeddleError {
   return new HeddleError({ code: 'conflict', message: `Not changed: ${reason}.`, hint });
 }
 
+/** Values and texts of other people are short in messages, which no size limit could shorten. */
+const maxValueChars = 200;
+const maxTexts = 3;
+
 /**
- * Adds to the results what others did to the changed items since `startedAtMs`. The service cannot be told to change an item
+ * Adds to the results what others did to the changed items since `startedAtMs`, where that can be read. The service cannot be told to change an item
  * only in a certain state, so the check before a change can be outrun; this look after it tells. `items` are the items as
  * they were found, `readItem` reads one of them again.
  */
@@ -246,15 +252,25 @@ export async function addMeanwhile(
   const changed = results.flatMap(({ item_id, result }) => (result === 'done' ? before.get(item_id)! : []));
   if (changed.length === 0) return [...results];
   const { learned } = queue.service;
-  const after = await concurrently(changed, concurrentItems, ({ id }) => readItem(id));
   const callIds = changed.map(({ call_id }) => call_id);
-  const judgements = judgementsOf(await readFeedback(queue.id, queue.project, queue, callIds));
+  const reads = async () => {
+    const after = await concurrently(changed, concurrentItems, ({ id }) => readItem(id));
+    return { after, judgements: judgementsOf(await readFeedback(queue.id, queue.project, queue, callIds)) };
+  };
+  const read = await reads().catch((error: unknown) => {
+    if (!(error instanceof HeddleError) || queue.signal.aborted) throw error;
+  });
+  // The changes are done, whether or not this can be read.
+  if (!read) return [...results];
+  const { after, judgements } = read;
   const since = Date.parse(learned.timeBefore(startedAtMs));
   const judged = byCall(judgements.filter((given) => !isOwn(given, queue) && Date.parse(given.at) >= since));
   const meanwhile = changed.map((item, index) => {
     const now = after[index];
     const isMoved = now && shownText(now) !== shownText(item) && now.annotator_user_id !== learned.annotatorId;
-    return [...(isMoved ? [moveText(now)] : []), ...(judged.get(item.call_id) ?? []).map(judgementText)].join('; ');
+    const done = [...(isMoved ? [moveText(now)] : []), ...(judged.get(item.call_id) ?? []).map(judgementText)];
+    const more = done.length > maxTexts ? [`and ${done.length - maxTexts} more`] : [];
+    return [...done.slice(0, maxTexts), ...more].join('; ');
   });
   const texts = new Map(changed.map(({ id }, index) => [id, meanwhile[index]]));
   return results.map((result) => {
@@ -268,7 +284,8 @@ function moveText({ annotation_state, annotator_user_id }: QueueItem): string {
 }
 
 function judgementText({ annotator, field, value, at }: Judgement): string {
-  return `${annotator} judged ${field} as ${JSON.stringify(value)} at ${at}`;
+  const shown = JSON.stringify(cutValue(value, maxValueChars));
+  return `${shortName(annotator)} judged ${shortName(field)} as ${shown} at ${at}`;
 }
 
 /** Errors that concern a single item rather than the service. */

@@ -3,7 +3,7 @@ import { type QueueItem, queueItemsFilter } from '../../contract/queue-items.ts'
 import { HeddleError } from '../../core/errors.ts';
 import { isOwn, learnAccount } from './authorship.ts';
 import { type Judgement, judgementsOf, latestJudgements, readFeedback } from './judgements.ts';
-import { nearest } from './names.ts';
+import { nearest, shortName } from './names.ts';
 import { readQueueFields } from './queue-fields.ts';
 import { shapeWithoutNull, type ToolContext } from './tool.ts';
 
@@ -13,7 +13,7 @@ export const itemsFilter = z.strictObject({
   judged_by: z.string().optional().describe('Name of an annotator, or a part of it.'),
   field: z.string().optional().describe('Judged field.'),
   value: z
-    .union([z.string(), z.number(), z.boolean(), z.looseObject({})])
+    .union([z.string(), z.number(), z.boolean(), z.looseObject({}), z.array(z.string())])
     .optional()
     .describe('Its value.'),
   unjudged_by_me: z.boolean().optional(),
@@ -60,13 +60,13 @@ export async function matchingItems(
   return found.filter(({ call_id }) => fits(call_id));
 }
 
-/** Says how to find what there is, where a filter matches nothing; undefined for a filter that names nothing to look up. */
+/** Returns how to find what there is when a filter matches nothing; undefined for a filter that names nothing to look up. */
 export function emptyFilterHint({ call_op_name, judged_by, field }: ItemsFilter): string | undefined {
   if (judged_by !== undefined || field !== undefined) {
-    return 'summarize_queue by annotator and field shows who judged what.';
+    return 'Call summarize_queue by annotator and field to see who judged what.';
   }
   if (call_op_name === undefined) return undefined;
-  return 'summarize_queue by operation and state shows what there is.';
+  return 'Call summarize_queue by operation and state to see what there is.';
 }
 
 /** A queue and the means to reach it. */
@@ -116,15 +116,15 @@ async function requireField(
 ): Promise<void> {
   if (judgements.some(({ field }) => field === name)) return;
   const fields = await readQueueFields(id, project, { service, signal });
-  const names = [
-    ...new Set([...fields, ...judgements.map(({ field }) => ({ name: field }))].map((field) => field.name)),
-  ];
   // A queue without fields takes any name.
-  if (names.length === 0 || fields.some((field) => field.name === name)) return;
+  if (fields.length === 0 || fields.some((field) => field.name === name)) return;
+  const names = [...new Set([...fields.map((field) => field.name), ...judgements.map(({ field }) => field)])];
   throw new HeddleError({
     code: 'invalid_arguments',
-    message: `Queue ${id} has no field ${JSON.stringify(name)}.`,
-    hint: `The nearest fields are ${nearest(name, names, (known) => [known]).join(', ')}.`,
+    message: `Queue ${id} has no field ${JSON.stringify(shortName(name))}.`,
+    hint: `The nearest fields are ${nearest(name, names, (known) => [known])
+      .map(shortName)
+      .join(', ')}.`,
     detail: [{ loc: ['arguments', 'filter', 'field'], msg: 'Not a field of the queue', type: 'value_error' }],
   });
 }

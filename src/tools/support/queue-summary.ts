@@ -7,9 +7,11 @@ import type { Judgement } from './judgements.ts';
 export const dimensions = ['state', 'operation', 'annotator', 'field'] as const;
 export type Dimension = (typeof dimensions)[number];
 
-/** Columns of counts, and characters of a label; the labels of a table together have as many for each row. */
+/** Maximum number of count columns. */
 const maxColumns = 10;
+/** Maximum length of a label. */
 const maxLabelChars = 80;
+/** Average length of a label for which the rows of a table have room. */
 const maxCharsPerRow = 40;
 /** A field of numbers with at most this many values is also counted by value. */
 const maxCountedNumbers = 10;

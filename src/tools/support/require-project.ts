@@ -25,7 +25,7 @@ export async function requireProject(project: string, access: Pick<ToolContext, 
   const names = nearest(project, known, (name) => [name]);
   throw new HeddleError({
     code: 'not_found',
-    message: `There is no project ${shortName(project)}.`,
+    message: `There is no project ${project}.`,
     hint: `The nearest projects are ${names.map(shortName).join(', ')}. Pass one of them as project_id.`,
   });
 }

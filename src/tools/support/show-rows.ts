@@ -76,11 +76,13 @@ function isEmpty(value: unknown): boolean {
 }
 
 function unknownField(name: string, known: readonly string[]): HeddleError {
-  const msg = `No field ${JSON.stringify(name)}`;
+  const msg = `No field ${JSON.stringify(shortName(name))}`;
   return new HeddleError({
     code: 'invalid_arguments',
     message: `${msg}.`,
-    hint: `The nearest fields are ${nearest(name, known, (other) => [other]).join(', ')}; ["*"] returns all.`,
+    hint: `The nearest fields are ${nearest(name, known, (other) => [other])
+      .map(shortName)
+      .join(', ')}; ["*"] returns all.`,
     detail: [{ loc: ['arguments', 'fields'], msg, type: 'value_error' }],
   });
 }

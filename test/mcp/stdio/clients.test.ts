@@ -56,7 +56,7 @@ describe('MCP clients over stdio', () => {
       'run_inference',
       'create_evaluation',
     ]);
-    expect(client.getInstructions()).toContain('the embedded service on this machine: sample data in demo/support');
+    expect(client.getInstructions()).toContain('the embedded service on this machine (sample data in demo/support');
 
     const page = await client.callTool({
       name: 'query_queue_items',

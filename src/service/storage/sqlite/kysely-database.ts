@@ -16,7 +16,10 @@ export function kyselyDatabase(connection: DatabaseSyncInstance): SqliteDatabase
         reader,
         all: hasLists ? readObjects(statement) : (parameters) => statement.all(...checkText(parameters)),
         run: (parameters) => statement.run(...checkText(parameters)),
-        iterate: (parameters) => statement.iterate(...checkText(parameters)),
+        // Only Kysely's stream() needs it, which would see lists instead of objects.
+        iterate: () => {
+          throw new Error('rows are not streamed');
+        },
       };
     },
   };
