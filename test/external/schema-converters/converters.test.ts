@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { call, command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
 import { newNode, runTool } from '../../support/outside-programs.ts';
 import { installCommand, requireProgram } from '../../support/require-program.ts';
@@ -89,9 +89,8 @@ function typeOf({ type, anyOf, enum: values, items, properties, additionalProper
 
 const judgedValues = [true, 'good', 4];
 
-/** Creates a queue of three items in a new home, with the judged values in the field `verdict`. */
-async function judgedQueue(): Promise<{ home: string; queueId: string }> {
-  const home = temporaryFolder();
+/** Creates a queue of three items, with the judged values in the field `verdict`, and returns its id. */
+async function judgedQueue(home: string): Promise<string> {
   const done = async (tool: string, args: object) => {
     const { code, result } = await call(tool, args, emptyHome(home));
     expect(code, JSON.stringify(result)).toBe(0);
@@ -104,7 +103,7 @@ async function judgedQueue(): Promise<{ home: string; queueId: string }> {
     queue_id: queueId,
     items: judgedValues.map((verdict, index) => ({ item_id: items[index].id, judgements: { verdict } })),
   });
-  return { home, queueId };
+  return queueId;
 }
 
 const toolNames = [
@@ -180,8 +179,13 @@ describe.skipIf(!installed || !node)('the tools that a model gets', () => {
 });
 
 describe.skipIf(!installed || !node)('a call of query_queue_items', () => {
+  const home = temporaryFolder();
+  let queueId: string;
+  beforeAll(async () => {
+    queueId = await judgedQueue(home);
+  });
+
   it('finds judgements of each type through LangChain, which checks the arguments itself', async () => {
-    const { home, queueId } = await judgedQueue();
     const found: unknown[] = [];
     for (const value of judgedValues) {
       const args = { queue_id: queueId, filter: { field: 'verdict', value }, fields: ['call_id'] };
@@ -196,7 +200,6 @@ describe.skipIf(!installed || !node)('a call of query_queue_items', () => {
   });
 
   it('may have null for everything optional, as in the strict mode of OpenAI Agents', async () => {
-    const { home, queueId } = await judgedQueue();
     const conditions = ['id', 'call_id', 'call_op_name', 'call_trace_id', 'added_by', 'annotation_states', 'judged_by'];
     const options = [
       'project_id',
