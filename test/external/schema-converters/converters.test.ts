@@ -186,12 +186,12 @@ describe.skipIf(!installed || !node)('a call of query_queue_items', () => {
   });
 
   it('finds judgements of each type through LangChain, which checks the arguments itself', async () => {
-    const found: unknown[] = [];
-    for (const value of judgedValues) {
+    const find = async (value: unknown): Promise<object[]> => {
       const args = { queue_id: queueId, filter: { field: 'verdict', value }, fields: ['call_id'] };
       const output = await convert<{ structuredContent: { items: object[] } }>('langchain-openai', args, home);
-      found.push(output.structuredContent.items);
-    }
+      return output.structuredContent.items;
+    };
+    const found = await Promise.all(judgedValues.map(find));
     expect(found).toMatchObject([
       [{ call_id: 'support-0001' }],
       [{ call_id: 'support-0002' }],
