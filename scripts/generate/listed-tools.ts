@@ -44,10 +44,12 @@ const restrictions = ['pattern', 'minLength', 'maxLength', 'minItems', 'maxItems
 function forModel(schema: JsonSchema, said: Set<string>): JsonSchema {
   const kept = Object.entries(schema).filter(([keyword]) => !restrictions.includes(keyword));
   const { properties, items, additionalProperties, anyOf, ...rest } = Object.fromEntries(kept) as JsonSchema;
-  const isMap = additionalProperties !== undefined && additionalProperties !== false && !properties;
+  const hasProperties = properties !== undefined && Object.keys(properties).length > 0;
+  const isMap = additionalProperties !== undefined && additionalProperties !== false && !hasProperties;
+  const choices = Array.isArray(anyOf) ? choicesForModel(anyOf.map((option) => forModel(option, said))) : [];
   return {
     ...rest,
-    ...(properties && {
+    ...(hasProperties && {
       properties: Object.fromEntries(
         Object.entries(properties).map(([name, member]) => {
           // Where a description refers to another argument, its members are not listed again.
@@ -63,9 +65,18 @@ function forModel(schema: JsonSchema, said: Set<string>): JsonSchema {
       ),
     }),
     ...(items && Object.keys(items).length > 0 && { items: forModel(items, said) }),
-    ...(Array.isArray(anyOf) && { anyOf: anyOf.map((option) => forModel(option, said)) }),
+    ...(choices.length === 1 ? choices[0] : choices.length > 1 && { anyOf: choices }),
     ...(isMap && { additionalProperties: true }),
   };
+}
+
+/**
+ * Returns the choices that converters keep. LangChain turns a choice with an object into that object and refuses the others,
+ * so objects are accepted but not listed; a list of strings can also hold a single one.
+ */
+function choicesForModel(choices: JsonSchema[]): JsonSchema[] {
+  const list = choices.find(({ type }) => type === 'array');
+  return list ? [list] : choices.filter(({ type }) => type !== 'object');
 }
 
 /** Reduces the schema of a result to its members and their types. */

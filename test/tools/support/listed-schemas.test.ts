@@ -23,6 +23,20 @@ describe('the listed schemas of arguments', () => {
     expect(untyped.map(({ path }) => path)).toEqual([]);
   });
 
+  it('offer only choices of strings, numbers and booleans, since LangChain refuses what is no object beside one', () => {
+    const choices = inputs.filter(({ path }) => path.includes('|'));
+    expect(choices.map(({ path, schema }) => [path, schema.type])).toEqual([
+      ['query_queue_items.filter.value|0', 'string'],
+      ['query_queue_items.filter.value|1', 'number'],
+      ['query_queue_items.filter.value|2', 'boolean'],
+    ]);
+  });
+
+  it('have no empty list of properties, which several converters take for an object without members', () => {
+    const empty = inputs.filter(({ schema }) => schema.properties && Object.keys(schema.properties).length === 0);
+    expect(empty.map(({ path }) => path)).toEqual([]);
+  });
+
   it('say what each list holds, and use no tuples', () => {
     const lists = inputs.filter(({ schema }) => schema.type === 'array');
     expect(lists.length).toBeGreaterThan(10);

@@ -1,0 +1,225 @@
+import { fileURLToPath } from 'node:url';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { call, command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
+import { newNode, runTool } from '../../support/outside-programs.ts';
+import { installCommand, requireProgram } from '../../support/require-program.ts';
+import { connectStdioClient } from '../../support/stdio-client.ts';
+
+const folder = fileURLToPath(new URL('../packages/schema-converters/', import.meta.url));
+const installed = requireProgram(
+  'the schema converters',
+  `${folder}node_modules/@ai-sdk/mcp`,
+  installCommand('schema-converters'),
+);
+// Most of the libraries need Node 22.
+const node = newNode();
+
+interface Schema {
+  type?: string;
+  description?: string;
+  default?: unknown;
+  enum?: string[];
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+  anyOf?: Schema[];
+  additionalProperties?: boolean;
+}
+
+interface Tool {
+  name: string;
+  description: string;
+  strict?: boolean;
+  parameters: Schema;
+}
+
+/** Runs a library with heddle as its MCP server, and returns what convert.mjs prints. */
+async function convert<Printed>(library: string, toolArguments?: object, home = temporaryFolder()): Promise<Printed> {
+  const args = [`${folder}convert.mjs`, library, toolArguments ? JSON.stringify(toolArguments) : ''];
+  const ran = await runTool(node!, [...args, process.execPath, command, 'serve'], emptyHome(home), home);
+  expect(ran.code, ran.stderr).toBe(0);
+  return JSON.parse(ran.stdout);
+}
+
+/** Returns the tools that a model gets, in one form for every interface. */
+async function toolsForModel(library: string): Promise<Tool[]> {
+  // biome-ignore lint/suspicious/noExplicitAny: each interface has its own shape
+  const tools = await convert<any[]>(library);
+  return tools
+    .flatMap((tool) => tool.functionDeclarations ?? tool.function ?? tool)
+    .map((tool) => ({ ...tool, parameters: tool.parameters ?? tool.parametersJsonSchema }));
+}
+
+/** Returns a line per argument, like `run_inference.n: integer`. A member that may be null counts as optional. */
+function argumentsOf({ name, parameters }: Pick<Tool, 'name' | 'parameters'>): string[] {
+  return membersOf(parameters, name);
+}
+
+function membersOf(schema: Schema, path: string): string[] {
+  const { properties = {}, required = [] } = schema;
+  return Object.entries(properties).flatMap(([name, member]) => {
+    const { schema: own, isNullable } = withoutNull(member);
+    const { description, default: initial } = own;
+    const isOptional = !required.includes(name) || isNullable;
+    const line = `${path}.${name}${isOptional ? '?' : ''}: ${typeOf(own)}`;
+    return [
+      line + (initial === undefined ? '' : ` = ${JSON.stringify(initial)}`) + (description ? ` (${description})` : ''),
+      ...membersOf(own, `${path}.${name}`),
+      ...membersOf(own.items ?? {}, `${path}.${name}[]`),
+    ];
+  });
+}
+
+/** Reduces OpenAI's strict form of an optional member, which is a choice with null. */
+function withoutNull({ anyOf, ...schema }: Schema): { schema: Schema; isNullable: boolean } {
+  if (!anyOf) return { schema, isNullable: false };
+  const choices = anyOf.filter(({ type }) => type !== 'null');
+  const isNullable = choices.length < anyOf.length;
+  return { schema: choices.length === 1 ? { ...schema, ...choices[0] } : { ...schema, anyOf: choices }, isNullable };
+}
+
+function typeOf({ type, anyOf, enum: values, items, properties, additionalProperties }: Schema): string {
+  if (anyOf) return anyOf.map(typeOf).join(' or ');
+  if (values) return `${type} ${values.join('|')}`;
+  if (type === 'array') return `array of ${items ? typeOf(items) : 'unknown'}`;
+  if (type !== 'object') return type ?? 'any';
+  if (Object.keys(properties ?? {}).length > 0) return 'object';
+  return additionalProperties === false ? 'empty object' : 'any object';
+}
+
+const judgedValues = [true, 'good', 4];
+
+/** Creates a queue of three items, with the judged values in the field `verdict`, and returns its id. */
+async function judgedQueue(home: string): Promise<string> {
+  const done = async (tool: string, args: object) => {
+    const { code, result } = await call(tool, args, emptyHome(home));
+    expect(code, JSON.stringify(result)).toBe(0);
+    return result;
+  };
+  const { queue_id: queueId } = await done('create_queue', { name: 'mixed' });
+  await done('add_queue_items', { queue_id: queueId, call_ids: ['support-0001', 'support-0002', 'support-0003'] });
+  const { items } = await done('query_queue_items', { queue_id: queueId });
+  await done('update_queue_items', {
+    queue_id: queueId,
+    items: judgedValues.map((verdict, index) => ({ item_id: items[index].id, judgements: { verdict } })),
+  });
+  return queueId;
+}
+
+const toolNames = [
+  ...['list_queues', 'query_queue_items', 'summarize_queue', 'read_call', 'query_calls', 'create_queue'],
+  ...['add_queue_items', 'update_queue_items', 'list_objects', 'run_inference', 'create_evaluation'],
+];
+
+/** Arguments that converters have lost or changed before, and some of each type. */
+const samples = [
+  'list_queues.limit?: integer = 50',
+  'list_queues.name?: string (Return only queues whose name contains this text, in any case.)',
+  'query_queue_items.queue_id: string',
+  'query_queue_items.filter?: object (All members must match.)',
+  'query_queue_items.filter.annotation_states?: array of string unstarted|in_progress|completed|skipped',
+  'query_queue_items.sort_by[].direction: string asc|desc',
+  'summarize_queue.by?: array of string state|operation|annotator|field = ["state"] (One or two dimensions.)',
+  'summarize_queue.filter?: any object (As in query_queue_items; field and judged_by also select judgements.)',
+  'create_queue.fields?: array of object (Without fields, judgements may have any name.)',
+  'create_queue.fields[].name: string (Letters, digits, _ . or -)',
+  'create_queue.fields[].min?: number',
+  'add_queue_items.confirm?: boolean (The user has agreed.)',
+  'update_queue_items.items[].item_id: string',
+  'update_queue_items.items[].judgements?: any object (Values by field.)',
+  'list_objects.kind: string evaluation|dataset|scorer|op|model',
+  'run_inference.model: string',
+  'run_inference.messages?: array of any object',
+  'run_inference.stop?: array of string',
+  'run_inference.tool_choice?: string',
+  'run_inference.logit_bias?: any object',
+  'run_inference.template_vars?: any object (Values by variable name.)',
+  'create_evaluation.dataset: string (Reference like weave:///entity/project/object/name:latest.)',
+  'create_evaluation.eval_attributes?: any object (Attributes to store with the evaluation.)',
+];
+
+const value = 'query_queue_items.filter.value?: string or number or boolean (Its value.)';
+// LangChain removes every choice of types.
+const valueInLangChain = 'query_queue_items.filter.value?: any (Its value.)';
+
+describe.skipIf(!installed || !node)('the tools that a model gets', () => {
+  it.each([
+    ['ai-sdk-openai', value],
+    ['ai-sdk-google', value],
+    ['langchain-openai', valueInLangChain],
+    ['langchain-google', valueInLangChain],
+    ['openai-agents', value],
+    ['openai-agents-strict', value],
+    ['google-genai', value],
+  ])('are complete through %s', async (library, expectedValue) => {
+    const { client } = await connectStdioClient(emptyHome(temporaryFolder()));
+    const listed = (await client.listTools()).tools;
+    const tools = await toolsForModel(library);
+
+    expect(tools.map(({ name }) => name)).toEqual(toolNames);
+    expect(tools.map(({ description }) => description)).toEqual(listed.map(({ description }) => description));
+    const converted = tools.flatMap(argumentsOf);
+    expect(converted).toEqual(expect.arrayContaining([...samples, expectedValue]));
+    const original = listed.flatMap(({ name, inputSchema }) =>
+      argumentsOf({ name, parameters: inputSchema as Schema }),
+    );
+    expect(original.filter((line) => line.startsWith('run_inference.'))).toHaveLength(29);
+    expect(converted).toEqual(original.map((line) => (line === value ? expectedValue : line)));
+  });
+
+  it('are strict in OpenAI Agents, except those whose maps have arbitrary members', async () => {
+    const tools = await toolsForModel('openai-agents-strict');
+    expect(tools.filter(({ strict }) => strict).map(({ name }) => name)).toEqual([
+      ...['list_queues', 'query_queue_items', 'read_call', 'query_calls', 'create_queue', 'list_objects'],
+    ]);
+    expect(tools.filter(({ strict }) => strict).map(({ parameters }) => parameters.additionalProperties)).toEqual([
+      ...[false, false, false, false, false, false],
+    ]);
+  });
+});
+
+describe.skipIf(!installed || !node)('a call of query_queue_items', () => {
+  const home = temporaryFolder();
+  let queueId: string;
+  beforeAll(async () => {
+    queueId = await judgedQueue(home);
+  });
+
+  it('finds judgements of each type through LangChain, which checks the arguments itself', async () => {
+    const find = async (value: unknown): Promise<object[]> => {
+      const args = { queue_id: queueId, filter: { field: 'verdict', value }, fields: ['call_id'] };
+      const output = await convert<{ structuredContent: { items: object[] } }>('langchain-openai', args, home);
+      return output.structuredContent.items;
+    };
+    const found = await Promise.all(judgedValues.map(find));
+    expect(found).toMatchObject([
+      [{ call_id: 'support-0001' }],
+      [{ call_id: 'support-0002' }],
+      [{ call_id: 'support-0003' }],
+    ]);
+  });
+
+  it('may have null for everything optional, as in the strict mode of OpenAI Agents', async () => {
+    const conditions = ['id', 'call_id', 'call_op_name', 'call_trace_id', 'added_by', 'annotation_states', 'judged_by'];
+    const options = [
+      'project_id',
+      'sort_by',
+      'offset',
+      'include_position',
+      'include_call',
+      'fields',
+      'max_value_chars',
+    ];
+    const nulls = (names: string[]): object => Object.fromEntries(names.map((name) => [name, null]));
+    const args = {
+      ...nulls(options),
+      queue_id: queueId,
+      filter: { ...nulls(conditions), unjudged_by_me: null, field: 'verdict', value: 4 },
+      limit: 1,
+      include_judgements: true,
+    };
+    const output = await convert<{ type: string; text: string }[]>('openai-agents-strict', args, home);
+    expect(output).toEqual([{ type: 'input_text', text: expect.stringMatching(/verdict.*\b4\b/s) }]);
+    expect(output[0]!.text).not.toMatch(/\bgood\b/);
+  });
+});
