@@ -72,11 +72,12 @@ function forModel(schema: JsonSchema, said: Set<string>): JsonSchema {
 
 /**
  * Returns the choices that converters keep. LangChain turns a choice with an object into that object and refuses the others,
- * so objects are accepted but not listed; a list of strings can also hold a single one.
+ * so objects are accepted but not listed. A list can also hold a single value, but not one of several types.
  */
 function choicesForModel(choices: JsonSchema[]): JsonSchema[] {
+  const single = choices.filter(({ type }) => type !== 'object' && type !== 'array');
   const list = choices.find(({ type }) => type === 'array');
-  return list ? [list] : choices.filter(({ type }) => type !== 'object');
+  return list && single.length === 1 ? [list] : single;
 }
 
 /** Reduces the schema of a result to its members and their types. */
