@@ -12,6 +12,8 @@ export function docsTools(): string {
   return `${heading('Tools')}
 The tools, in the order in which clients see them. \`heddle tools --json\` prints them with their schemas.
 ${code(settingDefinitions.readOnly.environment)} offers only the tools that change nothing; ${code(settingDefinitions.tools.environment)} selects tools by name or by group (${toolGroups.map(code).join(', ')}).
+Clients see shorter schemas than the tables here: a sentence that an earlier tool has for the same argument is not repeated, and where a
+description begins with "As in", the members stand at that tool. heddle checks arguments against the whole schema.
 
 ${table(
   ['Tool', 'Groups', 'Changes data'],

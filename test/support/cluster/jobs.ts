@@ -52,7 +52,13 @@ export function jobOf({ name, project, readsOnly }: Subject, sequence: number, i
     case 'query':
       return {
         tool: 'query_queue_items',
-        args: { queue_id: 'work', filter: { call_id: `call-${number}` }, include_position: true, include_call: true },
+        args: {
+          queue_id: 'work',
+          filter: { call_id: `call-${number}` },
+          include_position: true,
+          include_call: true,
+          fields: ['*'],
+        },
         expected: ({ items: [item, ...others] }) => [
           [item.project_id, project],
           [item.call_id, `call-${number}`],
@@ -65,7 +71,7 @@ export function jobOf({ name, project, readsOnly }: Subject, sequence: number, i
     case 'page':
       return {
         tool: 'query_queue_items',
-        args: { queue_id: 'work', limit: 10, offset: number },
+        args: { queue_id: 'work', limit: 10, offset: number, fields: ['*'] },
         expected: ({ items: page }) => [
           [[...new Set(page.map((item: Structured) => item.project_id))], [project]],
           [page[0].call_id, `call-${number}`],
