@@ -299,8 +299,8 @@ function throwSharedFailure(results: readonly ItemResult[]): void {
   if (results.every(({ error }) => error?.code === failure.code)) throw failure;
 }
 
-/** Items that are changed before the next progress report. */
-const itemsPerRound = 100;
+/** Items that are planned and written together. */
+const itemsPerRound = 250;
 /** Refused items that the result lists. */
 const maxListed = 20;
 /** Ids of changed items that the result has. */
@@ -349,6 +349,7 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
       ? addMeanwhile(results, matching, queue, startedAtMs, async (id) => (await readMatching()).get(id))
       : results;
   const results: ItemResult[] = [];
+  let finished = 0;
   for (let start = 0; start < matching.length; start += itemsPerRound) {
     const round = matching.slice(start, start + itemsPerRound);
     const { expected, refused } = byExpectedState(round, expected_state);
@@ -356,6 +357,10 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
       expected.map((item) => ({ item, change })),
       queue,
       guard,
+      () => {
+        finished += 1;
+        context.progress(finished, `${finished} of ${matching.length} items`);
+      },
     );
     const stopped = changed.find(({ error }) => error && !itemErrors.has(error.code))?.error;
     results.push(...changed.filter(({ error }) => !error || itemErrors.has(error.code)));
@@ -369,7 +374,6 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
         stopped_by: stopped,
       };
     }
-    context.progress(results.length, `${results.length} of ${matching.length} items`);
   }
   return summaryOf(await rereadMatching(results), matching.length);
 }

@@ -282,7 +282,7 @@ describe.each(services)('update_queue_items on $name', (service) => {
         },
       ],
     });
-    expect(progress[0]).toMatchObject({ progress: 100, message: '100 of 120 items' });
+    expect(progress[0]).toMatchObject({ progress: 1, message: '1 of 120 items' });
   });
 
   it('triage_queue leads to one change of the items that wait', async () => {

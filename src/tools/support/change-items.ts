@@ -110,10 +110,15 @@ export async function changeItems(
   work: readonly { item: QueueItem; change: Change }[],
   queue: QueueAccess,
   guard: ItemGuard = {},
+  onFinished: () => void = () => {},
 ): Promise<ItemResult[]> {
   const updates = await planUpdates(work, queue, guard);
   await writeFeedback(updates, queue);
-  return concurrently(updates, concurrentItems, (update) => finishUpdate(update, queue));
+  return concurrently(updates, concurrentItems, async (update) => {
+    const result = await finishUpdate(update, queue);
+    onFinished();
+    return result;
+  });
 }
 
 /**
@@ -307,9 +312,10 @@ const feedbackPerRequest = 100;
 async function writeFeedback(updates: Update[], queue: QueueAccess): Promise<void> {
   const pending = updates.filter(({ error }) => !error);
   const entries = pending.flatMap((update) => update.feedback.map((feedback) => ({ update, feedback })));
-  for (let start = 0; start < entries.length; start += feedbackPerRequest) {
-    await writeBatch(entries.slice(start, start + feedbackPerRequest), queue);
-  }
+  const batches = Array.from({ length: Math.ceil(entries.length / feedbackPerRequest) }, (_, batch) =>
+    entries.slice(batch * feedbackPerRequest, (batch + 1) * feedbackPerRequest),
+  );
+  await concurrently(batches, concurrentItems, (batch) => writeBatch(batch, queue));
   for (const update of pending) {
     if (update.error || update.purge.length === 0) continue;
     await attempt(update, queue, async () => {
