@@ -16,13 +16,13 @@ export const listedTools = allTools.map(({ name, title, description, groups, use
 
 /** Returns src/tools/support/listed.json: the tools as clients see them, one per line. */
 export function listedToolsFile(): string {
-  // What an earlier tool says of an argument of the same name is not repeated.
-  const said = new Set<string>();
+  // A description that an earlier tool has for an argument of the same name is not repeated.
+  const describedBefore = new Set<string>();
   const lines = listedTools.map(({ inputJsonSchema, outputJsonSchema, ...tool }) =>
     JSON.stringify({
       ...tool,
-      inputJsonSchema: { ...forModel(inputJsonSchema, said), additionalProperties: false },
-      outputJsonSchema: coarse(outputJsonSchema),
+      inputJsonSchema: { ...forModel(inputJsonSchema, describedBefore), additionalProperties: false },
+      outputJsonSchema: memberTypes(outputJsonSchema),
     }),
   );
   return `[\n${lines.join(',\n')}\n]\n`;
@@ -41,30 +41,30 @@ const knownArguments = new Set([
 const restrictions = ['pattern', 'minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'maximum'];
 
 /** Reduces the schema of arguments to what a model needs, since it pays for every word on each turn. */
-function forModel(schema: JsonSchema, said: Set<string>): JsonSchema {
+function forModel(schema: JsonSchema, describedBefore: Set<string>): JsonSchema {
   const kept = Object.entries(schema).filter(([keyword]) => !restrictions.includes(keyword));
   const { properties, items, additionalProperties, anyOf, ...rest } = Object.fromEntries(kept) as JsonSchema;
   const hasProperties = properties !== undefined && Object.keys(properties).length > 0;
   const isMap = additionalProperties !== undefined && additionalProperties !== false && !hasProperties;
-  const choices = Array.isArray(anyOf) ? choicesForModel(anyOf.map((option) => forModel(option, said))) : [];
+  const choices = Array.isArray(anyOf) ? choicesForModel(anyOf.map((option) => forModel(option, describedBefore))) : [];
   return {
     ...rest,
     ...(hasProperties && {
       properties: Object.fromEntries(
         Object.entries(properties).map(([name, member]) => {
-          // Where a description refers to another argument, its members are not listed again.
+          // If the description refers to another argument, the members are listed only there.
           const refers = member.description?.toString().startsWith('As in ');
           const { description, ...reduced } = refers
             ? { type: member.type, description: member.description }
-            : forModel(member, said);
+            : forModel(member, describedBefore);
           const text = `${name} ${description}`;
-          const isKnown = description === undefined || knownArguments.has(name) || said.has(text);
-          said.add(text);
+          const isKnown = description === undefined || knownArguments.has(name) || describedBefore.has(text);
+          describedBefore.add(text);
           return [name, isKnown ? reduced : { ...reduced, description }];
         }),
       ),
     }),
-    ...(items && Object.keys(items).length > 0 && { items: forModel(items, said) }),
+    ...(items && Object.keys(items).length > 0 && { items: forModel(items, describedBefore) }),
     ...(choices.length === 1 ? choices[0] : choices.length > 1 && { anyOf: choices }),
     ...(isMap && { additionalProperties: true }),
   };
@@ -81,7 +81,7 @@ function choicesForModel(choices: JsonSchema[]): JsonSchema[] {
 }
 
 /** Reduces the schema of a result to its members and their types. */
-function coarse({ type, properties = {}, required }: JsonSchema): JsonSchema {
+function memberTypes({ type, properties = {}, required }: JsonSchema): JsonSchema {
   const members = Object.entries(properties).map(([name, member]) => [name, member.type ? { type: member.type } : {}]);
   return { type, properties: Object.fromEntries(members), ...(required !== undefined && { required }) };
 }

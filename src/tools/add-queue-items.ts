@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { pathSegment } from '../contract/identifiers.ts';
 import { HeddleError } from '../core/errors.ts';
 import { type CallsFilterArgument, callsFilterArgument, callsQuery } from './support/calls-query.ts';
+import { inBatches } from './support/in-batches.ts';
 import { orElse } from './support/or-else.ts';
 import { pluralize } from './support/page.ts';
 import { readPages } from './support/read-pages.ts';
@@ -242,10 +243,4 @@ async function addCalls(
     progress(done, `${done} of ${ids.length} calls sent`);
   }
   return { added, duplicates };
-}
-
-function inBatches<Entry>(entries: readonly Entry[], size: number): Entry[][] {
-  const batches: Entry[][] = [];
-  for (let start = 0; start < entries.length; start += size) batches.push(entries.slice(start, start + size));
-  return batches;
 }

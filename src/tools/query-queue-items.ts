@@ -18,7 +18,7 @@ import {
 } from './support/page.ts';
 import { readCalls } from './support/read-calls.ts';
 import { requireQueue } from './support/require-queue.ts';
-import { type ShownRows, showRows, wholeRows } from './support/show-rows.ts';
+import { type ShownRows, showRows, withCommonMembers } from './support/show-rows.ts';
 import { cell } from './support/table.ts';
 import { defineTool, projectArgument, projectOf, shapeWithoutNull, type ToolContext } from './support/tool.ts';
 
@@ -120,7 +120,7 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
     const asOf = as_of === undefined ? '' : ` as_of ${as_of}.`;
     const omitted = omitted_fields ? ` Further fields: ${omitted_fields.map(cell).join(', ')}.` : '';
     const summary = `${pluralize(items.length, 'item')} from offset ${offset} (${states.join(', ')}).${asOf}${omitted}`;
-    const rows = wholeRows({ items, ...(common && { common }) }).map(toRow);
+    const rows = withCommonMembers({ items, ...(common && { common }) }).map(toRow);
     return renderPage(summary, rows, columns, next_offset);
   },
 
@@ -234,6 +234,6 @@ function toRow({ call_values, call_error, ...item }: Record<string, unknown>): R
 }
 
 function itemPage(shown: ShownRows, offset: number, hasMore: boolean): ItemPage {
-  const states = wholeRows(shown).map(({ annotation_state }) => String(annotation_state));
+  const states = withCommonMembers(shown).map(({ annotation_state }) => String(annotation_state));
   return { ...shown, ...pagePosition(offset, shown.items.length, hasMore), state_counts: countEach(states) };
 }

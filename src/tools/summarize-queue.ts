@@ -5,7 +5,7 @@ import { type Judgement, judgementsOf, latestJudgements, readFeedback } from './
 import {
   hasJudgementConditions,
   type ItemsFilter,
-  isMeant,
+  isByAnnotatorInField,
   itemsFilter,
   judgementCondition,
   serviceFilter,
@@ -102,7 +102,9 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
     const fits = await judgementCondition(filter, judgements, queue);
     const items = found.filter(({ call_id }) => fits(call_id));
     const calls = new Set(items.map(({ call_id }) => call_id));
-    const meant = judgements.filter((judgement) => calls.has(judgement.call_id) && isMeant(judgement, filter));
+    const meant = judgements.filter(
+      (judgement) => calls.has(judgement.call_id) && isByAnnotatorInField(judgement, filter),
+    );
     const judged = judgedItems(items, latestJudgements(meant));
     return {
       total_items: items.length,

@@ -146,7 +146,7 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
     ].join('\n');
   },
 
-  // What was done must be said, whatever its size.
+  // The counts must reach the reader even if the results of single items do not fit.
   shrink: ({ items, ...rest }) =>
     items.length === 0
       ? undefined

@@ -4,6 +4,7 @@ import { beginStream, chunked, sendResponse, startFakeService } from '../support
 import { temporaryFolder } from '../support/heddle.ts';
 import { ask, startHttp } from '../support/http-process.ts';
 import { LineClient } from '../support/line-client.ts';
+import { plainItem } from '../support/plain-item.ts';
 import { addAccount, startServiceProcess } from '../support/service-process.ts';
 import { tally } from '../support/tally.ts';
 
@@ -137,28 +138,13 @@ describe('large answers of a service', () => {
     hangMs,
   );
 
-  const time = '2025-04-07T14:39:02.000Z';
-  const item = {
-    id: 'i',
-    project_id: 'a/b',
-    queue_id: 'q',
-    call_id: 'c',
-    call_started_at: time,
-    call_op_name: 'op',
-    call_trace_id: 't',
-    display_fields: [],
-    annotation_state: 'unstarted',
-    created_at: time,
-    created_by: 'me',
-    updated_at: time,
-  };
   const members = (count: number, prefix = 'member') =>
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`${prefix}${index}`, index]));
 
   it(
     'refuses a row of 120,000 members, unless most of them are left out',
     async () => {
-      service.respond = (request) => sendResponse(request, 200, { items: [{ ...item, ...members(120_000) }] });
+      service.respond = (request) => sendResponse(request, 200, { items: [{ ...plainItem, ...members(120_000) }] });
       expect(await outcome('query_queue_items', { queue_id: 'q' })).toBe('ok');
       expect(await outcome('query_queue_items', { queue_id: 'q', fields: ['*'] })).toBe('too_large');
       service.respond = (request) =>
@@ -173,7 +159,11 @@ describe('large answers of a service', () => {
   it(
     'shortens 250 rows without a member in common',
     async () => {
-      const items = Array.from({ length: 250 }, (_, row) => ({ ...item, id: `i${row}`, ...members(400, `m${row}x`) }));
+      const items = Array.from({ length: 250 }, (_, row) => ({
+        ...plainItem,
+        id: `i${row}`,
+        ...members(400, `m${row}x`),
+      }));
       service.respond = (request) => sendResponse(request, 200, { items });
       expect(await outcome('query_queue_items', { queue_id: 'q', limit: 250 })).toBe('ok');
     },
@@ -199,8 +189,8 @@ describe('large answers of a service', () => {
           ? sendResponse(request, 200, `${JSON.stringify({ id: 'c', inputs: members(100_000, 'a') })}\n`)
           : sendResponse(request, 200, {
               items: [
-                { ...item, display_fields },
-                { ...item, display_fields: [long] },
+                { ...plainItem, display_fields },
+                { ...plainItem, display_fields: [long] },
               ],
             });
       expect(['ok', 'too_large']).toContain(await outcome('query_queue_items', { queue_id: 'q', include_call: true }));
@@ -212,7 +202,12 @@ describe('large answers of a service', () => {
     'names the nearest of queues with long names',
     async () => {
       const queue = { id: 'n'.repeat(250), project_id: 'a/b', name: 'n'.repeat(200_000), scorer_refs: [] };
-      const line = JSON.stringify({ ...queue, created_at: time, created_by: 'me', updated_at: time });
+      const line = JSON.stringify({
+        ...queue,
+        created_at: plainItem.created_at,
+        created_by: 'me',
+        updated_at: plainItem.created_at,
+      });
       service.respond = (request) =>
         request.path === '/annotation_queues/query'
           ? sendResponse(request, 200, `${line}\n`.repeat(100))

@@ -3,6 +3,7 @@ import { type ErrorCode, type ErrorDetail, HeddleError } from '../../core/errors
 import { contentId, creatorOf, isOwn, isSame, judgementId, learnAccount } from './authorship.ts';
 import { cutValue } from './call-values.ts';
 import { concurrently } from './concurrently.ts';
+import { inBatches } from './in-batches.ts';
 import { callReference, type Judgement, judgementsOf, notesOf, noteType, readFeedback } from './judgements.ts';
 import { shortName } from './names.ts';
 import { orElse } from './or-else.ts';
@@ -23,7 +24,7 @@ export interface ItemResult {
   /** `would_send` only in a dry run: the service decides on states. */
   result: 'done' | 'would_send' | 'unchanged' | 'refused';
   annotation_state?: string;
-  /** What others did to the item while it was changed. */
+  /** Changes by others to the item during this call. */
   meanwhile?: string;
   error?: HeddleError;
 }
@@ -97,7 +98,7 @@ interface Update {
 
 type NewFeedback = Parameters<ToolContext['service']['createFeedback']>[0];
 
-/** What must still be true of items before they are changed. */
+/** Conditions that items must meet before they are changed. */
 export interface ItemGuard {
   /** Time since which nobody else may have judged or moved an item. */
   asOf?: string | undefined;
@@ -242,9 +243,9 @@ const maxValueChars = 200;
 const maxTexts = 3;
 
 /**
- * Adds to the results what others did to the changed items since `startedAtMs`, where that can be read. The service cannot be told to change an item
- * only in a certain state, so the check before a change can be outrun; this look after it tells. `items` are the items as
- * they were found, `readItem` reads one of them again.
+ * Adds to the results what others did to the changed items since `startedAtMs`, where that can be read. The service cannot
+ * be told to change an item only in a certain state, so somebody may change it between the check and the change. `items`
+ * are the items as they were found; `readItem` reads one of them again.
  */
 export async function addMeanwhile(
   results: readonly ItemResult[],
@@ -312,10 +313,7 @@ const feedbackPerRequest = 100;
 async function writeFeedback(updates: Update[], queue: QueueAccess): Promise<void> {
   const pending = updates.filter(({ error }) => !error);
   const entries = pending.flatMap((update) => update.feedback.map((feedback) => ({ update, feedback })));
-  const batches = Array.from({ length: Math.ceil(entries.length / feedbackPerRequest) }, (_, batch) =>
-    entries.slice(batch * feedbackPerRequest, (batch + 1) * feedbackPerRequest),
-  );
-  await concurrently(batches, concurrentItems, (batch) => writeBatch(batch, queue));
+  await concurrently(inBatches(entries, feedbackPerRequest), concurrentItems, (batch) => writeBatch(batch, queue));
   for (const update of pending) {
     if (update.error || update.purge.length === 0) continue;
     await attempt(update, queue, async () => {

@@ -1,6 +1,7 @@
 import { annotationFeedbackType, type StoredFeedback } from '../../contract/feedback.ts';
 import { splitProjectId } from '../../contract/identifiers.ts';
 import { formatReference, referenceScheme } from '../../contract/references.ts';
+import { inBatches } from './in-batches.ts';
 import { readPages } from './read-pages.ts';
 import type { ToolContext } from './tool.ts';
 
@@ -74,10 +75,9 @@ function conditions(
   const inQueue = equals('queue_id', queueId);
   if (!callIds) return [inQueue];
   const literals = [...new Set(callIds)].map((id) => ({ $literal: callReference(projectId, id) }));
-  return Array.from({ length: Math.ceil(literals.length / refsPerRequest) }, (_, chunk) => {
-    const refs = literals.slice(chunk * refsPerRequest, (chunk + 1) * refsPerRequest);
-    return { $and: [inQueue, { $in: [{ $getField: 'weave_ref' }, refs] }] };
-  });
+  return inBatches(literals, refsPerRequest).map((refs) => ({
+    $and: [inQueue, { $in: [{ $getField: 'weave_ref' }, refs] }],
+  }));
 }
 
 /** The members of feedback that are read. */

@@ -95,7 +95,8 @@ export async function judgementCondition(
   const needsJudgement = judged_by !== undefined || field !== undefined;
   const text = JSON.stringify(value);
   const matching = latestJudgements(judgements).filter(
-    (judgement) => isMeant(judgement, filter) && (value === undefined || JSON.stringify(judgement.value) === text),
+    (judgement) =>
+      isByAnnotatorInField(judgement, filter) && (value === undefined || JSON.stringify(judgement.value) === text),
   );
   const judged = new Set(matching.map(({ call_id }) => call_id));
   const own = new Set(judgements.filter((judgement) => isOwn(judgement, queue)).map(({ call_id }) => call_id));
@@ -103,7 +104,7 @@ export async function judgementCondition(
 }
 
 /** Returns whether a judgement is by the annotator and in the field that a filter names. */
-export function isMeant({ annotator, field }: Judgement, filter: ItemsFilter): boolean {
+export function isByAnnotatorInField({ annotator, field }: Judgement, filter: ItemsFilter): boolean {
   const isAnnotator = annotator.toLowerCase().includes(filter.judged_by?.toLowerCase() ?? '');
   return isAnnotator && (filter.field === undefined || field === filter.field);
 }

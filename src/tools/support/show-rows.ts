@@ -61,7 +61,7 @@ function shortList(names: readonly string[]): string[] {
 }
 
 /** Returns rows with the members that they share, for a table. */
-export function wholeRows({ items, common }: ShownRows): Row[] {
+export function withCommonMembers({ items, common }: ShownRows): Row[] {
   return common === undefined ? items : items.map((row) => ({ ...common, ...row }));
 }
 
