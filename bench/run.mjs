@@ -1,21 +1,21 @@
 // `npm run bench`: measures the performance budget in one run and writes bench/results.md and growth.svg.
-// --quick takes under three minutes: fewer rounds, no queue of a million, no plot, no foreign text. --only=start,calls,… measures some
-// parts. Both print instead of writing. --rounds=0.5 halves the number of rounds. BENCH_OTHER=PATH adds another build of
+// --quick takes under three minutes: fewer rounds, no queue of a million, 20,000 recorded calls, no plot, no foreign text. --only=start,calls,… measures some
+// parts. Both print instead of writing. --rounds=0.5 halves the number of rounds, --recorded=5000 records that many calls. BENCH_OTHER=PATH adds another build of
 // heddle to compare with.
-import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, release, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
+import './lib/install.mjs';
 
 const { values: flags } = parseArgs({
-  options: { quick: { type: 'boolean' }, only: { type: 'string' }, rounds: { type: 'string', default: '1' } },
+  options: {
+    quick: { type: 'boolean' },
+    only: { type: 'string' },
+    rounds: { type: 'string', default: '1' },
+    recorded: { type: 'string' },
+  },
 });
 const here = new URL('.', import.meta.url);
-if (!existsSync(new URL('node_modules', here))) {
-  console.error('installing the servers that heddle is compared with in bench/');
-  const { status } = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: here, stdio: 'inherit', shell: true });
-  if (status !== 0) process.exit(1);
-}
 
 const { startStub } = await import('./lib/processes.mjs');
 const { home, run } = await import('./lib/subjects.mjs');
@@ -26,6 +26,7 @@ const parts = {
   memory: await import('./measure-memory.mjs'),
   bulk: await import('./measure-bulk.mjs'),
   service: await import('./measure-service.mjs'),
+  recording: await import('./measure-recording.mjs'),
   growth: await import('./measure-growth.mjs'),
   text: await import('./measure-text.mjs'),
 };
@@ -35,10 +36,19 @@ const { plot } = await import('./plot.mjs');
 const wanted =
   flags.only?.split(',') ?? Object.keys(parts).filter((part) => !flags.quick || !['growth', 'text'].includes(part));
 const effort = flags.quick
-  ? { start: 4, calls: 2, paged: 50_000, queues: [1_000, 100_000], pages: 5, growth: 1 }
-  : { start: 15, calls: 7, paged: 1_000_000, queues: [1_000, 10_000, 100_000, 1_000_000], pages: 11, growth: 3 };
+  ? { start: 4, calls: 2, paged: 50_000, queues: [1_000, 100_000], pages: 5, recorded: 20_000, growth: 1 }
+  : {
+      start: 15,
+      calls: 7,
+      paged: 1_000_000,
+      queues: [1_000, 10_000, 100_000, 1_000_000],
+      pages: 11,
+      recorded: 1_000_000,
+      growth: 3,
+    };
 for (const count of ['start', 'calls', 'pages', 'growth'])
   effort[count] = Math.max(1, Math.round(effort[count] * Number(flags.rounds)));
+if (flags.recorded) effort.recorded = Number(flags.recorded);
 const startedAt = performance.now();
 const [loadBefore] = loadavg();
 const log = (text) => console.error(`${((performance.now() - startedAt) / 1000).toFixed(0).padStart(4)} s  ${text}`);
@@ -66,6 +76,9 @@ try {
     service: await measurePart('service', ({ measureService }) =>
       measureService(effort.queues, effort.pages, run, log),
     ),
+    recording: await measurePart('recording', ({ measureRecording }) =>
+      measureRecording(effort.recorded, effort.pages, run, log),
+    ),
     text: await measurePart('text', ({ measureText }) => measureText(log)),
   };
   const budgeted = measured.start && measured.calls && measured.tokens;
@@ -84,6 +97,7 @@ try {
     measured.memory && parts.memory.reportMemory(measured.memory),
     measured.bulk && parts.bulk.reportBulk(measured.bulk),
     measured.service && parts.service.reportService(measured.service),
+    measured.recording && parts.recording.reportRecording(measured.recording),
     measured.text && parts.text.reportText(measured.text),
   ];
   const text = `${report.filter(Boolean).join('\n\n')}\n`;

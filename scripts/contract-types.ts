@@ -39,7 +39,7 @@ export type Validated<T> =
     | { readonly issues: readonly { readonly message: string }[] };
 /** One operation of the service. */
 export interface Operation<Request, Response, Query = unknown> {
-    readonly method: 'GET' | 'POST';
+    readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
     /** Path below the base URL. \`{name}\` is one segment; \`{path*}\` is the rest, with its leading slash. */
     readonly path: string;
     readonly auth: 'basic' | 'bearer';
@@ -48,8 +48,12 @@ export interface Operation<Request, Response, Query = unknown> {
     /** Schema of the query parameters; absent where there are none. */
     readonly query?: Schema<Query>;
     readonly response: Schema<Response>;
+    /** The body is a form with a file. */
+    readonly form?: true;
     /** The response has one such value a line. */
     readonly lines?: true;
+    /** The response is bytes. */
+    readonly bytes?: true;
     /** True if it may be carried out twice without harm. */
     readonly repeatable: boolean;
 }
@@ -67,6 +71,7 @@ function typeOf(schema: Schema): string {
   if (Array.isArray(type)) return type.map((one) => typeOf({ ...schema, type: one })).join(' | ');
   if (type === 'array') return `(${typeOf((items ?? {}) as Schema)})[]`;
   if (type === 'integer') return 'number';
+  if (schema.format === 'binary') return 'Blob';
   if (type !== 'object') return type === undefined ? 'unknown' : String(type);
   if (properties === undefined || Object.keys(properties as Schema).length === 0) return 'Record<string, unknown>';
   const required = new Set(schema.required as string[] | undefined);

@@ -10,14 +10,17 @@ import { settingDefinitions } from './settings/settings.ts';
 import { configuredTraces } from './telemetry/observers.ts';
 
 export type * from './contract/calls.ts';
+export type * from './contract/costs.ts';
 export type * from './contract/evaluations.ts';
 export type * from './contract/feedback.ts';
+export type * from './contract/files.ts';
 export type * from './contract/inference.ts';
 export type * from './contract/objects.ts';
 export type * from './contract/projects.ts';
 export type * from './contract/queue-items.ts';
 export type * from './contract/queues.ts';
 export { formatReference, parseReference, type Reference } from './contract/references.ts';
+export type * from './contract/tables.ts';
 export { HeddleError } from './core/errors.ts';
 export { version };
 
@@ -47,7 +50,7 @@ export interface ClientOptions {
 }
 
 /** The operations of the service, one method each. Every failure is a {@link HeddleError}; see docs/library.md. */
-export type Client = Omit<ServiceClient, 'learned' | 'username' | 'withSharedDeadline'>;
+export type Client = Omit<ServiceClient, 'learned' | 'username' | 'withSharedDeadline' | 'pause' | 'missedDeadline'>;
 
 /** Settings of a server; each is the setting of the same name in docs/configuration.md. */
 export interface ServerOptions {

@@ -31,7 +31,7 @@ export function serviceEnvironment(stubUrl) {
     HEDDLE_PASSWORD: 'bench-password',
     HEDDLE_TOKEN: 'bench-token',
     HEDDLE_PROJECT: 'bench/page',
-    // The default of 50 000 characters would cut the pages of 1 000 items.
+    // The default of 40 000 characters would cut the pages of 1 000 items.
     HEDDLE_MAX_RESULT_CHARS: '100000000',
   };
 }

@@ -1,14 +1,17 @@
 import * as z from 'zod';
 import packageJson from '../../package.json' with { type: 'json' };
 import * as calls from '../../src/contract/calls.ts';
+import * as costs from '../../src/contract/costs.ts';
 import { type Endpoint, endpoints } from '../../src/contract/endpoints.ts';
 import * as evaluations from '../../src/contract/evaluations.ts';
 import * as feedback from '../../src/contract/feedback.ts';
+import * as files from '../../src/contract/files.ts';
 import * as inference from '../../src/contract/inference.ts';
 import * as objects from '../../src/contract/objects.ts';
 import * as projects from '../../src/contract/projects.ts';
 import * as items from '../../src/contract/queue-items.ts';
 import * as queues from '../../src/contract/queues.ts';
+import * as tables from '../../src/contract/tables.ts';
 import { errorDetail, validationErrorBody } from '../../src/contract/validation-errors.ts';
 
 /** A JSON Schema, or another object of the document. */
@@ -21,7 +24,20 @@ interface OpenApiDocument extends Schema {
 
 /** The schemas of the contract that the document lists by name. Other schemas are written out where they are used. */
 const namedSchemas = new Map<string, z.ZodType>(
-  [evaluations, feedback, objects, items, projects, queues, calls, inference, { errorDetail, validationErrorBody }]
+  [
+    evaluations,
+    feedback,
+    objects,
+    items,
+    projects,
+    queues,
+    calls,
+    costs,
+    inference,
+    files,
+    tables,
+    { errorDetail, validationErrorBody },
+  ]
     .flatMap((module) => Object.entries<unknown>({ ...module }))
     .filter((entry): entry is [string, z.ZodType] => entry[1] instanceof z.ZodType)
     .map(([name, schema]) => [name[0]!.toUpperCase() + name.slice(1), schema]),
@@ -36,7 +52,7 @@ export function nameOfSchema(schema: z.ZodType | undefined): string | undefined 
 export function openApiDocument(): OpenApiDocument {
   const paths: OpenApiDocument['paths'] = {};
   for (const [name, endpoint] of Object.entries<Endpoint>(endpoints)) {
-    const path = endpoint.path.replace('{path*}', '/chat/completions');
+    const path = documentedPath(endpoint);
     paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: operationOf(name, endpoint) };
   }
   return {
@@ -70,12 +86,13 @@ export function openApiDocument(): OpenApiDocument {
 }
 
 function operationOf(name: string, endpoint: Endpoint): Schema {
-  const { summary, description, auth, request, response, lines } = endpoint;
+  const { summary, description, auth, request, response, lines, form, bytes } = endpoint;
   const parameters = [...pathParameters(endpoint), ...queryParameters(endpoint)];
   const schema = schemaOf(response);
   const content = lines
     ? { 'application/x-ndjson': { schema: { ...schema, description: 'One such value per line.' } } }
-    : json(schema);
+    : { [bytes ? 'application/octet-stream' : 'application/json']: { schema } };
+  const requestType = form ? 'multipart/form-data' : 'application/json';
   const stream = name === 'runInference' && { 'text/event-stream': { schema: { type: 'string' } } };
   return {
     operationId: name,
@@ -83,7 +100,7 @@ function operationOf(name: string, endpoint: Endpoint): Schema {
     ...(description !== undefined && { description }),
     security: [{ [auth]: [] }],
     ...(parameters.length > 0 && { parameters }),
-    ...(request && { requestBody: { required: true, content: json(schemaOf(request)) } }),
+    ...(request && { requestBody: { required: true, content: { [requestType]: { schema: schemaOf(request) } } } }),
     responses: {
       200: { description: 'Done.', content: { ...content, ...stream } },
       401: { $ref: '#/components/responses/Unauthorized' },
@@ -93,8 +110,13 @@ function operationOf(name: string, endpoint: Endpoint): Schema {
   };
 }
 
-function pathParameters({ path }: Endpoint): Schema[] {
-  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+/** Returns the path for the document. OpenAPI has no parameter of several segments: inference has its usual path there. */
+function documentedPath({ path, method }: Endpoint): string {
+  return path.replace('{path*}', method === 'POST' ? '/chat/completions' : '/{model}');
+}
+
+function pathParameters(endpoint: Endpoint): Schema[] {
+  return [...documentedPath(endpoint).matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: 'path',
     required: true,

@@ -8,7 +8,7 @@ import {
   printParseErrorCode,
 } from 'jsonc-parser';
 import { notConfigured } from '../core/errors.ts';
-import { checkNesting } from '../core/json.ts';
+import { checkJsonLimits } from '../core/json.ts';
 import { type Edit, isLocalEntry } from './entry.ts';
 
 /**
@@ -23,7 +23,7 @@ export function parseJson(text: string): unknown {
 
 function parse(text: string): Node | undefined {
   try {
-    checkNesting(text);
+    checkJsonLimits(text);
   } catch (error) {
     const hint = 'Fix the file, then run the command again.';
     throw notConfigured(`The file is ${(error as Error).message}. It was not changed.`, hint);

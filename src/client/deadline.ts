@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers/promises';
+
 /** Aborts a request when its time is over or its caller cancels it, whichever happens first. */
 export class Deadline {
   readonly timeoutMs: number;
@@ -27,6 +29,16 @@ export class Deadline {
   get abortCode(): 'cancelled' | 'timeout' | undefined {
     if (this.#cancellation?.aborted) return 'cancelled';
     return this.#expiry.signal.aborted ? 'timeout' : undefined;
+  }
+
+  /**
+   * Lets other work run, and throws if the time is over or the caller has cancelled. No timer fires during computation, so
+   * whoever works on large values calls this between the steps.
+   */
+  async pause(): Promise<void> {
+    await setImmediate();
+    if (this.remainingMs <= 0) this.#expiry.abort();
+    this.signal.throwIfAborted();
   }
 
   /** Clears the timer. To be called when the request has ended. */

@@ -20,7 +20,7 @@ export interface RequestInfo {
   /** Removes secrets from text of the service before it is quoted. */
   redact: (text: string) => string;
   /** The same for text that may end inside of a secret. */
-  redactCut: (text: string) => string;
+  redactCut: (text: string) => string | Promise<string>;
 }
 
 /** A response whose body was read. */
@@ -208,9 +208,10 @@ export function cancellation({ operation }: RequestInfo, partialText: string | u
 /** Returns the error for a request that missed its deadline. `setting` names the setting that raises it. */
 export function timeoutFailure(
   { operation, repeatable }: RequestInfo,
-  options: { timeoutMs: number; setting: string; attempt: number; partialText?: string },
+  options: { timeoutMs: number; setting: string; attempt: number; isAnswered: boolean; partialText?: string },
 ): HeddleError {
-  const { timeoutMs, setting, attempt, partialText } = options;
+  const { timeoutMs, setting, attempt, isAnswered, partialText } = options;
+  if (isAnswered) return overdueWork(timeoutMs, `the response to ${operation}`, setting);
   const inAttempt = attempt === 1 ? '' : `, in attempt ${attempt}`;
   return new HeddleError({
     code: 'timeout',
@@ -220,6 +221,20 @@ export function timeoutFailure(
       : `${mayHaveRunHint} To allow more time, raise ${setting}.`,
     retryable: true,
     partialText,
+  });
+}
+
+/** Returns the error for work on what the service has sent that was not done at the deadline. */
+export function overdueWork(
+  timeoutMs: number,
+  work = 'what the service has sent',
+  setting = 'HEDDLE_TIMEOUT_MS',
+): HeddleError {
+  return new HeddleError({
+    code: 'timeout',
+    message: `Working through ${work} was not done within ${timeoutMs} ms.`,
+    hint: `Request less at once, or raise ${setting}.`,
+    retryable: true,
   });
 }
 

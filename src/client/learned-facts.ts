@@ -14,7 +14,7 @@ export class LearnedFacts {
   annotatorId: string | undefined;
   /** Milliseconds by which the clock of the service is ahead; at most a second less than it really is. */
   #clockOffsetMs = 0;
-  /** How items were shown, by `as_of` and item id. */
+  /** The forms in which items were shown, by `as_of` and item id. */
   readonly #shownItems = new Map<string, Map<string, string>>();
 
   /** Notes the time in the header of a response that has just arrived. */
@@ -29,6 +29,11 @@ export class LearnedFacts {
    */
   timeBefore(timeMs: number): string {
     return `${new Date(timeMs + this.#clockOffsetMs - 1000).toISOString().slice(0, 19)}Z`;
+  }
+
+  /** Returns a time by the clock of the service, in full seconds, that is surely after a time by this machine's clock. */
+  timeAfter(timeMs: number): string {
+    return this.timeBefore(timeMs + 3000);
   }
 
   readonly #tags = new Map<string, Promise<string>>();

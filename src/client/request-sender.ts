@@ -1,11 +1,11 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import { defaultTimeoutsMs, type Endpoint, endpoints } from '../contract/endpoints.ts';
 import { type ErrorCode, HeddleError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { McpCallScope, RequestEnd } from '../core/observer.ts';
 import { addressOf, authorization, type Connection, type EndpointAddress } from './connection.ts';
 import { Deadline } from './deadline.ts';
-import { cancellation, failureOf, networkFailure, type RequestInfo, timeoutFailure } from './failures.ts';
+import { cancellation, failureOf, networkFailure, overdueWork, type RequestInfo, timeoutFailure } from './failures.ts';
 import { HttpTransport, type TransportRequest, type TransportResponse } from './http-transport.ts';
 import { fillPath } from './path.ts';
 import { readResponse } from './responses.ts';
@@ -28,9 +28,9 @@ export interface RequestSenderOptions {
   /** Removes secrets from text that the service sent. */
   redact?: (text: string) => string;
   /** The same for text that may end inside of a secret. */
-  redactCut?: (text: string) => string;
-  /** Removes secrets from results, before anything cuts them. */
-  redactValue?: <T>(value: T) => T;
+  redactCut?: (text: string) => string | Promise<string>;
+  /** Removes secrets from results, before anything cuts them. Calls `pause` between the steps of long work. */
+  redactValue?: <T>(value: T, pause: () => Promise<void>) => Promise<T>;
 }
 
 /** Values for the path, the query and the body of an endpoint, and further headers. */
@@ -41,12 +41,21 @@ export interface RequestParts {
   headers?: Record<string, string>;
 }
 
-/** Reads the result from a successful response. An error with a `code` counts as a broken connection. */
-type ResponseReader<Result> = (response: TransportResponse, info: RequestInfo) => Promise<Result>;
+/**
+ * Reads the result from a successful response. An error with a `code` counts as a broken connection. `pause` is to be
+ * called between the steps of the work on a response that has arrived.
+ */
+type ResponseReader<Result> = (
+  response: TransportResponse,
+  info: RequestInfo,
+  pause: () => Promise<void>,
+) => Promise<Result>;
 
 /** The tool call that a request belongs to; its requests share one deadline. */
 interface ToolCall {
   startedAtMs: number;
+  /** True once one of its requests has missed the deadline. */
+  missedDeadline: boolean;
   scope: McpCallScope | undefined;
 }
 
@@ -56,6 +65,8 @@ interface PendingRequest {
   info: RequestInfo;
   parts: RequestParts;
   deadline: Deadline;
+  /** True once a whole response has arrived. */
+  isAnswered: boolean;
   /** Number of the current attempt; 1 for the first. */
   attempt: number;
 }
@@ -80,7 +91,11 @@ export class RequestSender {
 
   /** Returns a sender over the same connections, whose requests share one deadline that begins now. */
   withSharedDeadline(scope?: McpCallScope): RequestSender {
-    return new RequestSender(this.#options, this.#transport, { startedAtMs: performance.now(), scope });
+    return new RequestSender(this.#options, this.#transport, {
+      startedAtMs: performance.now(),
+      missedDeadline: false,
+      scope,
+    });
   }
 
   /**
@@ -102,15 +117,43 @@ export class RequestSender {
       const request = this.#transportRequest(pending, connection, address);
       for (;;) {
         const outcome = await this.#attempt(pending, address, request, read);
-        if ('result' in outcome) return this.#options.redactValue?.(outcome.result) ?? outcome.result;
+        if ('result' in outcome) {
+          const { redactValue } = this.#options;
+          if (!redactValue) return outcome.result;
+          const pause = (): Promise<void> => pauseAfterResponse(pending);
+          await pause();
+          return await redactValue(outcome.result, pause);
+        }
         await this.#waitForRetry(pending, outcome);
         pending.attempt += 1;
       }
     } catch (error) {
+      if (this.#toolCall && pending.deadline.abortCode === 'timeout') this.#toolCall.missedDeadline = true;
       throw finalError(error, pending);
     } finally {
       pending.deadline.clear();
     }
+  }
+
+  /**
+   * Lets other work run. A tool that only reads calls it between the steps of long work on what it has read.
+   * @throws HeddleError `timeout` when the time of the tool call is over, `cancelled` if `signal` was aborted.
+   */
+  async pause(signal: AbortSignal | undefined): Promise<void> {
+    const { startedAtMs = performance.now() } = this.#toolCall ?? {};
+    const deadline = new Deadline(this.#options.timeoutMs ?? defaultTimeoutsMs.tool, startedAtMs, signal);
+    try {
+      await deadline.pause();
+    } catch (error) {
+      throw deadline.abortCode === 'timeout' ? overdueWork(deadline.timeoutMs) : error;
+    } finally {
+      deadline.clear();
+    }
+  }
+
+  /** True once a request of the tool call has missed the deadline. */
+  get missedDeadline(): boolean {
+    return this.#toolCall?.missedDeadline ?? false;
   }
 
   #prepare(endpoint: Endpoint, parts: RequestParts, signal: AbortSignal | undefined): PendingRequest {
@@ -129,7 +172,7 @@ export class RequestSender {
     };
     const startedAtMs = this.#toolCall?.startedAtMs ?? performance.now();
     const deadline = new Deadline(limitsMs[endpoint.timeout ?? 'tool'], startedAtMs, signal);
-    return { endpoint, info, parts, deadline, attempt: 1 };
+    return { endpoint, info, parts, deadline, isAnswered: false, attempt: 1 };
   }
 
   #transportRequest(
@@ -156,11 +199,12 @@ export class RequestSender {
 
   /** Sends a request once. Returns a failure for the retry policy to judge; throws errors that must not be retried. */
   async #attempt<Result>(
-    { endpoint, info, attempt, deadline }: PendingRequest,
+    pending: PendingRequest,
     { baseUrl, template }: EndpointAddress,
     request: TransportRequest,
     read: ResponseReader<Result>,
   ): Promise<{ result: Result } | FailedAttempt> {
+    const { endpoint, info, attempt, deadline } = pending;
     const { endpoint: operation } = info;
     const { method } = endpoint;
     const observer = this.#toolCall?.scope?.observer?.request({ operation, method, baseUrl, template, attempt });
@@ -171,7 +215,9 @@ export class RequestSender {
       const response = await (observer?.send ? observer.send(send) : send());
       end.status = response.status;
       this.#log('debug', 'response of the service', { operation, attempt, status: response.status });
-      if (response.status >= 200 && response.status < 300) return { result: await read(response, info) };
+      if (response.status >= 200 && response.status < 300) {
+        return { result: await read(response, info, () => pauseAfterResponse(pending)) };
+      }
       return { failure: failureOf(await readResponse(response, info), info), notSent: false };
     } catch (error) {
       end.code = deadline.abortCode ?? errorCodeOf(error);
@@ -211,6 +257,15 @@ export class RequestSender {
   }
 }
 
+/**
+ * Lets other work run once a response has arrived, and ends a request at its deadline. The response to a request that
+ * must not be sent again is never given up.
+ */
+async function pauseAfterResponse(pending: PendingRequest): Promise<void> {
+  pending.isAnswered = true;
+  await (pending.endpoint.repeatable ? pending.deadline.pause() : setImmediate());
+}
+
 /** Returns the method and the path of a request, as errors and logs name them. */
 function operationOf({ method }: Endpoint, template: string, parts: RequestParts): string {
   return `${method} ${filledPath(template, parts)}`;
@@ -228,14 +283,14 @@ function queryString(query: RequestParts['query'] = {}): string {
 }
 
 /** Returns the error for the caller: cancellation or timeout instead of the error of the interrupted work. */
-function finalError(error: unknown, { endpoint, info, deadline, attempt }: PendingRequest): unknown {
+function finalError(error: unknown, { endpoint, info, deadline, attempt, isAnswered }: PendingRequest): unknown {
   const { status, partialText }: Partial<HeddleError> = error instanceof HeddleError ? error : {};
   if (deadline.abortCode === 'cancelled') return cancellation(info, partialText);
   // An error status that the service sent before the deadline explains more than the deadline.
   const reported = status !== undefined && status >= 300;
   if (deadline.abortCode !== 'timeout' || reported) return error;
   const setting = endpoint.timeout === 'inference' ? 'HEDDLE_INFERENCE_TIMEOUT_MS' : 'HEDDLE_TIMEOUT_MS';
-  return timeoutFailure(info, { timeoutMs: deadline.timeoutMs, setting, attempt, partialText });
+  return timeoutFailure(info, { timeoutMs: deadline.timeoutMs, setting, attempt, isAnswered, partialText });
 }
 
 /** Returns the code of an error. A network error has a `code`; an invalid HTTP response has the name HTTPParserError. */

@@ -2,7 +2,7 @@ import type * as z from 'zod';
 import type { Endpoint } from '../contract/endpoints.ts';
 import { validateValue } from '../contract/validation-errors.ts';
 import { HeddleError } from '../core/errors.ts';
-import { NestingError } from '../core/json.ts';
+import { JsonLimitError } from '../core/json.ts';
 import { parseKeepingDigits } from '../core/json-numbers.ts';
 import { badResponse, type RequestInfo, type ServiceResponse } from './failures.ts';
 import type { TransportResponse } from './http-transport.ts';
@@ -57,13 +57,22 @@ export function parseJsonResponse<Response extends z.ZodType>(
   endpoint: Endpoint<z.ZodType, Response>,
   response: ServiceResponse,
   info: RequestInfo,
-  text = response.body,
+): z.output<Response> {
+  return parseJsonOf(response.body, endpoint, response, info);
+}
+
+/** Parses a JSON text out of a response. */
+function parseJsonOf<Response extends z.ZodType>(
+  text: string,
+  endpoint: Endpoint<z.ZodType, Response>,
+  response: ServiceResponse,
+  info: RequestInfo,
 ): z.output<Response> {
   let value: unknown;
   try {
     value = parseKeepingDigits(text);
   } catch (error) {
-    const reason = error instanceof NestingError ? error.message : 'not JSON';
+    const reason = error instanceof JsonLimitError ? error.message : 'not JSON';
     throw badResponse(response, info, `the body is ${reason}`);
   }
   const { faults } = validateValue(endpoint.response, value, 'response');
@@ -72,12 +81,28 @@ export function parseJsonResponse<Response extends z.ZodType>(
   return value as z.output<Response>;
 }
 
-/** Parses a successful response with one JSON value per line, as {@link parseJsonResponse} does; skips empty lines. */
-export function parseNdjsonResponse<Response extends z.ZodType>(
+/** Characters that are parsed without a pause. */
+const charsPerPause = 1024 * 1024;
+
+/**
+ * Parses a successful response with one JSON value per line, as {@link parseJsonResponse} does; skips empty lines. Calls
+ * `pause` now and then.
+ */
+export async function parseNdjsonResponse<Response extends z.ZodType>(
   endpoint: Endpoint<z.ZodType, Response>,
   response: ServiceResponse,
   info: RequestInfo,
-): z.output<Response>[] {
-  const lines = response.body.split('\n').filter((line) => line.trim() !== '');
-  return lines.map((line) => parseJsonResponse(endpoint, response, info, line));
+  pause: () => Promise<void>,
+): Promise<z.output<Response>[]> {
+  const values: z.output<Response>[] = [];
+  let chars = 0;
+  for (const line of response.body.split('\n')) {
+    if (line.trim() === '') continue;
+    values.push(parseJsonOf(line, endpoint, response, info));
+    chars += line.length;
+    if (chars < charsPerPause) continue;
+    chars = 0;
+    await pause();
+  }
+  return values;
 }

@@ -282,6 +282,19 @@ export class ServiceClient {
     return this.learned.tagOf(JSON.stringify([baseUrl, basic.username]), basic.password);
   }
 
+  /**
+   * Lets other work run. A tool that only reads calls it between the steps of long work on what it has read.
+   * @throws HeddleError `timeout` when the time of the tool call is over, `cancelled` if `signal` was aborted.
+   */
+  pause(signal?: AbortSignal): Promise<void> {
+    return this.#sender.pause(signal);
+  }
+
+  /** True once a request of the tool call has missed the deadline. */
+  get missedDeadline(): boolean {
+    return this.#sender.missedDeadline;
+  }
+
   /** Closes every connection. Requests in progress fail with `cancelled`. */
   close(): Promise<void> {
     return this.#sender.close();
@@ -299,11 +312,18 @@ export class ServiceClient {
     endpoint: E,
     parts: RequestParts,
     { signal }: RequestOptions = {},
-    parse: (endpoint: E, response: ServiceResponse, info: RequestInfo) => Result,
+    parse: (
+      endpoint: E,
+      response: ServiceResponse,
+      info: RequestInfo,
+      pause: () => Promise<void>,
+    ) => Result | Promise<Result>,
   ): Promise<Result> {
-    return this.#sender.send(endpoint, parts, signal, async (response, info) => {
+    return this.#sender.send(endpoint, parts, signal, async (response, info, pause) => {
       this.learned.noteClock(response.headers.date);
-      return parse(endpoint, await readResponse(response, info), info);
+      const read = await readResponse(response, info);
+      await pause();
+      return parse(endpoint, read, info, pause);
     });
   }
 }

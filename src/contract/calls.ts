@@ -1,9 +1,15 @@
 import * as z from 'zod';
+import { normalizeTimestamp } from '../core/timestamps.ts';
 import { projectId } from './identifiers.ts';
 import { sortKey } from './queue-items.ts';
+import { checkedOneByOne } from './validation-errors.ts';
 
 /** Request for one recorded call. */
-export const readCallRequest = z.object({ project_id: projectId, id: z.string().min(1) });
+export const readCallRequest = z.object({
+  project_id: projectId,
+  id: z.string().min(1),
+  include_costs: z.boolean().nullish(),
+});
 export type ReadCallRequest = z.infer<typeof readCallRequest>;
 
 /** A recorded call: its inputs, its output, and how it ended. */
@@ -70,6 +76,8 @@ export const queryCallsRequest = z.object({
     'Members of a call to fill, such as inputs, or inputs.question for that part of inputs alone.',
   ),
   expand_columns: paths.describe('Paths whose references to objects are replaced by the objects.'),
+  include_costs: z.boolean().nullish().describe('Add what the models in summary.usage cost, as summary.weave.costs.'),
+  include_feedback: z.boolean().nullish().describe('Add the feedback on each call, as summary.weave.feedback.'),
 });
 export type QueryCallsRequest = z.infer<typeof queryCallsRequest>;
 
@@ -79,3 +87,102 @@ export type CountCallsRequest = z.infer<typeof countCallsRequest>;
 
 export const countCallsResponse = z.looseObject({ count: z.int() });
 export type CountCallsResponse = z.infer<typeof countCallsResponse>;
+
+const callId = z.string().min(1);
+const time = z
+  .string()
+  .refine((text) => normalizeTimestamp(text) !== undefined, 'must be an ISO 8601 date and time')
+  .describe('ISO 8601; UTC if it names no zone.');
+const members = z.record(z.string(), z.unknown());
+
+/** The members of a call that are known when it starts. */
+export const startedCall = z.object({
+  project_id: projectId,
+  id: callId.nullish().describe('Chosen by the client, so that it can send the start again; else by the service.'),
+  op_name: z.string().describe('Name of the operation, or a reference to it.'),
+  display_name: z.string().nullish(),
+  trace_id: z.string().nullish(),
+  parent_id: z.string().nullish(),
+  thread_id: z.string().nullish(),
+  turn_id: z.string().nullish(),
+  started_at: time,
+  attributes: members,
+  inputs: members,
+  wb_run_id: z.string().nullish(),
+});
+export type StartedCall = z.infer<typeof startedCall>;
+
+/** The members of a call that are known when it ends. */
+export const endedCall = z.object({
+  project_id: projectId,
+  id: callId,
+  ended_at: time,
+  exception: z.string().nullish(),
+  output: z.unknown().optional(),
+  summary: members,
+});
+export type EndedCall = z.infer<typeof endedCall>;
+
+/** A call that has ended. */
+export const completedCall = z.object({
+  ...startedCall.shape,
+  id: callId,
+  trace_id: z.string(),
+  ended_at: time,
+  exception: z.string().nullish(),
+  output: z.unknown().optional(),
+  summary: members.nullish(),
+});
+export type CompletedCall = z.infer<typeof completedCall>;
+
+/** Request to record the start of a call. The end may arrive first, and the same start again changes nothing. */
+export const startCallRequest = z.object({ start: startedCall });
+export type StartCallRequest = z.infer<typeof startCallRequest>;
+
+export const startCallResponse = z.looseObject({ id: z.string(), trace_id: z.string() });
+export type StartCallResponse = z.infer<typeof startCallResponse>;
+
+/** Request to record the end of a call. Only the first end of a call counts. */
+export const endCallRequest = z.object({ end: endedCall });
+export type EndCallRequest = z.infer<typeof endCallRequest>;
+
+/** Request to record starts and ends, in any order: all of them, or none if one is invalid. */
+export const recordCallsRequest = z.object({
+  batch: checkedOneByOne(
+    z.discriminatedUnion('mode', [
+      z.object({ mode: z.literal('start'), req: startCallRequest }),
+      z.object({ mode: z.literal('end'), req: endCallRequest }),
+    ]),
+  ).describe('Each {"mode":"start","req":{"start":…}} or {"mode":"end","req":{"end":…}}.'),
+});
+export type RecordCallsRequest = z.infer<typeof recordCallsRequest>;
+
+/** The id and trace of each start, and an empty object for each end, in the order of the request. */
+export const recordCallsResponse = z.looseObject({
+  res: z.array(z.looseObject({ id: z.string().optional(), trace_id: z.string().optional() })),
+});
+export type RecordCallsResponse = z.infer<typeof recordCallsResponse>;
+
+/** Request to record calls that have ended: all of them, or none if one is invalid. */
+export const completeCallsRequest = z.object({
+  batch: checkedOneByOne(completedCall).describe('Calls with the members of their start and of their end.'),
+});
+export type CompleteCallsRequest = z.infer<typeof completeCallsRequest>;
+
+/** Request to name a call; an empty name removes its name. */
+export const updateCallRequest = z.object({
+  project_id: projectId,
+  call_id: callId,
+  display_name: z.string().nullish(),
+});
+export type UpdateCallRequest = z.infer<typeof updateCallRequest>;
+
+/** Request to delete calls, with those that they called. Unknown ones are skipped. */
+export const deleteCallsRequest = z.object({ project_id: projectId, call_ids: z.array(callId).max(1000) });
+export type DeleteCallsRequest = z.infer<typeof deleteCallsRequest>;
+
+export const deleteCallsResponse = z.looseObject({ num_deleted: z.int().optional() });
+export type DeleteCallsResponse = z.infer<typeof deleteCallsResponse>;
+
+/** The response of operations that have nothing to say. */
+export const emptyResponse = z.looseObject({});

@@ -1,12 +1,15 @@
 import type * as z from 'zod';
 import * as calls from './calls.ts';
+import * as costs from './costs.ts';
 import * as evaluations from './evaluations.ts';
 import * as feedback from './feedback.ts';
+import * as files from './files.ts';
 import * as inference from './inference.ts';
 import * as objects from './objects.ts';
 import * as projects from './projects.ts';
 import * as items from './queue-items.ts';
 import * as queues from './queues.ts';
+import * as tables from './tables.ts';
 
 /** The scheme of the Authorization header. */
 export type AuthScheme = 'basic' | 'bearer';
@@ -34,8 +37,12 @@ export interface Endpoint<
   /** Schema of the query parameters; absent without any. */
   query?: Query;
   response: Response;
+  /** Set if the body is a form with a file (multipart/form-data) instead of JSON. */
+  form?: true;
   /** Set if the response has one JSON value per line (NDJSON), each described by `response`. */
   lines?: true;
+  /** Set if the response is bytes instead of JSON. */
+  bytes?: true;
   /** False if running it twice does harm. It is then sent again only if the service certainly did not run it. */
   repeatable: boolean;
   /** The timeout that covers the request and its retries; `tool` by default. */
@@ -86,6 +93,15 @@ export const endpoints = {
     path: `${inferencePrefix}/models`,
     auth: 'bearer',
     response: inference.listModelsResponse,
+    repeatable: true,
+  },
+  readModel: {
+    summary: 'Read a model',
+    description: 'Slashes in the id of the model may be percent-encoded.',
+    method: 'GET',
+    path: `${inferencePrefix}/models{path*}`,
+    auth: 'bearer',
+    response: inference.readModelResponse,
     repeatable: true,
   },
   createEvaluation: {
@@ -217,6 +233,82 @@ export const endpoints = {
     response: calls.countCallsResponse,
     repeatable: true,
   },
+  recordCalls: {
+    summary: 'Record starts and ends of calls',
+    description:
+      'A start and its end may arrive in different requests and in any order. What was recorded before does not change, so a request can be sent again.',
+    method: 'POST',
+    path: '/call/upsert_batch',
+    auth: 'basic',
+    request: calls.recordCallsRequest,
+    response: calls.recordCallsResponse,
+    repeatable: true,
+  },
+  startCall: {
+    summary: 'Record the start of a call',
+    method: 'POST',
+    path: '/call/start',
+    auth: 'basic',
+    request: calls.startCallRequest,
+    response: calls.startCallResponse,
+    repeatable: false,
+  },
+  endCall: {
+    summary: 'Record the end of a call',
+    method: 'POST',
+    path: '/call/end',
+    auth: 'basic',
+    request: calls.endCallRequest,
+    response: calls.emptyResponse,
+    repeatable: true,
+  },
+  startCallInProject: {
+    summary: 'Record the start of a call of a project',
+    method: 'POST',
+    path: '/v2/{entity}/{project}/call/start',
+    auth: 'basic',
+    request: calls.startCallRequest,
+    response: calls.startCallResponse,
+    repeatable: false,
+  },
+  endCallInProject: {
+    summary: 'Record the end of a call of a project',
+    method: 'POST',
+    path: '/v2/{entity}/{project}/call/end',
+    auth: 'basic',
+    request: calls.endCallRequest,
+    response: calls.emptyResponse,
+    repeatable: true,
+  },
+  completeCalls: {
+    summary: 'Record calls that have ended',
+    method: 'POST',
+    path: '/v2/{entity}/{project}/calls/complete',
+    auth: 'basic',
+    request: calls.completeCallsRequest,
+    response: calls.emptyResponse,
+    repeatable: true,
+  },
+  updateCall: {
+    summary: 'Name a recorded call',
+    method: 'POST',
+    path: '/call/update',
+    auth: 'basic',
+    request: calls.updateCallRequest,
+    response: calls.emptyResponse,
+    repeatable: true,
+  },
+  deleteCalls: {
+    summary: 'Delete recorded calls',
+    description:
+      'Calls that a deleted call made are deleted with it. A start that is sent again does not bring them back.',
+    method: 'POST',
+    path: '/calls/delete',
+    auth: 'basic',
+    request: calls.deleteCallsRequest,
+    response: calls.deleteCallsResponse,
+    repeatable: true,
+  },
   createFeedback: {
     summary: 'Create feedback on a recorded call',
     description:
@@ -248,6 +340,16 @@ export const endpoints = {
     response: feedback.queryFeedbackResponse,
     repeatable: true,
   },
+  replaceFeedback: {
+    summary: 'Replace feedback',
+    description: 'Deletes the feedback feedback_id, and creates the one that the other members describe.',
+    method: 'POST',
+    path: '/feedback/replace',
+    auth: 'basic',
+    request: feedback.replaceFeedbackRequest,
+    response: feedback.createFeedbackResponse,
+    repeatable: false,
+  },
   purgeFeedback: {
     summary: 'Delete feedback',
     method: 'POST',
@@ -255,6 +357,33 @@ export const endpoints = {
     auth: 'basic',
     request: feedback.purgeFeedbackRequest,
     response: feedback.purgeFeedbackResponse,
+    repeatable: true,
+  },
+  createCosts: {
+    summary: 'Store prices of models',
+    method: 'POST',
+    path: '/cost/create',
+    auth: 'basic',
+    request: costs.createCostsRequest,
+    response: costs.createCostsResponse,
+    repeatable: false,
+  },
+  queryCosts: {
+    summary: 'Query prices of models',
+    method: 'POST',
+    path: '/cost/query',
+    auth: 'basic',
+    request: costs.queryCostsRequest,
+    response: costs.queryCostsResponse,
+    repeatable: true,
+  },
+  purgeCosts: {
+    summary: 'Delete prices of models',
+    method: 'POST',
+    path: '/cost/purge',
+    auth: 'basic',
+    request: costs.purgeCostsRequest,
+    response: calls.emptyResponse,
     repeatable: true,
   },
   createObject: {
@@ -292,6 +421,66 @@ export const endpoints = {
     auth: 'basic',
     request: objects.readReferencesRequest,
     response: objects.readReferencesResponse,
+    repeatable: true,
+  },
+  createTable: {
+    summary: 'Store a list of rows',
+    description:
+      'The rows of a dataset, for example; the same rows again are the same list. An object refers to it as weave:///entity/project/table/digest.',
+    method: 'POST',
+    path: '/table/create',
+    auth: 'basic',
+    request: tables.createTableRequest,
+    response: tables.createTableResponse,
+    repeatable: true,
+  },
+  updateTable: {
+    summary: 'Store a changed list of rows',
+    description: 'The list that is changed stays as it is.',
+    method: 'POST',
+    path: '/table/update',
+    auth: 'basic',
+    request: tables.updateTableRequest,
+    response: tables.updateTableResponse,
+    repeatable: true,
+  },
+  queryTable: {
+    summary: 'Read rows of a list',
+    method: 'POST',
+    path: '/table/query',
+    auth: 'basic',
+    request: tables.queryTableRequest,
+    response: tables.queryTableResponse,
+    repeatable: true,
+  },
+  countTableRows: {
+    summary: 'Count the rows of a list',
+    method: 'POST',
+    path: '/table/query_stats',
+    auth: 'basic',
+    request: tables.countTableRowsRequest,
+    response: tables.countTableRowsResponse,
+    repeatable: true,
+  },
+  createFile: {
+    summary: 'Store a file',
+    description: 'The same bytes again are the same file. A file may have 100 MiB.',
+    method: 'POST',
+    path: '/file/create',
+    auth: 'basic',
+    request: files.createFileRequest,
+    form: true,
+    response: files.createFileResponse,
+    repeatable: true,
+  },
+  readFile: {
+    summary: 'Read a file',
+    method: 'POST',
+    path: '/file/content',
+    auth: 'basic',
+    request: files.readFileRequest,
+    response: files.fileContent,
+    bytes: true,
     repeatable: true,
   },
   listEvaluations: objectList('evaluations'),

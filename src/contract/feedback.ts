@@ -22,6 +22,10 @@ export const createFeedbackRequest = z.object({
 });
 export type CreateFeedbackRequest = z.infer<typeof createFeedbackRequest>;
 
+/** Request to delete feedback and to create another in its place. */
+export const replaceFeedbackRequest = createFeedbackRequest.extend({ feedback_id: z.string().min(1) });
+export type ReplaceFeedbackRequest = z.infer<typeof replaceFeedbackRequest>;
+
 /** The stored feedback. */
 export const createFeedbackResponse = z.looseObject({
   id: z.string(),

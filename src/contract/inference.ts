@@ -37,7 +37,7 @@ export const inferenceRequest = z.looseObject({
   parallel_tool_calls: z.boolean().nullish().describe('Whether the model may call several tools at once.'),
   extra_headers: freeForm.nullish().describe('Headers for the model provider.'),
   functions: z.array(z.unknown()).nullish().describe('Functions that the model may call (older form of tools).'),
-  function_call: z.string().nullish().describe('Function to call (older form of tool_choice).'),
+  function_call: z.union([z.string(), freeForm]).nullish().describe('Function to call (older form of tool_choice).'),
   api_version: z.string().nullish().describe('Version of the provider API.'),
   prompt: z
     .string()
@@ -51,9 +51,13 @@ export type InferenceRequest = z.infer<typeof inferenceRequest>;
 export const inferenceResponse = z.looseObject({});
 export type InferenceResponse = z.infer<typeof inferenceResponse>;
 
+/** A model that inference offers. */
+export const readModelResponse = z.looseObject({ id: z.string() });
+export type ReadModelResponse = z.infer<typeof readModelResponse>;
+
 /** The models that inference offers. */
 export const listModelsResponse = z.looseObject({
   object: z.string().nullish(),
-  data: z.array(z.looseObject({ id: z.string() })),
+  data: z.array(readModelResponse),
 });
 export type ListModelsResponse = z.infer<typeof listModelsResponse>;

@@ -36,7 +36,7 @@ export type QueueItem = z.infer<typeof queueItem>;
 export const queueItemsFilter = z.object({
   id: z.string().nullish().describe('Item.'),
   call_id: z.string().nullish().describe('Recorded call.'),
-  call_op_name: z.string().nullish().describe('Full operation name.'),
+  call_op_name: z.string().nullish().describe('Exact operation name.'),
   call_trace_id: z.string().nullish().describe('Trace of the call.'),
   added_by: z.string().nullish().describe('User who added the item.'),
   annotation_states: z.array(z.enum(annotationStates)).nullish().describe('Any of these states.'),

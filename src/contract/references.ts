@@ -4,7 +4,10 @@ import { splitProjectId } from './identifiers.ts';
 /** The scheme of references at the embedded service, which is that of the public service. */
 export const referenceScheme = 'weave';
 
-/** A parsed reference. `version` is a digest, `latest`, `vN` (0-based) or an alias; calls have none. */
+/**
+ * A parsed reference. `version` is a digest, `latest`, `vN` (0-based) or an alias; calls and tables, whose name is their
+ * digest, have none.
+ */
 export interface Reference {
   scheme: string;
   entity: string;
@@ -22,37 +25,53 @@ const referencePattern =
 
 /**
  * Parses `<scheme>:///<entity>/<project>/<kind>/<name>:<version>`. Returns undefined for any other text, including an
- * object, op or table without a version.
+ * object or op without a version.
  */
 export function parseReference(text: string): Reference | undefined {
   const groups = referencePattern.exec(text)?.groups;
   if (!groups) return undefined;
   const { version, ...named } = groups as unknown as Reference;
-  if ((named.kind === 'call') !== (version === undefined)) return undefined;
+  const hasVersion = named.kind === 'object' || named.kind === 'op';
+  if (hasVersion !== (version !== undefined)) return undefined;
   return version === undefined ? named : { ...named, version };
 }
 
-/** A reference to a part of an object: the object, and the names and indices that lead to the part. */
-export interface PartReference {
-  object: Reference;
-  path: string[];
+/** Ways from a value to a part of it: a member, an entry of a list, or a row of a table by its digest. */
+const edges = ['attr', 'key', 'index', 'id'] as const;
+
+/** One step from a value to a part of it. */
+export interface PathStep {
+  edge: (typeof edges)[number];
+  name: string;
 }
 
+/** A reference to a part of an object or table: the object, and the steps that lead to the part. */
+export interface PartReference {
+  object: Reference;
+  path: PathStep[];
+}
+
+/** Maximum number of steps in a reference. */
+const maxSteps = 100;
+
 /**
- * Parses a reference to an object or a part of it, like `…/object/name:version/attr/rows/index/0`. Returns undefined for
- * any other text.
+ * Parses a reference to an object or a part of it, like `…/object/name:version/attr/rows/index/0`, or to a row of a table.
+ * Returns undefined for any other text.
  */
 export function parsePartReference(text: string): PartReference | undefined {
   // A scheme, two empty parts, entity, project, kind and name come before the part.
-  const segments = text.split('/');
+  const segments = text.split('/', 7 + 2 * maxSteps + 1);
   const object = parseReference(segments.slice(0, 7).join('/'));
-  const edges = segments.slice(7);
-  if (!object || object.kind === 'call' || edges.length % 2 !== 0) return undefined;
-  const path: string[] = [];
-  for (let at = 0; at < edges.length; at += 2) {
-    if (!['attr', 'key', 'index', 'id'].includes(edges[at]!)) return undefined;
+  const steps = segments.slice(7);
+  if (!object || object.kind === 'call' || steps.length % 2 !== 0 || steps.length > 2 * maxSteps) return undefined;
+  // A table itself has no value that could be returned.
+  if (object.kind === 'table' && steps.length === 0) return undefined;
+  const path: PathStep[] = [];
+  for (let at = 0; at < steps.length; at += 2) {
+    const edge = edges.find((name) => name === steps[at]);
+    if (!edge) return undefined;
     try {
-      path.push(decodeURIComponent(edges[at + 1]!));
+      path.push({ edge, name: decodeURIComponent(steps[at + 1]!) });
     } catch {
       return undefined;
     }

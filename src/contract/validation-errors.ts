@@ -32,6 +32,24 @@ export function errorDetails(error: z.ZodError, root: string): ErrorDetail[] {
   });
 }
 
+/** Number of faults after which {@link checkedOneByOne} skips the rest of a list. */
+const maxListFaults = 100;
+
+/**
+ * Creates the schema of a list of any length. Entries are checked one at a time, and not after 100 faults, so that a large
+ * list takes little memory; they keep members that their schema does not know.
+ */
+export function checkedOneByOne<Entry extends z.ZodType>(entry: Entry): z.ZodType<z.output<Entry>[]> {
+  const list = z.array(z.unknown()).check(({ value, issues }) => {
+    for (const [index, input] of value.entries()) {
+      const found = entry.safeParse(input).error?.issues ?? [];
+      for (const issue of found) issues.push({ ...issue, input, path: [index, ...issue.path] } as z.core.$ZodRawIssue);
+      if (issues.length >= maxListFaults) break;
+    }
+  });
+  return list as z.ZodType<unknown> as z.ZodType<z.output<Entry>[]>;
+}
+
 /** Maximum number of values that schemas look at one by one: a fault costs far more memory than the value. */
 const maxCheckedValues = 200_000;
 
@@ -96,7 +114,8 @@ function createCounter(schema: z.core.$ZodType): ValueCounter | undefined {
 
 /** Returns whether a schema accepts any value; such values are not looked into. */
 function isFree(schema: z.core.$ZodType): boolean {
-  return (schema as z.core.$ZodTypes)._zod.def.type === 'unknown';
+  const { type, checks } = (schema as z.core.$ZodTypes)._zod.def;
+  return type === 'unknown' && !checks?.length;
 }
 
 function countAll<Part>(parts: readonly Part[], count: (part: Part) => number, max: number): number {

@@ -1,19 +1,20 @@
 /** Maximum nesting of JSON that heddle reads; walking through deeper values could overflow the stack. */
 export const maxNesting = 500;
+/**
+ * Maximum number of lists, objects and members in JSON that heddle reads. More of them take a parser seconds that nothing
+ * can interrupt, within a size that is harmless for text.
+ */
+export const maxNodes = 1_000_000;
 
-/** The error of {@link parseJsonText} for text that is nested deeper than {@link maxNesting} levels. */
-export class NestingError extends SyntaxError {
-  constructor() {
-    super(`nested deeper than ${maxNesting} levels`);
-  }
-}
+/** The error of {@link parseJsonText} for text that is nested too deeply or has too many values. */
+export class JsonLimitError extends SyntaxError {}
 
 /**
  * Parses JSON that comes from outside; a byte order mark before it is skipped.
- * @throws NestingError for deep nesting, before the parser takes memory for it; SyntaxError for text that is not JSON.
+ * @throws JsonLimitError as {@link checkJsonLimits} does; SyntaxError for text that is not JSON.
  */
 export function parseJsonText(text: string): unknown {
-  checkNesting(text);
+  checkJsonLimits(text);
   const { stackTraceLimit } = Error;
   // Millions of faulty lines take several times longer with a stack for each.
   Error.stackTraceLimit = 0;
@@ -24,19 +25,26 @@ export function parseJsonText(text: string): unknown {
   }
 }
 
-const [quote, openList, closeList, openObject, closeObject] = [...'"[]{}'].map((sign) => sign.charCodeAt(0));
+const [quote, openList, closeList, openObject, closeObject, colon] = [...'"[]{}:'].map((sign) => sign.charCodeAt(0));
 
-/** @throws NestingError for text with too many brackets open at once, outside of strings. */
-export function checkNesting(text: string): void {
+/**
+ * Checks a JSON text before a parser takes memory and time for it.
+ * @throws JsonLimitError for more than {@link maxNesting} levels, or more than {@link maxNodes} lists, objects and members.
+ */
+export function checkJsonLimits(text: string): void {
   let depth = 0;
+  let nodes = 0;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code === quote) at = endOfString(text, at);
     else if (code === openList || code === openObject) {
       depth += 1;
-      if (depth > maxNesting) throw new NestingError();
+      nodes += 1;
+      if (depth > maxNesting) throw new JsonLimitError(`nested deeper than ${maxNesting} levels`);
     } else if (code === closeList || code === closeObject) depth -= 1;
+    else if (code === colon) nodes += 1;
   }
+  if (nodes > maxNodes) throw new JsonLimitError(`made of more than ${maxNodes} lists, objects and members`);
 }
 
 /** Returns the position of the quote that ends the string which begins at `start`, or the length of the text. */

@@ -1,11 +1,18 @@
 import { Transform } from 'node:stream';
 import { SecretFinder } from './secret-forms.ts';
+import { resultInSteps, resultOf, type Steps } from './steps.ts';
 
 /** Minimum length of a secret: shorter ones are too often ordinary words. */
 export const minSecretChars = 6;
 /** Characters of a secret that a text which was cut inside of it may show. */
 const maxShownChars = 3;
 const mark = '[secret]';
+/** Characters of a text, and members of a list or object, that are looked through in one step. */
+const maxTextPerStep = 4096;
+const membersPerStep = 1000;
+
+/** The mark of a cut by heddle; an argument may have been cut inside of a secret. */
+const cutMark = /…(?=\[\+\d)/;
 
 /** Names of environment variables, of any program, whose values count as secrets. */
 const secretName = /TOKEN$|(?:^|_)(?:SECRET|PASSWORD|PASSWD|PASSPHRASE|KEY|APIKEY|CREDENTIALS?)$/i;
@@ -67,15 +74,22 @@ export class Redactor {
     this.#environmentFinder = this.#finder;
   }
 
-  /** Removes registered secrets, and text that looks like a secret, from log lines and error messages. */
+  /**
+   * Removes registered secrets, text that looks like a secret, and the beginning of a secret that a cut has left, from log
+   * lines and error messages.
+   */
   redact(text: string): string {
-    const known = this.#environmentFinder.replace(text, mark);
+    const parts = this.#environmentFinder.replace(text, mark).split(cutMark);
+    const ends = parts.map((part, index) =>
+      index + 1 < parts.length ? withoutCutSecret(part, this.#environmentFinder) : part,
+    );
+    const known = ends.join('…');
     return patterns.reduce((rest, [pattern, replacement]) => rest.replace(pattern, replacement), known);
   }
 
   /** Removes from every string of a JSON value what `redact` removes from text. */
   redactStrings<T>(value: T): T {
-    return mapStrings(JSON.parse(JSON.stringify(value)), (text) => this.redact(text)) as T;
+    return resultOf(changeStrings(JSON.parse(JSON.stringify(value)), (text) => this.redact(text))) as T;
   }
 
   /**
@@ -84,17 +98,28 @@ export class Redactor {
    * @returns the same value if there is nothing to remove.
    */
   redactValue<T>(value: T): T {
-    if (this.#secrets.size === 0) return value;
-    const json = JSON.stringify(value);
-    if (json === undefined || !this.#finder.isIn(json)) return value;
-    return mapStrings(JSON.parse(json), (text) => this.#finder.replace(text, mark)) as T;
+    return resultOf(this.#valueInSteps(value)) as T;
   }
 
-  /** Removes registered secrets from text that may have been cut inside of one, like a reply that broke off. */
-  redactCut(text: string): string {
-    const clean = this.#finder.replace(text, mark);
-    const cutAt = this.#finder.cutSecretAt(clean, maxShownChars + 1);
-    return cutAt === undefined ? clean : clean.slice(0, cutAt) + mark;
+  /** Does what `redactValue` does, and calls `pause` now and then, which may throw to end the work. */
+  async redactValueInSteps<T>(value: T, pause?: () => Promise<void>): Promise<T> {
+    return (await resultInSteps(this.#valueInSteps(value), pause)) as T;
+  }
+
+  *#valueInSteps(value: unknown): Steps<unknown> {
+    if (this.#secrets.size === 0) return value;
+    const finder = this.#finder;
+    return yield* changeStrings(value, (text) =>
+      text.length > maxTextPerStep ? finder.replaceInSteps(text, mark) : finder.replace(text, mark),
+    );
+  }
+
+  /**
+   * Removes registered secrets from text that may have been cut inside of one, like a reply that broke off. Lets other work
+   * run now and then.
+   */
+  async redactCut(text: string): Promise<string> {
+    return withoutCutSecret(await resultInSteps(this.#finder.replaceInSteps(text, mark)), this.#finder);
   }
 
   /**
@@ -103,7 +128,6 @@ export class Redactor {
    */
   redactStream(): Transform {
     const finder = this.#finder;
-    const redactCut = (text: string): string => this.redactCut(text);
     let held = '';
     // Latin-1 keeps every byte, whatever the encoding of the text is.
     return new Transform({
@@ -114,20 +138,52 @@ export class Redactor {
         done(null, Buffer.from(text.slice(0, cutAt), 'latin1'));
       },
       flush(done) {
-        done(null, Buffer.from(redactCut(held), 'latin1'));
+        done(null, Buffer.from(withoutCutSecret(held, finder), 'latin1'));
       },
     });
   }
+}
+
+function withoutCutSecret(text: string, finder: SecretFinder): string {
+  const cutAt = finder.cutSecretAt(text, maxShownChars + 1);
+  return cutAt === undefined ? text : text.slice(0, cutAt) + mark;
 }
 
 function longEnough(secrets: (string | undefined)[]): string[] {
   return secrets.filter((secret = '') => secret.length >= minSecretChars) as string[];
 }
 
-function mapStrings(value: unknown, change: (text: string) => string): unknown {
-  if (typeof value === 'string') return change(value);
-  if (Array.isArray(value)) return value.map((part) => mapStrings(part, change));
+/**
+ * Changes every string and every member name of a plain value, in steps. Returns the same value if nothing changes;
+ * otherwise only what holds a change is copied. An object with `toJSON` counts as its JSON form.
+ */
+function* changeStrings(value: unknown, change: (text: string) => string | Steps<string>): Steps<unknown> {
+  if (typeof value === 'string') {
+    const changed = change(value);
+    return typeof changed === 'string' ? changed : yield* changed;
+  }
   if (typeof value !== 'object' || value === null) return value;
-  const members = Object.entries(value).map(([name, member]) => [change(name), mapStrings(member, change)]);
-  return Object.fromEntries(members);
+  if ('toJSON' in value && typeof value.toJSON === 'function') {
+    const json: unknown = value.toJSON();
+    const changed = yield* changeStrings(json, change);
+    return changed === json ? value : changed;
+  }
+  const isList = Array.isArray(value);
+  const changes = new Map<string | number, [name: string, member: unknown]>();
+  const names = isList ? value.keys() : Object.keys(value);
+  let visited = 0;
+  for (const name of names) {
+    const member = (value as Record<string | number, unknown>)[name];
+    const isPlain = typeof member !== 'string' && (typeof member !== 'object' || member === null);
+    const changed = isPlain ? member : yield* changeStrings(member, change);
+    const newName = typeof name === 'string' ? yield* changeStrings(name, change) : '';
+    if (changed !== member || (typeof name === 'string' && newName !== name)) {
+      changes.set(name, [String(newName), changed]);
+    }
+    visited += 1;
+    if (visited % membersPerStep === 0) yield;
+  }
+  if (changes.size === 0) return value;
+  if (isList) return value.map((part, index) => changes.get(index)?.[1] ?? part);
+  return Object.fromEntries(Object.entries(value).map((entry) => changes.get(entry[0]) ?? entry));
 }

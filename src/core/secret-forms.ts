@@ -1,3 +1,5 @@
+import { resultOf, type Steps } from './steps.ts';
+
 /** Backslashes that nested quoting may put before a character: JSON inside JSON, four levels deep. */
 const maxBackslashes = 15;
 const backslash = 0x5c;
@@ -5,6 +7,9 @@ const percent = 0x25;
 const ampersand = 0x26;
 /** Maximum length of one character that is written as four bytes, each behind backslashes. */
 const maxCharacterChars = 4 * (3 * maxBackslashes + 6);
+
+/** Characters that are searched in one step. */
+const charsPerStep = 4096;
 
 /** The ways in which one character of a secret may be written. All but `literals` are compared without regard to case. */
 interface Character {
@@ -241,18 +246,25 @@ export class SecretFinder {
     );
   }
 
-  /** Returns whether a secret occurs in the text. */
-  isIn(text: string): boolean {
-    return this.#nextMatch(text, 0) !== undefined;
-  }
-
   /** Replaces every secret by `mark`; overlapping ones by one mark. */
   replace(text: string, mark: string): string {
+    return resultOf(this.replaceInSteps(text, mark));
+  }
+
+  /** Does what `replace` does in steps of a few milliseconds: some characters take microseconds each. */
+  *replaceInSteps(text: string, mark: string): Steps<string> {
     let clean = '';
     let kept = 0;
-    for (let match = this.#nextMatch(text, 0); match; match = this.#nextMatch(text, kept)) {
-      clean += text.slice(kept, match.start) + mark;
-      kept = match.end;
+    for (let at = 0; at < text.length; ) {
+      const stepEnd = at + charsPerStep;
+      while (at < stepEnd) {
+        const match = this.#nextMatch(text, at, stepEnd);
+        at = match?.end ?? stepEnd;
+        if (!match) continue;
+        clean += text.slice(kept, match.start) + mark;
+        kept = match.end;
+      }
+      if (at < text.length) yield;
     }
     return kept === 0 ? text : clean + text.slice(kept);
   }
@@ -278,9 +290,10 @@ export class SecretFinder {
     return starts.filter(({ mayFollow }) => isLast || mayFollow[next] === 1).map(({ spelling }) => spelling);
   }
 
-  #nextMatch(text: string, from: number): { start: number; end: number } | undefined {
+  /** Returns the first match that begins between two positions, with those that overlap it. */
+  #nextMatch(text: string, from: number, to: number): { start: number; end: number } | undefined {
     let start = -1;
-    let end = text.length;
+    let end = Math.min(to, text.length);
     for (let at = from; at < end; at += 1) {
       if (this.#mayStart[text.charCodeAt(at) & 0xff] === 0) continue;
       for (const spelling of this.#spellingsAt(text, at)) {

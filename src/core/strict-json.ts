@@ -1,4 +1,4 @@
-import { NestingError } from './json.ts';
+import { JsonLimitError } from './json.ts';
 import { InexactNumberError, parseExactJson } from './json-numbers.ts';
 
 /** Marks, and strings as a whole. */
@@ -30,7 +30,7 @@ function parse(text: string): unknown {
   try {
     return parseExactJson(text);
   } catch (error) {
-    if (error instanceof NestingError) throw new Error(error.message);
+    if (error instanceof JsonLimitError) throw new Error(error.message);
     if (!(error instanceof InexactNumberError)) throw new Error('it is not JSON');
     const places = error.faults.map(({ loc }) => loc.join('.')).join(', ');
     throw new Error(`${places} cannot be kept exactly as a number: write it as a string`);

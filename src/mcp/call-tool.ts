@@ -1,5 +1,6 @@
+import { setImmediate } from 'node:timers/promises';
 import type { CallToolResult } from '@modelcontextprotocol/server';
-import { HeddleError } from '../core/errors.ts';
+import { type ErrorDetail, HeddleError } from '../core/errors.ts';
 import type { Redactor } from '../core/redaction.ts';
 import { parseArguments } from '../tools/support/arguments.ts';
 import { cutValue } from '../tools/support/call-values.ts';
@@ -14,7 +15,7 @@ export interface CallOptions extends WatchOptions {
   project?: string;
   /** `json` repeats the structured result as the text; `compact` is written for a model. */
   text: 'compact' | 'json';
-  /** Maximum length of each of the two forms of a result, in characters. */
+  /** Maximum size of each of the two forms of a result, as {@link sizeOf} measures it. */
   maxResultChars: number;
   /** The project of sample data, so that nobody mistakes it for their own. */
   sampleProject?: string;
@@ -42,7 +43,10 @@ export async function callTool(
       const input = parseArguments(tool.input, args, listed, (text) => redactor.redact(text));
       const data = await tool.run(input, { ...context, service, project, maxResultChars });
       const isSample = readsSample(listed, input, options);
-      return fittingResult(tool, isSample ? { ...data, sample_data: true } : data, options);
+      // The result of a change is returned however late, and so is one that lacks parts because a request took too long.
+      const endsInTime = tool.hints.readOnlyHint && !service.missedDeadline;
+      const pause = (): Promise<void> => (endsInTime ? service.pause(context.signal) : setImmediate());
+      return fittingResult(tool, isSample ? { ...data, sample_data: true } : data, options, pause);
     });
   } catch (error) {
     if (error instanceof HeddleError) return errorResult(withAlternatives(error, options), options);
@@ -50,30 +54,49 @@ export async function callTool(
   }
 }
 
-/** Shrinks the data of a tool until the result fits into `maxResultChars`. */
-function fittingResult(tool: Tool, data: object, options: CallOptions): CallToolResult {
+/** Shrinks the data of a tool until the result fits into `maxResultChars`. Calls `pause` between its steps. */
+async function fittingResult(
+  tool: Tool,
+  data: object,
+  options: CallOptions,
+  pause: () => Promise<void>,
+): Promise<CallToolResult> {
   const { maxResultChars, redactor } = options;
   // Values of the service no longer contain secrets, but an argument that the result repeats may. Removed before anything
   // is cut, because part of a secret is not recognized.
-  let rest: object | undefined = redactor.redactValue(data);
+  let rest: object | undefined = await redactor.redactValueInSteps(data, pause);
   while (rest !== undefined) {
+    await pause();
     // Before the text is written: that of data which is too large can be many times its size.
-    const dataChars = JSON.stringify(rest).length;
-    if (dataChars > maxResultChars) {
-      rest = shrink(tool, rest, maxResultChars / dataChars);
+    const dataSize = sizeOf(JSON.stringify(rest));
+    if (dataSize > maxResultChars) {
+      rest = shrink(tool, rest, maxResultChars / dataSize);
       continue;
     }
     const result = resultOf(tool, rest, options);
     const [block] = result.content;
-    const textChars = block?.type === 'text' ? block.text.length : 0;
-    if (textChars <= maxResultChars) return result;
-    rest = shrink(tool, rest, maxResultChars / textChars);
+    const textSize = block?.type === 'text' ? sizeOf(block.text) : 0;
+    if (textSize <= maxResultChars) return result;
+    rest = shrink(tool, rest, maxResultChars / textSize);
   }
   throw new HeddleError({
     code: 'too_large',
     message: `The result of ${tool.name} is larger than ${maxResultChars} characters.`,
     hint: 'Ask for less, or ask the user to raise HEDDLE_MAX_RESULT_CHARS.',
   });
+}
+
+/**
+ * Returns the size of a text in characters, of which those outside ASCII count as 2 to 4: as many as they have bytes in UTF-8,
+ * which is how clients measure results, and closer to their tokens.
+ */
+function sizeOf(text: string): number {
+  return Buffer.byteLength(text);
+}
+
+/** Returns the mean size of a character of a text; 1 for an empty one. */
+function charSize(text: string): number {
+  return text === '' ? 1 : sizeOf(text) / text.length;
 }
 
 /** Returns whether the result of a tool is of the sample project; models belong to no project. */
@@ -114,12 +137,20 @@ const maxDetails = 50;
  * is cut.
  */
 function errorResult(error: HeddleError, { redactor, maxResultChars }: CallOptions): CallToolResult {
-  const { detail, partialText } = error;
-  const json = redactor.redactStrings({ ...error.toJSON(), ...(detail && { detail: detail.slice(0, maxDetails) }) });
-  const { message, hint, partial_text, ...rest } = json as Record<string, unknown>;
-  const cut = partialText !== undefined && { partial_text: cutValue(partial_text, Math.floor(maxResultChars / 2)) };
-  const lines = [String(message), String(hint), JSON.stringify({ ...rest, ...cut })];
+  const { partialText } = error;
+  // The partial text has no secrets; what the cut leaves of one is found by the mark of the cut.
+  const cut = partialText !== undefined && {
+    partial_text: cutValue(partialText, Math.floor(maxResultChars / 2 / charSize(partialText))),
+  };
+  const json = redactor.redactStrings({ ...error.toJSON(), detail: unstatedDetail(error), ...cut });
+  const { message, hint, ...rest } = json as Record<string, unknown>;
+  const lines = [String(message), String(hint), JSON.stringify(rest)];
   return { content: [{ type: 'text', text: lines.map(escapeInvisible).join('\n') }], isError: true };
+}
+
+/** Returns the `detail` of an error without the sentences that its message has. */
+function unstatedDetail({ message, detail }: HeddleError): Partial<ErrorDetail>[] | undefined {
+  return detail?.slice(0, maxDetails).map(({ msg, ...place }) => (message.includes(msg) ? place : { ...place, msg }));
 }
 
 /** Reads the error from the text of an error result, as {@link HeddleError.toJSON} writes it. */

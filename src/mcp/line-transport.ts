@@ -8,7 +8,7 @@ import {
   type RequestId,
   type Transport,
 } from '@modelcontextprotocol/server';
-import { NestingError } from '../core/json.ts';
+import { JsonLimitError } from '../core/json.ts';
 import { InexactNumberError, parseExactJson } from '../core/json-numbers.ts';
 import type { Log } from '../core/log.ts';
 import { maxBatchMessages } from './limits.ts';
@@ -115,7 +115,7 @@ export class LineTransport implements Transport {
       value = parseExactJson(line);
     } catch (error) {
       if (error instanceof InexactNumberError) this.#refuseNumbers(error);
-      else if (error instanceof NestingError) this.#refuse(idAtEnds(line), error.message);
+      else if (error instanceof JsonLimitError) this.#refuse(idAtEnds(line), error.message);
       else this.#log('warn', 'line ignored: it is not JSON', { characters: line.length });
       return;
     }

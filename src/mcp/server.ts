@@ -19,7 +19,7 @@ import type { McpCallStart } from '../core/observer.ts';
 import type { Redactor } from '../core/redaction.ts';
 import { version } from '../core/version.ts';
 import { shortName } from '../tools/support/names.ts';
-import type { ListedTool } from '../tools/support/registry.ts';
+import { tools as allTools, type ListedTool } from '../tools/support/registry.ts';
 import type { ToolContext } from '../tools/support/tool.ts';
 import { type CallOptions, callTool } from './call-tool.ts';
 import { complete } from './completions.ts';
@@ -94,7 +94,7 @@ export function registerHandlers(server: Server, options: McpServerOptions): voi
       .map((prompt) => [prompt.name, prompt]),
   );
   registerTools(server, options, toolsByName);
-  registerPrompts(server, promptsByName);
+  registerPrompts(server, options, promptsByName);
   registerResourcesAndCompletions(server, options, promptsByName);
 }
 
@@ -104,7 +104,7 @@ function registerTools(server: Server, options: McpServerOptions, toolsByName: R
     const origin = originOf(context, server, options.transport);
     const tool = toolsByName.get(params.name);
     if (!tool) {
-      const error = unknownName('tool', params.name, toolsByName);
+      const error = unknownTool(options.redactor.redact(params.name), toolsByName);
       return watchCall({ method: 'tools/call' }, origin, options, () => Promise.reject(error));
     }
     const toolContext = {
@@ -122,11 +122,15 @@ function registerTools(server: Server, options: McpServerOptions, toolsByName: R
   });
 }
 
-function registerPrompts(server: Server, promptsByName: ReadonlyMap<string, PromptDefinition>): void {
+function registerPrompts(
+  server: Server,
+  { redactor }: McpServerOptions,
+  promptsByName: ReadonlyMap<string, PromptDefinition>,
+): void {
   server.setRequestHandler('prompts/list', () => ({ prompts: [...promptsByName.values()].map(listedPrompt) }));
   server.setRequestHandler('prompts/get', ({ params }) => {
     const prompt = promptsByName.get(params.name);
-    if (!prompt) throw unknownName('prompt', params.name, promptsByName);
+    if (!prompt) throw unknownName('prompt', redactor.redact(params.name), promptsByName);
     const missing = prompt.arguments.filter(({ name, required }) => required && !params.arguments?.[name]);
     if (missing.length > 0) {
       const names = missing.map(({ name }) => name).join(', ');
@@ -185,6 +189,15 @@ function asProtocolError(error: HeddleError, redactor: Redactor): ProtocolError 
   );
 }
 
+function unknownTool(name: string, offered: ReadonlyMap<string, ListedTool>): ProtocolError {
+  if (!allTools.some((tool) => tool.name === name)) return unknownName('tool', name, offered);
+  const names = [...offered.keys()].join(', ') || 'none';
+  return new ProtocolError(
+    ProtocolErrorCode.InvalidParams,
+    `The user has switched the tool ${name} off with HEDDLE_READ_ONLY or HEDDLE_TOOLS; offered tools: ${names}`,
+  );
+}
+
 function unknownName(kind: string, name: string, known: ReadonlyMap<string, unknown>): ProtocolError {
   const names = [...known.keys()].join(', ') || 'none';
   return new ProtocolError(
@@ -217,6 +230,8 @@ function clientName({ mcpReq }: ServerContext, server: Server): string | undefin
 function createAsk({ mcpReq }: ServerContext, server: Server): ToolContext['ask'] {
   return (question) => {
     const answer = inputResponse(mcpReq.inputResponses, questionKey(question));
+    // Clients without a user at the screen cancel every question.
+    if (answer.kind === 'elicit' && answer.action === 'cancel') return 'cannot';
     if (answer.kind === 'elicit') return answer.action === 'accept' && answer.content?.confirm === true ? 'yes' : 'no';
     const envelope = mcpReq.envelope as Record<string, ClientCapabilities> | undefined;
     const capabilities = envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();

@@ -2,6 +2,7 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Connection } from '../client/connection.ts';
 import type { ServiceClient } from '../client/service-client.ts';
+import { databaseUrls } from '../core/database-url.ts';
 import type { Log } from '../core/log.ts';
 import { Redactor } from '../core/redaction.ts';
 import { version } from '../core/version.ts';
@@ -68,7 +69,7 @@ export function openRuntime(resolved: ResolvedSettings, options: RuntimeOptions)
       log,
       redact,
       redactCut: (text) => redactor.redactCut(text),
-      redactValue: (value) => redactor.redactValue(value),
+      redactValue: (value, pause) => redactor.redactValueInSteps(value, pause),
     });
   };
   let client: Promise<ServiceClient> | undefined;
@@ -97,7 +98,7 @@ function optionsFromSettings(values: SettingValues): Omit<McpServerOptions, 'ser
   const project = values.project ?? (isEmbedded ? sampleProject : undefined);
   return {
     project,
-    instructions: instructionsFor(values.baseUrl, project),
+    instructions: instructionsFor({ baseUrl: values.baseUrl, project, readOnly: values.readOnly, only: values.tools }),
     text: values.text,
     maxResultChars: values.maxResultChars,
     ...(isEmbedded && { sampleProject }),
@@ -162,8 +163,9 @@ export function dataLocation(values: SettingValues): string {
 
 /** Lists the secrets in the database's URL: the URL as a whole, and the password in its decoded form. */
 export function databaseSecrets({ databaseUrl }: SettingValues): (string | undefined)[] {
-  if (databaseUrl === undefined) return [];
-  const { password, searchParams } = new URL(databaseUrl);
+  const [url] = (databaseUrl !== undefined && databaseUrls(databaseUrl)) || [];
+  if (!url) return [];
+  const { password, searchParams } = url;
   const decoded = searchParams.get('password') ?? decodeURIComponent(password);
   return decoded ? [databaseUrl, decoded] : [];
 }

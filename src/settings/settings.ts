@@ -1,5 +1,6 @@
 import { defaultTimeoutsMs, inferencePrefix } from '../contract/endpoints.ts';
 import { projectId } from '../contract/identifiers.ts';
+import { databaseUrls } from '../core/database-url.ts';
 import { logLevels } from '../core/log.ts';
 import type { StoreKind } from './profiles.ts';
 import { defaultKeychainTimeoutsMs } from './secrets/keychain-store.ts';
@@ -43,14 +44,18 @@ function asIssuer(text: string): string {
   return text;
 }
 
-/** Checks a PostgreSQL URL, and rejects passwords in flags, which every process can read. */
+/** Checks a PostgreSQL URL, which may list several hosts. Rejects passwords in flags, which every process can read. */
 function asDatabaseUrl(text: string, from?: SourceKind): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.protocol !== 'postgres:' && url?.protocol !== 'postgresql:') throw new Error('must be a postgres:// URL');
+  const [url] = databaseUrls(text) ?? [];
+  if (!url) throw new Error('must be a postgres:// URL');
   try {
     decodeURIComponent(url.password);
   } catch {
     throw new Error('must write each % in its password as %25');
+  }
+  const wanted = url.searchParams.get('target_session_attrs') ?? 'read-write';
+  if (wanted !== 'read-write' && wanted !== 'primary') {
+    throw new Error('must have the target_session_attrs read-write or primary, or none: heddle writes');
   }
   const secrets = [url.password, ...['password', 'sslpassword'].map((name) => url.searchParams.get(name))];
   if (from === 'flag' && secrets.some(Boolean)) {
@@ -219,7 +224,7 @@ export const settingDefinitions = {
     flag: '--database <url>',
     environment: 'HEDDLE_DATABASE_URL',
     secret: true,
-    help: "PostgreSQL database for the embedded service's data instead of a file, as a postgres:// URL; its password may come from the environment or from ~/.pgpass, but not from the flag",
+    help: "PostgreSQL database for the embedded service's data instead of a file, as a postgres:// URL with one host or several; its password may come from the environment or from ~/.pgpass, but not from the flag",
     parse: asDatabaseUrl,
   }),
   timeoutMs: setting({
@@ -248,8 +253,9 @@ export const settingDefinitions = {
     flag: '--max-result-chars <count>',
     environment: 'HEDDLE_MAX_RESULT_CHARS',
     profile: 'max_result_chars',
-    default: 50_000,
-    help: 'maximum number of characters of each of the two forms of a tool result',
+    // Codex cuts what is larger than 48,000 bytes in the middle; Claude Code puts more than 50,000 characters into a file.
+    default: 40_000,
+    help: 'maximum number of characters of each of the two forms of a tool result; a character outside ASCII counts as 2 to 4',
     parse: asWholeNumber(2_000, 100_000_000),
   }),
   text: setting({

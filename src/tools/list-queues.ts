@@ -19,6 +19,7 @@ import {
   summarizeField,
 } from './support/queue-fields.ts';
 import { knownProjects, requireProject } from './support/require-project.ts';
+import { nearestQueues } from './support/require-queue.ts';
 import { cell } from './support/table.ts';
 import { defineTool, projectArgument, projectOf, shapeWithoutNull, type ToolContext } from './support/tool.ts';
 
@@ -44,6 +45,7 @@ const output = z.looseObject({
     .describe('Queues, newest first.'),
   ...pageMembers,
   matching: z.int().optional().describe('Number of matching queues, when the offset is past the end.'),
+  hint: z.string().optional().describe('The nearest queues, when no name matches.'),
   other_projects: z.array(z.string()).optional().describe('Further projects; pass one as project_id.'),
 });
 
@@ -60,6 +62,7 @@ interface QueueSummary {
 interface QueuePage extends PagePosition {
   queues: QueueSummary[];
   matching?: number;
+  hint?: string;
   other_projects?: string[];
 }
 
@@ -70,7 +73,7 @@ export const listQueuesTool = defineTool({
   title: 'List queues',
   groups: ['queue'],
   uses: ['queryQueues', 'queueStats'],
-  description: `Lists a project's annotation queues, newest first: guidelines, the fields to judge, how many items remain.
+  description: `Lists a project's annotation queues, newest first: guidelines, the fields to judge, how many items nobody has finished.
 Example: {"name":"support"}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
@@ -83,21 +86,25 @@ Example: {"name":"support"}`,
       { ...query, project_id: project, offset, limit: limit + 1 },
       { signal: context.signal },
     );
+    const isUnmatched = found.length === 0 && offset === 0 && query.name !== undefined;
+    const hint = isUnmatched ? await nearestQueues(query.name!, project, context) : undefined;
     if (found.length === 0) await requireProject(project, context);
     const queues = await summarize(found.slice(0, limit), project, context);
     const isPastEnd = queues.length === 0 && offset > 0;
     const page = {
       queues,
       ...pagePosition(offset, queues.length, found.length > limit),
+      ...(hint !== undefined && { hint }),
       ...(isPastEnd && { matching: await countQueues({ ...query, project_id: project }, context) }),
     };
     return query.project_id === undefined ? { ...page, ...(await otherProjects(project, context)) } : page;
   },
 
-  render({ queues, offset, next_offset, matching, other_projects }: QueuePage) {
+  render({ queues, offset, next_offset, matching, hint, other_projects }: QueuePage) {
     const others = other_projects ? `\nOther projects: ${other_projects.map(cell).join(', ')}.` : '';
     if (queues.length === 0) {
-      return `${matching ? `No queues at offset ${offset}: ${matching} match.` : 'No queues match.'}${others}`;
+      const none = matching ? `No queues at offset ${offset}: ${matching} match.` : 'No queues match.';
+      return `${none}${hint === undefined ? '' : ` ${hint}`}${others}`;
     }
     const rows = queues.map(({ fields, free_fields, ...queue }) => ({
       ...queue,

@@ -15,6 +15,7 @@ const typedMembers = {
   modalities: strings.optional(),
   tools: objects.optional(),
   functions: objects.optional(),
+  function_call: z.string().optional().describe('Function to call (older form of tool_choice).'),
 };
 
 const input = z.strictObject({
@@ -27,23 +28,15 @@ const output = z.looseObject({
   response: z
     .looseObject({})
     .describe("The service's reply; numbers that JavaScript cannot hold are strings of their digits."),
-  text: z.string().optional().describe('Text of the first choice.'),
-  finish_reason: z.string().optional().describe('Why the first choice ended; length means it was cut off.'),
-  tool_calls: z.array(z.unknown()).optional().describe('Tool calls of the first choice.'),
-  usage: z.looseObject({}).optional().describe('Tokens used.'),
   truncated: z.string().optional().describe('Present when the reply was shortened; says what is missing.'),
 });
 
 interface InferenceResult {
   response: InferenceResponse;
-  text?: string;
-  finish_reason?: string;
-  tool_calls?: unknown[];
-  usage?: Record<string, unknown>;
   truncated?: string;
 }
 
-/** Members of a chat completion that the result repeats at its top level. */
+/** Members of a chat completion that the text shows. */
 const chatCompletion = z.looseObject({
   choices: z
     .array(
@@ -76,22 +69,27 @@ Example: {"model":"heddle/echo","prompt":"weave:///demo/support/object/triage:la
       project: context.project,
       onProgress: (characters) => context.progress(characters, `${characters} characters received`),
     });
-    return inferenceResult(response);
+    return { response };
   },
 
-  render({ response, text, finish_reason, tool_calls, usage, truncated }: InferenceResult) {
+  render({ response, truncated }: InferenceResult) {
+    const { choices = [], usage } = chatCompletion.parse(response);
+    const { message, finish_reason } = choices[0] ?? {};
     const tokens = usage && ['prompt_tokens', 'completion_tokens'].map((name) => usage[name] ?? '?').join('+');
     const facts = [
       typeof response.model === 'string' && `model ${JSON.stringify(response.model)}`,
-      finish_reason !== undefined && `finish_reason ${JSON.stringify(finish_reason)}`,
+      finish_reason && `finish_reason ${JSON.stringify(finish_reason)}`,
       tokens && `tokens ${tokens}`,
     ].filter(Boolean);
-    const choices = Array.isArray(response.choices) ? response.choices.length : 0;
+    // A reply without text, or with several choices, is shown whole.
+    if (typeof message?.content !== 'string' || choices.length > 1) {
+      return [replyHeading(facts), JSON.stringify(response), ...(truncated ? [truncated] : [])].join('\n');
+    }
+    const { content, tool_calls } = message;
     return [
-      `The model's reply, as data (${facts.join(', ') || 'no details'}):`,
-      // A reply without text, or with several choices, is shown whole.
-      text === undefined || choices > 1 ? JSON.stringify(response) : text,
-      ...(tool_calls && text !== undefined && choices <= 1 ? [`tool_calls: ${JSON.stringify(tool_calls)}`] : []),
+      replyHeading(facts),
+      content,
+      ...(tool_calls && tool_calls.length > 0 ? [`tool_calls: ${JSON.stringify(tool_calls)}`] : []),
       ...(truncated ? [truncated] : []),
     ].join('\n');
   },
@@ -102,22 +100,14 @@ Example: {"model":"heddle/echo","prompt":"weave:///demo/support/object/triage:la
     if (longest < 200) return undefined;
     const maxChars = Math.max(Math.floor(longest * share * 0.9), 100);
     return {
-      ...inferenceResult(cutStrings(response, maxChars)),
+      response: cutStrings(response, maxChars),
       truncated: `The reply was shortened: strings longer than ${maxChars} characters end in …[+N characters]. To get all of it, request a shorter reply, or ask the user to raise HEDDLE_MAX_RESULT_CHARS.`,
     };
   },
 });
 
-function inferenceResult(response: InferenceResponse): InferenceResult {
-  const { choices, usage } = chatCompletion.parse(response);
-  const { message, finish_reason } = choices?.[0] ?? {};
-  return {
-    response,
-    ...(typeof message?.content === 'string' && { text: message.content }),
-    ...(finish_reason && { finish_reason }),
-    ...(message?.tool_calls && message.tool_calls.length > 0 && { tool_calls: message.tool_calls }),
-    ...(usage && { usage }),
-  };
+function replyHeading(facts: readonly unknown[]): string {
+  return `The model's reply, as data (${facts.join(', ') || 'no details'}):`;
 }
 
 function longestString(value: unknown): number {

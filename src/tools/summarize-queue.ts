@@ -4,6 +4,7 @@ import { HeddleError } from '../core/errors.ts';
 import { type Judgement, judgementsOf, latestJudgements, readFeedback } from './support/judgements.ts';
 import {
   hasJudgementConditions,
+  hasValue,
   type ItemsFilter,
   isByAnnotatorInField,
   itemsFilter,
@@ -33,7 +34,9 @@ import { defineTool, projectArgument, projectOf, type ToolContext } from './supp
 const input = z.strictObject({
   queue_id: pathSegment.describe('Id of the queue.'),
   by: z.array(z.enum(dimensions)).min(1).max(2).default(['state']).describe('One or two dimensions.'),
-  filter: itemsFilter.optional().describe('As in query_queue_items; field and judged_by also select judgements.'),
+  filter: itemsFilter
+    .optional()
+    .describe('As in query_queue_items; field, value and judged_by also select judgements.'),
   limit: pageArguments.limit.default(20).describe('Maximum number of rows of a table, and of ids of disagreements.'),
   offset: z.int().min(0).default(0).describe('Number of rows, and of compared pairs, to skip.'),
   project_id: projectArgument('Project of the queue'),
@@ -43,6 +46,10 @@ const cells = z.array(z.unknown());
 const output = z.looseObject({
   total_items: z.int().describe('Items that match.'),
   total_judgements: z.int().optional().describe('Judgements of these items that count.'),
+  unjudged_items: z
+    .int()
+    .optional()
+    .describe('Items without a judgement, in the field and by the annotator of the filter.'),
   tables: z.array(
     z.looseObject({
       field: z.string().optional().describe('Field that the table is about.'),
@@ -76,6 +83,7 @@ const output = z.looseObject({
 interface Summary {
   total_items: number;
   total_judgements?: number;
+  unjudged_items?: number;
   tables: SummaryTable[];
   agreement?: Agreement[];
   left_out?: string;
@@ -86,7 +94,7 @@ export const summarizeQueueTool = defineTool({
   title: 'Count queue items and judgements',
   groups: ['queue'],
   uses: ['queryQueueItems'],
-  description: `Counts a whole queue in one call. With field it also compares annotators: agreement, Cohen's kappa, item ids of disagreements. An annotator's latest judgement counts.
+  description: `Counts a whole queue in one call. by ["field"] also compares annotators: agreement, Cohen's kappa, item ids of disagreements. An annotator's latest judgement counts.
 Example: {"queue_id":"support-triage","by":["operation","state"]}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
@@ -102,22 +110,32 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
     const fits = await judgementCondition(filter, judgements, queue);
     const items = found.filter(({ call_id }) => fits(call_id));
     const calls = new Set(items.map(({ call_id }) => call_id));
-    const meant = judgements.filter(
-      (judgement) => calls.has(judgement.call_id) && isByAnnotatorInField(judgement, filter),
-    );
+    const selected = judgements.filter((judgement) => isByAnnotatorInField(judgement, filter));
+    const judgedCalls = new Set(selected.map(({ call_id }) => call_id));
+    const meant = selected.filter(({ call_id }) => calls.has(call_id));
+    await context.service.pause(context.signal);
     const judged = judgedItems(items, latestJudgements(meant));
+    // Annotators are compared on all that they judged in these items.
+    const counted = judged.filter(({ judgement }) => hasValue(judgement, filter));
+    await context.service.pause(context.signal);
+    const tables = summaryTables(by, items, counted, { limit, offset });
+    await context.service.pause(context.signal);
     return {
       total_items: items.length,
-      ...(wantsJudgements && { total_judgements: judged.length }),
-      tables: summaryTables(by, items, judged, { limit, offset }),
+      ...(wantsJudgements && {
+        total_judgements: counted.length,
+        unjudged_items: found.filter(({ call_id }) => !judgedCalls.has(call_id)).length,
+      }),
+      tables,
       ...(by.includes('field') && comparison(judged, { limit, offset })),
     };
   },
 
-  render({ total_items, total_judgements, tables, agreement = [], left_out }: Summary) {
+  render({ total_items, total_judgements, unjudged_items = 0, tables, agreement = [], left_out }: Summary) {
     const judged = total_judgements === undefined ? '' : `, ${pluralize(total_judgements, 'judgement')}`;
+    const unjudged = unjudged_items === 0 ? '' : `, ${pluralize(unjudged_items, 'item')} without a judgement`;
     return [
-      `${pluralize(total_items, 'item')}${judged}.`,
+      `${pluralize(total_items, 'item')}${judged}${unjudged}.`,
       ...tables.map(renderTable),
       ...agreement.map(renderAgreement),
       ...(left_out === undefined ? [] : [left_out]),

@@ -5,6 +5,7 @@ import { HeddleError } from '../core/errors.ts';
 import {
   addMeanwhile,
   type Change,
+  type CheckedResults,
   changeItems,
   concurrentItems,
   type ItemResult,
@@ -17,6 +18,7 @@ import {
 import { concurrently } from './support/concurrently.ts';
 import { countEach } from './support/count-each.ts';
 import { emptyFilterHint, itemsFilter, matchingItems, serviceFilter } from './support/matching-items.ts';
+import { shortName } from './support/names.ts';
 import { pluralize } from './support/page.ts';
 import { type AgreementRequest, maxUnconfirmed, requireAgreement } from './support/require-agreement.ts';
 import { requireQueue } from './support/require-queue.ts';
@@ -108,7 +110,7 @@ export const updateQueueItemsTool = defineTool({
   title: 'Judge and move queue items',
   groups: ['queue'],
   uses: ['queryQueueItems', 'updateProgress', 'createFeedback', 'readQueue', 'queryFeedback'],
-  description: `Records judgements, notes and your state for items, or for all that match a filter. Your latest judgement of a field counts; completed and skipped are final for you. Repeating a call has no further effect. More than ${maxUnconfirmed} items need the user's agreement.
+  description: `Records judgements, notes and your state for items, or for all that match a filter. Your latest judgement of a field counts; the states completed and skipped are final for you. Repeating a call has no further effect. More than ${maxUnconfirmed} items need the user's agreement.
 Example: {"queue_id":"support-triage","items":[{"item_id":"…","judgements":{"helpful":true},"annotation_state":"completed"}],"as_of":"2026-11-21T09:00:00Z"}
 With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.escalate"},"change":{"annotation_state":"skipped"},"dry_run":true}`,
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
@@ -147,10 +149,14 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
   },
 
   // The counts must reach the reader even if the results of single items do not fit.
-  shrink: ({ items, ...rest }) =>
+  shrink: ({ items, hint, ...rest }) =>
     items.length === 0
       ? undefined
-      : { ...rest, items: [], hint: 'The results of single items are left out because of the size limit.' },
+      : {
+          ...rest,
+          items: [],
+          hint: `${hint === undefined ? '' : `${hint} `}The results of single items are left out because of the size limit.`,
+        },
 });
 
 type Arguments = z.output<typeof input>;
@@ -182,8 +188,9 @@ async function changeListed(
   const startedAtMs = Date.now();
   const results = await (dry_run ? previewItems : changeItems)(work, queue, guard);
   const isGuarded = as_of !== undefined || expected_state !== undefined;
-  const checked = isGuarded && !dry_run ? await rereadListed(results, work, queue, startedAtMs) : results;
-  const changed = new Map(checked.map((result) => [result.item_id, result]));
+  const checked: CheckedResults =
+    isGuarded && !dry_run ? await rereadListed(results, work, queue, startedAtMs) : { results };
+  const changed = new Map(checked.results.map((result) => [result.item_id, result]));
   const all = items.map(({ item_id }, index): ItemResult => {
     const item = found[index]!;
     return item instanceof HeddleError ? { item_id, result: 'refused', error: item } : changed.get(item_id)!;
@@ -200,6 +207,7 @@ async function changeListed(
       ? { items: [], ...(first?.annotation_state && { annotation_state: first.annotation_state }) }
       : { items: all }),
     ...(dry_run && { dry_run }),
+    ...(checked.hint !== undefined && { hint: checked.hint }),
   };
 }
 
@@ -210,7 +218,7 @@ function rereadListed(
   work: Work,
   queue: QueueAccess,
   startedAtMs: number,
-): Promise<ItemResult[]> {
+): Promise<CheckedResults> {
   const readItem = async (id: string): Promise<QueueItem | undefined> => {
     const query = { project_id: queue.project, filter: { id }, limit: 1 };
     return (await queue.service.queryQueueItems(queue.id, query, { signal: queue.signal })).items[0];
@@ -318,7 +326,7 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
   if (matching.length === 0) {
     await requireQueue(queue_id, project, context);
     const hint = emptyFilterHint(filter);
-    return { ...summaryOf([], 0), ...(dry_run && { dry_run }), ...(hint !== undefined && { hint }) };
+    return { ...summaryOf({ results: [] }, 0), ...(dry_run && { dry_run }), ...(hint !== undefined && { hint }) };
   }
   if (dry_run) {
     const { expected, refused } = byExpectedState(matching, expected_state);
@@ -331,7 +339,7 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
       matching.map((item) => [item.id, shownText(item)]),
     );
     const state_counts = countEach(matching.map(({ annotation_state }) => annotation_state));
-    return { ...summaryOf(results, matching.length), dry_run, state_counts, as_of: seen };
+    return { ...summaryOf({ results }, matching.length), dry_run, state_counts, as_of: seen };
   }
   if (!confirm && matching.length > maxUnconfirmed) {
     requireAgreement(agreementFor(matching.length, queue_id, [change], 'filter'), context);
@@ -344,10 +352,10 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
     const items = await matchingItems(queue_id, project, lasting, context);
     return new Map(items.map((item) => [item.id, item]));
   });
-  const rereadMatching = async (results: ItemResult[]): Promise<ItemResult[]> =>
+  const rereadMatching = async (results: ItemResult[]): Promise<CheckedResults> =>
     isGuarded
       ? addMeanwhile(results, matching, queue, startedAtMs, async (id) => (await readMatching()).get(id))
-      : results;
+      : { results };
   const results: ItemResult[] = [];
   let finished = 0;
   for (let start = 0; start < matching.length; start += itemsPerRound) {
@@ -397,25 +405,33 @@ function byExpectedState(
   return { expected: items.filter(isExpected), refused };
 }
 
-function unexpectedState({ annotation_state }: QueueItem, expectedState: string | undefined): HeddleError {
+function unexpectedState(
+  { annotation_state, annotator_user_id }: QueueItem,
+  expectedState: string | undefined,
+): HeddleError {
+  const setter = annotator_user_id ? `, set by ${shortName(annotator_user_id)}` : '';
   return new HeddleError({
     code: 'conflict',
-    message: `Not changed: the item is now ${annotation_state}, not ${expectedState}.`,
+    message: `Not changed: the item is ${annotation_state}${setter}, not ${expectedState}.`,
     hint: 'Read the item again.',
   });
 }
 
 /** Summarizes a bulk change: what was refused, what others changed at the same time, and the ids of the first changed items. */
-function summaryOf(results: readonly ItemResult[], matched: number): UpdateResult {
+function summaryOf({ results, hint }: CheckedResults, matched: number): UpdateResult {
   const counts = countEach(results.map(({ result }) => result));
   const notable = results.filter(({ result, meanwhile }) => result === 'refused' || meanwhile !== undefined);
   const unlisted = notable.length - maxListed;
   const changed = results.filter(({ result }) => result === 'done' || result === 'would_send');
+  const hints = [
+    ...(hint === undefined ? [] : [hint]),
+    ...(unlisted > 0 ? [`${unlisted} more refused or changed by others are not listed.`] : []),
+  ];
   return {
     matched,
     counts,
     ...(changed.length > 0 && { first_changed: changed.slice(0, maxShownIds).map(({ item_id }) => item_id) }),
     items: notable.slice(0, maxListed),
-    ...(unlisted > 0 && { hint: `${unlisted} more refused or changed by others are not listed.` }),
+    ...(hints.length > 0 && { hint: hints.join(' ') }),
   };
 }

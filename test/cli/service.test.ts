@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { storedIn, temporaryData, temporaryFile } from '../support/embedded-service.ts';
+import { execute, storedIn, temporaryData, temporaryFile } from '../support/embedded-service.ts';
 import { command } from '../support/heddle.ts';
 
 const data = await temporaryData();
@@ -125,6 +125,41 @@ describe('heddle service', () => {
       { name: 'eve', projects: 'all' },
       { name: 'grace', projects: [] },
     ]);
+  });
+
+  it('add-user prints the key and the address as lines that a shell and Node can read', async () => {
+    const added = await run(['add-user', 'lin', 'p/q', '--env']);
+    expect(added).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(
+        /^export WANDB_API_KEY=[\w-]{43}\nexport WF_TRACE_SERVER_URL=http:\/\/127\.0\.0\.1:8787\n$/,
+      ),
+      stderr: '',
+    });
+    const key = /KEY=(.*)/.exec(added.stdout)![1];
+    const print = 'process.stdout.write([process.env.WANDB_API_KEY, process.env.WF_TRACE_SERVER_URL].join(" "))';
+    const evaluated = execFileSync('sh', [
+      '-c',
+      'eval "$1"; "$2" -e "$3"',
+      'sh',
+      added.stdout,
+      process.execPath,
+      print,
+    ]);
+    expect(evaluated.toString()).toBe(`${key} http://127.0.0.1:8787`);
+    const loaded = execFileSync(process.execPath, [`--env-file=${file('service.env', added.stdout)}`, '-e', print]);
+    expect(loaded.toString()).toBe(`${key} http://127.0.0.1:8787`);
+
+    expect(await run(['add-user', 'mo', '--env', '--url', 'https://heddle.example.com/trace/'])).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(/\nexport WF_TRACE_SERVER_URL=https:\/\/heddle\.example\.com\/trace\n$/),
+      stderr: 'projects:  none yet: heddle service grant mo ENTITY/PROJECT\n',
+    });
+    for (const url of ['example.com', 'ftp://example.com', 'http://a:b@example.com', 'http://x/$(id)', "http://x/'"]) {
+      expect(await run(['add-user', 'no', '--env', '--url', url])).toMatchObject({ code: 2, stdout: '' });
+    }
+    for (const name of ['lin', 'mo']) await execute(data, `delete from project_grants where account = '${name}'`);
+    await execute(data, "delete from accounts where name in ('lin', 'mo')");
   });
 
   it.each([

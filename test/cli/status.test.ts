@@ -42,7 +42,7 @@ describe('heddle status', () => {
         project: { value: 'other/app', source: 'environment', name: 'HEDDLE_PROJECT' },
         username: { value: 'mia', source: 'environment', name: 'HEDDLE_USERNAME' },
         log_level: { value: 'info', source: 'flag', name: '--log-level' },
-        max_result_chars: { value: 50_000, source: 'default' },
+        max_result_chars: { value: 40_000, source: 'default' },
         timeout_ms: { value: 60_000, source: 'default' },
         inference_timeout_ms: { value: 600_000, source: 'default' },
         keychain_timeout_ms: { value: null, source: 'unset' },

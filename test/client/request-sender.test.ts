@@ -178,6 +178,38 @@ describe('RequestSender', () => {
     await expect(calls[1]).resolves.toMatchObject({ call: { id: 'c1' } });
   });
 
+  it('ends the work on a response at the deadline, but keeps the response to what must not be sent twice', async () => {
+    const { service, client } = await start({
+      timeoutMs: 300,
+      redactValue: async (value, pause) => {
+        for (const end = performance.now() + 400; performance.now() < end; );
+        await pause();
+        return value;
+      },
+    });
+    await expect(readCall(client)).rejects.toMatchObject({
+      code: 'timeout',
+      message: 'Working through the response to POST /call/read was not done within 300 ms.',
+      hint: 'Request less at once, or raise HEDDLE_TIMEOUT_MS.',
+    });
+    await expect(client.createEvaluation('a/b', { name: 'e', dataset: 'd' })).resolves.toHaveProperty('evaluation_ref');
+    expect(service.requests).toHaveLength(2);
+  });
+
+  it('does not begin the next step of long work after the deadline or a cancellation', async () => {
+    const { client } = await start({ timeoutMs: 300 });
+    const cancel = new AbortController();
+    const task = client.withSharedDeadline();
+    await task.pause();
+    cancel.abort();
+    await expect(task.pause(cancel.signal)).rejects.toMatchObject({ name: 'AbortError' });
+    for (const end = performance.now() + 400; performance.now() < end; );
+    await expect(task.pause()).rejects.toMatchObject({
+      code: 'timeout',
+      message: 'Working through what the service has sent was not done within 300 ms.',
+    });
+  });
+
   it('shares one deadline among the requests of a task, and sends nothing afterwards', async () => {
     const { service, client } = await start({ timeoutMs: 300 });
     const task = client.withSharedDeadline();

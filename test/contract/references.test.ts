@@ -20,6 +20,13 @@ describe('parseReference', () => {
       kind: 'call',
       name: '0190-aa',
     });
+    expect(parseReference('weave:///demo/support/table/f98daf48')).toEqual({
+      scheme: 'weave',
+      entity: 'demo',
+      project: 'support',
+      kind: 'table',
+      name: 'f98daf48',
+    });
   });
 
   it.each([
@@ -33,6 +40,7 @@ describe('parseReference', () => {
     'weave:///demo/object/triage:latest',
     `weave:///demo/support/object/${'a'.repeat(129)}:latest`,
     'weave:///demo/support/call/abc:v1',
+    'weave:///demo/support/table/abc:v1',
   ])('returns undefined for %j', (text) => {
     expect(parseReference(text)).toBeUndefined();
   });
@@ -53,7 +61,7 @@ describe('parseReference', () => {
         fc.stringMatching(/^[a-z][a-z0-9+.-]{0,8}$/),
         segment,
         segment,
-        fc.constantFrom('object' as const, 'op' as const, 'table' as const),
+        fc.constantFrom('object' as const, 'op' as const),
         name,
         fc.stringMatching(/^[A-Za-z0-9]{1,43}$/),
         (scheme, entity, project, kind, objectName, version) => {
@@ -81,16 +89,43 @@ describe('parsePartReference', () => {
 
   it.each([
     ['weave:///p/q/object/rows:abc', []],
-    ['weave:///p/q/object/rows:abc/attr/rows', ['rows']],
-    ['weave:///p/q/object/rows:abc/attr/rows/index/0', ['rows', '0']],
-    ['weave:///p/q/object/rows:abc/attr/rows/id/xyz/key/a%2Fb', ['rows', 'xyz', 'a/b']],
-    ['weave:///p/q/object/rows:abc/key/', ['']],
+    ['weave:///p/q/object/rows:abc/attr/rows', [{ edge: 'attr', name: 'rows' }]],
+    [
+      'weave:///p/q/object/rows:abc/attr/rows/index/0',
+      [
+        { edge: 'attr', name: 'rows' },
+        { edge: 'index', name: '0' },
+      ],
+    ],
+    [
+      'weave:///p/q/object/rows:abc/attr/rows/id/xyz/key/a%2Fb',
+      [
+        { edge: 'attr', name: 'rows' },
+        { edge: 'id', name: 'xyz' },
+        { edge: 'key', name: 'a/b' },
+      ],
+    ],
+    ['weave:///p/q/object/rows:abc/key/', [{ edge: 'key', name: '' }]],
   ])('returns the object and the path of %s', (text, path) => {
     expect(parsePartReference(text)).toEqual({ object, path });
   });
 
+  it('returns the table and the row of a reference to a row', () => {
+    const table = { scheme: 'weave', entity: 'p', project: 'q', kind: 'table', name: 'abc' };
+    expect(parsePartReference('weave:///p/q/table/abc/id/xyz')).toEqual({
+      object: table,
+      path: [{ edge: 'id', name: 'xyz' }],
+    });
+  });
+
+  it('takes up to 100 steps', () => {
+    const steps = (count: number) => parsePartReference(`weave:///p/q/object/rows:abc${'/attr/x'.repeat(count)}`);
+    expect([steps(100)?.path.length, steps(101), steps(100_000)]).toEqual([100, undefined, undefined]);
+  });
+
   it.each([
     '',
+    'weave:///p/q/table/abc',
     'weave:///p/q/object/rows',
     'weave:///p/q/object/rows/attr/rows',
     'weave:///p/q/call/c',

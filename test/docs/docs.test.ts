@@ -68,7 +68,7 @@ const kinds: [RegExp, string][] = [
   [/^text demo$/, 'demo'],
   [/^text$/, 'text'],
   // Run by the suite of that name.
-  [/^(js|sh) traces$/, 'suite'],
+  [/^(js|sh) traces$|^console weave$|^js weave \S+$/, 'suite'],
 ];
 const kindOf = ({ info }: Block): string | undefined => kinds.find(([form]) => form.test(info))?.[1];
 

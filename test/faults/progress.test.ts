@@ -33,9 +33,9 @@ describe('a streamed run_inference', () => {
       { name: 'run_inference', arguments: request },
       { onprogress: ({ progress }) => reported.push(progress) },
     );
+    const tool_calls = [{ id: 'c', function: { name: 'f', arguments: '1'.repeat(30) } }];
     expect(result.structuredContent).toMatchObject({
-      finish_reason: 'tool_calls',
-      tool_calls: [{ id: 'c', function: { name: 'f', arguments: '1'.repeat(30) } }],
+      response: { choices: [{ finish_reason: 'tool_calls', message: { tool_calls } }] },
     });
     expect(reported.length).toBeGreaterThan(1);
     expect(reported.length).toBeLessThanOrEqual(1 + (performance.now() - started) / 250);

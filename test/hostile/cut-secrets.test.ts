@@ -18,7 +18,7 @@ const client = new ServiceClient({
   userAgent: 'test',
   redact: (text) => redactor.redact(text),
   redactCut: (text) => redactor.redactCut(text),
-  redactValue: (value) => redactor.redactValue(value),
+  redactValue: (value, pause) => redactor.redactValueInSteps(value, pause),
 });
 afterAll(async () => {
   await client.close();
@@ -60,6 +60,21 @@ function echo(request: RecordedRequest, filling: string): void {
   const text = body.replaceAll(/"(Why\?|Because\.|Hello|Q|op|me)"/g, () => JSON.stringify(filling + secret + filling));
   sendResponse(request, 200, text, { 'content-type': contentType });
 }
+
+describe('a secret in an argument', () => {
+  it('is removed from messages that cut the argument, wherever the cut falls', async () => {
+    service.respond = (request) => echo(request, '');
+    for (let before = 60; before <= 100; before += 1) {
+      const text = await output('query_queue_items', {
+        queue_id: 'q',
+        fields: [`${'y'.repeat(before)}${secret} and more`],
+      });
+      expect(text).toContain('No field');
+      expectNothingOf(text, `behind ${before} characters`);
+    }
+    tally('faults', 41);
+  });
+});
 
 describe('a secret that a service repeats', () => {
   it('is removed before a value is cut, wherever the cut falls', async () => {

@@ -83,6 +83,9 @@ const feedback = {
   feedback_type: 'test',
   payload: {},
 };
+const call = { project_id: 'demo/support', id: 'numbered' };
+const start = { ...call, op_name: 'op', started_at: '2026-01-01T00:00:00Z', attributes: {}, inputs: {} };
+const end = { ...call, ended_at: '2026-01-01T00:00:01Z', summary: {} };
 /** A valid request for each endpoint whose body takes a number. */
 const requests: Record<string, { path?: string; body: object }> = {
   queryQueueItems: { body: { project_id: 'demo/support' } },
@@ -91,12 +94,26 @@ const requests: Record<string, { path?: string; body: object }> = {
   queryQueues: { body: { project_id: 'demo/support' } },
   queryCalls: { body: { project_id: 'demo/support' } },
   countCalls: { body: { project_id: 'demo/support' } },
+  recordCalls: { body: { batch: [{ mode: 'end', req: { end } }] } },
+  startCall: { body: { start } },
+  endCall: { body: { end } },
+  startCallInProject: { body: { start } },
+  endCallInProject: { body: { end } },
+  completeCalls: { body: { batch: [{ ...start, ...end, trace_id: 't' }] } },
+  replaceFeedback: { body: { ...feedback, feedback_id: 'x' } },
   createFeedback: { body: feedback },
   createFeedbackBatch: { body: { batch: [feedback] } },
+  createCosts: {
+    body: { project_id: 'demo/support', costs: { n: { prompt_token_cost: 1, completion_token_cost: 1 } } },
+  },
+  queryCosts: { body: { project_id: 'demo/support' } },
+  purgeCosts: { body: { project_id: 'demo/support', query: { $expr: { $eq: [{ $getField: 'id' }, 'x'] } } } },
   queryFeedback: { body: { project_id: 'demo/support' } },
   purgeFeedback: { body: { project_id: 'demo/support', query: { $expr: { $eq: [{ $getField: 'id' }, 'x'] } } } },
   createObject: { body: { obj: { project_id: 'demo/support', object_id: 'o' } } },
   queryObjects: { body: { project_id: 'demo/support' } },
+  updateTable: { body: { project_id: 'demo/support', base_digest: 'none', updates: [{}] } },
+  queryTable: { body: { project_id: 'demo/support', digest: 'none' } },
 };
 
 const endpointPlaces = Object.entries(endpoints as Record<string, Endpoint>).flatMap(([name, { request }]) =>

@@ -51,8 +51,11 @@ describe('openRuntime', () => {
     expect(ada.serverOptions.redactor.redact(text)).toBe('marmalade-of-ada, gingerbread-of-bob, cinnamon roll');
   });
 
-  it('removes the password of the database URL, as a whole and decoded', async () => {
-    const runtime = open({ HEDDLE_DATABASE_URL: 'postgresql://bob:cinnamon%20roll@db.example/heddle' });
+  it.each([
+    'postgresql://bob:cinnamon%20roll@db.example/heddle',
+    'postgresql://bob:cinnamon%20roll@one.example:5432,two.example:5433/heddle',
+  ])('removes the password of the database URL, as a whole and decoded: %s', async (HEDDLE_DATABASE_URL) => {
+    const runtime = open({ HEDDLE_DATABASE_URL });
     expect(runtime.serverOptions.redactor.redact('password cinnamon roll')).toBe('password [secret]');
     await runtime.close();
   });

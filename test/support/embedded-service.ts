@@ -80,6 +80,18 @@ export class TestService {
     return { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text };
   }
 
+  /** Sends a form to `POST /file/create`; a text `file` becomes a file with this content. */
+  async upload(authorization: string | undefined, form: Record<string, string | Blob>): Promise<Answer> {
+    const body = new FormData();
+    for (const [name, value] of Object.entries(form)) {
+      if (name === 'file') body.append(name, new Blob([value]));
+      else body.append(name, value as string);
+    }
+    const headers: Record<string, string> = authorization ? { authorization } : {};
+    const response = await fetch(`${this.running.url}/file/create`, { method: 'POST', headers, body });
+    return { status: response.status, headers: response.headers, body: await response.json() };
+  }
+
   query(queue: string, body: unknown): Promise<Answer> {
     return this.send('POST', `/annotation_queues/${queue}/items/query`, basic, body);
   }

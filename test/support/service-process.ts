@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { onTestFinished } from 'vitest';
 import { command, emptyHome, run, temporaryFolder } from './heddle.ts';
+import { onEnd } from './on-end.ts';
 import type { Account } from './profiles.ts';
 
 /** A running `heddle service start`. */
@@ -12,7 +12,7 @@ export interface ServiceProcess {
 }
 
 /**
- * Starts the embedded service on a free port, in an empty home unless `environment` names one. It ends with the test.
+ * Starts the embedded service on a free port, in an empty home unless `environment` names one. It ends with the test, or with the file when started at its top level.
  */
 export async function startServiceProcess(
   environment: Record<string, string> = {},
@@ -22,7 +22,7 @@ export async function startServiceProcess(
     env: emptyHome(temporaryFolder(), environment),
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  onTestFinished(() => void child.kill('SIGKILL'));
+  onEnd(() => child.kill('SIGKILL'));
   let stderr = '';
   const url = await new Promise<string>((resolve, reject) => {
     child.stderr.setEncoding('utf8').on('data', (chunk: string) => {

@@ -8,7 +8,7 @@ export interface StdioClientOptions {
   /** Protocol version to use, or `legacy` for the versions before 2026-07-28. */
   mode?: 'legacy' | { pin: string };
   /** Response to every question for the user; without it the client cannot ask. */
-  answer?: 'accept' | 'decline';
+  answer?: 'accept' | 'decline' | 'cancel';
   /** Runs before each answer. */
   beforeAnswer?: () => Promise<void>;
 }
@@ -37,7 +37,7 @@ export async function connectStdioClient(
     client.setRequestHandler('elicitation/create', async ({ params }) => {
       questions.push(params.message);
       await beforeAnswer?.();
-      return answer === 'accept' ? { action: 'accept', content: { confirm: true } } : { action: 'decline' };
+      return answer === 'accept' ? { action: 'accept', content: { confirm: true } } : { action: answer };
     });
   }
   const transport = new StdioClientTransport({ command: process.execPath, args: [command], env: environment });

@@ -88,7 +88,8 @@ describe('add_queue_items', () => {
   ])('refuses %s', async (_, args) => {
     const { call } = await connectStdioClient(environment);
     const { error } = await call('add_queue_items', { queue_id: 'q', ...args });
-    expect(error).toMatchObject({ code: 'invalid_arguments', detail: [{ msg: 'needs either call_ids or filter' }] });
+    expect(error.code).toBe('invalid_arguments');
+    expect(error.message).toContain('needs either call_ids or filter');
   });
 });
 

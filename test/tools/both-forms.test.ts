@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+import { importItems } from '../support/import-items.ts';
 import { connectStdioClient, type StdioClient } from '../support/stdio-client.ts';
 
 // Some clients show a model only the text of a result, others only its structured content.
@@ -141,8 +142,8 @@ const cases: Case[] = [
     facts: [
       [/^1 refused\./, /"counts":\{"refused":1\}/],
       [
-        /Not changed: the item is now unstarted, not completed\. Read the item again\./,
-        /Not changed: the item is now unstarted, not completed\.","hint":"Read the item again\."/,
+        /Not changed: the item is unstarted, not completed\. Read the item again\./,
+        /Not changed: the item is unstarted, not completed\.","hint":"Read the item again\."/,
       ],
     ],
   },
@@ -213,5 +214,29 @@ describe('both forms of a result', async () => {
     expect(next_offset).toBe(items.length);
     expect(items.length).toBeLessThan(12);
     expect(text).toContain(`More follow: next_offset ${next_offset}.`);
+  });
+
+  it.each([
+    ['ASCII', 'Why was I charged?'],
+    ['Japanese', '二回請求されました。'],
+  ])('are at most 40,000 bytes each by default, with values in %s', async (_, sentence) => {
+    const environment = await importItems(
+      Array.from({ length: 60 }, (_, number) => ({
+        call_id: `call-${number}`,
+        call_op_name: 'answer',
+        call_trace_id: 'trace',
+        call_started_at: '2026-01-01T00:00:00Z',
+        display_fields: ['inputs.question', 'output'],
+        call: { inputs: { question: number + sentence.repeat(30) }, output: number + sentence.repeat(20) },
+      })),
+    );
+    const { client } = await connectStdioClient(environment);
+    const args = { queue_id: 'q', include_call: true };
+    const { content, structuredContent } = await client.callTool({ name: 'query_queue_items', arguments: args });
+    const forms = [(content as unknown as [{ text: string }])[0].text, JSON.stringify(structuredContent)];
+    const largest = Math.max(...forms.map((form) => Buffer.byteLength(form)));
+    expect(largest).toBeLessThanOrEqual(40_000);
+    expect(largest).toBeGreaterThan(35_000);
+    expect(structuredContent).toMatchObject({ next_offset: (structuredContent as { items: object[] }).items.length });
   });
 });

@@ -17,7 +17,9 @@ describe('list_objects', () => {
     const [model] = (await call('list_objects', { kind: 'model' })).objects;
     expect(model).toMatchObject({ id: 'heddle/echo' });
     const messages = [{ role: 'user', content: 'Hi' }];
-    expect(await call('run_inference', { model: model.id, messages })).toMatchObject({ finish_reason: 'stop' });
+    expect(await call('run_inference', { model: model.id, messages })).toMatchObject({
+      response: { choices: [{ finish_reason: 'stop' }] },
+    });
   });
 
   it('says how many objects it shows, or that there are none', async () => {

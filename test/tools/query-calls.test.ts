@@ -90,6 +90,7 @@ describe('query_calls', () => {
         started_at: '2026-01-02T00:00:00.000Z',
         exception: 'ValueError: no answer',
         inputs: { question: 'Why?', score: 2 },
+        summary: { weave: { status: 'error', trace_name: 'answer' } },
       },
     ]);
   });
@@ -118,12 +119,9 @@ describe('query_calls', () => {
   it('refuses a time that is none', async () => {
     const { call } = await connect();
     const { error } = await call('query_calls', { filter: { started_after: 'yesterday' } });
-    expect(error.detail).toMatchObject([
-      {
-        loc: ['arguments', 'filter', 'started_after'],
-        msg: 'must be a date or time like 2026-01-31 or 2026-01-31T09:00:00Z',
-      },
-    ]);
+    expect(error.message).toContain(
+      'filter.started_after: must be a date or time like 2026-01-31 or 2026-01-31T09:00:00Z',
+    );
   });
 
   it('sends conditions that the public service takes, and asks for the columns it needs', async () => {

@@ -112,6 +112,13 @@ describe.each(services)('on $name', (service) => {
     expect(page.total).toBe(expected.length);
   });
 
+  it('list_queues names the nearest queues for a name that none has', async () => {
+    const { queue_id } = await call('create_queue', { name: 'Escalations' });
+    const hint = expect.stringContaining(`The nearest ids are ${queue_id} ("Escalations")`);
+    const text = expect.stringContaining(`No queues match. The nearest ids are ${queue_id} ("Escalations")`);
+    expect(await call('list_queues', { name: 'Escallations' })).toMatchObject({ queues: [], hint, text });
+  });
+
   it.each([
     ['query_queue_items', {}],
     ['summarize_queue', {}],

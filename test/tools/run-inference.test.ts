@@ -32,8 +32,9 @@ describe('run_inference', () => {
       environment,
     );
     expect(code).toBe(0);
-    expect(result.finish_reason).toBe('stop');
-    const echoed = JSON.parse(result.text.slice(result.text.indexOf('\n')));
+    const [{ finish_reason, message }] = result.response.choices;
+    expect(finish_reason).toBe('stop');
+    const echoed = JSON.parse(message.content.slice(message.content.indexOf('\n')));
     expect(echoed).toEqual([
       { role: 'system', content: 'You speak for the app. {not a variable}' },
       { role: 'user', content: [{ type: 'text', text: 'Hello Ada {product}, {braces} stay' }] },

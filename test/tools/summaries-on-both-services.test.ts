@@ -167,6 +167,20 @@ describe.each(services)('on $name', (service) => {
       expect((await ada.call('summarize_queue', { queue_id, by })).tables).toEqual(tables);
     });
 
+    it('summarize_queue counts the judgements with the value of the filter', async () => {
+      const filter = { field: 'helpful', value: true };
+      const summary = await ada.call('summarize_queue', { queue_id, by: ['annotator'], filter });
+      const { tables } = summary;
+      expect(summary).toMatchObject({ total_judgements: 4, unjudged_items: 2 });
+      expect(tables[0].rows).toEqual([
+        [nameOfAda, 3, 3],
+        [nameOfBob, 1, 1],
+      ]);
+      // A comparison needs the other values, too.
+      const { agreement } = await ada.call('summarize_queue', { queue_id, by: ['field'], filter });
+      expect(agreement).toMatchObject([{ items: 2, disagreement_ids: [ids[2]] }]);
+    });
+
     it('summarize_queue names the items on which annotators disagree', async () => {
       const { agreement } = await bob.call('summarize_queue', { queue_id, by: ['field'] });
       expect(agreement).toEqual([

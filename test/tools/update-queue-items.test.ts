@@ -154,7 +154,7 @@ describe('update_queue_items', () => {
     ['2026-07-28', { pin: '2026-07-28' }],
   ])('asks the user before it changes more than 20 items, with %s', async (_, mode) => {
     const environment = await importNumberedQueue(25);
-    const change = async (answer?: 'accept' | 'decline') => {
+    const change = async (answer?: 'accept' | 'decline' | 'cancel') => {
       const { call, questions } = await connectStdioClient(environment, { mode, answer });
       const { items } = await call('query_queue_items', { queue_id: 'q' });
       const changes = items.map(({ id }: Item) => ({ item_id: id, annotation_state: 'completed' }));
@@ -172,6 +172,11 @@ describe('update_queue_items', () => {
     expect(declined.questions).toEqual(['Change 25 items of queue q: set to completed? A finished state is final.']);
     expect(declined.result.error.code).toBe('cancelled');
     expect(declined.state_counts).toEqual({ unstarted: 25 });
+
+    const unanswered = await change('cancel');
+    expect(unanswered.questions).toHaveLength(1);
+    expect(unanswered.result).toEqual(unable.result);
+    expect(unanswered.state_counts).toEqual({ unstarted: 25 });
 
     const accepted = await change('accept');
     expect(accepted.questions).toEqual(['Change 25 items of queue q: set to completed? A finished state is final.']);
@@ -412,6 +417,23 @@ describe('update_queue_items at a service that answers as the public one', () =>
     expect(result.text).toContain('bob moved it to skipped');
   });
 
+  it('says that it could not look after the change, which is done all the same', async () => {
+    const service = await startRecordedService();
+    const { call } = await connectStdioClient(heddleFor(service, 'ada'));
+    const respond = service.respond;
+    service.respond = (request) => {
+      const isLookAfter = service.states.size > 0 && request.path === '/annotation_queues/q/items/query';
+      if (isLookAfter) sendResponse(request, 403, { reason: 'no longer allowed' });
+      else respond(request);
+    };
+    const items = [{ item_id: 'i1', annotation_state: 'completed' }];
+    const result = await call('update_queue_items', { queue_id: 'q', expected_state: 'unstarted', items });
+    expect(result).toMatchObject({ counts: { done: 1 }, items: [{ result: 'done', annotation_state: 'completed' }] });
+    const hint = 'The changes are done, but what others did to the items meanwhile could not be read: ';
+    expect(result.hint).toContain(hint);
+    expect(result.text).toContain(hint);
+  });
+
   it('refuses what somebody may have moved since as_of, when another process has shown the items', async () => {
     const service = await startRecordedService();
     const bob = await connectStdioClient(heddleFor(service, 'bob'));
@@ -428,7 +450,7 @@ describe('update_queue_items at a service that answers as the public one', () =>
         error: {
           code: 'conflict',
           message:
-            'Not changed: bob moved it to skipped, perhaps after as_of: this server has not shown the item with this as_of.',
+            'Not changed: bob moved it to skipped, perhaps after as_of: the service keeps no time of it, and this server has not shown the item with this as_of.',
           hint: 'Read the item again, or pass expected_state skipped if that is what you saw.',
         },
       },

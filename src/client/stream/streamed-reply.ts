@@ -25,14 +25,14 @@ export async function readStreamedReply(
   options: StreamOptions,
 ): Promise<InferenceResponse> {
   const assembly = new ReplyAssembly();
-  const failure = (code: ErrorCode, reason: string): HeddleError =>
+  const failure = async (code: ErrorCode, reason: string): Promise<HeddleError> =>
     new HeddleError({
       code,
       message: `The streamed reply to ${info.operation} ${reason}.`,
       hint: 'partial_text is what had arrived. Sending the call again asks the model again, and is paid again.',
       status: response.status,
       retryable: code === 'network' || code === 'timeout' || code === 'service_unavailable',
-      partialText: info.redactCut(assembly.text),
+      partialText: await info.redactCut(assembly.text),
     });
   let stalled = false;
   let idleTimer: NodeJS.Timeout | undefined;
@@ -47,13 +47,13 @@ export async function readStreamedReply(
     for await (const event of readEvents(response.body, restartIdleTimer)) {
       if (event.data.trim() === '[DONE]') {
         if (assembly.begun) return assembly.reply();
-        throw failure('bad_response', 'has no reply in it');
+        throw await failure('bad_response', 'has no reply in it');
       }
       const chunk = parseChunk(event.data);
       if (!chunk && event.truncated) break;
-      if (!chunk) throw failure('bad_response', 'has an event that is not a JSON object');
+      if (!chunk) throw await failure('bad_response', 'has an event that is not a JSON object');
       if (isError(chunk, event)) {
-        throw failure('service_unavailable', `was ended by the service: ${quotedErrorText(chunk, info)}`);
+        throw await failure('service_unavailable', `was ended by the service: ${quotedErrorText(chunk, info)}`);
       }
       const charactersBefore = assembly.characters;
       assembly.add(chunk);
@@ -63,16 +63,16 @@ export async function readStreamedReply(
     }
   } catch (error) {
     if (error instanceof HeddleError) throw error;
-    if (stalled) throw failure('timeout', `stalled for ${options.idleTimeoutMs} ms`);
-    if (error instanceof RangeError) throw failure('too_large', error.message);
-    throw failure('network', `broke: ${info.redact((error as Error).message)}`);
+    if (stalled) throw await failure('timeout', `stalled for ${options.idleTimeoutMs} ms`);
+    if (error instanceof RangeError) throw await failure('too_large', error.message);
+    throw await failure('network', `broke: ${info.redact((error as Error).message)}`);
   } finally {
     clearTimeout(idleTimer);
     response.body.destroy();
   }
   // Some services end a stream without [DONE].
   if (assembly.finished) return assembly.reply();
-  throw failure('network', 'ended before it was finished');
+  throw await failure('network', 'ended before it was finished');
 }
 
 function parseChunk(data: string): Record<string, unknown> | undefined {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isJsonContentType } from '@modelcontextprotocol/server';
 import type { BodyReader } from '../../core/http/body-reader.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { NestingError } from '../../core/json.ts';
+import { JsonLimitError } from '../../core/json.ts';
 import { InexactNumberError, parseExactJson } from '../../core/json-numbers.ts';
 import { maxBatchMessages } from '../limits.ts';
 import { httpLimits } from './limits.ts';
@@ -58,7 +58,7 @@ function parseBody(text: string): unknown {
       // The message of a refusal is logged, and logs contain no arguments.
       throw new Refusal(400, 'Numbers that would change', { body: jsonRpcError(message, -32_602) });
     }
-    const reason = error instanceof NestingError ? error.message : 'not JSON';
+    const reason = error instanceof JsonLimitError ? error.message : 'not JSON';
     const message = `Parse error: the body is ${reason}`;
     throw new Refusal(400, message, { body: jsonRpcError(message, -32_700) });
   }

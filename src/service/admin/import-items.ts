@@ -3,11 +3,12 @@ import { pathSegment, projectId as projectIdSchema } from '../../contract/identi
 import { annotationStates } from '../../contract/queue-items.ts';
 import { validateValue } from '../../contract/validation-errors.ts';
 import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
-import { NestingError } from '../../core/json.ts';
+import { JsonLimitError } from '../../core/json.ts';
 import { InexactNumberError, parseExactJson } from '../../core/json-numbers.ts';
+import { normalizeTimestamp } from '../../core/timestamps.ts';
+import { toCallRow } from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
-import { normalizeTimestamp } from '../storage/timestamps.ts';
 import { checkArguments } from './check-arguments.ts';
 
 const timestamp = z
@@ -103,7 +104,7 @@ function parseItem(text: string, line: number): NewItem | ErrorDetail[] {
     if (error instanceof InexactNumberError) {
       return error.faults.map((fault) => ({ ...fault, loc: ['line', line, ...fault.loc] }));
     }
-    const msg = error instanceof NestingError ? `is ${error.message}` : 'is not JSON';
+    const msg = error instanceof JsonLimitError ? `is ${error.message}` : 'is not JSON';
     return [{ loc: ['line', line], msg, type: 'json_invalid' }];
   }
   const { data, faults } = validateValue(itemLine, value, 'line');
@@ -174,15 +175,17 @@ export async function addItems(
     await transaction
       .insertInto('calls')
       .values(
-        chunk.map((item) => ({
-          project_id,
-          id: item.call_id,
-          op_name: item.call_op_name,
-          trace_id: item.call_trace_id,
-          started_at: item.call_started_at,
-          ended_at: item.call_ended_at ?? null,
-          data: JSON.stringify(item.call),
-        })),
+        chunk.map((item) => {
+          const key = {
+            project_id,
+            id: item.call_id,
+            op_name: item.call_op_name,
+            trace_id: item.call_trace_id,
+            started_at: item.call_started_at,
+            ended_at: item.call_ended_at ?? null,
+          };
+          return toCallRow(key, item.call);
+        }),
       )
       .onConflict((conflict) => conflict.columns(['project_id', 'id']).doNothing())
       .execute();

@@ -1,3 +1,4 @@
+import { pipeline } from 'node:stream/promises';
 import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { type Context, type Handler, Hono, type MiddlewareHandler } from 'hono';
@@ -7,7 +8,7 @@ import packageJson from '../../../package.json' with { type: 'json' };
 import { type Endpoint, type EndpointName, endpoints } from '../../contract/endpoints.ts';
 import { inferencePath, pathSegment } from '../../contract/identifiers.ts';
 import { validateValue } from '../../contract/validation-errors.ts';
-import { HeddleError } from '../../core/errors.ts';
+import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import type { Log } from '../../core/log.ts';
 import { asRequestId, requestIdHeader } from '../../core/request-id.ts';
@@ -18,6 +19,7 @@ import type { Authenticator } from './authenticator.ts';
 import openApiJson from './openapi.json' with { type: 'json' };
 import { checkProjects } from './project-access.ts';
 import { readJson } from './read-json.ts';
+import { withUpload } from './read-upload.ts';
 
 export interface AppOptions extends ServiceContext {
   authenticator: Authenticator;
@@ -86,23 +88,79 @@ function serveEndpoint<Name extends EndpointName>(name: Name, options: AppOption
     context.set('operation', name);
     const { path, ...segments } = context.req.param();
     const account = await options.authenticator.authenticate(endpoint.auth, context.req.header('Authorization'));
-    // The compiler cannot see that the endpoint's schemas produce this input.
-    const input = {
+    const { incoming, outgoing } = context.env;
+    const checked = {
       account: account.name,
       maySee: account.maySee,
       path: validate(pathParameters, path === undefined ? segments : { path: `/${path}` }, 'path'),
       query: endpoint.query && validate(endpoint.query, context.req.query(), 'query'),
-      body: endpoint.request && validate(endpoint.request, await readJson(context.env.incoming), 'body'),
-      response: context.env.outgoing,
-    } as unknown as OperationInput<Name>;
-    checkProjects(name, input);
-    const result = await handlers[name](input, options);
+      response: outgoing,
+    };
+    const run = (content: unknown) => {
+      const body = endpoint.request && validate(endpoint.request, content, 'body');
+      // The compiler cannot see that the endpoint's schemas produce this input.
+      const input = { ...checked, body } as unknown as OperationInput<Name>;
+      checkProjects(name, input);
+      return handlers[name](input, options);
+    };
+    const result = endpoint.form
+      ? await withUpload(incoming, run)
+      : await run(endpoint.request && (await readJson(incoming)));
     if (result === undefined) return RESPONSE_ALREADY_SENT;
     if (result instanceof Response) return result;
+    if (isAsyncIterable(result)) return sendLines(result, context);
     const isList = Array.isArray(result);
     const body = isList ? jsonLines(result) : jsonText(result);
-    return context.body(body, 200, { 'Content-Type': isList ? 'application/x-ndjson' : 'application/json' });
+    return context.body(body, 200, { 'Content-Type': isList ? lineType : 'application/json' });
   };
+}
+
+const lineType = 'application/x-ndjson';
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
+}
+
+/** Number of characters of lines that are collected before they are sent. */
+const maxHeldChars = 256 * 1024;
+
+/**
+ * Sends values as lines while they are read. A short list is sent whole, with its length. A failure after the first part
+ * breaks the connection, so that the client cannot take what it has for everything.
+ */
+async function sendLines(values: AsyncIterable<unknown>, context: Context<AppEnvironment>): Promise<Response> {
+  const parts = textParts(values);
+  const first = await parts.next();
+  const second = await parts.next();
+  if (second.done) return context.body(first.value ?? '', 200, { 'Content-Type': lineType });
+  const { outgoing } = context.env;
+  outgoing.writeHead(200, { 'Content-Type': lineType });
+  const all = async function* () {
+    yield first.value;
+    yield second.value;
+    yield* parts;
+  };
+  await pipeline(all, outgoing).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE')
+      context.get('log')('error', 'list broken off', { error: error.stack });
+  });
+  return RESPONSE_ALREADY_SENT;
+}
+
+async function* textParts(values: AsyncIterable<unknown>): AsyncGenerator<string, undefined, undefined> {
+  let held: string[] = [];
+  let chars = 0;
+  for await (const value of values) {
+    const line = `${jsonText(value)}\n`;
+    held.push(line);
+    chars += line.length;
+    if (chars < maxHeldChars) continue;
+    yield held.join('');
+    held = [];
+    chars = 0;
+  }
+  if (held.length > 0) yield held.join('');
+  return undefined;
 }
 
 /** Maximum number of characters of a list; a string cannot be much longer. */
@@ -143,15 +201,30 @@ function validate(schema: z.ZodType, value: unknown, root: 'path' | 'query' | 'b
 }
 
 function errorResponse(error: Error, context: Context<AppEnvironment>): Response {
-  if (error instanceof Refusal) {
-    return Response.json(error.body ?? { reason: error.message }, { status: error.status, headers: error.headers });
-  }
+  const operation = context.get('operation');
+  const isInference = operation !== undefined && endpoints[operation].auth === 'bearer';
+  const respond = (status: number, body: unknown, headers: Record<string, string> = {}): Response =>
+    Response.json(isInference ? withOpenAiError(status, body) : body, { status, headers });
+  if (error instanceof Refusal) return respond(error.status, error.body ?? { reason: error.message }, error.headers);
   const log = context.get('log');
   if (error instanceof HeddleError && error.status !== undefined) {
     const { status } = error;
     log(status >= 500 ? 'error' : 'info', error.message, { error: String(error.cause) });
-    return Response.json({ reason: error.message }, { status, headers: error.retryable ? { 'Retry-After': '1' } : {} });
+    return respond(status, { reason: error.message }, error.retryable ? { 'Retry-After': '1' } : {});
   }
   log('error', 'unexpected failure', { error: error.stack });
-  return Response.json({ reason: 'Internal Server Error' }, { status: 500 });
+  return respond(500, { reason: 'Internal Server Error' });
+}
+
+/** Adds an error in the form of OpenAI's API, the only one that its clients show, to the body of a refused request. */
+function withOpenAiError(status: number, body: unknown): unknown {
+  const { error, reason, detail } = body as { error?: unknown; reason?: string; detail?: ErrorDetail[] | string };
+  if (error !== undefined) return body;
+  const faults = Array.isArray(detail) ? detail.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ') : detail;
+  const message = status === 401 ? 'The key is missing or unknown to this service.' : (reason ?? faults);
+  const type = status < 500 ? 'invalid_request_error' : 'server_error';
+  return {
+    ...(body as object),
+    error: { message, type, param: null, code: status === 401 ? 'invalid_api_key' : null },
+  };
 }

@@ -9,11 +9,10 @@ export interface AuthenticatedAccount {
   maySee: ProjectFilter;
 }
 
-type HashedSecret = Partial<Pick<ReturnType<typeof hashedAccount>, 'password_hash' | 'token_hash'>>;
-
 /**
  * Checks the credentials of requests against the stored accounts and, if there is one, the account of this process. The
- * secret alone identifies an account: clients of the public service send any user name, or none, with an API key.
+ * secret alone identifies an account: clients of the public service send any user name, or none, with an API key, and the
+ * same key as a bearer token for inference. So both secrets of an account are accepted in both schemes.
  */
 export class Authenticator {
   readonly #database: Database;
@@ -35,24 +34,29 @@ export class Authenticator {
     }
     const [givenScheme = '', credentials = ''] = header.split(/ +/);
     const account =
-      givenScheme.toLowerCase() === scheme ? await this.#findAccount(hashedSecret(scheme, credentials)) : undefined;
+      givenScheme.toLowerCase() === scheme ? await this.#findAccount(secretOf(scheme, credentials)) : undefined;
     if (account === undefined) throw new Refusal(401, '401 Error', { headers });
     return account;
   }
 
-  // Comparing hashes needs no constant time: a caller cannot steer the hash of a guess towards a stored one.
-  async #findAccount(secret: HashedSecret): Promise<AuthenticatedAccount | undefined> {
+  // Comparing hashes needs no constant time: a caller cannot steer the hash of a guess towards a stored one. The secrets
+  // are random, so that a fast hash is enough, and the account is found by it.
+  async #findAccount(secret: string): Promise<AuthenticatedAccount | undefined> {
+    const hash = hashSecret(secret);
     const own = this.#processAccount;
-    const columns = Object.keys(secret) as (keyof HashedSecret)[];
-    if (own && columns.every((column) => secret[column] === own[column])) return { name: own.name, maySee: () => true };
-    const rows = await this.#database.read((transaction) =>
-      transaction
-        .selectFrom('accounts')
-        .leftJoin('project_grants', 'project_grants.account', 'accounts.name')
-        .select(['name', 'project_id'])
-        .where(({ and }) => and(secret))
-        .execute(),
-    );
+    if (own && (hash === own.password_hash || hash === own.token_hash)) return { name: own.name, maySee: () => true };
+    const rows = await this.#database.read(async (transaction) => {
+      const grantsWhere = (column: 'token_hash' | 'password_hash') =>
+        transaction
+          .selectFrom('accounts')
+          .leftJoin('project_grants', 'project_grants.account', 'accounts.name')
+          .select(['name', 'project_id'])
+          .where(column, '=', hash)
+          .execute();
+      // One after the other: with `or`, SQLite would use neither index for the join.
+      const byToken = await grantsWhere('token_hash');
+      return byToken.length > 0 ? byToken : grantsWhere('password_hash');
+    });
     const [account] = rows;
     if (!account) return undefined;
     const grants = grantsOf(rows.flatMap(({ project_id }) => project_id ?? []));
@@ -60,8 +64,9 @@ export class Authenticator {
   }
 }
 
-function hashedSecret(scheme: AuthScheme, credentials: string): HashedSecret {
-  if (scheme === 'bearer') return { token_hash: hashSecret(credentials) };
+/** Returns the secret in the credentials of a header: the password of Basic, or the bearer token. */
+function secretOf(scheme: AuthScheme, credentials: string): string {
+  if (scheme === 'bearer') return credentials;
   const [, ...password] = Buffer.from(credentials, 'base64').toString('utf8').split(':');
-  return { password_hash: hashSecret(password.join(':')) };
+  return password.join(':');
 }

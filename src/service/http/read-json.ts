@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { BodyReader } from '../../core/http/body-reader.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { NestingError } from '../../core/json.ts';
+import { JsonLimitError } from '../../core/json.ts';
 import { InexactNumberError, parseExactJson } from '../../core/json-numbers.ts';
 
 const bodyReader = new BodyReader(32 * 1024 * 1024);
@@ -9,8 +9,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * Reads the JSON body of a request.
- * @throws Refusal 413 for more than 32 MiB, 422 for a body that is not JSON in UTF-8, is nested too deeply or
- * has a number that would change.
+ * @throws Refusal 413 for more than 32 MiB, 422 for a body that is not JSON in UTF-8, is beyond the limits of JSON or has a
+ * number that would change.
  */
 export async function readJson(request: IncomingMessage): Promise<unknown> {
   const bytes = await bodyReader.read(request);
@@ -18,7 +18,7 @@ export async function readJson(request: IncomingMessage): Promise<unknown> {
   try {
     return parseExactJson(utf8.decode(bytes));
   } catch (error) {
-    if (error instanceof NestingError) throw invalidBody(`The body is ${error.message}`, 'value_error');
+    if (error instanceof JsonLimitError) throw invalidBody(`The body is ${error.message}`, 'value_error');
     if (error instanceof InexactNumberError) {
       const detail = error.faults.map((fault) => ({ ...fault, loc: ['body', ...fault.loc] }));
       throw new Refusal(422, error.message, { body: { detail } });

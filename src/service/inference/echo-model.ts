@@ -5,6 +5,8 @@ import { Refusal } from '../../core/http/refusal.ts';
 /** The built-in model, which shows everything around a language model without being one. */
 const echoModel = 'heddle/echo';
 
+const echoModelFacts = { id: echoModel, object: 'model', created: 0, owned_by: 'heddle' };
+
 const preamble =
   'This is heddle/echo, not a language model: it repeats the messages it received. Its usage counts characters, not tokens.';
 
@@ -15,7 +17,16 @@ const maxIndentedChars = 64 * 1024;
 
 /** Returns the list of models of a service without a model provider. */
 export function echoModels() {
-  return { object: 'list', data: [{ id: echoModel, object: 'model', created: 0, owned_by: 'heddle' }] };
+  return { object: 'list', data: [echoModelFacts] };
+}
+
+/**
+ * Returns the entry of the list of models for an id.
+ * @throws Refusal 404 for another model.
+ */
+export function readEchoModel(id: string) {
+  if (id !== echoModel) throw unknownModel(id);
+  return echoModelFacts;
 }
 
 /**
@@ -28,10 +39,7 @@ export function runEchoModel(path: string, request: InferenceRequest, messages: 
     const message = `Without a model provider, only /chat/completions is available, not ${path}.`;
     throw refusal(404, message, null, 'unknown_path');
   }
-  if (model !== echoModel) {
-    const message = `The model ${model} does not exist here: without a model provider, the only model is ${echoModel}.`;
-    throw refusal(404, message, 'model', 'model_not_found');
-  }
+  if (model !== echoModel) throw unknownModel(model);
   const compact = JSON.stringify(messages);
   const received = compact.length > maxIndentedChars ? compact : JSON.stringify(messages, null, 2);
   const content = `${preamble}\n${received}`;
@@ -48,7 +56,7 @@ export function runEchoModel(path: string, request: InferenceRequest, messages: 
     created: Math.floor(Date.now() / 1000),
     model: echoModel,
   };
-  if (request.stream) return streamCompletion(head, content, choices, usage);
+  if (request.stream) return streamCompletion(head, content, choices, usage, asksForUsage(request));
   return Response.json({
     ...head,
     object: 'chat.completion',
@@ -62,22 +70,49 @@ export function runEchoModel(path: string, request: InferenceRequest, messages: 
   });
 }
 
+/** Returns the choice of a request about usage in streams; undefined if it makes none. */
+function asksForUsage({ stream_options }: InferenceRequest): boolean | undefined {
+  const { include_usage } = (stream_options ?? {}) as { include_usage?: unknown };
+  return typeof include_usage === 'boolean' ? include_usage : undefined;
+}
+
+function unknownModel(model: string): Refusal {
+  const message = `The model ${model} does not exist here: without a model provider, the only model is ${echoModel}.`;
+  return refusal(404, message, 'model', 'model_not_found');
+}
+
 function refusal(status: number, message: string, param: string | null, code: string): Refusal {
   return new Refusal(status, message, { body: { error: { message, type: 'invalid_request_error', param, code } } });
 }
 
-function streamCompletion(head: object, content: string, choices: number[], usage: object): Response {
+/**
+ * Streams a reply. Usage that was asked for is a chunk of its own, without choices, and null in the others. Without a word
+ * about it, the last chunk has it too: clients that expect choices in every chunk must not meet one without.
+ */
+function streamCompletion(
+  head: object,
+  content: string,
+  choices: number[],
+  usage: object,
+  includeUsage: boolean | undefined,
+): Response {
   const event = (members: object) =>
     `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', ...members })}\n\n`;
-  const delta = (index: number, delta: object, finish_reason: string | null = null) =>
-    event({ choices: [{ index, delta, logprobs: null, finish_reason }] });
+  const noUsage = includeUsage ? { usage: null } : {};
+  const chunk = (index: number, delta: object) =>
+    event({ choices: [{ index, delta, logprobs: null, finish_reason: null }], ...noUsage });
+  const lastChunk = (index: number) => {
+    const isLast = index === choices.length - 1;
+    const members = includeUsage === undefined && isLast ? { usage } : noUsage;
+    return event({ choices: [{ index, delta: {}, logprobs: null, finish_reason: 'stop' }], ...members });
+  };
   // Cut between code points, never inside one.
   const pieces = content.match(/.{1,48}/gsu) ?? [];
   const events = [
-    ...choices.map((index) => delta(index, { role: 'assistant', content: '' })),
-    ...pieces.flatMap((piece) => choices.map((index) => delta(index, { content: piece }))),
-    ...choices.map((index) => delta(index, {}, 'stop')),
-    event({ choices: [], usage }),
+    ...choices.map((index) => chunk(index, { role: 'assistant', content: '' })),
+    ...pieces.flatMap((piece) => choices.map((index) => chunk(index, { content: piece }))),
+    ...choices.map(lastChunk),
+    ...(includeUsage ? [event({ choices: [], usage })] : []),
     'data: [DONE]\n\n',
   ];
   return new Response(events.join(''), {

@@ -21,7 +21,7 @@ const longestTimerMs = 2 ** 31 - 1;
 
 /** Response headers that describe the response rather than the connection. */
 const passedHeaders =
-  /^(content-type|cache-control|retry-after|x-request-id|x-ratelimit-(limit|remaining|reset)-(requests|tokens))$/;
+  /^(content-type|cache-control|retry-after|retry-after-ms|x-should-retry|x-request-id|x-ratelimit-(limit|remaining|reset)-(requests|tokens))$/;
 
 /** Request headers that heddle or HTTP sets, or that are secrets of another connection. */
 const refusedHeaders =
@@ -59,6 +59,11 @@ export class ModelProvider {
   /** Passes on the model provider's list of models. */
   async listModels(response: ServerResponse): Promise<void> {
     await this.#forward('/models', { method: 'GET', headers: {} }, response);
+  }
+
+  /** Passes on what the model provider says about a model. Slashes in the id are encoded, as OpenAI's own clients do. */
+  async readModel(id: string, response: ServerResponse): Promise<void> {
+    await this.#forward(`/models/${id.replaceAll('/', '%2F')}`, { method: 'GET', headers: {} }, response);
   }
 
   async #forward(

@@ -1,119 +1,76 @@
-import type { CallsFilter, QueryCallsRequest, RecordedCall } from '../../contract/calls.ts';
-import type { SortKey } from '../../contract/queue-items.ts';
-import { matchesFilter } from '../query/calls-filter.ts';
+import type { CompletedCall, EndedCall, QueryCallsRequest, RecordedCall, StartedCall } from '../../contract/calls.ts';
+import { splitProjectId } from '../../contract/identifiers.ts';
+import { formatReference, referenceScheme } from '../../contract/references.ts';
+import { Refusal } from '../../core/http/refusal.ts';
 import { expandReferences } from '../query/expand-references.ts';
-import { compileExpression, fieldAt } from '../query/expression.ts';
-import type { Transaction } from '../storage/database.ts';
-import type { Tables } from '../storage/tables.ts';
-import type { OperationInput, TransactionOperation } from './operation.ts';
+import { countFoundCalls, findCalls } from '../query/find-calls.ts';
+import { nameCall, recordEvents, removeCalls } from '../storage/call-events.ts';
+import { emptyMembers } from '../storage/call-rows.ts';
+import type { Database, ProjectFilter, Transaction } from '../storage/database.ts';
+import { addCosts } from './costs.ts';
+import { readFeedbackOf } from './feedback.ts';
+import type { OperationHandler, TransactionOperation } from './operation.ts';
 
 /** Reads one recorded call; null when the project has no call with this id. */
-export const readCall: TransactionOperation<'readCall'> = async (transaction, { body: { project_id, id }, maySee }) => {
-  const [call = null] = await queryCalls(transaction, { body: { project_id, filter: { call_ids: [id] } }, maySee });
-  return { call };
+export const readCall: OperationHandler<'readCall'> = async ({ body, maySee }, { database }) => {
+  const { project_id, id, include_costs } = body;
+  const query = { project_id, filter: { call_ids: [id] }, limit: 1, include_costs };
+  for await (const call of readCalls(database, query, maySee)) return { call };
+  return { call: null };
 };
-
-/** Columns by which the database itself sorts. None can be null: the engines place null differently. */
-const sortColumns = ['started_at', 'op_name', 'trace_id', 'id'] as const;
 
 /**
  * Reads recorded calls of a project, by default in the order in which they started.
  * @throws Refusal 422 for a query that cannot be evaluated.
  */
-export async function queryCalls(
+export const queryCalls: OperationHandler<'queryCalls'> = async ({ body, maySee }, { database }) =>
+  readCalls(database, body, maySee);
+
+async function* readCalls(
+  database: Database,
+  body: QueryCallsRequest,
+  maySee: ProjectFilter,
+): AsyncGenerator<RecordedCall, void, undefined> {
+  const { columns, expand_columns, include_costs, include_feedback } = body;
+  for await (const found of findCalls(database, body)) {
+    const calls = found.map((call) => selectColumns(call, columns ?? []));
+    if (expand_columns?.length || include_feedback || include_costs) {
+      await database.read(async (transaction) => {
+        if (expand_columns?.length) await expandReferences(transaction, calls, expand_columns, maySee);
+        if (include_costs) await addCosts(transaction, body.project_id, calls);
+        if (include_feedback) await addFeedback(transaction, body.project_id, calls);
+      });
+    }
+    yield* calls;
+  }
+}
+
+/** Adds the feedback on calls to their summaries, the oldest first. */
+async function addFeedback(
   transaction: Transaction,
-  { body, maySee }: Pick<OperationInput<'queryCalls'>, 'body' | 'maySee'>,
-): Promise<RecordedCall[]> {
-  const { columns, expand_columns } = body;
-  const calls = await matchingCalls(transaction, body);
-  const filled = calls.map((call) => selectColumns(call, columns ?? []));
-  if (expand_columns?.length) await expandReferences(transaction, filled, expand_columns, maySee);
-  return filled;
+  project_id: string,
+  calls: readonly RecordedCall[],
+): Promise<void> {
+  const references = calls.map(({ id }) => callReference(project_id, id));
+  const feedback = await readFeedbackOf(transaction, project_id, references);
+  for (const [index, call] of calls.entries()) {
+    const summary = Object(call.summary ?? {}) as Record<string, unknown>;
+    const found = feedback.filter(({ weave_ref }) => weave_ref === references[index]);
+    call.summary = { ...summary, weave: { ...Object(summary.weave), feedback: found } };
+  }
+}
+
+function callReference(project_id: string, name: string): string {
+  return formatReference({ scheme: referenceScheme, ...splitProjectId(project_id), kind: 'call', name });
 }
 
 /**
  * Counts the recorded calls that match; no more than `limit`, if the request has one.
  * @throws Refusal 422 for a query that cannot be evaluated.
  */
-export const countCalls: TransactionOperation<'countCalls'> = async (transaction, { body }) => {
-  const { project_id, filter, query, limit } = body;
-  if (query || filter) return { count: (await matchingCalls(transaction, body)).length };
-  const { count } = await transaction
-    .selectFrom('calls')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('project_id', '=', project_id)
-    .executeTakeFirstOrThrow();
-  // PostgreSQL's driver returns counts as strings.
-  return { count: Math.min(Number(count), limit ?? Number.MAX_SAFE_INTEGER) };
-};
-
-async function matchingCalls(transaction: Transaction, body: QueryCallsRequest): Promise<RecordedCall[]> {
-  const { project_id, query, sort_by } = body;
-  const filter = body.filter ?? {};
-  const offset = body.offset ?? 0;
-  const limit = body.limit ?? Number.MAX_SAFE_INTEGER;
-  const keys: SortKey[] = sort_by?.length ? sort_by : [{ field: 'started_at', direction: 'asc' }];
-  const fitsQuery = query ? compileExpression(query.$expr) : undefined;
-  const isSorted = keys.every(({ field }) => sortColumns.some((column) => column === field));
-  let rows = transaction.selectFrom('calls').selectAll().where('project_id', '=', project_id);
-  for (const [member, column] of filterColumns) {
-    const values = filter[member] ?? [];
-    if (isShort(values)) rows = rows.where(column, 'in', values);
-  }
-  if (isSorted) {
-    for (const { field, direction } of keys) rows = rows.orderBy(field as (typeof sortColumns)[number], direction);
-    rows = rows.orderBy('id');
-    // A page can be cut by the database only if the database has applied every condition.
-    if (!fitsQuery && isAppliedByColumns(filter)) {
-      return (await rows.limit(limit).offset(offset).execute()).map(toCall);
-    }
-  }
-  const fitsFilter = matchesFilter(filter);
-  const calls = (await rows.execute()).map(toCall).filter((call) => fitsFilter(call) && (fitsQuery?.(call) ?? true));
-  if (!isSorted) calls.sort(byKeys(keys));
-  return calls.slice(offset, offset + limit);
-}
-
-const filterColumns = [
-  ['call_ids', 'id'],
-  ['trace_ids', 'trace_id'],
-  ['op_names', 'op_name'],
-] as const;
-
-/** Returns whether the database can compare a column with these values: a list has limits, and knows no wildcards. */
-const isShort = (values: readonly string[]): boolean =>
-  values.length > 0 && values.length <= 500 && !values.some((value) => value.endsWith(':*'));
-
-function isAppliedByColumns(filter: CallsFilter): boolean {
-  const applied = new Set<string>(
-    filterColumns.filter(([member]) => isShort(filter[member] ?? [])).map(([member]) => member),
-  );
-  return Object.entries(filter).every(
-    ([member, value]) => applied.has(member) || !value || (Array.isArray(value) && value.length === 0),
-  );
-}
-
-/** Compares calls by members; calls without a member come last. */
-function byKeys(keys: readonly SortKey[]): (a: RecordedCall, b: RecordedCall) => number {
-  return (a, b) => {
-    for (const { field, direction } of keys) {
-      const order = compareValues(fieldAt(a, field), fieldAt(b, field), direction);
-      if (order !== 0) return order;
-    }
-    return a.id < b.id ? -1 : 1;
-  };
-}
-
-function compareValues(a: unknown, b: unknown, direction: SortKey['direction']): number {
-  if (a === b) return 0;
-  if (a === undefined || a === null) return 1;
-  if (b === undefined || b === null) return -1;
-  const isNumeric = typeof a === 'number' && typeof b === 'number';
-  const [left, right] = isNumeric ? [a, b] : [toText(a) ?? '', toText(b) ?? ''];
-  if (left === right) return 0;
-  const smaller = left < right;
-  return smaller === (direction === 'asc') ? -1 : 1;
-}
+export const countCalls: OperationHandler<'countCalls'> = async ({ body }, { database }) => ({
+  count: await countFoundCalls(database, body, body.limit ?? Number.MAX_SAFE_INTEGER),
+});
 
 /** Members that every response has. */
 const requiredMembers = ['id', 'project_id', 'trace_id', 'op_name', 'started_at'];
@@ -140,40 +97,76 @@ function project(value: unknown, paths: string[][]): unknown {
   return Object.fromEntries([...nextPaths].map(([name, paths]) => [name, project(members[name], paths)]));
 }
 
-const emptyMembers = {
-  display_name: null,
-  parent_id: null,
-  ended_at: null,
-  attributes: {},
-  inputs: {},
-  output: null,
-  summary: null,
-  exception: null,
-  wb_user_id: null,
-  wb_run_id: null,
-  deleted_at: null,
-  storage_size_bytes: null,
-  total_storage_size_bytes: null,
+/** Records starts and ends of calls in a write transaction: all of them, or none. */
+export const recordCalls: TransactionOperation<'recordCalls'> = async (transaction, { body, account }) => {
+  const starts: StartedCall[] = [];
+  const ends: EndedCall[] = [];
+  for (const { req } of body.batch) {
+    if ('start' in req) starts.push(req.start);
+    else ends.push(req.end);
+  }
+  const started = await recordEvents(transaction, account, { starts, ends });
+  return { res: body.batch.map(({ mode }) => (mode === 'start' ? started.shift()! : {})) };
 };
 
-function toCall({ data, ...columns }: Tables['calls']): RecordedCall {
-  const recorded = JSON.parse(data) as Record<string, unknown>;
-  return {
-    ...emptyMembers,
-    // Unknown members stay readable, but cannot override the columns.
-    ...recorded,
-    display_name: toText(recorded.display_name),
-    parent_id: toText(recorded.parent_id),
-    exception: toText(recorded.exception),
-    wb_user_id: toText(recorded.wb_user_id),
-    wb_run_id: toText(recorded.wb_run_id),
-    deleted_at: toText(recorded.deleted_at),
-    ...columns,
-  };
+/** Records the start of a call in a write transaction. */
+export const startCall: TransactionOperation<'startCall'> = async (transaction, { body, account }) => {
+  const [started] = await recordEvents(transaction, account, { starts: [body.start], ends: [] });
+  return started!;
+};
+
+/** Records the end of a call in a write transaction. */
+export const endCall: TransactionOperation<'endCall'> = async (transaction, { body, account }) => {
+  await recordEvents(transaction, account, { starts: [], ends: [body.end] });
+  return {};
+};
+
+/** Records the start of a call of the project that the path names. @throws Refusal 400 for a call of another project. */
+export const startCallInProject: TransactionOperation<'startCallInProject'> = async (
+  transaction,
+  { path, ...input },
+) => {
+  checkSameProject(path, [input.body.start]);
+  return startCall(transaction, { ...input, path: {} });
+};
+
+/** Records the end of a call of the project that the path names. @throws Refusal 400 for a call of another project. */
+export const endCallInProject: TransactionOperation<'endCallInProject'> = async (transaction, { path, ...input }) => {
+  checkSameProject(path, [input.body.end]);
+  return endCall(transaction, { ...input, path: {} });
+};
+
+/**
+ * Records calls that have ended in a write transaction: all of them, or none.
+ * @throws Refusal 400 for calls of another project than the one in the path.
+ */
+export const completeCalls: TransactionOperation<'completeCalls'> = async (transaction, { path, body, account }) => {
+  checkSameProject(path, body.batch);
+  const ends = body.batch.map((call) => ({ ...call, summary: call.summary ?? {} }));
+  await recordEvents(transaction, account, { starts: body.batch, ends });
+  return {};
+};
+
+function checkSameProject(
+  { entity, project }: { entity: string; project: string },
+  calls: readonly (StartedCall | EndedCall | CompletedCall)[],
+): void {
+  const other = calls.find(({ project_id }) => project_id !== `${entity}/${project}`);
+  if (other) throw new Refusal(400, `The call is of project ${other.project_id}, but the path names another`);
 }
 
-/** Converts a recorded value to a string, since an import may contain anything. */
-function toText(value: unknown): string | null {
-  if (value === undefined || value === null) return null;
-  return typeof value === 'string' ? value : JSON.stringify(value);
-}
+/**
+ * Names a call, in a write transaction. A call that has not arrived gets its name once it does.
+ * @throws Refusal 400 without a name.
+ */
+export const updateCall: TransactionOperation<'updateCall'> = async (transaction, { body }) => {
+  const { project_id, call_id, display_name } = body;
+  if (display_name == null) throw new Refusal(400, 'display_name is required');
+  await nameCall(transaction, { project_id, id: call_id, display_name });
+  return {};
+};
+
+/** Deletes calls and those that they made, in a write transaction. */
+export const deleteCalls: TransactionOperation<'deleteCalls'> = async (transaction, { body }) => ({
+  num_deleted: await removeCalls(transaction, body.project_id, body.call_ids),
+});

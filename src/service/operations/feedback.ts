@@ -3,12 +3,13 @@ import {
   annotationFeedbackType,
   type CreateFeedbackRequest,
   type CreateFeedbackResponse,
+  type StoredFeedback,
 } from '../../contract/feedback.ts';
 import { parseReference } from '../../contract/references.ts';
 import { canonicalJson } from '../../core/canonical-json.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { fitsSchema } from '../../core/json-schema.ts';
-import { columnConditions, compileExpression } from '../query/expression.ts';
+import { columnConditions, compileExpression, idsIn } from '../query/expression.ts';
 import type { Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
 import { inChunks } from '../storage/in-chunks.ts';
@@ -51,6 +52,16 @@ export const createFeedbackBatch: TransactionOperation<'createFeedbackBatch'> = 
   const res: CreateFeedbackResponse[] = [];
   for (const feedback of body.batch) res.push(await storeFeedback(transaction, feedback, account));
   return { res };
+};
+
+/**
+ * Deletes feedback and stores another in its place, in one write transaction.
+ * @throws Refusal as {@link createFeedback} does; nothing is deleted then.
+ */
+export const replaceFeedback: TransactionOperation<'replaceFeedback'> = async (transaction, { body, account }) => {
+  const { feedback_id, ...feedback } = body;
+  await deleteFeedback(transaction, body.project_id, [feedback_id]);
+  return storeFeedback(transaction, feedback, account);
 };
 
 async function storeFeedback(
@@ -152,22 +163,35 @@ function returnedColumns(fields: readonly string[] | null | undefined): readonly
 
 /** Deletes feedback by its ids, in a write transaction. @throws Refusal 400 for any other query. */
 export const purgeFeedback: TransactionOperation<'purgeFeedback'> = async (transaction, { body }) => {
-  const { $or } = body.query.$expr;
-  const parts = (Array.isArray($or) ? $or : [body.query.$expr]).map((part) => columnConditions(part, ['id']));
-  if (parts.length === 0 || parts.some(({ isComplete }) => !isComplete)) {
-    throw new Refusal(400, 'Can only purge feedback by one or more ids');
-  }
-  const ids = parts.flatMap(({ conditions }) => conditions.flatMap(({ values }) => values));
-  await inChunks(ids, async (chunk) => {
-    await transaction
-      .deleteFrom('feedback')
-      .where('project_id', '=', body.project_id)
-      .where('id', 'in', chunk)
-      .execute();
-    return [];
-  });
+  await deleteFeedback(transaction, body.project_id, idsIn(body.query.$expr));
   return {};
 };
+
+async function deleteFeedback(transaction: Transaction, project_id: string, ids: string[]): Promise<void> {
+  await inChunks(ids, async (chunk) => {
+    await transaction.deleteFrom('feedback').where('project_id', '=', project_id).where('id', 'in', chunk).execute();
+    return [];
+  });
+}
+
+/** Reads the feedback on calls or objects, by the references to them, the oldest first. */
+export async function readFeedbackOf(
+  transaction: Transaction,
+  project_id: string,
+  references: string[],
+): Promise<StoredFeedback[]> {
+  const rows = await inChunks(references, (chunk) =>
+    transaction
+      .selectFrom('feedback')
+      .select(columns)
+      .where('project_id', '=', project_id)
+      .where('weave_ref', 'in', chunk)
+      .orderBy('created_at')
+      .orderBy('id')
+      .execute(),
+  );
+  return rows.map(toFeedback);
+}
 
 function toFeedback(row: Tables['feedback']) {
   return Object.assign(row, { payload: JSON.parse(row.payload) });

@@ -1,13 +1,28 @@
 import type { EndpointName } from '../../contract/endpoints.ts';
-import { countCalls, queryCalls, readCall } from './calls.ts';
+import {
+  completeCalls,
+  countCalls,
+  deleteCalls,
+  endCall,
+  endCallInProject,
+  queryCalls,
+  readCall,
+  recordCalls,
+  startCall,
+  startCallInProject,
+  updateCall,
+} from './calls.ts';
+import { createCosts, purgeCosts, queryCosts } from './costs.ts';
 import { createEvaluation } from './evaluations.ts';
-import { createFeedback, createFeedbackBatch, purgeFeedback, queryFeedback } from './feedback.ts';
-import { listModels, runInference } from './inference.ts';
+import { createFeedback, createFeedbackBatch, purgeFeedback, queryFeedback, replaceFeedback } from './feedback.ts';
+import { createFile, readFile } from './files.ts';
+import { listModels, readModel, runInference } from './inference.ts';
 import { createObject, listObjects, queryObjects, readObject, readReferences } from './objects.ts';
 import type { OperationHandler, TransactionOperation } from './operation.ts';
 import { listProjects } from './projects.ts';
 import { addQueueItems, queryQueueItems, updateProgress } from './queue-items.ts';
 import { createQueue, deleteQueue, queryQueues, queueStats, readQueue, updateQueue } from './queues.ts';
+import { countTableRows, createTable, queryTable, updateTable } from './tables.ts';
 
 /** The handler of each endpoint; an endpoint without one does not compile. */
 export const handlers: { [Name in EndpointName]: OperationHandler<Name> } = {
@@ -21,19 +36,38 @@ export const handlers: { [Name in EndpointName]: OperationHandler<Name> } = {
   queryQueueItems: reading(queryQueueItems),
   addQueueItems: writing(addQueueItems),
   updateProgress: writing(updateProgress),
-  readCall: reading(readCall),
-  queryCalls: reading(queryCalls),
-  countCalls: reading(countCalls),
+  readCall,
+  queryCalls,
+  countCalls,
+  recordCalls: writing(recordCalls),
+  startCall: writing(startCall),
+  endCall: writing(endCall),
+  startCallInProject: writing(startCallInProject),
+  endCallInProject: writing(endCallInProject),
+  completeCalls: writing(completeCalls),
+  updateCall: writing(updateCall),
+  deleteCalls: writing(deleteCalls),
   createFeedback: writing(createFeedback),
   createFeedbackBatch: writing(createFeedbackBatch),
   queryFeedback: reading(queryFeedback),
+  replaceFeedback: writing(replaceFeedback),
   purgeFeedback: writing(purgeFeedback),
+  createCosts: writing(createCosts),
+  queryCosts: reading(queryCosts),
+  purgeCosts: writing(purgeCosts),
   createObject: writing(createObject),
   readObject: reading(readObject),
   queryObjects: reading(queryObjects),
   readReferences: reading(readReferences),
+  createTable,
+  updateTable: writing(updateTable),
+  queryTable: reading(queryTable),
+  countTableRows: reading(countTableRows),
+  createFile,
+  readFile,
   runInference,
   listModels,
+  readModel,
   createEvaluation: writing(createEvaluation),
   listEvaluations: reading((transaction, input) => listObjects(transaction, input, 'evaluation')),
   listDatasets: reading((transaction, input) => listObjects(transaction, input, 'dataset')),

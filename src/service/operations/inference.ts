@@ -1,7 +1,7 @@
 import type { InferenceRequest } from '../../contract/inference.ts';
 import { parseReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { echoModels, runEchoModel } from '../inference/echo-model.ts';
+import { echoModels, readEchoModel, runEchoModel } from '../inference/echo-model.ts';
 import { applyTemplateVariables } from '../inference/template-variables.ts';
 import type { Database, ProjectFilter } from '../storage/database.ts';
 import { readPrompt } from '../storage/object-versions.ts';
@@ -18,6 +18,13 @@ export const runInference: OperationHandler<'runInference'> = async (input, { da
 export const listModels: OperationHandler<'listModels'> = async ({ response }, { modelProvider }) => {
   if (!modelProvider) return echoModels();
   await modelProvider.listModels(response);
+};
+
+/** Reads one model of the model provider, or the echo model when there is none. */
+export const readModel: OperationHandler<'readModel'> = async ({ path, response }, { modelProvider }) => {
+  const id = path.path.slice(1);
+  if (!modelProvider) return readEchoModel(id);
+  await modelProvider.readModel(id, response);
 };
 
 /**

@@ -3,11 +3,12 @@ import type { ObjectVersion, StoredObject } from '../../contract/objects.ts';
 import { objectNamePattern, parsePartReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import type { Transaction } from '../storage/database.ts';
-import { findVersion, objectClasses, putVersion } from '../storage/object-versions.ts';
+import { classMembers, findVersion, objectClasses, putVersion, withMarks } from '../storage/object-versions.ts';
 import { createPartReader } from '../storage/read-part.ts';
 import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
 import type { OperationInput, TransactionOperation } from './operation.ts';
+import { ResponseSize } from './response-size.ts';
 
 /**
  * Stores a version of an object; the same content returns the existing version.
@@ -54,12 +55,6 @@ function withClass(val: unknown, className: string): Record<string, unknown> {
   return { ...parsed.data, ...classMembers(className, className) };
 }
 
-const classMembers = (base: string, leaf: string) => ({
-  _type: leaf,
-  _class_name: leaf,
-  _bases: [...(base === leaf ? [] : [base]), 'Object', 'BaseModel'],
-});
-
 const marked = z.looseObject({ _class_name: z.string(), _bases: z.array(z.string()) });
 const markedOp = z.looseObject({
   _type: z.literal('CustomWeaveType'),
@@ -92,7 +87,10 @@ export const readObject: TransactionOperation<'readObject'> = async (transaction
 
 const sortFields = ['created_at', 'object_id'] as const;
 
-/** Reads versions of objects, by default the oldest first. */
+/**
+ * Reads versions of objects, by default the oldest first.
+ * @throws Refusal 413 for versions whose content is too large together.
+ */
 export const queryObjects: TransactionOperation<'queryObjects'> = async (transaction, { body }) => {
   const { project_id, filter, metadata_only } = body;
   let versions = transaction
@@ -106,7 +104,7 @@ export const queryObjects: TransactionOperation<'queryObjects'> = async (transac
         .whereRef('version.object_id', '=', 'objects.object_id')
         .as('latest_index'),
     )
-    .$if(!metadata_only, (select) => select.select('content'))
+    .select(({ fn }) => fn<number>('length', ['content']).as('chars'))
     .where('project_id', '=', project_id)
     .limit(body.limit ?? Number.MAX_SAFE_INTEGER)
     .offset(body.offset ?? 0);
@@ -128,14 +126,24 @@ export const queryObjects: TransactionOperation<'queryObjects'> = async (transac
   );
   for (const { column, direction } of order)
     versions = versions.orderBy(column as (typeof sortFields)[number], direction);
-  const rows = await versions.orderBy('object_id').orderBy('version_index').execute();
+  versions = versions.orderBy('object_id').orderBy('version_index');
+  const metadata = await versions.execute();
+  if (metadata_only) {
+    return {
+      objs: metadata.map(({ latest_index, chars: _, ...row }) =>
+        toVersion(row, row.version_index === latest_index, undefined),
+      ),
+    };
+  }
+  const size = new ResponseSize('ask for fewer versions at once, or for metadata_only');
+  for (const { chars } of metadata) size.add(chars);
+  const rows = await versions.select('content').execute();
   return {
-    objs: rows.map(({ latest_index, content, ...row }) => toVersion(row, row.version_index === latest_index, content)),
+    objs: rows.map(({ latest_index, chars: _, content, ...row }) =>
+      toVersion(row, row.version_index === latest_index, content),
+    ),
   };
 };
-
-/** Maximum number of characters in the values that one request reads. */
-const maxValuesChars = 64 * 1024 * 1024;
 
 /**
  * Reads the values of references, in their order; null for one that leads nowhere, or where the account may not see.
@@ -149,12 +157,13 @@ export const readReferences: TransactionOperation<'readReferences'> = async (
   const vals: unknown[] = [];
   const known = new Map<string, { value: unknown; chars: number }>();
   const read = createPartReader(transaction, maySee);
-  let chars = 0;
+  const size = new ResponseSize('read fewer references at once');
   for (const ref of refs) {
     const parsed = parsePartReference(ref);
     if (!parsed) throw new Refusal(400, `Invalid ref: ${ref}`);
-    if (/^(latest|v\d+)$/.test(parsed.object.version!)) {
-      throw new Refusal(400, `Refs need a digest, not ${parsed.object.version}: ${ref}`);
+    const { version } = parsed.object;
+    if (version !== undefined && /^(latest|v\d+)$/.test(version)) {
+      throw new Refusal(400, `Refs need a digest, not ${version}: ${ref}`);
     }
     let entry = known.get(ref);
     if (!entry) {
@@ -162,10 +171,7 @@ export const readReferences: TransactionOperation<'readReferences'> = async (
       entry = { value, chars: JSON.stringify(value).length };
       known.set(ref, entry);
     }
-    chars += entry.chars;
-    if (chars > maxValuesChars) {
-      throw new Refusal(413, `The values have more than ${maxValuesChars} characters: read fewer references at once`);
-    }
+    size.add(entry.chars);
     vals.push(entry.value);
   }
   return { vals };
@@ -221,18 +227,4 @@ function toVersion(
     wb_user_id: created_by,
     size_bytes: content === undefined ? null : Buffer.byteLength(content),
   };
-}
-
-/** Adds the members that mark the class. Objects that heddle itself stores have their classes in columns only. */
-function withMarks(
-  val: unknown,
-  {
-    base_object_class: base,
-    leaf_object_class: leaf,
-  }: Pick<Tables['objects'], 'base_object_class' | 'leaf_object_class'>,
-): unknown {
-  const isObject = typeof val === 'object' && val !== null && !Array.isArray(val);
-  return isObject && base !== null && leaf !== null && !('_class_name' in val)
-    ? { ...val, ...classMembers(base, leaf) }
-    : val;
 }

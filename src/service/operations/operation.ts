@@ -33,11 +33,16 @@ export type OperationOutput<Name extends EndpointName> = (typeof endpoints)[Name
   ? z.output<(typeof endpoints)[Name]['response']>[]
   : z.output<(typeof endpoints)[Name]['response']>;
 
+/** The values of a list that is sent while it is read; the first failure must come before the first value. */
+type ValueStream<Name extends EndpointName> = (typeof endpoints)[Name] extends { lines: true }
+  ? AsyncIterable<z.output<(typeof endpoints)[Name]['response']>>
+  : never;
+
 /** Carries out an operation. It may also return a whole response, or undefined once it has written one. */
 export type OperationHandler<Name extends EndpointName> = (
   input: OperationInput<Name>,
   context: ServiceContext,
-) => Promise<OperationOutput<Name> | Response | undefined>;
+) => Promise<OperationOutput<Name> | ValueStream<Name> | Response | undefined>;
 
 /** An operation that only reads or writes the database, in one transaction. */
 export type TransactionOperation<Name extends EndpointName> = (

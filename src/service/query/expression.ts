@@ -1,5 +1,5 @@
 import { Refusal } from '../../core/http/refusal.ts';
-import { normalizeTimestamp } from '../storage/timestamps.ts';
+import { normalizeTimestamp } from '../../core/timestamps.ts';
 
 /** A call or another record. */
 type Members = Record<string, unknown>;
@@ -179,6 +179,19 @@ function secondsOf(value: unknown): number | undefined {
 function invalid(reason: string): Refusal {
   const msg = `Invalid query: ${reason}`;
   return new Refusal(422, msg, { body: { detail: [{ loc: ['body', 'query', '$expr'], msg, type: 'value_error' }] } });
+}
+
+/**
+ * Returns the ids that an expression names: `$eq` of `id` and a literal, or `$or` of several.
+ * @throws Refusal 400 for any other expression.
+ */
+export function idsIn(expression: unknown): string[] {
+  const { $or } = Object(expression) as Record<string, unknown>;
+  const parts = (Array.isArray($or) ? $or : [expression]).map((part) => columnConditions(part, ['id']));
+  if (parts.length === 0 || parts.some(({ isComplete }) => !isComplete)) {
+    throw new Refusal(400, 'Can only purge by one or more ids');
+  }
+  return parts.flatMap(({ conditions }) => conditions.flatMap(({ values }) => values));
 }
 
 /** A condition that a column is one of some strings. */

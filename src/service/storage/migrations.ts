@@ -14,6 +14,8 @@ export interface Engine {
   alternative: string;
   /** Type of text columns, which sort in byte order. */
   textType: ColumnDataType | RawBuilder<unknown>;
+  /** Type of columns for bytes. */
+  bytesType: ColumnDataType;
   /** Returns the names of the existing tables. */
   listTables(db: AnyTables): Promise<string[]>;
 }
@@ -25,6 +27,9 @@ const migrations: ((db: AnyTables, engine: Engine) => Promise<void>)[] = [
   addClassesAndFeedbackReferences,
   extendFeedbackIndex,
   addProjectGrants,
+  addFilesAndTables,
+  splitCalls,
+  indexNamesAndKeys,
 ];
 
 /** Version of the schema that this code reads and writes. */
@@ -219,4 +224,146 @@ async function addProjectGrants(db: AnyTables, engine: Engine): Promise<void> {
     .execute();
   const everything = db.selectFrom('accounts').select(['name', sql.lit('*').as('project_id')]);
   await db.insertInto('project_grants').columns(['account', 'project_id']).expression(everything).execute();
+}
+
+/** Creates the tables for files and for the rows of datasets. */
+async function addFilesAndTables(db: AnyTables, engine: Engine): Promise<void> {
+  await db.schema
+    .createTable('files')
+    .$call(texts(engine, 'project_id', 'digest'))
+    .addColumn('size_bytes', 'integer', (c) => c.notNull())
+    .$call(texts(engine, 'created_at', 'created_by'))
+    .addPrimaryKeyConstraint('files_key', ['project_id', 'digest'])
+    .execute();
+  await db.schema
+    .createTable('file_chunks')
+    .$call(texts(engine, 'project_id', 'digest'))
+    .addColumn('chunk_index', 'integer', (c) => c.notNull())
+    .addColumn('bytes', engine.bytesType, (c) => c.notNull())
+    .addPrimaryKeyConstraint('file_chunks_key', ['project_id', 'digest', 'chunk_index'])
+    .addForeignKeyConstraint('file_chunks_file', ['project_id', 'digest'], 'files', ['project_id', 'digest'])
+    .execute();
+  await db.schema
+    .createTable('row_tables')
+    .$call(texts(engine, 'project_id', 'digest'))
+    .addColumn('row_count', 'integer', (c) => c.notNull())
+    .$call(texts(engine, 'created_at', 'created_by'))
+    .addPrimaryKeyConstraint('row_tables_key', ['project_id', 'digest'])
+    .execute();
+  await db.schema
+    .createTable('row_contents')
+    .$call(texts(engine, 'project_id', 'digest', 'content'))
+    .addPrimaryKeyConstraint('row_contents_key', ['project_id', 'digest'])
+    .execute();
+  await db.schema
+    .createTable('table_rows')
+    .$call(texts(engine, 'project_id', 'table_digest'))
+    .addColumn('row_index', 'integer', (c) => c.notNull())
+    .$call(texts(engine, 'row_digest'))
+    .addPrimaryKeyConstraint('table_rows_key', ['project_id', 'table_digest', 'row_index'])
+    .addForeignKeyConstraint('table_rows_table', ['project_id', 'table_digest'], 'row_tables', ['project_id', 'digest'])
+    .execute();
+  // The default order of a query of objects.
+  await db.schema
+    .createIndex('objects_by_created_at')
+    .on('objects')
+    .columns(['project_id', 'created_at', 'object_id', 'version_index'])
+    .execute();
+}
+
+/** Number of calls that are in memory at once while they are split. */
+const callsPerBatch = 100;
+
+/** Moves the members of calls to columns of their own, and adds what recorded calls need. */
+async function splitCalls(db: AnyTables, engine: Engine): Promise<void> {
+  await db.schema.alterTable('calls').renameTo('calls_6').execute();
+  await db.schema
+    .createTable('calls')
+    .$call(texts(engine, 'project_id', 'id', 'op_name', 'trace_id', 'parent_id?', 'thread_id?', 'turn_id?'))
+    .$call(texts(engine, 'started_at', 'ended_at?', 'display_name?', 'exception?', 'wb_user_id?', 'wb_run_id?'))
+    .addColumn('chars', 'integer', (c) => c.notNull())
+    .$call(texts(engine, 'attributes?', 'inputs?', 'output?', 'summary?', 'data'))
+    .addPrimaryKeyConstraint('calls_by_id', ['project_id', 'id'])
+    .execute();
+  let last = { project_id: '', id: '' };
+  for (;;) {
+    const rows = await db
+      .selectFrom('calls_6')
+      .selectAll()
+      .where(({ eb, refTuple, tuple }) => eb(refTuple('project_id', 'id'), '>', tuple(last.project_id, last.id)))
+      .orderBy('project_id')
+      .orderBy('id')
+      .limit(callsPerBatch)
+      .execute();
+    if (rows.length === 0) break;
+    await db.insertInto('calls').values(rows.map(splitCall)).execute();
+    last = rows.at(-1) as typeof last;
+  }
+  await db.schema.dropTable('calls_6').execute();
+  for (const column of ['op_name', 'trace_id', 'parent_id', 'thread_id']) {
+    const index = db.schema.createIndex(`calls_by_${column}`).on('calls');
+    const columns = index.columns(['project_id', column, 'started_at', 'id']);
+    await (column === 'thread_id' ? columns.where(sql.ref(column), 'is not', null) : columns).execute();
+  }
+  await db.schema.createIndex('calls_by_start').on('calls').columns(['project_id', 'started_at', 'id']).execute();
+  await db.schema
+    .createIndex('calls_with_exception')
+    .on('calls')
+    .columns(['project_id', 'started_at', 'id'])
+    .where(sql.ref('exception'), 'is not', null)
+    .execute();
+  await db.schema
+    .createTable('early_call_ends')
+    .$call(texts(engine, 'project_id', 'id', 'ended_at?', 'display_name?', 'exception?', 'output?', 'summary?'))
+    .addPrimaryKeyConstraint('early_call_ends_key', ['project_id', 'id'])
+    .execute();
+  await db.schema
+    .createTable('costs')
+    .$call(texts(engine, 'project_id', 'id', 'llm_id', 'provider_id'))
+    .addColumn('prompt_token_cost', 'double precision', (c) => c.notNull())
+    .addColumn('completion_token_cost', 'double precision', (c) => c.notNull())
+    .$call(texts(engine, 'prompt_token_cost_unit', 'completion_token_cost_unit', 'effective_date'))
+    .$call(texts(engine, 'created_at', 'created_by'))
+    .addPrimaryKeyConstraint('costs_key', ['project_id', 'id'])
+    .execute();
+  await db.schema
+    .createTable('deleted_calls')
+    .$call(texts(engine, 'project_id', 'id'))
+    .addPrimaryKeyConstraint('deleted_calls_key', ['project_id', 'id'])
+    .execute();
+}
+
+/**
+ * Adds the name of the operation to the order of start, so that a page of an operation that is seldom called is found without
+ * reading the other calls, and an index for the keys of accounts.
+ */
+async function indexNamesAndKeys(db: AnyTables): Promise<void> {
+  await db.schema.dropIndex('calls_by_start').execute();
+  await db.schema
+    .createIndex('calls_by_start')
+    .on('calls')
+    .columns(['project_id', 'started_at', 'id', 'op_name'])
+    .execute();
+  await db.schema.createIndex('accounts_by_password').on('accounts').column('password_hash').execute();
+}
+
+/** Splits a row of schema version 6. */
+function splitCall({ data, ...row }: Record<string, unknown>): Record<string, unknown> {
+  const members = JSON.parse(String(data)) as Record<string, unknown>;
+  for (const name of Object.keys(row)) delete members[name];
+  const split: Record<string, unknown> = { ...row };
+  let chars = 0;
+  for (const name of ['parent_id', 'thread_id', 'turn_id', 'display_name', 'exception', 'wb_user_id', 'wb_run_id']) {
+    const value = members[name] ?? null;
+    split[name] = value === null || typeof value === 'string' ? value : JSON.stringify(value);
+    chars += (split[name] as string | null)?.length ?? 0;
+    delete members[name];
+  }
+  for (const name of ['attributes', 'inputs', 'output', 'summary']) {
+    split[name] = Object.hasOwn(members, name) ? JSON.stringify(members[name]) : null;
+    chars += (split[name] as string | null)?.length ?? 0;
+    delete members[name];
+  }
+  split.data = JSON.stringify(members);
+  return { ...split, chars: chars + (split.data as string).length };
 }

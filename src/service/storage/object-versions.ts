@@ -1,7 +1,7 @@
 import { objectReference, parseReference, type Reference } from '../../contract/references.ts';
 import { canonicalJson } from '../../core/canonical-json.ts';
 import type { ProjectFilter, Transaction } from './database.ts';
-import { digestOf } from './digest.ts';
+import { contentDigest, digestOf } from './digest.ts';
 import type { Tables } from './tables.ts';
 
 /** Identifies a stored version of an object. */
@@ -47,25 +47,50 @@ export function objectOfKind(
  * classes share one namespace per project.
  */
 export async function putVersion(transaction: Transaction, object: NewObject): Promise<VersionId> {
-  const { project_id, object_id, kind, base_object_class } = object;
+  const { project_id, object_id } = object;
   const content = canonicalJson(object.content);
-  const digest = digestOf(`${(base_object_class ?? kind).toLowerCase()}\n${content}`);
-  const reference = objectReference(project_id, object_id, digest);
+  const digests = [contentDigest(withMarks(object.content, object)), formerDigest(object, content)];
   const versions = transaction
     .selectFrom('objects')
     .select('version_index')
     .where('project_id', '=', project_id)
     .where('object_id', '=', object_id);
-  const same = await versions.where('digest', '=', digest).executeTakeFirst();
-  if (same) return { object_id, digest, version_index: same.version_index, reference };
+  const same = await versions.select('digest').where('digest', 'in', digests).limit(1).executeTakeFirst();
+  if (same) return { object_id, ...same, reference: objectReference(project_id, object_id, same.digest) };
   const last = await versions.orderBy('version_index', 'desc').limit(1).executeTakeFirst();
   const version_index = last ? last.version_index + 1 : 0;
+  const [digest = ''] = digests;
   await transaction
     .insertInto('objects')
     .values({ ...object, digest, version_index, content, created_at: new Date().toISOString() })
     .execute();
-  return { object_id, digest, version_index, reference };
+  return { object_id, digest, version_index, reference: objectReference(project_id, object_id, digest) };
 }
+
+type Classes = Pick<NewObject, 'kind' | 'base_object_class' | 'leaf_object_class'>;
+
+/** Returns the digest that schema versions up to 5 gave to content; versions that have one keep it. */
+function formerDigest({ base_object_class, kind }: Classes, content: string): string {
+  return digestOf(`${(base_object_class ?? kind).toLowerCase()}\n${content}`);
+}
+
+/** Adds the members that mark the class of an object, which heddle's own objects have in columns only. */
+export function withMarks(
+  content: unknown,
+  { base_object_class: base, leaf_object_class: leaf }: Pick<Classes, 'base_object_class' | 'leaf_object_class'>,
+): unknown {
+  const isObject = typeof content === 'object' && content !== null && !Array.isArray(content);
+  return isObject && base !== null && leaf !== null && !('_class_name' in content)
+    ? { ...content, ...classMembers(base, leaf) }
+    : content;
+}
+
+/** Returns the members with which the SDK marks the class of an object and the class it extends. */
+export const classMembers = (base: string, leaf: string) => ({
+  _type: leaf,
+  _class_name: leaf,
+  _bases: [...(base === leaf ? [] : [base]), 'Object', 'BaseModel'],
+});
 
 /** Returns the row of the version that is named by its digest, `vN` or `latest`; undefined if there is none. */
 export async function findVersion(

@@ -40,10 +40,49 @@ export interface Tables {
     id: string;
     op_name: string;
     trace_id: string;
+    parent_id: string | null;
+    thread_id: string | null;
+    turn_id: string | null;
     started_at: string;
     ended_at: string | null;
-    /** The recorded members that have no column, such as inputs and output. */
+    display_name: string | null;
+    exception: string | null;
+    wb_user_id: string | null;
+    wb_run_id: string | null;
+    /** Number of characters of the members that have no limit, so that large calls are read in small batches. */
+    chars: number;
+    attributes: string | null;
+    inputs: string | null;
+    output: string | null;
+    summary: string | null;
+    /** The recorded members that have no column, which only imports have. */
     data: string;
+  };
+  /** The ends and names of calls whose start has not arrived. */
+  early_call_ends: {
+    project_id: string;
+    id: string;
+    ended_at: string | null;
+    display_name: string | null;
+    exception: string | null;
+    output: string | null;
+    summary: string | null;
+  };
+  /** The ids of deleted calls, so that a start that is sent again does not bring them back. */
+  deleted_calls: { project_id: string; id: string };
+  /** Prices of the tokens of models. */
+  costs: {
+    project_id: string;
+    id: string;
+    llm_id: string;
+    provider_id: string;
+    prompt_token_cost: number;
+    completion_token_cost: number;
+    prompt_token_cost_unit: string;
+    completion_token_cost_unit: string;
+    effective_date: string;
+    created_at: string;
+    created_by: string;
   };
   objects: {
     project_id: string;
@@ -58,6 +97,15 @@ export interface Tables {
     created_at: string;
     created_by: string;
   };
+  /** Files by the digest of their bytes. */
+  files: { project_id: string; digest: string; size_bytes: number; created_at: string; created_by: string };
+  file_chunks: { project_id: string; digest: string; chunk_index: number; bytes: Uint8Array };
+  /** Lists of rows, such as those of datasets, by the digest of the list. */
+  row_tables: { project_id: string; digest: string; row_count: number; created_at: string; created_by: string };
+  /** The rows of all lists by the digest of their content. */
+  row_contents: { project_id: string; digest: string; content: string };
+  /** The places of the rows in their lists. */
+  table_rows: { project_id: string; table_digest: string; row_index: number; row_digest: string };
   /** Each annotator's progress with each item. */
   annotator_progress: {
     item_id: string;
@@ -90,8 +138,16 @@ export const tableNames = Object.keys({
   queues: true,
   queue_items: true,
   calls: true,
+  early_call_ends: true,
+  deleted_calls: true,
+  costs: true,
   objects: true,
   annotator_progress: true,
   feedback: true,
   project_grants: true,
+  files: true,
+  file_chunks: true,
+  row_tables: true,
+  row_contents: true,
+  table_rows: true,
 } satisfies Record<keyof Tables, true>);

@@ -38,7 +38,9 @@ export function endOfPath(call: RecordedCall, path: string): { at: string; membe
   let known = segments.length - 1;
   while (known > 0 && valueAt(call, segments.slice(0, known).join('.')) === undefined) known -= 1;
   const at = segments.slice(0, known).join('.');
-  const value = known === 0 ? call : valueAt(call, at);
+  // The names of most use come first.
+  const { inputs, output, ...rest } = call;
+  const value = known === 0 ? { inputs, output, ...rest } : valueAt(call, at);
   if (Array.isArray(value))
     return { at, members: value.length > 1 ? ['0', `${value.length - 1}`] : Object.keys(value) };
   const members = typeof value === 'object' && value !== null ? Object.keys(value) : [];

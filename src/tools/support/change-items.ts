@@ -219,10 +219,15 @@ function changedSince(
   const isOwnMove = item.annotator_user_id === (learned.annotatorId ?? learned.userId);
   // No item ever becomes unstarted again, so nobody has moved one that still is.
   if (item.annotation_state === 'unstarted' || isOwnMove || shown === shownText(item)) return undefined;
-  if (shown !== undefined) return conflict(`${moveText(item)} after as_of`);
+  // The service keeps no time of a move.
+  if (shown !== undefined) {
+    const seen = `${new Date(since).toISOString().slice(0, 19)}Z`;
+    return conflict(`${moveText(item)} between ${seen} and ${learned.timeAfter(Date.now())}`);
+  }
   if (expectedState !== undefined) return undefined;
   const hint = `Read the item again, or pass expected_state ${item.annotation_state} if that is what you saw.`;
-  return conflict(`${moveText(item)}, perhaps after as_of: this server has not shown the item with this as_of`, hint);
+  const reason = 'the service keeps no time of it, and this server has not shown the item with this as_of';
+  return conflict(`${moveText(item)}, perhaps after as_of: ${reason}`, hint);
 }
 
 /** Returns the state of an item and who set it, as one string for comparisons. */
@@ -242,6 +247,13 @@ function conflict(reason: string, hint = 'Read the item again.'): HeddleError {
 const maxValueChars = 200;
 const maxTexts = 3;
 
+/** The results of a change, with what others did to the items. */
+export interface CheckedResults {
+  results: ItemResult[];
+  /** Tells that it could not be read what others did. */
+  hint?: string;
+}
+
 /**
  * Adds to the results what others did to the changed items since `startedAtMs`, where that can be read. The service cannot
  * be told to change an item only in a certain state, so somebody may change it between the check and the change. `items`
@@ -253,10 +265,10 @@ export async function addMeanwhile(
   queue: QueueAccess,
   startedAtMs: number,
   readItem: (id: string) => Promise<QueueItem | undefined>,
-): Promise<ItemResult[]> {
+): Promise<CheckedResults> {
   const before = new Map(items.map((item) => [item.id, item]));
   const changed = results.flatMap(({ item_id, result }) => (result === 'done' ? before.get(item_id)! : []));
-  if (changed.length === 0) return [...results];
+  if (changed.length === 0) return { results: [...results] };
   const { learned } = queue.service;
   const callIds = changed.map(({ call_id }) => call_id);
   const reads = async () => {
@@ -265,9 +277,13 @@ export async function addMeanwhile(
   };
   const read = await reads().catch((error: unknown) => {
     if (!(error instanceof HeddleError) || queue.signal.aborted) throw error;
+    return error;
   });
   // The changes are done, whether or not this can be read.
-  if (!read) return [...results];
+  if (read instanceof HeddleError) {
+    const hint = `The changes are done, but what others did to the items meanwhile could not be read: ${read.message}`;
+    return { results: [...results], hint };
+  }
   const { after, judgements } = read;
   const since = Date.parse(learned.timeBefore(startedAtMs));
   const judged = byCall(judgements.filter((given) => !isOwn(given, queue) && Date.parse(given.at) >= since));
@@ -279,10 +295,11 @@ export async function addMeanwhile(
     return [...done.slice(0, maxTexts), ...more].join('; ');
   });
   const texts = new Map(changed.map(({ id }, index) => [id, meanwhile[index]]));
-  return results.map((result) => {
+  const checked = results.map((result) => {
     const text = texts.get(result.item_id);
     return text ? { ...result, meanwhile: text } : result;
   });
+  return { results: checked };
 }
 
 function moveText({ annotation_state, annotator_user_id }: QueueItem): string {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type QueueItem, queueItemsFilter } from '../../contract/queue-items.ts';
 import { HeddleError } from '../../core/errors.ts';
-import { isOwn, learnAccount } from './authorship.ts';
+import { isOwn, isSame, learnAccount } from './authorship.ts';
 import { type Judgement, judgementsOf, latestJudgements, readFeedback } from './judgements.ts';
 import { nearest, shortName } from './names.ts';
 import { readQueueFields } from './queue-fields.ts';
@@ -93,10 +93,8 @@ export async function judgementCondition(
   if (field !== undefined) await requireField(field, judgements, queue);
   if (unjudged_by_me) learnAccount(judgements, await queue.service.accountTag(), queue);
   const needsJudgement = judged_by !== undefined || field !== undefined;
-  const text = JSON.stringify(value);
   const matching = latestJudgements(judgements).filter(
-    (judgement) =>
-      isByAnnotatorInField(judgement, filter) && (value === undefined || JSON.stringify(judgement.value) === text),
+    (judgement) => isByAnnotatorInField(judgement, filter) && hasValue(judgement, filter),
   );
   const judged = new Set(matching.map(({ call_id }) => call_id));
   const own = new Set(judgements.filter((judgement) => isOwn(judgement, queue)).map(({ call_id }) => call_id));
@@ -107,6 +105,11 @@ export async function judgementCondition(
 export function isByAnnotatorInField({ annotator, field }: Judgement, filter: ItemsFilter): boolean {
   const isAnnotator = annotator.toLowerCase().includes(filter.judged_by?.toLowerCase() ?? '');
   return isAnnotator && (filter.field === undefined || field === filter.field);
+}
+
+/** Returns whether a judgement has the value that a filter names. */
+export function hasValue(judgement: Judgement, { value }: ItemsFilter): boolean {
+  return value === undefined || isSame(judgement.value, value);
 }
 
 /** @throws HeddleError for a field in which nobody has judged and that the queue does not have; it names the nearest. */

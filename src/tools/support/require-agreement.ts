@@ -17,7 +17,7 @@ export interface AgreementRequest {
 /**
  * Returns only if the user agrees. The tool starts over once the user has answered, so call this before anything that has
  * effects, and not at all if the call has `confirm: true`.
- * @throws HeddleError `cancelled` if the user declines, `invalid_arguments` if the client cannot ask.
+ * @throws HeddleError `cancelled` if the user declines, `invalid_arguments` if the client cannot ask or nobody answers.
  */
 export function requireAgreement(
   { question, reason, argument }: AgreementRequest,

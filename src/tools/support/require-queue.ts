@@ -26,8 +26,12 @@ export async function requireQueue(id: string, project: string, access: ServiceA
   }
 }
 
-/** Names the queues whose id or name is nearest, since a name is easily taken for an id. */
-async function nearestQueues(id: string, project_id: string, { service, signal }: ServiceAccess): Promise<string> {
+/** Returns a hint that names the queues whose id or name is nearest, since a name is easily taken for an id. */
+export async function nearestQueues(
+  id: string,
+  project_id: string,
+  { service, signal }: ServiceAccess,
+): Promise<string> {
   const queues = await service.queryQueues({ project_id, limit: maxCandidates }, { signal }).catch(() => undefined);
   if (!queues) return 'Call list_queues for the ids.';
   if (queues.length === 0) {

@@ -16,8 +16,9 @@ export interface ToolContext {
   /** Aborts when the client cancels the tool call or disconnects. */
   signal: AbortSignal;
   /**
-   * Asks the user at the client; returns `cannot` when the client has no way to ask. The first call throws: the tool
-   * call is suspended, and the tool starts over once the user has answered. Call it before anything that has effects.
+   * Asks the user at the client; returns `cannot` when the client has no way to ask, or nobody answered. The first call
+   * throws: the tool call is suspended, and the tool starts over once the user has answered. Call it before anything that
+   * has effects.
    */
   ask: (question: string) => 'yes' | 'no' | 'cannot';
   /** Reports progress to the client: `done` only grows, and `message` names its unit. */

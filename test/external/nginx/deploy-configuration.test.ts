@@ -81,7 +81,7 @@ describe.skipIf(!hasNginx)('deploy/nginx/heddle.conf', () => {
     inferenceRequest.socket.write(chunked(''));
     let rest = '';
     for await (const text of stream) rest += text;
-    expect(rest).toContain('"text":"Hello"');
+    expect(rest).toContain('"content":"Hello"');
   });
 
   /** Restarts a server on its port like a deployment, and waits until it is ready. */

@@ -108,15 +108,12 @@ describe.each(
       return result.structuredContent as Record<string, unknown>;
     };
     expect((await call('query_queue_items', { queue_id: 'support-triage', limit: 3 })).items).toHaveLength(3);
-    expect(
-      (
-        await call('run_inference', {
-          model: 'heddle/echo',
-          prompt: 'weave:///demo/support/object/triage:latest',
-          template_vars: { product: 'the app', question: 'How do I export my data?' },
-        })
-      ).text,
-    ).toContain('How do I export my data?');
+    const { response } = await call('run_inference', {
+      model: 'heddle/echo',
+      prompt: 'weave:///demo/support/object/triage:latest',
+      template_vars: { product: 'the app', question: 'How do I export my data?' },
+    });
+    expect(JSON.stringify(response)).toContain('How do I export my data?');
     expect(
       await call('create_evaluation', {
         name: 'Support answers',

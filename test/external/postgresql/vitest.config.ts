@@ -9,6 +9,7 @@ export default defineConfig({
       'test/service/**/*.test.ts',
       'test/hostile/{numbers,sizes,sql}.test.ts',
       'test/external/postgresql/**/*.test.ts',
+      'test/external/weave-sdk/**/*.test.ts',
     ],
     exclude: [...configDefaults.exclude, 'test/service/storage/sqlite-*.test.ts'],
     globalSetup: ['test/support/build-once.ts', 'test/support/postgres-setup.ts'],

@@ -126,7 +126,9 @@ test.each([
   await Promise.all([cancelled, aborted]);
   otherRequest.begin(chunk('Hello'));
   otherRequest.end(lastChunk);
-  expect(await other).toMatchObject({ structuredContent: { text: 'Hello' } });
+  expect(await other).toMatchObject({
+    structuredContent: { response: { choices: [{ message: { content: 'Hello' } }] } },
+  });
 });
 
 test.each([
@@ -150,7 +152,9 @@ test.each([
   for await (const text of stream) rest += text;
   expect(JSON.parse(/^data: (.*)$/m.exec(rest)![1]!)).toMatchObject({
     id: 1,
-    result: { structuredContent: { text: 'Hello', finish_reason: 'stop' } },
+    result: {
+      structuredContent: { response: { choices: [{ message: { content: 'Hello' }, finish_reason: 'stop' }] } },
+    },
   });
 });
 
@@ -170,7 +174,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     await refusing(url);
     begin(chunk('Hello'));
     end(lastChunk);
-    expect(await running).toMatchObject({ status: 200, body: expect.stringContaining('"text":"Hello"') });
+    expect(await running).toMatchObject({ status: 200, body: expect.stringContaining('"content":"Hello"') });
     expect(await exit).toBe(0);
     expect(output.stdout).toBe('');
   },

@@ -13,15 +13,18 @@ interface AnyClient {
   close(): Promise<void>;
 }
 
-const spawned = () => ({
+const spawned = (environment: Record<string, string> = {}) => ({
   command: process.execPath,
   args: [command, 'serve'],
-  env: emptyHome(temporaryFolder()),
+  env: emptyHome(temporaryFolder(), environment),
 });
 
-async function newer(mode: 'legacy' | 'auto' | { pin: string }): Promise<AnyClient> {
+async function newer(
+  mode: 'legacy' | 'auto' | { pin: string },
+  environment: Record<string, string> = {},
+): Promise<AnyClient> {
   const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } });
-  await client.connect(new StdioClientTransport(spawned()));
+  await client.connect(new StdioClientTransport(spawned(environment)));
   expect(client.getProtocolEra()).toBe(mode === 'legacy' ? 'legacy' : 'modern');
   return client as AnyClient;
 }
@@ -76,7 +79,11 @@ describe('MCP clients over stdio', () => {
       },
     });
     expect(reply).toMatchObject({
-      structuredContent: { text: expect.stringContaining('Is this {literal}?'), finish_reason: 'stop' },
+      structuredContent: {
+        response: {
+          choices: [{ message: { content: expect.stringContaining('Is this {literal}?') }, finish_reason: 'stop' }],
+        },
+      },
     });
 
     const evaluation = { name: 'Answers', dataset: 'weave:///demo/support/object/tickets:latest' };
@@ -93,6 +100,20 @@ describe('MCP clients over stdio', () => {
     await expect(client.callTool({ name: 'query_queue', arguments: {} })).rejects.toMatchObject({
       code: -32602,
       message: expect.stringContaining('known names: list_queues, query_queue_items,'),
+    });
+  });
+
+  it('are told that a setting of the user has switched a tool off', async () => {
+    const client = await newer('legacy', { HEDDLE_READ_ONLY: 'true', HEDDLE_TOOLS: 'queue' });
+    onTestFinished(() => client.close());
+    expect(client.getInstructions()).toContain(
+      'Not possible here: any change, since HEDDLE_READ_ONLY is set. HEDDLE_TOOLS switches further tools off. The user',
+    );
+    await expect(client.callTool({ name: 'create_queue', arguments: {} })).rejects.toMatchObject({
+      code: -32602,
+      message: expect.stringContaining(
+        'The user has switched the tool create_queue off with HEDDLE_READ_ONLY or HEDDLE_TOOLS; offered tools: list_queues, query_queue_items, summarize_queue, read_call, query_calls',
+      ),
     });
   });
 });

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
-import { normalizeTimestamp } from '../../../src/service/storage/timestamps.ts';
+import { normalizeTimestamp } from '../../../src/core/timestamps.ts';
 import { basic, startTestService, storedIn, temporaryData, withStore } from '../../support/embedded-service.ts';
 import { command } from '../../support/heddle.ts';
 import { hasReviewItems, reviewItems } from '../../support/review-items.ts';

@@ -11,7 +11,7 @@ describe('embedded service over HTTP', () => {
   it('serves /health without credentials', async () => {
     const { status, body } = await service.send('GET', '/health', undefined);
     expect(status).toBe(200);
-    expect(body).toEqual({ status: 'ok', version: expect.stringMatching(/^\d/), schema_version: 5 });
+    expect(body).toEqual({ status: 'ok', version: expect.stringMatching(/^\d/), schema_version: 8 });
   });
 
   it('keeps idle connections for 75 seconds and announces it', async () => {
@@ -59,7 +59,7 @@ describe('embedded service over HTTP', () => {
     expect([status, body]).toEqual([200, { min_required_weave_python_version: '0.0.1' }]);
   });
 
-  it('accepts a stored account immediately, with its password under any name or with its token', async () => {
+  it('accepts a stored account immediately, with either of its secrets, under any name or as a bearer token', async () => {
     const made = await withStore(service.data, async (store) => {
       const made = await store.addUser('ada', 'all');
       await expect(store.addUser('ada', 'all')).rejects.toMatchObject({ code: 'conflict' });
@@ -69,12 +69,14 @@ describe('embedded service over HTTP', () => {
     expect(made).toMatchObject({ name: 'ada', password: expect.stringMatching(/^[\w-]{43}$/) });
     const login = (name: string, password: string) => `Basic ${btoa(`${name}:${password}`)}`;
     expect(await service.send('POST', query, login('ada', made.password), body)).toMatchObject({ status: 200 });
-    expect(await service.send('POST', query, login('ada', made.token), body)).toMatchObject({ status: 401 });
+    expect(await service.send('POST', query, login('ada', made.token), body)).toMatchObject({ status: 200 });
     for (const name of ['api', '', 'tester', 'a b']) {
       expect(await service.send('POST', query, login(name, made.password), body)).toMatchObject({ status: 200 });
     }
     expect(await service.send('POST', query, `Basic ${btoa(made.password)}`, body)).toMatchObject({ status: 401 });
-    expect(await service.send('GET', '/inference/v1/models', `Bearer ${made.token}`)).toMatchObject({ status: 200 });
+    for (const key of [made.token, made.password]) {
+      expect(await service.send('GET', '/inference/v1/models', `Bearer ${key}`)).toMatchObject({ status: 200 });
+    }
   });
 
   it('reports each fault of a body with its location and type', async () => {
@@ -98,6 +100,36 @@ describe('embedded service over HTTP', () => {
         body: { detail: [{ type: 'json_invalid' }] },
       });
     }
+  });
+
+  it('adds an error in the form that OpenAI clients show to what it refuses of inference', async () => {
+    const none = { param: null, code: null };
+    expect((await service.send('GET', '/inference/v1/models', 'Bearer wrong')).body).toEqual({
+      reason: '401 Error',
+      error: {
+        message: 'The key is missing or unknown to this service.',
+        type: 'invalid_request_error',
+        param: null,
+        code: 'invalid_api_key',
+      },
+    });
+    expect((await service.infer({ model: 'm', n: 'two', seed: [] })).body).toEqual({
+      detail: [
+        { loc: ['body', 'n'], msg: 'Invalid input: expected number, received string', type: 'number_type' },
+        { loc: ['body', 'seed'], msg: 'Invalid input: expected number, received array', type: 'number_type' },
+      ],
+      error: {
+        message:
+          'body.n: Invalid input: expected number, received string; body.seed: Invalid input: expected number, received array',
+        type: 'invalid_request_error',
+        ...none,
+      },
+    });
+    expect((await service.infer({ model: 'm', prompt: 'greet' })).body).toEqual({
+      reason: 'Invalid URI: greet',
+      error: { message: 'Invalid URI: greet', type: 'invalid_request_error', ...none },
+    });
+    expect((await service.send('POST', query, 'Basic wrong', body)).body).toEqual({ reason: '401 Error' });
   });
 
   it('ignores unknown members of a body, of a filter and of the query parameters', async () => {

@@ -25,6 +25,9 @@ interface Ids {
   feedback: string;
   object: string;
   digest: string;
+  table: string;
+  row: string;
+  file: string;
 }
 type Body = Record<string, unknown>;
 
@@ -57,16 +60,37 @@ async function fill(project_id: string, text: string): Promise<Ids> {
   const object = `object-${text}`;
   const obj = { project_id, object_id: object, val: { text }, builtin_object_class: 'Dataset' };
   const { digest } = await post('/obj/create', { obj });
+  const { digest: table, row_digests } = await post('/table/create', { table: { project_id, rows: [{ text }] } });
+  const stored = await service.upload(basic, { project_id, file: text });
   const { id } = await post('/feedback/create', {
     project_id,
     ...feedbackOn(project_id, call),
     payload: { note: text },
   });
-  return { queue, item: items[0].id, call, feedback: id, object, digest };
+  return {
+    queue,
+    item: items[0].id,
+    call,
+    feedback: id,
+    object,
+    digest,
+    table,
+    row: row_digests[0],
+    file: stored.body.digest,
+  };
 }
 
 function feedbackOn(project: string, call: string): Body {
   return { weave_ref: `weave:///${project}/call/${call}`, feedback_type: 'mood', payload: {} };
+}
+
+function startOf(project_id: string, id: string): Body {
+  const started_at = '2026-01-01T00:00:00Z';
+  return { project_id, id, op_name: 'op', trace_id: 't', started_at, attributes: {}, inputs: {} };
+}
+
+function endOf(project_id: string, id: string): Body {
+  return { project_id, id, ended_at: '2026-01-01T00:00:01Z', output: 1, summary: {} };
 }
 
 const byId = (id: string): Body => ({ $expr: { $eq: [{ $getField: 'id' }, { $literal: id }] } });
@@ -78,11 +102,19 @@ const definition = (project: string, named: Ids): Body => ({ name: 'New', datase
 const requests: { [Name in EndpointName]: (project_id: string, named: Ids) => Body } = {
   listProjects: () => ({}),
   listModels: () => ({}),
+  readModel: () => ({}),
   runInference: (project, { object }) => ({
     model: 'heddle/echo',
     prompt: `weave:///${project}/object/${object.replace('object', 'prompt')}:latest`,
   }),
-  readReferences: (project, named) => ({ refs: [reference(project, named), `${reference(project, named)}/attr/text`] }),
+  readReferences: (project, named) => ({
+    refs: [
+      reference(project, named),
+      `${reference(project, named)}/attr/text`,
+      `weave:///${project}/table/${named.table}/id/${named.row}`,
+      `weave:///${project}/table/${named.table}/index/0`,
+    ],
+  }),
   queryQueues: (project_id) => ({ project_id }),
   queueStats: (project_id, { queue }) => ({ project_id, queue_ids: [queue] }),
   readQueue: (project_id) => ({ project_id }),
@@ -95,6 +127,19 @@ const requests: { [Name in EndpointName]: (project_id: string, named: Ids) => Bo
   readCall: (project_id, { call }) => ({ project_id, id: call }),
   queryCalls: (project_id) => ({ project_id, expand_columns: ['inputs.question'] }),
   countCalls: (project_id) => ({ project_id }),
+  recordCalls: (project_id, { call }) => ({
+    batch: [
+      { mode: 'start', req: { start: startOf(open, 'new') } },
+      { mode: 'end', req: { end: endOf(project_id, call) } },
+    ],
+  }),
+  startCall: (project_id, { call }) => ({ start: startOf(project_id, call) }),
+  endCall: (project_id, { call }) => ({ end: endOf(project_id, call) }),
+  startCallInProject: (project_id, { call }) => ({ start: startOf(project_id, call) }),
+  endCallInProject: (project_id, { call }) => ({ end: endOf(project_id, call) }),
+  completeCalls: (project_id, { call }) => ({ batch: [{ ...startOf(project_id, call), ...endOf(project_id, call) }] }),
+  updateCall: (project_id, { call }) => ({ project_id, call_id: call, display_name: 'New' }),
+  deleteCalls: (project_id, { call }) => ({ project_id, call_ids: [call] }),
   createFeedback: (project_id, { call, queue }) => ({ project_id, ...feedbackOn(project_id, call), queue_id: queue }),
   createFeedbackBatch: (project_id, { call }) => ({
     batch: [
@@ -103,10 +148,28 @@ const requests: { [Name in EndpointName]: (project_id: string, named: Ids) => Bo
     ],
   }),
   queryFeedback: (project_id) => ({ project_id }),
+  replaceFeedback: (project_id, { call, feedback }) => ({
+    project_id,
+    ...feedbackOn(project_id, call),
+    feedback_id: feedback,
+  }),
   purgeFeedback: (project_id, { feedback }) => ({ project_id, query: byId(feedback) }),
+  createCosts: (project_id) => ({ project_id, costs: {} }),
+  queryCosts: (project_id) => ({ project_id }),
+  purgeCosts: (project_id, { feedback }) => ({ project_id, query: byId(feedback) }),
   createObject: (project_id, { object }) => ({ obj: { project_id, object_id: object, val: { text: 'new' } } }),
   readObject: (project_id, { object, digest }) => ({ project_id, object_id: object, digest }),
   queryObjects: (project_id) => ({ project_id }),
+  createTable: (project_id) => ({ table: { project_id, rows: [{ question: 'new' }] } }),
+  updateTable: (project_id, { table }) => ({
+    project_id,
+    base_digest: table,
+    updates: [{ append: { row: { question: 'new' } } }],
+  }),
+  queryTable: (project_id, { table }) => ({ project_id, digest: table }),
+  countTableRows: (project_id, { table }) => ({ project_id, digest: table }),
+  createFile: (project_id) => ({ project_id, file: 'new' }),
+  readFile: (project_id, { file }) => ({ project_id, digest: file }),
   createEvaluation: definition,
   listEvaluations: () => ({}),
   listDatasets: () => ({}),
@@ -115,7 +178,7 @@ const requests: { [Name in EndpointName]: (project_id: string, named: Ids) => Bo
 const names = Object.keys(requests) as EndpointName[];
 
 /** Endpoints that answer about other things than a project; what they say of one is tested by the texts of the answer. */
-const unbound: readonly EndpointName[] = ['listProjects', 'listModels', 'readReferences', 'runInference'];
+const unbound: readonly EndpointName[] = ['listProjects', 'listModels', 'readModel', 'readReferences', 'runInference'];
 
 function send(
   name: EndpointName,
@@ -123,7 +186,7 @@ function send(
   named: Ids,
   { password, token } = ada,
 ): ReturnType<TestService['send']> {
-  const { method, path, auth, request, query }: Endpoint = endpoints[name];
+  const { method, path, auth, request, query, form }: Endpoint = endpoints[name];
   const [entity = '', ...rest] = project.split('/').map(encodeURIComponent);
   const { queue: queue_id, item: item_id } = named;
   const values: Record<string, string> = {
@@ -131,18 +194,20 @@ function send(
     project: rest.join('%2F'),
     queue_id,
     item_id,
-    'path*': '/chat/completions',
+    'path*': name === 'readModel' ? '/heddle/echo' : '/chat/completions',
   };
   const filled = path.replaceAll(/\{([\w*]+)\}/g, (_, key: string) => values[key]!);
   const content = requests[name](project, named);
   const search = query ? `?${new URLSearchParams(content as Record<string, string>)}` : '';
   const authorization = auth === 'basic' ? `Basic ${btoa(`:${password}`)}` : `Bearer ${token}`;
+  if (form) return service.upload(authorization, content as { project_id: string; file: string });
   return service.send(method, filled + search, authorization, request && content);
 }
 
 /** Returns everything that is stored in the hidden project. */
 async function stored(): Promise<string> {
-  const tables = ['queues', 'queue_items', 'calls', 'objects', 'feedback'];
+  const ofCalls = ['calls', 'early_call_ends', 'deleted_calls', 'feedback'];
+  const tables = ['queues', 'queue_items', ...ofCalls, 'objects', 'row_tables', 'row_contents', 'files'];
   const rows = tables.map((table) => execute(service.data, `select * from ${table} where project_id = '${hidden}'`));
   const progress = execute(service.data, `select * from annotator_progress where item_id = '${ids[hidden]!.item}'`);
   return (await Promise.all([...rows, progress]))

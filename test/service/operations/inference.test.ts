@@ -182,21 +182,48 @@ describe('runInference', () => {
     expect(answer.usage).toEqual({ prompt_tokens: 60, completion_tokens: 362, total_tokens: 422 });
   });
 
-  it('returns a stream that the openai package reads to its end', async () => {
-    const stream = await openai.chat.completions.create({ model: 'heddle/echo', messages, stream: true });
+  const usage = { prompt_tokens: 60, completion_tokens: 181, total_tokens: 241 };
+
+  /** Streams a reply and returns its text, and from each chunk the number of choices and the usage. */
+  async function streamed(stream_options?: { include_usage: boolean }) {
+    const options = stream_options && { stream_options };
+    const stream = await openai.chat.completions.create({ model: 'heddle/echo', messages, stream: true, ...options });
     let text = '';
-    let usage: unknown;
+    const chunks: [number, unknown][] = [];
     for await (const chunk of stream) {
       text += chunk.choices[0]?.delta.content ?? '';
-      usage = chunk.usage ?? usage;
-      if (chunk.usage) expect(chunk.choices).toEqual([]);
+      chunks.push([chunk.choices.length, chunk.usage]);
     }
+    return { text, chunks };
+  }
+
+  it('adds a last chunk with the usage and without choices to a stream when include_usage asks for it', async () => {
+    const { text, chunks } = await streamed({ include_usage: true });
     expect(text).toBe(echo);
-    expect(usage).toEqual({ prompt_tokens: 60, completion_tokens: 181, total_tokens: 241 });
+    expect(chunks.slice(0, -1)).toEqual(chunks.slice(1).map(() => [1, null]));
+    expect(chunks.at(-1)).toEqual([0, usage]);
+  });
+
+  it('streams choices in every chunk, and the usage in the last, when include_usage is not sent', async () => {
+    const { text, chunks } = await streamed();
+    expect(text).toBe(echo);
+    expect(chunks.slice(0, -1)).toEqual(chunks.slice(1).map(() => [1, undefined]));
+    expect(chunks.at(-1)).toEqual([1, usage]);
+  });
+
+  it('streams no usage when include_usage is false', async () => {
+    const { text, chunks } = await streamed({ include_usage: false });
+    expect(text).toBe(echo);
+    expect(chunks).toEqual(chunks.map(() => [1, undefined]));
   });
 
   it('returns models and errors that the openai package understands', async () => {
     expect((await openai.models.list()).data.map(({ id }) => id)).toEqual(['heddle/echo']);
+    const model = { id: 'heddle/echo', object: 'model', created: 0, owned_by: 'heddle' };
+    expect(await openai.models.retrieve('heddle/echo')).toEqual(model);
+    const bearer = 'Bearer token-of-tester';
+    expect((await service.send('GET', '/inference/v1/models/heddle/echo', bearer)).body).toEqual(model);
+    await expect(openai.models.retrieve('gpt-9')).rejects.toMatchObject({ status: 404, code: 'model_not_found' });
     await expect(openai.chat.completions.create({ model: 'gpt-9', messages })).rejects.toMatchObject({
       status: 404,
       code: 'model_not_found',

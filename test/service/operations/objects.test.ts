@@ -127,6 +127,18 @@ describe('createObject', () => {
     ]);
   });
 
+  it('gives content the digest of the public service', async () => {
+    expect(await create('public', { a: 1 })).toBe('XdhgKMbg1k4iUYb5astpM4ssWXZN95FiEH9cS7NNExA');
+    const marks = { _type: 'StringPrompt', _class_name: 'StringPrompt', _bases: ['Prompt', 'Object', 'BaseModel'] };
+    expect(await create('public', { ...marks, name: 'sdk-prompt', content: 'Hello {who}' })).toBe(
+      '8wKsQDI9P0Pnzf5MCmaNhXUxiMcMTUAYTpscXSinXoA',
+    );
+    // An object with a class has the same digest whether the SDK or the service marks it.
+    const rows = { rows: [] };
+    const marked = { ...rows, _type: 'Dataset', _class_name: 'Dataset', _bases: ['Object', 'BaseModel'] };
+    expect(await create('public', rows, { builtin_object_class: 'Dataset' })).toBe(await create('public', marked));
+  });
+
   it.each([null, 5, 'text', [1, { a: 2 }]])('stores the value %j', async (val) => {
     const digest = await create('any', val);
     expect(await read('any', digest)).toMatchObject({ val, kind: 'object', base_object_class: null });
@@ -320,6 +332,16 @@ describe('queryObjects', () => {
     expect(await query({ limit: 2, offset: 1 })).toEqual(['b 1', 'a 0']);
     expect(await query({ ...by('created_at', 'desc'), limit: 1, filter: { latest_only: true } })).toEqual(['plain 0']);
     expect(await query({ limit: 0 })).toEqual([]);
+  });
+
+  it('refuses versions whose content is too large together, and lists them without it', async () => {
+    for (let n = 0; n < 7; n += 1)
+      await create(`large-${n}`, { text: 'x'.repeat(10_000_000) }, { project_id: 'p/large' });
+    const reason =
+      'The values have more than 67108864 characters: ask for fewer versions at once, or for metadata_only';
+    expect(await post('/objs/query', { project_id: 'p/large' })).toMatchObject({ status: 413, body: { reason } });
+    expect(await query({ project_id: 'p/large', metadata_only: true })).toHaveLength(7);
+    expect(await query({ project_id: 'p/large', limit: 6 })).toHaveLength(6);
   });
 
   it('leaves the content out when only metadata is asked for', async () => {

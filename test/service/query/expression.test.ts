@@ -84,6 +84,14 @@ describe('compileExpression', () => {
     ['$or of nothing', { $or: [] }, ''],
     ['$not', { $not: [isChat] }, 'bd'],
     ['$not of $not', { $not: [{ $not: [isChat] }] }, 'ac'],
+    [
+      '$not of a time that is missing or before',
+      { $not: [{ $gte: [get('ended_at'), is('2026-01-02T00:00:00Z')] }] },
+      'acd',
+    ],
+    ['$not of a time of start', { $not: [{ $gt: [get('started_at'), is('2026-01-02T00:00:00Z')] }] }, 'ab'],
+    ['$not of null', { $not: [{ $eq: [get('ended_at'), is(null)] }] }, 'ab'],
+    ['$not of $not of null', { $not: [{ $not: [{ $eq: [get('display_name'), is(null)] }] }] }, 'abcd'],
     ['$literal', is(true), 'abcd'],
     ['a member that is true', get('inputs.flag'), 'a'],
   ])('finds calls with %s', async (_, expression, ids) => {

@@ -14,6 +14,8 @@ import {
 import { schema1 } from '../../support/schema-1.ts';
 import { schema2 } from '../../support/schema-2.ts';
 import { schema3 } from '../../support/schema-3.ts';
+import { schema5 } from '../../support/schema-5.ts';
+import { schema7 } from '../../support/schema-7.ts';
 
 /** Returns the definitions of the tables, sorted and with normalised white space. */
 async function schemaOf(data: string): Promise<string[]> {
@@ -32,14 +34,17 @@ async function expectCurrentSchema(data: string): Promise<void> {
   const fresh = await temporaryData();
   await withStore(fresh, async () => {});
   expect(await schemaOf(data)).toEqual(await schemaOf(fresh));
-  expect(await execute(data, 'select version from schema_version')).toMatchObject([{ version: 5 }]);
+  expect(await execute(data, 'select version from schema_version')).toMatchObject([{ version: 8 }]);
 }
+
+const forPostgres = (schema: string): string =>
+  schema.replaceAll('" text', '" text collate "C"').replaceAll('" blob', '" bytea');
 
 /** Creates a database with these tables and rows. */
 async function databaseOf(schema: string, rows: string): Promise<string> {
   const data = await temporaryData();
   if (onPostgres) {
-    await execute(data, schema.replaceAll('" text', '" text collate "C"') + rows);
+    await execute(data, forPostgres(schema) + rows);
     return data;
   }
   mkdirSync(dirname(data));
@@ -100,7 +105,7 @@ describe('a database of schema version 1', () => {
   it('keeps its data and gets the current schema', async () => {
     const data = await databaseOf(schema1, rows1);
     const service = await startTestService({ data });
-    expect((await service.send('GET', '/health', undefined)).body.schema_version).toBe(5);
+    expect((await service.send('GET', '/health', undefined)).body.schema_version).toBe(8);
     const post = (path: string, body: object) => service.send('POST', path, basic, { project_id: 'p/q', ...body });
     expect((await post('/call/read', { id: 'c' })).body.call).toMatchObject({ id: 'c', inputs: { x: 1 } });
     expect((await service.query('old', { project_id: 'p/q' })).body.items).toMatchObject([
@@ -118,7 +123,7 @@ describe('a database of schema version 1', () => {
     const services = await Promise.all([1, 2, 3, 4].map(() => startTestService({ data })));
     for (const service of services)
       expect((await service.query('old', { project_id: 'p/q' })).body.items).toHaveLength(1);
-    expect(await execute(data, 'select version from schema_version')).toMatchObject([{ version: 5 }]);
+    expect(await execute(data, 'select version from schema_version')).toMatchObject([{ version: 8 }]);
   });
 });
 
@@ -268,5 +273,113 @@ describe('a database of schema version 3', () => {
       (await service.send('POST', '/call/read', `Basic ${btoa(`:${password}`)}`, { project_id: 'p/q', id: 'c' }))
         .status;
     expect([await readAs(elder), await readAs(younger)]).toEqual([200, 403]);
+  });
+});
+
+describe('a database of schema version 5', () => {
+  const call = (id: string, data: object): string =>
+    `('p/q', '${id}', 'answer', 't-${id}', '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:01.500Z', '${JSON.stringify(data)}')`;
+  const rich = {
+    id: 'ignored',
+    display_name: 'Answer',
+    parent_id: 'plain',
+    thread_id: 'thread',
+    exception: { type: 'ValueError' },
+    wb_run_id: 12,
+    attributes: { env: 'test' },
+    inputs: [1.5, 'Grüße'],
+    output: null,
+    summary: { usage: { tokens: 3 } },
+    deleted_at: 5,
+    own_member: { a: 1 },
+  };
+  const many = Array.from({ length: 250 }, (_, index) =>
+    call(`many-${String(index).padStart(3, '0')}`, { output: index }),
+  );
+  const rows = `insert into calls values ${[call('plain', { inputs: { x: 1 } }), call('rich', rich), ...many].join(',')};`;
+
+  async function openVersion5() {
+    const service = await startTestService({ data: await databaseOf(schema5, rows) });
+    const post = async (path: string, body: object) =>
+      (await service.send('POST', path, basic, { project_id: 'p/q', ...body })).body;
+    return { service, post };
+  }
+
+  it('gets the current schema', async () => {
+    await expectCurrentSchema((await openVersion5()).service.data);
+  });
+
+  it('keeps every member of its imported calls', async () => {
+    const { post } = await openVersion5();
+    expect(await post('/call/read', { id: 'rich' })).toEqual({
+      call: {
+        id: 'rich',
+        project_id: 'p/q',
+        op_name: 'answer',
+        display_name: 'Answer',
+        trace_id: 't-rich',
+        parent_id: 'plain',
+        thread_id: 'thread',
+        started_at: '2026-01-01T00:00:00.000Z',
+        ended_at: '2026-01-01T00:00:01.500Z',
+        exception: '{"type":"ValueError"}',
+        attributes: { env: 'test' },
+        inputs: [1.5, 'Grüße'],
+        output: null,
+        summary: { usage: { tokens: 3 }, weave: { status: 'error', latency_ms: 1500, display_name: 'Answer' } },
+        wb_user_id: null,
+        wb_run_id: '12',
+        deleted_at: '5',
+        own_member: { a: 1 },
+        storage_size_bytes: null,
+        total_storage_size_bytes: null,
+      },
+    });
+    expect(await post('/calls/query_stats', {})).toEqual({ count: 252 });
+    expect((await post('/call/read', { id: 'many-249' })).call.output).toBe(249);
+  });
+
+  it('finds its imported calls by members that have a column now', async () => {
+    const { post } = await openVersion5();
+    const ids = async (filter: object): Promise<string[]> =>
+      (await post('/calls/stream_query', { filter }))
+        .split('\n')
+        .slice(0, -1)
+        .map((line: string) => JSON.parse(line).id);
+    expect(await ids({ parent_ids: ['plain'] })).toEqual(['rich']);
+    expect(await ids({ thread_ids: ['thread'] })).toEqual(['rich']);
+    expect(await ids({ trace_roots_only: true, call_ids: ['plain', 'rich'] })).toEqual(['plain']);
+  });
+});
+
+describe('a database of schema version 7', () => {
+  const { password_hash, token_hash } = hashedAccount({
+    name: 'ada',
+    password: 'the-key-of-ada',
+    token: 'the-token-of-ada',
+  });
+  const rows = `
+    insert into accounts values ('ada', '${password_hash}', '${token_hash}', '2026-01-01T00:00:00.000Z');
+    insert into project_grants values ('ada', '*');
+    insert into calls values ('p/q', 'late', 'weave:///p/q/op/answer:v', 't', null, null, null,
+      '2026-01-02T00:00:00.000Z', null, null, null, 'ada', null, 2, null, null, null, null, '{}');
+    insert into calls values ('p/q', 'early', 'weave:///p/q/op/answer:v', 't', null, null, null,
+      '2026-01-01T00:00:00.000Z', null, null, null, 'ada', null, 2, null, null, null, null, '{}');`;
+
+  it('keeps its calls and accounts and gets the current schema', async () => {
+    const data = await databaseOf(schema7, rows);
+    const service = await startTestService({ data });
+    const ada = `Basic ${Buffer.from('ada:the-key-of-ada').toString('base64')}`;
+    const byName = { $contains: { input: { $getField: 'op_name' }, substr: { $literal: '/op/answer:' } } };
+    const { body } = await service.send('POST', '/calls/stream_query', ada, {
+      project_id: 'p/q',
+      query: { $expr: byName },
+    });
+    const ids = (body as string)
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line).id);
+    expect(ids).toEqual(['early', 'late']);
+    await expectCurrentSchema(data);
   });
 });

@@ -111,7 +111,7 @@ export function jobOf({ name, project, readsOnly }: Subject, sequence: number, i
           messages: [{ role: 'user', content: mark }],
           ...(kind === 'infer stream' && { stream: true }),
         },
-        expected: ({ text }) => [[text, `prompt of ${name}\n${mark}`]],
+        expected: ({ response }) => [[response.choices[0].message.content, `prompt of ${name}\n${mark}`]],
       };
     case 'create':
       return {

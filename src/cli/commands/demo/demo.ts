@@ -6,6 +6,8 @@ import type { Client } from '@modelcontextprotocol/client';
 import type { Command } from 'commander';
 import { connectToServer } from '../../support/connect-to-server.ts';
 import { printLine } from '../../support/print.ts';
+import { findSdk, recordedProject, recordWithSdk } from './record-with-sdk.ts';
+import recordedSteps from './recorded-steps.json' with { type: 'json' };
 import steps from './steps.json' with { type: 'json' };
 
 export function addDemo(program: Command): void {
@@ -19,11 +21,18 @@ async function runDemo(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'heddle-demo-'));
   try {
     printHeading(`A client starts \`heddle serve\`; its embedded service keeps its data in ${folder}`);
-    const client = await connectToServer('heddle-demo', ['--data-dir', folder], isolatedEnvironment(folder));
+    const environment = isolatedEnvironment(folder);
+    const client = await connectToServer('heddle-demo', ['--data-dir', folder], environment);
     try {
       const { tools } = await client.listTools();
       printHeading(`The server offers ${tools.map(({ name }) => name).join(', ')}.`);
-      await runSteps(client);
+      await runSteps(client, steps);
+      const sdk = findSdk(process.cwd());
+      if (sdk !== undefined) {
+        printHeading(`\nA program with npm weave, which is installed here, records two calls in ${recordedProject}.`);
+        await recordWithSdk(sdk, folder, environment);
+        await runSteps(client, recordedSteps, steps.length);
+      }
       const files = await readdir(folder);
       printHeading(`\nThe data folder now holds ${files.join(', ')}. It is removed again.`);
     } finally {
@@ -35,12 +44,26 @@ async function runDemo(): Promise<void> {
   printHeading('Next: connect your own client, see "Connect" in README.md.');
 }
 
-/** Makes the tool calls in `steps.json`. `ITEM_1` there stands for the id of the first item that an earlier step read. */
-async function runSteps(client: Client): Promise<void> {
+/** A tool call of the demo. */
+interface Step {
+  title: string;
+  tool: string;
+  arguments: object;
+  isErrorExpected?: boolean;
+}
+
+/**
+ * Makes tool calls. `ITEM_1` in their arguments stands for the id of the first item that an earlier step read, `QUEUE` for the
+ * queue that one created.
+ */
+async function runSteps(client: Client, calls: readonly Step[], numberedFrom = 0): Promise<void> {
   let itemIds: string[] = [];
-  for (const [index, { title, tool, arguments: template, isErrorExpected = false }] of steps.entries()) {
-    const json = JSON.stringify(template).replaceAll(/ITEM_(\d)/g, (_, position) => itemIds[position - 1]!);
-    printHeading(`\n${index + 1}. ${title}`);
+  let queueId = '';
+  for (const [index, { title, tool, arguments: template, isErrorExpected = false }] of calls.entries()) {
+    const json = JSON.stringify(template)
+      .replaceAll(/ITEM_(\d)/g, (_, position) => itemIds[position - 1]!)
+      .replaceAll('QUEUE', queueId);
+    printHeading(`\n${numberedFrom + index + 1}. ${title}`);
     printLine(styleText('cyan', `   ${tool} ${json}`));
     const result = await client.callTool({ name: tool, arguments: JSON.parse(json) });
     for (const block of result.content) {
@@ -49,7 +72,11 @@ async function runSteps(client: Client): Promise<void> {
       printLine(result.isError ? styleText('yellow', text) : text);
     }
     if (Boolean(result.isError) !== isErrorExpected) throw new Error(`Unexpected result of ${tool}`);
-    const { items } = (result.structuredContent ?? {}) as { items?: { id: string }[] };
+    const { items, queue_id = queueId } = (result.structuredContent ?? {}) as {
+      items?: { id: string }[];
+      queue_id?: string;
+    };
+    queueId = queue_id;
     if (tool === 'query_queue_items' && items) itemIds = items.map(({ id }) => id);
   }
 }

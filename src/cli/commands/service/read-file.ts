@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { HeddleError } from '../../../core/errors.ts';
-import { NestingError } from '../../../core/json.ts';
+import { JsonLimitError } from '../../../core/json.ts';
 import { InexactNumberError, parseExactJson } from '../../../core/json-numbers.ts';
 
 /** Maximum size of a line: a larger value could not be read back, because no response may be larger. */
@@ -56,7 +56,7 @@ export async function readJsonFile(file: string): Promise<unknown> {
   try {
     return parseExactJson(lines.join('\n'));
   } catch (error) {
-    if (error instanceof NestingError) throw inputError(`${file} is ${error.message}.`, error);
+    if (error instanceof JsonLimitError) throw inputError(`${file} is ${error.message}.`, error);
     if (error instanceof InexactNumberError) throw inputError(`${file}: ${error.message}.`, error);
     return lines.flatMap((line, index) => {
       if (line.trim() === '') return [];

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { notConfigured } from '../../../core/errors.ts';
 import { databaseSecrets, dataLocation } from '../../../runtime/runtime.ts';
 import { stderrLog } from '../../../runtime/stderr-log.ts';
@@ -64,13 +64,33 @@ function addUser(service: Command): void {
     .description('create an account and print its password and bearer token, which are not shown again')
     .argument('<name>', 'user name')
     .argument('[projects...]', 'projects that it may see, each written entity/project')
-    .option('--all-projects', 'let it see every project');
-  addSettingFlags(command, dataFlags).action(async (name: string, projects: string[], options: GrantOptions) => {
+    .option('--all-projects', 'let it see every project')
+    .option('--env', 'print its key as shell lines for programs that use the SDK of the public service (npm weave)')
+    .option('--url <url>', 'address of this service in those lines', asServiceUrl, 'http://127.0.0.1:8787');
+  addSettingFlags(command, dataFlags).action(async (name: string, projects: string[], options: UserOptions) => {
     const grants = grantsOf(projects, options);
     const { password, token } = await withStore(command, (store) => store.addUser(name, grants));
     const seen = grants.length === 0 ? `none yet: heddle service grant ${name} ENTITY/PROJECT` : describeGrants(grants);
-    printLine(`user name: ${name}\npassword:  ${password}\ntoken:     ${token}\nprojects:  ${seen}`);
+    if (!options.env) {
+      return printLine(`user name: ${name}\npassword:  ${password}\ntoken:     ${token}\nprojects:  ${seen}`);
+    }
+    // On stderr, so that a shell can evaluate stdout.
+    if (grants.length === 0) process.stderr.write(`projects:  ${seen}\n`);
+    printLine(`export WANDB_API_KEY=${token}\nexport WF_TRACE_SERVER_URL=${options.url}`);
   });
+}
+
+interface UserOptions extends GrantOptions {
+  env?: true;
+  url: string;
+}
+
+/** Checks the address of a service, and removes its final slashes. Only characters that no shell interprets may be in it. */
+function asServiceUrl(text: string): string {
+  if (!URL.canParse(text) || !/^https?:\/\/[\w.:[\]/%~-]+$/.test(text)) {
+    throw new InvalidArgumentError('It must be an http or https URL without a user name, a query or a fragment.');
+  }
+  return text.replace(/\/+$/, '');
 }
 
 interface GrantOptions {

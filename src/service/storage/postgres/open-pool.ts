@@ -1,47 +1,107 @@
 import { Kysely, PostgresDialect, type PostgresPoolClient } from 'kysely';
 import pg from 'pg';
+import { databaseUrls } from '../../../core/database-url.ts';
+import { HeddleError } from '../../../core/errors.ts';
 import type { Tables } from '../tables.ts';
-import { isConnectionLost, postgresFailure } from './postgres-failure.ts';
+import {
+  connectFailure,
+  isConnectionLost,
+  isReadOnly,
+  outcomeUnknown,
+  postgresFailure,
+  ReadOnlyHostError,
+} from './postgres-failure.ts';
 
-/** Connections per process: ten processes share a server with PostgreSQL's default limit of 100. */
+/** Connections per process and host: ten processes share a server with PostgreSQL's default limit of 100. */
 const maxConnections = 10;
 const connectTimeoutMs = 10_000;
 /** Longer than the server's own limit, for a server that does not even enforce that one. */
 const responseTimeoutMs = 35_000;
 
-/** Returns Kysely on a pool that opens connections when they are needed. Failures of the database are HeddleErrors. */
+/**
+ * Returns Kysely on a pool that opens connections when they are needed. Failures of the database are HeddleErrors. Of several
+ * hosts in the URL, the pool uses the first that accepts changes; when that is lost, it looks for it again.
+ */
 export function openPool(url: string): Kysely<Tables> {
+  const urls = databaseUrls(url) ?? [];
+  const isSingleHost = urls.length <= 1;
+  const hosts = isSingleHost
+    ? [openHost(url, urls[0]?.searchParams.has('target_session_attrs') ?? false)]
+    : urls.map(({ href }) => openHost(href, true));
+  let current = 0;
+  const connect = async (): Promise<PostgresPoolClient> => {
+    const failures: unknown[] = [];
+    const order = hosts.map((_, index) => (current + index) % hosts.length);
+    for (const index of order) {
+      try {
+        const client = await hosts[index]!.connect();
+        current = index;
+        return checkedClient(client);
+      } catch (error) {
+        failures.push(error);
+        // With all connections in use, another host is no substitute: it must not take changes beside the primary.
+        if (isPoolTimeout(error)) break;
+      }
+    }
+    throw connectFailure(failures);
+  };
+  const end = async () => void (await Promise.all(hosts.map((host) => host.end())));
+  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: { connect, end } }) });
+}
+
+/** Returns a pool of connections to one host, which must accept changes if `mustWrite` is true. */
+function openHost(connectionString: string, mustWrite: boolean): pg.Pool {
   const pool = new pg.Pool({
     Client: ClosingClient,
-    connectionString: url,
+    connectionString,
     max: maxConnections,
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: responseTimeoutMs,
     keepAlive: true,
     fallback_application_name: 'heddle',
+    ...(mustWrite && { onConnect: checkWritable }),
   });
   // Without listeners, a connection that breaks would end the process. The next statement on it reports the failure.
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
-  const dialect = new PostgresDialect({ pool: { connect: () => acquireClient(pool), end: () => pool.end() } });
-  return new Kysely<Tables>({ dialect });
+  return pool;
 }
 
-/** Takes a connection from the pool, which gets it back only if it still works. */
-async function acquireClient(pool: pg.Pool): Promise<PostgresPoolClient> {
-  const client = await pool.connect().catch((error) => {
-    throw postgresFailure(error, false);
-  });
+/** @throws ReadOnlyHostError for a server that accepts no changes, such as a standby. */
+async function checkWritable(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query('show transaction_read_only');
+  if (rows[0].transaction_read_only !== 'off') throw new ReadOnlyHostError();
+}
+
+/** Returns whether a failure to connect only says that all connections of the pool stayed in use. */
+function isPoolTimeout(error: unknown): boolean {
+  return (error as Error).message === 'timeout exceeded when trying to connect';
+}
+
+/** Wraps a connection of a pool, which gets it back only if it still works and its server accepts changes. */
+function checkedClient(client: pg.PoolClient): PostgresPoolClient {
   let isLost = false;
   const query = async (text: string, parameters: unknown[]) => {
+    const isCommit = text === 'commit';
+    let isOnPrimaryOnly = false;
+    const onNotice = ({ routine }: { routine?: string }) => {
+      isOnPrimaryOnly ||= routine === 'SyncRepWaitForLSN';
+    };
+    if (isCommit) client.on('notice', onNotice);
     try {
-      return await client.query(text, parameters);
+      const result = await client.query(text, parameters);
+      // The server calls this a success: somebody cancelled its wait for the standby, which may never get the change.
+      if (isOnPrimaryOnly) throw outcomeUnknown('The standby did not confirm a change');
+      return result;
     } catch (error) {
-      if (!isLost && isConnectionLost(error)) {
+      if (error instanceof HeddleError) throw error;
+      if (!isLost && (isConnectionLost(error) || isReadOnly(error))) {
         isLost = true;
         client.release(true);
       }
-      throw postgresFailure(error, text === 'commit');
+      throw postgresFailure(error, isCommit);
+    } finally {
+      client.off('notice', onNotice);
     }
   };
   const release = () => {

@@ -15,6 +15,11 @@ const limits = `
   set local idle_in_transaction_session_timeout = '60s'`;
 const beginRead = `start transaction isolation level repeatable read read only; ${limits}`;
 const beginWrite = `start transaction isolation level serializable; ${limits}`;
+/**
+ * Writes to the log of the database, so that the commit of a change that is already there waits for a synchronous standby
+ * too. Otherwise, the repetition of a change that only the primary has would be acknowledged.
+ */
+const writeToLog = "select pg_logical_emit_message(true, 'heddle', '')";
 
 const engine: Engine = {
   container: 'database',
@@ -22,6 +27,7 @@ const engine: Engine = {
     'set HEDDLE_DATABASE_URL or --database to another database, or to a schema with ?options=-csearch_path%3DNAME',
   // Byte order, as in SQLite: a language's order differs between servers and versions of their libraries.
   textType: sql`text collate "C"`,
+  bytesType: 'bytea',
   listTables: async (db) => {
     const tables = sql<{ name: string }>`
       select tablename as name from pg_catalog.pg_tables where schemaname = current_schema()`;
@@ -33,12 +39,13 @@ const engine: Engine = {
 export async function openPostgres(url: string): Promise<Database> {
   const db = openPool(url);
   const conflicting = new SerialQueue();
+  let begin = beginWrite;
   const database: Database = {
     read: (work) => retryWhile(isConflict, () => runTransaction(db, beginRead, work)),
     // Repeats conflicting writes one after another; repeated all at once, they would keep conflicting. The time in the queue
     // does not count towards the time limit of the repetitions.
     write: async (work) => {
-      const attempt = () => runTransaction(db, beginWrite, work);
+      const attempt = () => runTransaction(db, begin, work);
       if (conflicting.size === 0) {
         try {
           return await attempt();
@@ -54,11 +61,20 @@ export async function openPostgres(url: string): Promise<Database> {
   try {
     const version = await database.read((transaction) => readSchemaVersion(transaction, engine));
     if (version < schemaVersion) await upgrade(db);
+    if (await database.read(mayWriteToLog)) begin = `${beginWrite}; ${writeToLog}`;
   } catch (error) {
     await db.destroy();
     throw error;
   }
   return database;
+}
+
+/** Returns whether the server has the function to write to its log, which engines other than PostgreSQL may lack. */
+async function mayWriteToLog(transaction: Transaction): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from pg_catalog.pg_proc
+    where proname = 'pg_logical_emit_message' and has_function_privilege(oid, 'execute')`.execute(transaction);
+  return rows.length > 0;
 }
 
 /** Key of the advisory lock that every heddle takes before a migration: "heddle" in ASCII. */

@@ -17,13 +17,51 @@ export function isConflict(error: unknown): boolean {
   return cause instanceof pg.DatabaseError && /^(40001|40P01|23505)$/.test(cause.code ?? '');
 }
 
+/** Returns true if the server accepts no changes. A standby cannot even begin the transaction of a change (0A000). */
+export function isReadOnly(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && /^(25006|0A000)$/.test(error.code ?? '');
+}
+
+/** A server of several can be reached, but accepts no changes. */
+export class ReadOnlyHostError extends Error {
+  constructor() {
+    super('The server accepts no changes.');
+  }
+}
+
+/** Converts the failures to connect to each host to one error: the one that a user must mend, or else the nearest to success. */
+export function connectFailure(failures: readonly unknown[]): unknown {
+  const converted = failures.map((error) => postgresFailure(error, false));
+  const wrongSettings = converted.find((error) => error instanceof HeddleError && error.code === 'not_configured');
+  const readOnly = converted[failures.findIndex((error) => error instanceof ReadOnlyHostError)];
+  return wrongSettings ?? readOnly ?? converted[0];
+}
+
+/** Returns the error for a change of which nobody knows whether it was saved. `event` is the start of the message. */
+export function outcomeUnknown(event: string, cause?: unknown): HeddleError {
+  return new HeddleError({
+    ...unavailable,
+    // An automatic retry could make the change twice.
+    retryable: false,
+    message: `${event}; it may or may not have been saved.`,
+    hint: 'Check whether the change was saved before you repeat it.',
+    ...(cause !== undefined && { cause }),
+  });
+}
+
 /** Converts an error of the driver or the server to one that a user can act on, unless heddle itself is at fault. */
 export function postgresFailure(error: unknown, duringCommit: boolean): unknown {
+  if (error instanceof ReadOnlyHostError) return new HeddleError({ ...noPrimary, cause: error });
   const { code = '', message } = error as NodeJS.ErrnoException;
   // The driver itself fails if the server asks for a password and none is configured.
   let failure: ErrorFields | undefined = /password/i.test(message) ? refused : unreachable;
   if (error instanceof pg.DatabaseError) failure = serverFailures.find(({ states }) => states.test(code));
-  if (duringCommit && isConnectionLost(error)) failure = outcomeUnknown;
+  if (duringCommit && isConnectionLost(error)) {
+    return outcomeUnknown(
+      `The connection to the database was lost while a change was saved${code && ` (${code})`}`,
+      error,
+    );
+  }
   if (!failure) return error;
   return new HeddleError({ ...failure, message: `${failure.message}${code && ` (${code})`}.`, cause: error });
 }
@@ -43,12 +81,10 @@ const refused: ErrorFields = {
   hint: 'Check HEDDLE_DATABASE_URL or --database, and the password in it, in PGPASSWORD or in ~/.pgpass. The user must be allowed to create tables.',
 };
 
-const outcomeUnknown: ErrorFields = {
+const noPrimary: ErrorFields = {
   ...unavailable,
-  // An automatic retry could make the change twice.
-  retryable: false,
-  message: 'The connection to the database was lost while a change was saved; it may or may not have been saved',
-  hint: 'Check whether the change was saved before you repeat it.',
+  message: 'No server of the database accepts changes.',
+  hint: 'Start the primary or promote a standby, and check that HEDDLE_DATABASE_URL or --database lists it.',
 };
 
 /** Failures that the server reports; `states` matches their SQLSTATE codes. */

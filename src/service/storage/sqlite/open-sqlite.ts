@@ -14,6 +14,7 @@ const engine: Engine = {
   container: 'data file',
   alternative: 'set HEDDLE_DATA_DIR to another folder',
   textType: 'text',
+  bytesType: 'blob',
   listTables: async (db) => (await db.introspection.getTables()).map(({ name }) => name),
 };
 

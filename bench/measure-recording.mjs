@@ -1,0 +1,241 @@
+// Recorded calls: four programs record at once into one service, then the queries that npm weave and heddle's tools send are
+// timed.
+import { once } from 'node:events';
+import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Client } from 'undici';
+import { cpuOf, memoryOf, said, start, stop } from './lib/processes.mjs';
+import { median, quantile, shown, table } from './lib/statistics.mjs';
+import { cleanEnvironment, heddle, home } from './lib/subjects.mjs';
+
+const project_id = 'bench/recorded';
+const clients = 4;
+const clientFile = fileURLToPath(new URL('recording-client.mjs', import.meta.url));
+const newestFirst = [{ field: 'started_at', direction: 'desc' }];
+
+const field = (name) => ({ $getField: name });
+const literal = (value) => ({ $literal: value });
+const contains = (name, text, more = {}) => ({ $contains: { input: field(name), substr: literal(text), ...more } });
+const startedFrom = (time) => ({ $gte: [field('started_at'), literal(Date.parse(time) / 1000)] });
+const hasNoError = { $eq: [field('exception'), literal(null)] };
+/** The condition of the tools for a plain name of an operation. */
+const isNamed = (name) => ({ $or: [{ $eq: [field('op_name'), literal(name)] }, contains('op_name', `/op/${name}:`)] });
+const hasText = (text) => ({
+  $or: ['inputs', 'output'].map((name) => contains(name, text, { case_insensitive: true })),
+});
+
+/** Requests by what they ask for. They need the calls that were recorded first, last and in the middle. */
+function casesOf({ oldest, newest, middle }) {
+  const stream = (request) => ({ path: '/calls/stream_query', body: { project_id, ...request } });
+  // The default fields of the tool query_calls.
+  const columns = ['op_name', 'started_at', 'exception', 'inputs', 'output'];
+  const page = (request) => stream({ sort_by: newestFirst, limit: 21, columns, ...request });
+  const matching = ($expr) => page({ query: { $expr } });
+  const count = (request) => ({ path: '/calls/query_stats', body: { project_id, ...request } });
+  const ids = newest.map(({ id }) => id);
+  const { trace_id, started_at } = middle;
+  return {
+    'newest 21 (query_calls)': page({}),
+    'newest 21, operation with a fifth of the calls': matching(isNamed('retrieve')),
+    'newest 21, operation with one call in 10,000': matching(isNamed('escalate')),
+    'newest 21, operation without calls': matching(isNamed('nothing')),
+    'newest 21, operation by reference, all versions': page({
+      filter: { op_names: [`weave:///${project_id}/op/escalate:*`] },
+    }),
+    'newest 21, failed': matching({ $not: [hasNoError] }),
+    'newest 21, not failed': matching(hasNoError),
+    'newest 21, started after the middle': matching(startedFrom(started_at)),
+    'newest 21, started before the middle': matching({ $not: [startedFrom(started_at)] }),
+    'newest 21, started before all': matching({ $not: [startedFrom(oldest[0].started_at)] }),
+    'newest 21, started before the middle, operation with one call in 10,000': matching({
+      $and: [isNamed('escalate'), { $not: [startedFrom(started_at)] }],
+    }),
+    'newest 21, failed, operation with one call in 10,000': matching({
+      $and: [isNamed('escalate'), { $not: [hasNoError] }],
+    }),
+    'calls of a trace': page({ filter: { trace_ids: [trace_id] } }),
+    'calls of a parent': stream({ filter: { parent_ids: [middle.id] } }),
+    'roots of traces, newest 21': page({ filter: { trace_roots_only: true } }),
+    '100 calls by id': stream({ filter: { call_ids: ids.slice(0, 100) }, limit: 100 }),
+    'one call (getCall)': stream({ filter: { call_ids: [middle.id] }, include_costs: true, limit: 1000 }),
+    'one call (/call/read)': { path: '/call/read', body: { project_id, id: middle.id } },
+    'first 1,000 (getCalls)': stream({ filter: {}, include_costs: false, limit: 1000 }),
+    'count of all': count({}),
+    'count, operation with a fifth of the calls': count({ query: { $expr: isNamed('retrieve') } }),
+    'count, operation with one call in 10,000': count({ query: { $expr: isNamed('escalate') } }),
+    'count, failed': count({ query: { $expr: { $not: [hasNoError] } } }),
+    'count, not failed': count({ query: { $expr: hasNoError } }),
+    'count, started after the middle': count({ query: { $expr: startedFrom(started_at) } }),
+    'count, started before the middle': count({ query: { $expr: { $not: [startedFrom(started_at)] } } }),
+    'text that every call has, newest 21': matching(hasText('refund')),
+    'text that no call has, newest 21': matching(hasText('xylophone')),
+    'count, text that no call has': count({ query: { $expr: hasText('xylophone') } }),
+    'sorted by a nested member, first 21': page({ sort_by: [{ field: 'output.score', direction: 'desc' }] }),
+    'sorted by two members, first 21': page({
+      sort_by: [
+        { field: 'op_name', direction: 'asc' },
+        { field: 'started_at', direction: 'desc' },
+      ],
+    }),
+  };
+}
+
+/** Records calls with several clients at once. Resolves to the acknowledgements, and the times of a page meanwhile. */
+async function record(url, key, calls, ask, log) {
+  const startedAt = performance.now();
+  const acknowledged = [];
+  let recorded = 0;
+  let logged = 0;
+  const perClient = Math.ceil(calls / clients / 5) * 5;
+  const programs = Array.from({ length: clients }, async () => {
+    const child = start([clientFile, url, project_id, String(perClient)], { WANDB_API_KEY: key }, [
+      'ignore',
+      'pipe',
+      'inherit',
+    ]);
+    child.stdout.on('data', (text) => {
+      for (const line of String(text).trim().split('\n')) recorded += Number(line);
+      acknowledged.push({ ms: performance.now() - startedAt, recorded });
+      if (recorded - logged < calls / 10) return;
+      logged = recorded;
+      log(`recording: ${recorded.toLocaleString('en')} calls`);
+    });
+    const [code] = await once(child, 'close');
+    if (code !== 0) throw new Error(`a recording client ended with ${code}`);
+  });
+  const done = Promise.all(programs);
+  let isDone = false;
+  done
+    .catch(() => {})
+    .then(() => {
+      isDone = true;
+    });
+  const pages = [];
+  while (!isDone) {
+    const asked = performance.now();
+    await ask({ path: '/calls/stream_query', body: { project_id, sort_by: newestFirst, limit: 21, columns: ['id'] } });
+    pages.push(performance.now() - asked);
+    await Promise.race([setTimeout(1000), done]);
+  }
+  await done;
+  return { acknowledged, pages };
+}
+
+/** Returns calls a second between two shares of all calls. */
+function rateBetween(acknowledged, from, to) {
+  const total = acknowledged.at(-1).recorded;
+  const at = (share) => acknowledged.find(({ recorded }) => recorded >= share * total);
+  const [first, last] = [from === 0 ? { ms: 0, recorded: 0 } : at(from), at(to)];
+  return ((last.recorded - first.recorded) / (last.ms - first.ms)) * 1000;
+}
+
+function bytesIn(folder) {
+  return readdirSync(folder)
+    .filter((name) => name.startsWith('heddle.db'))
+    .reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+}
+
+/** Times a query after a warm-up, for up to `maxMs`. */
+async function timed(work, repetitions, maxMs) {
+  const times = [];
+  const until = performance.now() + maxMs;
+  await work();
+  do {
+    const started = performance.now();
+    await work();
+    times.push(performance.now() - started);
+  } while (times.length < repetitions && performance.now() < until);
+  return times;
+}
+
+/** Records this many calls, and times queries of them. */
+export async function measureRecording(calls, repetitions, run, log) {
+  const folder = join(home, 'recording');
+  mkdirSync(folder, { recursive: true });
+  const env = { ...cleanEnvironment, HEDDLE_DATA_DIR: folder };
+  const account = await run(['service', 'add-user', 'bench', '--all-projects'], env);
+  const key = /password:\s+(\S+)/.exec(account)[1];
+  const child = start([heddle, 'service', 'start', '--port', '0'], env, ['ignore', 'ignore', 'pipe']);
+  const [url] = await said(child, 'stderr', /http:\/\/[\w.:]+/);
+  const client = new Client(url, { headersTimeout: 0, bodyTimeout: 0 });
+  const authorization = `Basic ${Buffer.from(`bench:${key}`).toString('base64')}`;
+  const ask = async ({ path, body }) => {
+    const headers = { authorization, 'content-type': 'application/json' };
+    const response = await client.request({ method: 'POST', path, headers, body: JSON.stringify(body) });
+    const text = await response.body.text();
+    if (response.statusCode !== 200) throw new Error(`${path}: ${text.slice(0, 500)}`);
+    return text;
+  };
+  const { acknowledged, pages } = await record(url, key, calls, ask, log);
+  const recording = {
+    calls: acknowledged.at(-1).recorded,
+    seconds: acknowledged.at(-1).ms / 1000,
+    firstTenth: rateBetween(acknowledged, 0, 0.1),
+    lastTenth: rateBetween(acknowledged, 0.9, 1),
+    cpuSeconds: cpuOf(child) / 1000,
+    bytes: bytesIn(folder),
+    peakMb: memoryOf(child).peak,
+    pageMs: median(pages),
+    slowestPageMs: quantile(pages, 1),
+  };
+  const count = JSON.parse(await ask({ path: '/calls/query_stats', body: { project_id } })).count;
+  if (count !== recording.calls) throw new Error(`${recording.calls} calls were acknowledged and ${count} are there`);
+  const found = async (request) => {
+    const body = { project_id, columns: ['id', 'trace_id', 'started_at', 'op_name'], ...request };
+    const text = await ask({ path: '/calls/stream_query', body });
+    return text.trim().split('\n').map(JSON.parse);
+  };
+  const isRoot = { trace_roots_only: true };
+  const [middle] = await found({ filter: isRoot, limit: 1, offset: Math.floor(recording.calls / 10) });
+  const known = {
+    oldest: await found({ limit: 1 }),
+    newest: await found({ limit: 100, sort_by: newestFirst }),
+    middle,
+  };
+  const queries = {};
+  for (const [name, request] of Object.entries(casesOf(known))) {
+    const text = await ask(request);
+    const rows = request.path === '/calls/stream_query' ? text.split('\n').filter(Boolean).length : text;
+    const times = await timed(() => ask(request), repetitions, 3_000);
+    queries[name] = { ms: median(times), rows };
+    log(`recording, ${name}: ${shown(queries[name].ms)} ms (${String(rows).slice(0, 40)})`);
+  }
+  const peakOfQueriesMb = memoryOf(child).peak;
+  await client.close();
+  await stop(child);
+  rmSync(folder, { recursive: true, force: true });
+  return { ...recording, peakOfQueriesMb, queries };
+}
+
+/** Renders the measurement as Markdown. */
+export function reportRecording(measured) {
+  const { calls, seconds, firstTenth, lastTenth, cpuSeconds, bytes, peakMb, peakOfQueriesMb, pageMs, slowestPageMs } =
+    measured;
+  // A tenth that is smaller than a batch has no rate.
+  const rounded = (value) => (Number.isFinite(value) ? Math.round(value).toLocaleString('en') : '–');
+  const facts = [
+    ['calls a second', rounded(calls / seconds)],
+    ['calls a second, first tenth', rounded(firstTenth)],
+    ['calls a second, last tenth', rounded(lastTenth)],
+    ['seconds in all', rounded(seconds)],
+    ["seconds of the service's processor time", rounded(cpuSeconds)],
+    ['bytes on disk a call', rounded(bytes / calls)],
+    ['MB of memory at most, while recording', rounded(peakMb)],
+    ['MB of memory at most, with the queries after it', rounded(peakOfQueriesMb)],
+    ['ms for a page of 21 while recording, median', rounded(pageMs)],
+    ['ms for a page of 21 while recording, slowest', rounded(slowestPageMs)],
+  ];
+  const queries = Object.entries(measured.queries).map(([name, { ms }]) => [name, shown(ms)]);
+  return `## Recorded calls
+
+${rounded(calls)} calls by ${clients} programs at once into one service on SQLite, in batches as npm weave 0.11.1 sends them when more
+calls wait than one batch holds. Inputs and output of a call have about 1 kB.
+
+${table(['recording', ''], facts)}
+
+Milliseconds over HTTP, medians.
+
+${table(['query', 'ms'], queries)}`;
+}

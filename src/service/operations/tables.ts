@@ -1,0 +1,139 @@
+import type { SortKey } from '../../contract/queue-items.ts';
+import type { TableRow } from '../../contract/tables.ts';
+import { Refusal } from '../../core/http/refusal.ts';
+import { compareValues } from '../query/compare-values.ts';
+import { fieldAt } from '../query/expression.ts';
+import type { Transaction } from '../storage/database.ts';
+import { contentDigest, tableDigest } from '../storage/digest.ts';
+import { findTable, putRows, putTable, rowDigestsOf, selectRows, type TableKey } from '../storage/row-tables.ts';
+import type { OperationHandler, OperationInput, TransactionOperation } from './operation.ts';
+import { ResponseSize } from './response-size.ts';
+
+/** Maximum number of rows of a list; updates can make it longer than one request. */
+const maxRows = 1_000_000;
+/** Maximum number of changes inside a list in one request; each of them moves the rows after it. */
+const maxMoves = 1000;
+
+/** Stores a list of rows; the same rows again are the same list. */
+export const createTable: OperationHandler<'createTable'> = async ({ body: { table }, account }, { database }) => {
+  const { project_id, rows } = table;
+  // Computed before the transaction, which keeps others from writing.
+  const row_digests = rows.map(contentDigest);
+  const digest = tableDigest(row_digests);
+  await database.write(async (transaction) => {
+    if (await findTable(transaction, { project_id, table_digest: digest })) return;
+    await putRows(transaction, project_id, rows, row_digests);
+    await putTable(transaction, { project_id, digest, created_by: account }, row_digests);
+  });
+  return { digest, row_digests };
+};
+
+/**
+ * Stores the list that results from changes of a stored one, which stays as it is.
+ * @throws Refusal 404 for an unknown list, 400 for an index outside of it, 413 for too many rows or changes.
+ */
+export const updateTable: TransactionOperation<'updateTable'> = async (transaction, { body, account }) => {
+  const { project_id, base_digest, updates } = body;
+  const digests = await rowDigestsOf(transaction, { project_id, table_digest: base_digest });
+  if (!digests) throw new Refusal(404, `Table ${base_digest} not found`);
+  const added = updates.flatMap((update) =>
+    'append' in update ? [update.append.row] : 'insert' in update ? [update.insert.row] : [],
+  );
+  const moves = updates.filter((update) => !('append' in update)).length;
+  if (moves > maxMoves)
+    throw new Refusal(413, `More than ${maxMoves} rows are inserted or removed: send fewer at once`);
+  if (digests.length + added.length > maxRows) throw new Refusal(413, `A table has at most ${maxRows} rows`);
+  const addedDigests = added.map(contentDigest);
+  await putRows(transaction, project_id, added, addedDigests);
+  let next = 0;
+  const updated_row_digests: string[] = [];
+  for (const update of updates) {
+    if ('append' in update) {
+      digests.push(addedDigests[next]!);
+      updated_row_digests.push(addedDigests[next]!);
+      next += 1;
+    } else if ('insert' in update) {
+      checkIndex(update.insert.index, digests.length);
+      digests.splice(update.insert.index, 0, addedDigests[next]!);
+      updated_row_digests.push(addedDigests[next]!);
+      next += 1;
+    } else {
+      checkIndex(update.pop.index, digests.length - 1);
+      updated_row_digests.push(...digests.splice(update.pop.index, 1));
+    }
+  }
+  const digest = tableDigest(digests);
+  if (!(await findTable(transaction, { project_id, table_digest: digest }))) {
+    await putTable(transaction, { project_id, digest, created_by: account }, digests);
+  }
+  return { digest, updated_row_digests };
+};
+
+function checkIndex(index: number, last: number): void {
+  if (index < 0 || index > last) throw new Refusal(400, `Index out of range: ${index}`);
+}
+
+/**
+ * Reads rows of a list, by default in their order; an unknown list has none.
+ * @throws Refusal 400 for a sort field that is no path, 413 for rows that are too large together.
+ */
+export const queryTable: TransactionOperation<'queryTable'> = async (transaction, { body }) => {
+  const { sort_by } = body;
+  for (const { field } of sort_by ?? []) {
+    if (field.split('.').some((name) => name.trim() === '')) throw new Refusal(400, `Invalid sort field: ${field}`);
+  }
+  const offset = body.offset ?? 0;
+  const limit = body.limit ?? Number.MAX_SAFE_INTEGER;
+  if (!sort_by?.length) return { rows: await readRows(transaction, body, { limit, offset }) };
+  const rows = await readRows(transaction, body, { limit: Number.MAX_SAFE_INTEGER, offset: 0 });
+  return { rows: rows.sort(byKeys(sort_by)).slice(offset, offset + limit) };
+};
+
+/** Counts the rows of a list; an unknown list has none. */
+export const countTableRows: TransactionOperation<'countTableRows'> = async (transaction, { body }) => {
+  const table = await findTable(transaction, { project_id: body.project_id, table_digest: body.digest });
+  return { count: table?.row_count ?? 0 };
+};
+
+/** Rows that are read at once, so that their size is known before much of it is in memory. */
+const rowsPerRead = 500;
+
+async function readRows(
+  transaction: Transaction,
+  { project_id, digest, filter }: OperationInput<'queryTable'>['body'],
+  { limit, offset }: { limit: number; offset: number },
+): Promise<TableRow[]> {
+  const table: TableKey = { project_id, table_digest: digest };
+  const size = new ResponseSize('ask for fewer rows at once, with limit and offset');
+  const rows: TableRow[] = [];
+  let selected = selectRows(transaction, table).orderBy('row_index');
+  if (filter?.row_digests?.length) selected = selected.where('row_digest', 'in', filter.row_digests);
+  let last = -1;
+  while (rows.length < limit) {
+    const count = Math.min(rowsPerRead, limit - rows.length);
+    const page = await selected
+      .where('row_index', '>', last)
+      .limit(count)
+      .offset(last === -1 ? offset : 0)
+      .execute();
+    for (const { row_index, row_digest, content } of page) {
+      size.add(content.length);
+      rows.push({ digest: row_digest, val: JSON.parse(content), original_index: row_index });
+      last = row_index;
+    }
+    if (page.length < count) break;
+  }
+  return rows;
+}
+
+/** Compares rows by members; rows without a member come last, and equal ones keep their order. */
+function byKeys(keys: readonly SortKey[]): (a: TableRow, b: TableRow) => number {
+  const read = ({ val }: TableRow, field: string) => fieldAt(val as Record<string, unknown>, field);
+  return (a, b) => {
+    for (const { field, direction } of keys) {
+      const order = compareValues(read(a, field), read(b, field), direction);
+      if (order !== 0) return order;
+    }
+    return 0;
+  };
+}

@@ -1,0 +1,259 @@
+import type { EndedCall, StartCallResponse, StartedCall } from '../../contract/calls.ts';
+import { normalizeTimestamp } from '../../core/timestamps.ts';
+import { countChars, toCallRow, toJson } from './call-rows.ts';
+import type { Transaction } from './database.ts';
+import { newIds } from './ids.ts';
+import { inChunks } from './in-chunks.ts';
+import type { Tables } from './tables.ts';
+
+type IdentifiedStart = StartedCall & { id: string; trace_id: string };
+type EarlyEnd = Tables['early_call_ends'];
+
+/** Stays below the database engines' limits on parameters. */
+const rowsPerInsert = 100;
+
+/**
+ * Records starts and ends of calls of any projects, in a write transaction. What is recorded does not change: of several
+ * starts or ends of a call the first counts. An end without a start waits for it.
+ * @param account records the calls.
+ * @returns the id and trace of each start.
+ */
+export async function recordEvents(
+  transaction: Transaction,
+  account: string,
+  { starts, ends }: { starts: readonly StartedCall[]; ends: readonly EndedCall[] },
+): Promise<StartCallResponse[]> {
+  const newNames = newIds(starts.length * 2);
+  const identified = starts.map((start) => {
+    const [id, trace_id] = newNames.splice(-2) as [string, string];
+    return { ...start, id: start.id ?? id, trace_id: start.trace_id || trace_id };
+  });
+  const eventsByProject = new Map<string, { starts: IdentifiedStart[]; ends: EndedCall[] }>();
+  const eventsOf = (project_id: string) => {
+    const events = eventsByProject.get(project_id) ?? { starts: [], ends: [] };
+    eventsByProject.set(project_id, events);
+    return events;
+  };
+  for (const start of identified) eventsOf(start.project_id).starts.push(start);
+  for (const end of ends) eventsOf(end.project_id).ends.push(end);
+  const recordedTraces = new Map<string, Map<string, string>>();
+  for (const [project_id, events] of eventsByProject) {
+    recordedTraces.set(project_id, await recordEventsOf(transaction, project_id, account, events));
+  }
+  return identified.map(({ project_id, id, trace_id }) => ({
+    id,
+    trace_id: recordedTraces.get(project_id)?.get(id) ?? trace_id,
+  }));
+}
+
+/** Records events of one project. Returns the traces of those calls that were recorded before. */
+async function recordEventsOf(
+  transaction: Transaction,
+  project_id: string,
+  account: string,
+  { starts, ends }: { starts: readonly IdentifiedStart[]; ends: readonly EndedCall[] },
+): Promise<Map<string, string>> {
+  const ids = [...starts, ...ends].map(({ id }) => id);
+  const { recorded, deleted, early } = await findKnown(transaction, project_id, ids);
+  const newCalls = new Map<string, Tables['calls']>();
+  for (const start of starts) {
+    const { id } = start;
+    if (recorded.has(id) || deleted.has(id) || newCalls.has(id)) continue;
+    newCalls.set(id, withEnd(startedRow(start, account), early.get(id)));
+  }
+  const earlyEnds = new Map<string, EarlyEnd>();
+  for (const end of ends.map(endedRow)) {
+    const newCall = newCalls.get(end.id);
+    if (newCall) newCalls.set(end.id, withEnd(newCall, end));
+    else if (recorded.has(end.id)) await endCall(transaction, end);
+    else if (!deleted.has(end.id) && !earlyEnds.has(end.id)) earlyEnds.set(end.id, end);
+  }
+  const rows = [...newCalls.values()];
+  for (let start = 0; start < rows.length; start += rowsPerInsert) {
+    await transaction
+      .insertInto('calls')
+      .values(rows.slice(start, start + rowsPerInsert))
+      .execute();
+  }
+  const arrived = [...newCalls.keys()].filter((id) => early.has(id));
+  await inChunks(arrived, async (chunk) => {
+    await transaction
+      .deleteFrom('early_call_ends')
+      .where('project_id', '=', project_id)
+      .where('id', 'in', chunk)
+      .execute();
+    return [];
+  });
+  await keepEarlyEnds(transaction, [...earlyEnds.values()]);
+  return new Map([...recorded].map(([id, { trace_id }]) => [id, trace_id]));
+}
+
+/** Returns what is stored about calls: their rows, whether they were deleted, and their early ends. */
+async function findKnown(transaction: Transaction, project_id: string, ids: string[]) {
+  const find = <Row extends { id: string }>(query: (chunk: string[]) => Promise<Row[]>) =>
+    inChunks(ids, query).then((rows) => new Map(rows.map((row) => [row.id, row])));
+  const recorded = await find((chunk) =>
+    transaction
+      .selectFrom('calls')
+      // No index has the last column. Without it, SQLite would look for the ids in the whole index of traces.
+      .select(['id', 'trace_id', 'chars'])
+      .where('project_id', '=', project_id)
+      .where('id', 'in', chunk)
+      .execute(),
+  );
+  const deleted = await find((chunk) =>
+    transaction
+      .selectFrom('deleted_calls')
+      .select('id')
+      .where('project_id', '=', project_id)
+      .where('id', 'in', chunk)
+      .execute(),
+  );
+  const early = await find((chunk) =>
+    transaction
+      .selectFrom('early_call_ends')
+      .selectAll()
+      .where('project_id', '=', project_id)
+      .where('id', 'in', chunk)
+      .execute(),
+  );
+  return { recorded, deleted, early };
+}
+
+function startedRow(start: IdentifiedStart, account: string): Tables['calls'] {
+  const { project_id, id, op_name, trace_id, started_at, parent_id, ...rest } = start;
+  const { display_name, thread_id, turn_id, wb_run_id, attributes, inputs } = rest;
+  const key = { project_id, id, op_name, trace_id, started_at: normalizeTimestamp(started_at)!, ended_at: null };
+  return toCallRow(key, {
+    // An empty string stands for no value.
+    parent_id: parent_id || null,
+    display_name: display_name || null,
+    thread_id: thread_id || null,
+    turn_id: turn_id || null,
+    wb_run_id: wb_run_id || null,
+    wb_user_id: account,
+    attributes,
+    inputs,
+  });
+}
+
+function endedRow({ project_id, id, ended_at, exception, output, summary }: EndedCall): EarlyEnd {
+  return {
+    project_id,
+    id,
+    ended_at: normalizeTimestamp(ended_at)!,
+    display_name: null,
+    exception: exception || null,
+    output: toJson(output),
+    summary: toJson(summary),
+  };
+}
+
+/** Returns a new call with an end, unless it has one, and with the name that was given to it early. */
+function withEnd(call: Tables['calls'], end: EarlyEnd | undefined): Tables['calls'] {
+  if (!end) return call;
+  const display_name = end.display_name ?? call.display_name;
+  if (call.ended_at !== null || end.ended_at === null) return { ...call, display_name };
+  const { ended_at, exception, output, summary } = end;
+  const chars = call.chars + countChars(exception, output, summary);
+  return { ...call, display_name, ended_at, exception, output, summary, chars };
+}
+
+/** Ends a recorded call that has not ended. */
+async function endCall(transaction: Transaction, end: EarlyEnd): Promise<void> {
+  const { project_id, id, ended_at, exception, output, summary } = end;
+  await transaction
+    .updateTable('calls')
+    .set((eb) => ({
+      ended_at,
+      exception,
+      output,
+      summary,
+      chars: eb('chars', '+', countChars(exception, output, summary)),
+    }))
+    .where('project_id', '=', project_id)
+    .where('id', '=', id)
+    .where('ended_at', 'is', null)
+    .execute();
+}
+
+async function keepEarlyEnds(transaction: Transaction, ends: readonly EarlyEnd[]): Promise<void> {
+  for (let start = 0; start < ends.length; start += rowsPerInsert) {
+    await transaction
+      .insertInto('early_call_ends')
+      .values(ends.slice(start, start + rowsPerInsert))
+      .onConflict((conflict) =>
+        conflict
+          .columns(['project_id', 'id'])
+          .doUpdateSet(({ ref }) => ({
+            ended_at: ref('excluded.ended_at'),
+            exception: ref('excluded.exception'),
+            output: ref('excluded.output'),
+            summary: ref('excluded.summary'),
+          }))
+          .where('early_call_ends.ended_at', 'is', null),
+      )
+      .execute();
+  }
+}
+
+/** Names a call, in a write transaction; an empty name removes its name. A call that has not arrived is named when it does. */
+export async function nameCall(
+  transaction: Transaction,
+  { project_id, id, display_name: name }: { project_id: string; id: string; display_name: string },
+): Promise<void> {
+  const display_name = name || null;
+  const { recorded, deleted } = await findKnown(transaction, project_id, [id]);
+  if (recorded.has(id)) {
+    await transaction
+      .updateTable('calls')
+      .set({ display_name })
+      .where('project_id', '=', project_id)
+      .where('id', '=', id)
+      .execute();
+  } else if (!deleted.has(id)) {
+    await transaction
+      .insertInto('early_call_ends')
+      .values({ project_id, id, display_name, ended_at: null, exception: null, output: null, summary: null })
+      .onConflict((conflict) => conflict.columns(['project_id', 'id']).doUpdateSet({ display_name }))
+      .execute();
+  }
+}
+
+/**
+ * Deletes calls and all that they called, in a write transaction, for good: neither a start nor an end that is sent again
+ * brings them back. Unknown calls are skipped.
+ * @returns the number of deleted calls.
+ */
+export async function removeCalls(
+  transaction: Transaction,
+  project_id: string,
+  ids: readonly string[],
+): Promise<number> {
+  const find = (column: 'id' | 'parent_id', values: string[]) =>
+    inChunks(values, (chunk) =>
+      transaction
+        .selectFrom('calls')
+        .select('id')
+        .where('project_id', '=', project_id)
+        .where(column, 'in', chunk)
+        .execute(),
+    ).then((rows) => rows.map(({ id }) => id));
+  const removed = new Set<string>();
+  let found = await find('id', [...ids]);
+  while (found.length > 0) {
+    for (const id of found) removed.add(id);
+    found = (await find('parent_id', found)).filter((id) => !removed.has(id));
+  }
+  await inChunks([...removed], async (chunk) => {
+    await transaction
+      .insertInto('deleted_calls')
+      .values(chunk.map((id) => ({ project_id, id })))
+      // A deleted call may have been imported again.
+      .onConflict((conflict) => conflict.columns(['project_id', 'id']).doNothing())
+      .execute();
+    await transaction.deleteFrom('calls').where('project_id', '=', project_id).where('id', 'in', chunk).execute();
+    return [];
+  });
+  return removed.size;
+}

@@ -1,0 +1,135 @@
+import type { RecordedCall } from '../../contract/calls.ts';
+import { parseReference } from '../../contract/references.ts';
+import type { Tables } from './tables.ts';
+
+type Members = Record<string, unknown>;
+
+/** Columns with text, which an import may give any type. */
+const textColumns = [
+  'parent_id',
+  'thread_id',
+  'turn_id',
+  'display_name',
+  'exception',
+  'wb_user_id',
+  'wb_run_id',
+] as const;
+/** Columns with JSON. They are the largest, so a query reads only those that it needs. */
+export const jsonColumns = ['attributes', 'inputs', 'output', 'summary', 'data'] as const;
+export type JsonColumn = (typeof jsonColumns)[number];
+/** Columns that every query of calls reads. */
+export const smallColumns = [
+  'project_id',
+  'id',
+  'op_name',
+  'trace_id',
+  'started_at',
+  'ended_at',
+  ...textColumns,
+] as const;
+
+/** A row of a call of which perhaps not all JSON columns were read. */
+export type CallRow = Pick<Tables['calls'], (typeof smallColumns)[number]> & Partial<Pick<Tables['calls'], JsonColumn>>;
+
+/** The members of a call that every row has. */
+type RowKey = Pick<Tables['calls'], 'project_id' | 'id' | 'op_name' | 'trace_id' | 'started_at' | 'ended_at'>;
+
+/** Returns the row of a call: its key, and the other recorded members, in which members of the key are ignored. */
+export function toCallRow(key: RowKey, members: Members): Tables['calls'] {
+  const rest = { ...members };
+  for (const name of Object.keys(key)) delete rest[name];
+  const texts = Object.fromEntries(
+    textColumns.map((name) => {
+      const value = toText(rest[name]);
+      delete rest[name];
+      return [name, value];
+    }),
+  ) as Pick<Tables['calls'], (typeof textColumns)[number]>;
+  const { attributes, inputs, output, summary, ...others } = rest;
+  const values = {
+    attributes: toJson(attributes),
+    inputs: toJson(inputs),
+    output: toJson(output),
+    summary: toJson(summary),
+    data: JSON.stringify(others),
+  };
+  return { ...key, ...texts, ...values, chars: countChars(...Object.values(texts), ...Object.values(values)) };
+}
+
+/** Returns the number of characters of columns of a row. */
+export function countChars(...columns: (string | null)[]): number {
+  return columns.reduce((sum, column) => sum + (column?.length ?? 0), 0);
+}
+
+/** Formats a recorded value for a JSON column; null for a missing one. */
+export function toJson(value: unknown): string | null {
+  return value === undefined ? null : JSON.stringify(value);
+}
+
+/** The members of a call in the order of responses, with the values that a call without them has. */
+export const emptyMembers = {
+  display_name: null,
+  parent_id: null,
+  ended_at: null,
+  attributes: {},
+  inputs: {},
+  output: null,
+  summary: null,
+  exception: null,
+  wb_user_id: null,
+  wb_run_id: null,
+  deleted_at: null,
+  storage_size_bytes: null,
+  total_storage_size_bytes: null,
+};
+
+/** Returns the call of a row. Members whose columns were not read are empty. */
+export function toCall(row: CallRow): RecordedCall {
+  const { attributes, inputs, output, summary, data, thread_id, turn_id, ...texts } = row;
+  const others = (data === undefined ? {} : JSON.parse(data)) as Members;
+  const call: RecordedCall = {
+    ...emptyMembers,
+    // Unknown members stay readable, but cannot override the columns.
+    ...others,
+    deleted_at: toText(others.deleted_at),
+    ...(thread_id !== null && { thread_id }),
+    ...(turn_id !== null && { turn_id }),
+    ...(attributes != null && { attributes: JSON.parse(attributes) }),
+    ...(inputs != null && { inputs: JSON.parse(inputs) }),
+    ...(output != null && { output: JSON.parse(output) }),
+    ...texts,
+  };
+  if (summary !== undefined) call.summary = deriveSummary(call, summary === null ? {} : JSON.parse(summary));
+  return call;
+}
+
+/** Adds what the public service derives from the other members: the status, the latency and the name for display. */
+function deriveSummary(call: RecordedCall, recorded: unknown): unknown {
+  const summary = recorded ?? {};
+  if (typeof summary !== 'object' || Array.isArray(summary)) return summary;
+  const { status, latency_ms, trace_name, display_name, ...weave } = Object((summary as Members).weave) as Members;
+  const { started_at, ended_at } = call;
+  const name = call.op_name ?? '';
+  return {
+    ...summary,
+    weave: {
+      ...weave,
+      status: statusOf(call, summary as Members),
+      ...(ended_at && started_at && { latency_ms: Date.parse(ended_at) - Date.parse(started_at) }),
+      ...(call.display_name ? { display_name: call.display_name } : { trace_name: parseReference(name)?.name ?? name }),
+    },
+  };
+}
+
+function statusOf({ exception, ended_at }: RecordedCall, { status_counts }: Members): string {
+  if (exception) return 'error';
+  if (!ended_at) return 'running';
+  const { error } = Object(status_counts) as Members;
+  return typeof error === 'number' && error > 0 ? 'descendant_error' : 'success';
+}
+
+/** Converts a recorded value to a string, since an import may contain anything. */
+function toText(value: unknown): string | null {
+  if (value === undefined || value === null) return null;
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

@@ -1,0 +1,110 @@
+import type { PathStep } from '../../contract/references.ts';
+import type { Transaction } from './database.ts';
+
+/** Identifies a stored list of rows. */
+export interface TableKey {
+  project_id: string;
+  table_digest: string;
+}
+
+/** Stays below the database engines' limits on parameters. */
+const rowsPerInsert = 500;
+
+/** Stores rows in a write transaction, except those that the project has already. */
+export async function putRows(
+  transaction: Transaction,
+  project_id: string,
+  rows: readonly object[],
+  digests: readonly string[],
+): Promise<void> {
+  const distinct = [...new Map(digests.map((digest, index) => [digest, index]))];
+  for (let start = 0; start < distinct.length; start += rowsPerInsert) {
+    const values = distinct
+      .slice(start, start + rowsPerInsert)
+      .map(([digest, index]) => ({ project_id, digest, content: JSON.stringify(rows[index]) }));
+    await transaction
+      .insertInto('row_contents')
+      .values(values)
+      .onConflict((conflict) => conflict.columns(['project_id', 'digest']).doNothing())
+      .execute();
+  }
+}
+
+/** Stores a list of stored rows, which the project does not have yet, in a write transaction. */
+export async function putTable(
+  transaction: Transaction,
+  { project_id, digest, created_by }: { project_id: string; digest: string; created_by: string },
+  rowDigests: readonly string[],
+): Promise<void> {
+  const row_count = rowDigests.length;
+  await transaction
+    .insertInto('row_tables')
+    .values({ project_id, digest, row_count, created_at: new Date().toISOString(), created_by })
+    .execute();
+  for (let start = 0; start < row_count; start += rowsPerInsert) {
+    const places = rowDigests
+      .slice(start, start + rowsPerInsert)
+      .map((row_digest, index) => ({ project_id, table_digest: digest, row_index: start + index, row_digest }));
+    await transaction.insertInto('table_rows').values(places).execute();
+  }
+}
+
+/** Returns the digests of the rows of a list, in their order; undefined if there is no such list. */
+export async function rowDigestsOf(transaction: Transaction, key: TableKey): Promise<string[] | undefined> {
+  const table = await findTable(transaction, key);
+  if (!table) return undefined;
+  const rows = await transaction
+    .selectFrom('table_rows')
+    .select('row_digest')
+    .where('project_id', '=', key.project_id)
+    .where('table_digest', '=', key.table_digest)
+    .orderBy('row_index')
+    .execute();
+  return rows.map(({ row_digest }) => row_digest);
+}
+
+/** Returns the number of rows of a list; undefined if there is no such list. */
+export async function findTable(
+  transaction: Transaction,
+  { project_id, table_digest }: TableKey,
+): Promise<{ row_count: number } | undefined> {
+  return transaction
+    .selectFrom('row_tables')
+    .select('row_count')
+    .where('project_id', '=', project_id)
+    .where('digest', '=', table_digest)
+    .executeTakeFirst();
+}
+
+/** Returns the rows of a list with their places and contents, as a query to be narrowed and ordered. */
+export function selectRows(transaction: Transaction, { project_id, table_digest }: TableKey) {
+  return transaction
+    .selectFrom('table_rows')
+    .innerJoin('row_contents', (join) =>
+      join
+        .onRef('row_contents.project_id', '=', 'table_rows.project_id')
+        .onRef('row_contents.digest', '=', 'table_rows.row_digest'),
+    )
+    .select(['row_index', 'row_digest', 'content'])
+    .where('table_rows.project_id', '=', project_id)
+    .where('table_digest', '=', table_digest);
+}
+
+/**
+ * Reads the row to which a step from a list leads: by its place in the list, or by its digest, for which any row of the
+ * project will do: the digest names its content. Undefined if there is none.
+ */
+export async function findRow(transaction: Transaction, table: TableKey, { edge, name }: PathStep): Promise<unknown> {
+  let row: { content: string } | undefined;
+  if (edge === 'id') {
+    row = await transaction
+      .selectFrom('row_contents')
+      .select('content')
+      .where('project_id', '=', table.project_id)
+      .where('digest', '=', name)
+      .executeTakeFirst();
+  } else if (edge === 'index' && /^\d{1,9}$/.test(name)) {
+    row = await selectRows(transaction, table).where('row_index', '=', Number(name)).executeTakeFirst();
+  }
+  return row && JSON.parse(row.content);
+}

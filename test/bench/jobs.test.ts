@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest';
+import { jobs } from '../../bench/agent/jobs/index.ts';
+import { type PlayedJob, playJob } from '../../bench/agent/play-job.ts';
+import { Workspace } from '../../bench/agent/workspace.ts';
+import { onEnd } from '../support/on-end.ts';
+import { startScriptedModel, type Trajectory } from './scripted-model.ts';
+import { trajectories } from './trajectories.ts';
+
+const jobNamed = (name: string) => jobs.find((job) => job.name === name)!;
+
+async function play(name: string, trajectory: Trajectory): Promise<PlayedJob> {
+  const { model } = await startScriptedModel(trajectory);
+  return playJob(jobNamed(name), { model, form: 'structured', countTokens: (text) => text.length });
+}
+
+describe('the jobs of the agent benchmark', () => {
+  for (const [name, { good, bad }] of Object.entries(trajectories)) {
+    it(`${name} is passed by a model that does it`, async () => {
+      expect(await play(name, good)).toMatchObject({ outcome: 'passed', faults: [] });
+    });
+
+    for (const { mistake, trajectory, fault } of bad) {
+      it(`${name} is failed by a model that ${mistake}`, async () => {
+        expect(await play(name, trajectory)).toMatchObject({
+          outcome: 'failed',
+          faults: expect.arrayContaining([fault]),
+        });
+      });
+    }
+  }
+
+  it('are twelve, of which the server lacks the tools for two', async () => {
+    const others = jobs.filter(({ name }) => !Object.hasOwn(trajectories, name));
+    expect(jobs).toHaveLength(12);
+    expect(others.map(({ name }) => name)).toEqual(['dataset-from-failures', 'compare-runs']);
+    for (const { name } of others) {
+      // A model is not even asked.
+      expect(await play(name, function* () {})).toMatchObject({ outcome: 'not_possible', calls: 0, tokensRead: 0 });
+    }
+  });
+});
+
+describe('the checks of jobs whose tools are to come', () => {
+  const project_id = 'acme/support';
+
+  async function prepared(name: string) {
+    const workspace = await Workspace.open();
+    onEnd(() => workspace.close());
+    return { ...(await jobNamed(name).prepare(workspace)), client: await workspace.client() };
+  }
+
+  it('dataset-from-failures wants the questions and answers of the failures, in any order', async () => {
+    const { check, client } = await prepared('dataset-from-failures');
+    expect(await check([''])).toEqual(['there is no dataset "wrong-answers"']);
+    const rows = [
+      { question: 'What is 11 times 12?', answer: '133' },
+      { question: 'What is 15 times 16?', answer: '241' },
+      { question: 'What is 23 times 24?', answer: '553' },
+      { question: 'What is 3 times 4?', answer: '13' },
+      { question: 'What is 7 times 8?', answer: '57' },
+    ];
+    const store = (rows: object[]) =>
+      client.createObject({
+        obj: { project_id, object_id: 'wrong-answers', val: { rows }, builtin_object_class: 'Dataset' },
+      });
+    await store(rows);
+    expect(await check([''])).toEqual([`the dataset has the rows ${JSON.stringify(rows)}`]);
+    await store([...rows, { question: 'What is 19 times 20?', answer: '381' }]);
+    expect(await check([''])).toEqual([]);
+  });
+
+  it('compare-runs wants an evaluation with one scorer, and the pass rates that heddle/echo has', async () => {
+    const { check, client } = await prepared('compare-runs');
+    expect(await check(['plain=40, hinted=100'])).toEqual([
+      expect.stringMatching(
+        /^no evaluation has one scorer and the dataset weave:\/\/\/acme\/support\/object\/capitals:/,
+      ),
+    ]);
+    const [dataset] = (await client.queryObjects({ project_id, filter: { object_ids: ['capitals'] } })).objs;
+    await client.createEvaluation(project_id, {
+      name: 'Capitals',
+      dataset: `weave:///${project_id}/object/capitals:${dataset!.digest}`,
+      scorers: [`weave:///${project_id}/object/names-the-capital:v0`],
+    });
+    expect(await check(['plain=40, hinted=100'])).toEqual([]);
+    expect(await check(['Both runs are done.'])).toEqual([
+      'the answer should say plain=40 but says nothing',
+      'the answer should say hinted=100 but says nothing',
+    ]);
+  });
+});
