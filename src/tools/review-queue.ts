@@ -105,10 +105,10 @@ Example: {"queue_id":"support-triage"}`,
     const { service, signal } = context;
     const { queue_id, offset = 0, filter = openStates } = args;
     const project = projectOf(args, context);
-    const [queue, { stats }, page] = await Promise.all([
+    const page = await readItemPage({ ...args, filter, offset }, project, context);
+    const [queue, { stats }] = await Promise.all([
       requireQueue(queue_id, project, context),
       service.queueStats({ project_id: project, queue_ids: [queue_id] }, { signal }),
-      readItemPage({ ...args, filter, offset }, project, context),
     ]);
     const callIds = page.items.map(({ call_id }) => call_id);
     const [fields = []] = await readFieldsOfQueues([queue], context);

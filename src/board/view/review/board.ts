@@ -21,6 +21,8 @@ import { countOf, problemOf, problemOfFailure } from './words.ts';
 /** Items that one page has, and that one call writes at most. */
 const pageSize = 50;
 const maxWritten = 100;
+/** Cards beyond which those that are out of sight are not laid out. */
+const manyCards = 100;
 /** More items than this are written only when the person asks twice. */
 const maxUnasked = 20;
 /** Time after which a person should learn that the chat has not answered a call, in milliseconds. */
@@ -231,6 +233,7 @@ export class Board {
       setAttribute(node, 'aria-posinset', index + 1);
       setAttribute(node, 'aria-setsize', size);
     }
+    this.#feed.classList.toggle('long', this.#cards.size > manyCards);
     this.#more.hidden = page.next_offset === undefined;
     this.#updateCounts();
   }

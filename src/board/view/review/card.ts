@@ -28,6 +28,7 @@ interface Row {
   node: HTMLElement;
   control: Control | undefined;
   saved: HTMLElement;
+  savedLine: HTMLElement;
   undo: HTMLButtonElement;
   suggestions: HTMLElement;
   problem: HTMLElement;
@@ -235,6 +236,7 @@ export class Card {
       },
       { class: 'quiet', 'aria-label': `Take back your judgement of ${legend}`, 'aria-pressed': 'false' },
     );
+    const savedLine = element('div', { class: 'saved-line' }, saved, control && undo);
     const suggestions = element('div', { class: 'suggestions' });
     const node = element(
       'fieldset',
@@ -243,10 +245,10 @@ export class Card {
       field.description !== undefined && element('p', { class: 'description' }, visibleText(field.description)),
       control?.node,
       suggestions,
-      element('div', { class: 'saved-line' }, saved, control && undo),
+      savedLine,
       problem,
     );
-    return { field, node, control, saved, undo, suggestions, problem };
+    return { field, node, control, saved, savedLine, undo, suggestions, problem };
   }
 
   #activate(field: Field): void {
@@ -254,13 +256,13 @@ export class Card {
     for (const [index, { node }] of this.#rows.entries()) setAttribute(node, 'data-active', index === this.active);
   }
 
-  #updateRow({ field, node, control, saved, undo, suggestions }: Row, index: number): void {
+  #updateRow({ field, node, control, saved, savedLine, undo, suggestions }: Row, index: number): void {
     const { item, draft } = this;
     const stored = item.judgements?.[field.name];
     control?.show(valueIn(item, draft, field.name));
     const isRetracted = draft.retracted.has(field.name);
     setText(saved, stored === undefined ? '' : `${isRetracted ? 'You take back' : 'You judged'}: ${labelOf(stored)}`);
-    undo.hidden = stored === undefined;
+    savedLine.hidden = stored === undefined;
     setAttribute(undo, 'aria-pressed', String(isRetracted));
     setAttribute(node, 'data-active', index === this.active && this.#rows.length > 1);
     const wanted = (item.suggestions ?? []).filter((each) => each.field === field.name);
