@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
@@ -62,7 +63,7 @@ export interface Page extends Frame {
   close(): Promise<void>;
 }
 
-interface Browser {
+export interface Browser {
   newContext(options?: Record<string, unknown>): Promise<{ newPage(): Promise<Page>; close(): Promise<void> }>;
   close(): Promise<void>;
 }
@@ -78,7 +79,7 @@ export async function startChromium(): Promise<Browser> {
 }
 
 /** Path of axe-core's script, which a page runs to check itself. */
-export const axeScript = (): string => createRequire(`${folder}package.json`).resolve('axe-core/axe.min.js');
+const axeScript = (): string => createRequire(`${folder}package.json`).resolve('axe-core/axe.min.js');
 
 /** Serves the page of a chat client on a port of its own, and returns its URL. */
 export async function startChatPage(): Promise<string> {
@@ -99,4 +100,52 @@ export async function startChatPage(): Promise<string> {
   });
   onEnd(() => void server.close());
   return listen(server, 0, '127.0.0.1');
+}
+
+/** A chat that shows the board. */
+export interface OpenChat {
+  page: Page;
+  /** The frame of the board. */
+  board: Frame;
+}
+
+interface ChatOptions {
+  /** URL of the MCP server. */
+  server: string;
+  chatUrl: string;
+  era?: 'legacy' | 'auto';
+  args?: Record<string, unknown>;
+  /** Options of `chat.open` in test/external/packages/chromium/chat-page.mjs. */
+  open?: Record<string, unknown>;
+  /** Options of the browser's context. */
+  context?: Record<string, unknown>;
+}
+
+/** Opens a chat in a new context of the browser, which ends with the test, and lets it show the board of a queue. */
+export async function openChat(
+  browser: Browser,
+  { server, chatUrl, era = 'auto', args = { queue_id: 'support-triage' }, open = {}, context = {} }: ChatOptions,
+): Promise<OpenChat> {
+  const opened = await browser.newContext({ viewport: { width: 720, height: 900 }, locale: 'en-GB', ...context });
+  onEnd(() => opened.close());
+  const page = await opened.newPage();
+  await page.goto(chatUrl);
+  await page.waitForFunction('window.chat');
+  await page.evaluate(`chat.connect(${JSON.stringify(server)}, ${JSON.stringify(era)})`);
+  await page.evaluate(`chat.open('review_queue', ${JSON.stringify(args)}, ${JSON.stringify(open)})`);
+  return { page, board: page.frames()[1]! };
+}
+
+/** Waits until the board says something. */
+export async function says(board: Frame, text: string | RegExp, timeout = 10_000): Promise<void> {
+  await board.locator('[role=status]').filter({ hasText: text }).waitFor({ timeout });
+}
+
+/** Returns the rules of axe-core that a frame breaks, with the elements that do. */
+export async function accessibilityFindings(frame: Frame): Promise<string[]> {
+  await frame.evaluate(readFileSync(axeScript(), 'utf8'));
+  const { violations } = await frame.evaluate('axe.run()');
+  return violations.map(
+    ({ id, nodes }: { id: string; nodes: { html: string }[] }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`,
+  );
 }

@@ -27,6 +27,8 @@ const manyCards = 100;
 const maxUnasked = 20;
 /** Time after which a person should learn that the chat has not answered a call, in milliseconds. */
 const patienceMs = 5000;
+/** Time by which `as_of` may be too early, so that what was refused just now would be refused again, in milliseconds. */
+const clockDoubtMs = 3000;
 /** Items that the message to the model lists. */
 const maxTold = 50;
 
@@ -535,6 +537,7 @@ export class Board {
       const own = results.get(card.item.id);
       if (own?.error) {
         card.problem = problemOf(own.error.code, own.error.message);
+        card.refusedAtMs = performance.now();
         card.update();
         continue;
       }
@@ -606,6 +609,8 @@ export class Board {
 
   /** Reads an item again that was refused; what the person decided stays on its card. */
   async #reread(card: Card): Promise<void> {
+    const waitMs = card.refusedAtMs + clockDoubtMs - performance.now();
+    await new Promise((resolve) => setTimeout(resolve, waitMs));
     try {
       const page = await this.#call<ReviewPage>(
         'review_queue',

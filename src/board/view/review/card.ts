@@ -47,6 +47,7 @@ export class Card {
   /** True if the service refused the item because of its state, and the person has seen the new one. */
   isReread = false;
   isWritten = false;
+  refusedAtMs = 0;
   /** Position of the field that number keys judge. */
   active = 0;
   readonly #owner: CardOwner;

@@ -83,13 +83,14 @@ const chat = {
       chat.told.push(content[0].text);
       return {};
     };
+    await bridge.connect(new PostMessageTransport(frame.contentWindow, frame.contentWindow));
+    // The bridge has set its own, which only forwards.
     const forward = bridge.oncalltool;
     bridge.oncalltool = async (params, extra) => {
       chat.calls.push(params);
       if (options.refuseCalls) throw new Error('The user declined');
       return forward ? forward(params, extra) : chat.client.callTool(params);
     };
-    await bridge.connect(new PostMessageTransport(frame.contentWindow, frame.contentWindow));
     await initialized;
     await bridge.sendToolInput({ arguments: args });
     chat.times.sentAt = performance.now();
