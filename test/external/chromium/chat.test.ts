@@ -384,7 +384,7 @@ describe.skipIf(!hasChromium)('the controls of the review board', () => {
         weave_ref: `weave:///demo/support/call/${call_id}`,
         feedback_type,
         payload: { output },
-        runnable_ref: 'weave:///demo/support/object/judge:abc',
+        runnable_ref: `weave:///demo/support/object/${feedback_type.split('.').at(-1)}:abc`,
       });
     expect((await score('support-0004', 'wandb.runnable.judge', { helpful: false, reason: 'no' })).status).toBe(200);
     expect((await score('support-0005', 'wandb.runnable.helpful', true)).status).toBe(200);
