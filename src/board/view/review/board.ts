@@ -158,11 +158,10 @@ export class Board {
     try {
       const page = await this.#call<QueuePage>('list_queues', { limit: 100 });
       this.#announce(page.queues.length === 0 ? 'There are no queues.' : 'Choose a queue.');
-      this.#feed.replaceChildren(
-        queueList(page.queues, (queue_id) => {
-          this.#feed.replaceChildren();
-          this.#open({ queue_id });
-        }),
+      this.#feed.hidden = true;
+      this.#head.replaceChildren(
+        element('h1', {}, 'Queues'),
+        queueList(page.queues, (queue_id) => this.#open({ queue_id })),
       );
       setAttribute(this.#feed, 'aria-busy', 'false');
     } catch (error) {
@@ -237,6 +236,7 @@ export class Board {
     }
     this.#feed.classList.toggle('long', this.#cards.size > manyCards);
     this.#more.hidden = page.next_offset === undefined;
+    this.#feed.hidden = this.#cards.size === 0;
     this.#updateCounts();
   }
 
