@@ -25,6 +25,7 @@ const parts = {
   tokens: await import('./measure-tokens.mjs'),
   memory: await import('./measure-memory.mjs'),
   bulk: await import('./measure-bulk.mjs'),
+  board: await import('./measure-board.mjs'),
   service: await import('./measure-service.mjs'),
   recording: await import('./measure-recording.mjs'),
   growth: await import('./measure-growth.mjs'),
@@ -73,6 +74,7 @@ try {
     tokens: await measurePart('tokens', ({ measureTokens }) => measureTokens(stub.url, run, log)),
     memory: await measurePart('memory', ({ measureMemory }) => measureMemory(stub.url, effort.paged, log)),
     bulk: await measurePart('bulk', ({ measureBulk }) => measureBulk(run, log)),
+    board: await measurePart('board', ({ measureBoard }) => measureBoard(run, log)),
     service: await measurePart('service', ({ measureService }) =>
       measureService(effort.queues, effort.pages, run, log),
     ),
@@ -96,6 +98,7 @@ try {
     measured.tokens && parts.tokens.reportTokens(measured.tokens),
     measured.memory && parts.memory.reportMemory(measured.memory),
     measured.bulk && parts.bulk.reportBulk(measured.bulk),
+    measured.board && parts.board.reportBoard(measured.board),
     measured.service && parts.service.reportService(measured.service),
     measured.recording && parts.recording.reportRecording(measured.recording),
     measured.text && parts.text.reportText(measured.text),

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { pagesPlugin } from './pages-plugin.mjs';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -22,6 +23,7 @@ export const bundleOptions = {
   minifySyntax: true,
   // Licences go into THIRD-PARTY-NOTICES.txt.
   legalComments: 'none',
+  plugins: [pagesPlugin],
   logLevel: 'warning',
   metafile: true,
 };

@@ -3,13 +3,14 @@ import { allTools } from '../../src/tools/index.ts';
 import type { JsonSchema } from '../../src/tools/support/arguments.ts';
 
 /** Every tool with JSON Schemas generated from its zod schemas, for the documentation. */
-export const listedTools = allTools.map(({ name, title, description, groups, uses, hints, input, output }) => ({
+export const listedTools = allTools.map(({ name, title, description, groups, uses, hints, view, input, output }) => ({
   name,
   title,
   description,
   groups,
   uses,
   hints,
+  ...(view !== undefined && { view }),
   inputJsonSchema: jsonSchema(input, 'input'),
   outputJsonSchema: jsonSchema(output, 'output'),
 }));

@@ -8,6 +8,7 @@ import { keychainCommand, redactor } from './support/secrets.ts';
 const commands: Record<string, () => Promise<(program: Command) => void>> = {
   serve: async () => (await import('./commands/serve.ts')).addServe,
   setup: async () => (await import('./commands/setup.ts')).addSetup,
+  board: async () => (await import('./commands/board.ts')).addBoard,
   call: async () => (await import('./commands/call.ts')).addCall,
   tools: async () => (await import('./commands/tools.ts')).addTools,
   login: async () => (await import('./commands/login/login.ts')).addLogin,

@@ -37,11 +37,12 @@ export async function callTool(
   origin: CallOrigin = { requestId: crypto.randomUUID(), trace: {} },
 ): Promise<CallToolResult> {
   const { project, maxResultChars, redactor } = options;
+  const offersTool = (name: string): boolean => options.tools.some((offered) => offered.name === name);
   try {
     return await watchCall({ method: 'tools/call', tool: listed.name }, origin, options, async (service) => {
       const tool = await listed.load();
       const input = parseArguments(tool.input, args, listed, (text) => redactor.redact(text));
-      const data = await tool.run(input, { ...context, service, project, maxResultChars });
+      const data = await tool.run(input, { ...context, service, project, maxResultChars, offersTool });
       const isSample = readsSample(listed, input, options);
       // The result of a change is returned however late, and so is one that lacks parts because a request took too long.
       const endsInTime = tool.hints.readOnlyHint && !service.missedDeadline;

@@ -25,6 +25,7 @@ import { type CallOptions, callTool } from './call-tool.ts';
 import { complete } from './completions.ts';
 import { listedPrompt, type PromptDefinition, promptResult, prompts } from './prompts.ts';
 import { completionOfVariable, listedTemplates, readResource } from './resources.ts';
+import { appsExtension, listedViews, readView, viewLink } from './views.ts';
 import { InputRequired, originOf, watchCall } from './watch-call.ts';
 
 /** Options that all MCP servers of one runtime share. */
@@ -46,7 +47,7 @@ const listCacheHint = { ttlMs: 3_600_000, cacheScope: 'private' } as const;
 
 /** Returns a tool in the form of `tools/list`. */
 export function toMcpTool(tool: ListedTool): ListToolsResult['tools'][number] {
-  const { name, title, description, inputJsonSchema, outputJsonSchema, hints } = tool;
+  const { name, title, description, inputJsonSchema, outputJsonSchema, hints, view } = tool;
   return {
     name,
     title,
@@ -54,6 +55,7 @@ export function toMcpTool(tool: ListedTool): ListToolsResult['tools'][number] {
     inputSchema: inputJsonSchema as ListToolsResult['tools'][number]['inputSchema'],
     outputSchema: outputJsonSchema as ListToolsResult['tools'][number]['outputSchema'],
     annotations: { title, ...hints },
+    ...(view !== undefined && { _meta: viewLink(view) }),
   };
 }
 
@@ -74,6 +76,7 @@ export function protocolOptions({ instructions }: McpServerOptions): ServerOptio
       prompts: { listChanged: false },
       resources: { listChanged: false },
       completions: {},
+      extensions: { [appsExtension]: {} },
     },
     instructions,
     cacheHints: {
@@ -156,11 +159,15 @@ function registerResourcesAndCompletions(
       throw error instanceof HeddleError ? asProtocolError(error, options.redactor) : error;
     }
   };
+  const addresses = new Set(options.tools.flatMap(({ view }) => view ?? []));
+  const views = listedViews.filter(({ uri }) => addresses.has(uri));
   // Clients find queues and calls through the templates and their completions.
-  server.setRequestHandler('resources/list', () => ({ resources: [] }));
+  server.setRequestHandler('resources/list', () => ({ resources: views }));
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: listedTemplates }));
   server.setRequestHandler('resources/read', ({ params }, context) =>
-    runWatched('resources/read', context, (service) => readResource(params.uri, service, context.mcpReq.signal)),
+    views.some(({ uri }) => uri === params.uri)
+      ? readView(params.uri)
+      : runWatched('resources/read', context, (service) => readResource(params.uri, service, context.mcpReq.signal)),
   );
   server.setRequestHandler('completion/complete', async ({ params: { ref, argument, context: filled } }, context) => {
     const kind =

@@ -6,6 +6,7 @@ import { listQueuesTool } from './list-queues.ts';
 import { queryCallsTool } from './query-calls.ts';
 import { queryQueueItemsTool } from './query-queue-items.ts';
 import { readCallTool } from './read-call.ts';
+import { reviewQueueTool } from './review-queue.ts';
 import { runInferenceTool } from './run-inference.ts';
 import { summarizeQueueTool } from './summarize-queue.ts';
 import type { Tool } from './support/tool.ts';
@@ -21,6 +22,7 @@ export const allTools = [
   createQueueTool,
   addQueueItemsTool,
   updateQueueItemsTool,
+  reviewQueueTool,
   listObjectsTool,
   runInferenceTool,
   createEvaluationTool,

@@ -1,12 +1,16 @@
 import * as z from 'zod';
 import { pathSegment } from '../contract/identifiers.ts';
-import { type QueueItem, queryQueueItemsRequest, queueItem, sortFields, sortKey } from '../contract/queue-items.ts';
-import { HeddleError } from '../core/errors.ts';
-import { valuesAt } from './support/call-values.ts';
-import { shownText } from './support/change-items.ts';
+import { queryQueueItemsRequest, queueItem, sortFields, sortKey } from '../contract/queue-items.ts';
 import { countEach } from './support/count-each.ts';
+import {
+  type ItemWithValues,
+  readItemPage,
+  toItemRow,
+  withCallValues,
+  withReadableTimes,
+} from './support/item-pages.ts';
 import { judgementsOf, latestJudgements, notesOf, readFeedback } from './support/judgements.ts';
-import { emptyFilterHint, hasJudgementConditions, itemsFilter, matchingItems } from './support/matching-items.ts';
+import { emptyFilterHint, itemsFilter, matchingItems } from './support/matching-items.ts';
 import {
   firstRows,
   type PagePosition,
@@ -16,7 +20,6 @@ import {
   pluralize,
   renderPage,
 } from './support/page.ts';
-import { readCalls } from './support/read-calls.ts';
 import { requireQueue } from './support/require-queue.ts';
 import { type ShownRows, showRows, withCommonMembers } from './support/show-rows.ts';
 import { cell } from './support/table.ts';
@@ -55,11 +58,7 @@ const output = z.looseObject({
   hint: z.string().optional(),
 });
 
-type Item = QueueItem & {
-  call_values?: Record<string, unknown>;
-  call_error?: HeddleError;
-  judgements?: object[];
-};
+type Item = ItemWithValues & { judgements?: object[] };
 
 interface ItemPage extends PagePosition, ShownRows {
   state_counts: Record<string, number>;
@@ -67,9 +66,6 @@ interface ItemPage extends PagePosition, ShownRows {
   matching?: number;
   hint?: string;
 }
-
-/** Minimum length of a serialised item, in characters; it limits how many items are requested. */
-const minItemChars = 200;
 
 const defaultFields = ['position_in_queue', 'call_op_name', 'call_started_at', 'call_id'];
 /** Members that were asked for by an argument of their own. */
@@ -91,16 +87,10 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
   async run(args, context): Promise<ItemPage> {
     const { queue_id, offset = 0, include_call, include_judgements, max_value_chars, fields } = args;
     const project = projectOf(args, context);
-    const readAtMs = Date.now();
-    const { items, hasMore } = await readPage(args, project, context);
+    const { items, hasMore, as_of } = await readItemPage(args, project, context);
     if (items.length === 0 && args.limit > 0) return emptyPage(args, project, context);
-    const as_of = context.service.learned.timeBefore(readAtMs);
-    context.service.learned.rememberItems(
-      as_of,
-      items.map((item) => [item.id, shownText(item)]),
-    );
     const page = items.map(withReadableTimes);
-    const shown = include_call ? await withCalls(page, project, max_value_chars, context) : page;
+    const shown = include_call ? await withCallValues(page, project, max_value_chars, context) : page;
     const judged = include_judgements ? await withJudgements(shown, queue_id, project, context) : shown;
     const always = ['id', 'annotation_state', ...addedFields];
     const known = Object.keys(queueItem.shape);
@@ -120,7 +110,7 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
     const asOf = as_of === undefined ? '' : ` as_of ${as_of}.`;
     const omitted = omitted_fields ? ` Further fields: ${omitted_fields.map(cell).join(', ')}.` : '';
     const summary = `${pluralize(items.length, 'item')} from offset ${offset} (${states.join(', ')}).${asOf}${omitted}`;
-    const rows = withCommonMembers({ items, ...(common && { common }) }).map(toRow);
+    const rows = withCommonMembers({ items, ...(common && { common }) }).map(toItemRow);
     return renderPage(summary, rows, columns, next_offset);
   },
 
@@ -135,26 +125,6 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
 });
 
 type Arguments = z.output<typeof input>;
-
-async function readPage(
-  { queue_id, filter = {}, sort_by, limit, offset = 0, include_position }: Arguments,
-  project_id: string,
-  context: ToolContext,
-): Promise<{ items: QueueItem[]; hasMore: boolean }> {
-  const pageSize = Math.min(limit, Math.ceil(context.maxResultChars / minItemChars));
-  const query = { sort_by, include_position };
-  if (hasJudgementConditions(filter)) {
-    const matching = await matchingItems(queue_id, project_id, filter, context, query);
-    return { items: matching.slice(offset, offset + pageSize), hasMore: matching.length > offset + pageSize };
-  }
-  const { items } = await context.service.queryQueueItems(
-    queue_id,
-    // Asking for one item more than needed tells whether there is a next page.
-    { ...query, filter, project_id, offset, limit: pageSize + 1 },
-    { signal: context.signal },
-  );
-  return { items: items.slice(0, pageSize), hasMore: items.length > pageSize };
-}
 
 /**
  * Returns the page without items.
@@ -184,53 +154,6 @@ async function withJudgements(items: Item[], queueId: string, project: string, c
   const shownByCall = new Map<string, object[]>(callIds.map((id) => [id, []]));
   for (const { call_id, shown } of entries) shownByCall.get(call_id)?.push(shown);
   return items.map((item) => ({ ...item, judgements: shownByCall.get(item.call_id)! }));
-}
-
-/** Adds the values of its recorded call to each item, or the error that kept the call from being read. */
-async function withCalls(
-  items: QueueItem[],
-  project: string,
-  maxValueChars: number,
-  context: ToolContext,
-): Promise<Item[]> {
-  const calls = await readCalls(items, project, context);
-  return items.map((item) => {
-    const call = calls.get(item.call_id)!;
-    return call instanceof HeddleError
-      ? { ...item, call_error: call }
-      : { ...item, call_values: valuesAt(call, item.display_fields, maxValueChars) };
-  });
-}
-
-const timeMembers = ['call_started_at', 'call_ended_at', 'created_at', 'updated_at', 'deleted_at'] as const;
-
-/**
- * Adds the zone to the times of an item, because the public service sends them in UTC without saying so, and removes
- * milliseconds that are zero.
- */
-function withReadableTimes(item: QueueItem): QueueItem {
-  const times = timeMembers.flatMap((member) => {
-    const [, time, fraction, zone] =
-      /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z?)$/.exec(item[member] ?? '') ?? [];
-    if (time === undefined) return [];
-    const isWhole = fraction === undefined || Number(fraction) === 0;
-    return isWhole || zone === '' ? [[member, `${time}${isWhole ? '' : fraction}Z`]] : [];
-  });
-  return { ...item, ...Object.fromEntries(times) };
-}
-
-/** Flattens an item into a table row: each value of its call gets its own column. */
-function toRow({ call_values, call_error, ...item }: Record<string, unknown>): Record<string, unknown> {
-  const values = Object.entries((call_values as Item['call_values']) ?? {}).map(([path, value]) => [
-    Object.hasOwn(item, path) ? `call.${path}` : path,
-    value,
-  ]);
-  const error = call_error as HeddleError | undefined;
-  return {
-    ...item,
-    ...Object.fromEntries(values),
-    ...(error && { call_error: `${error.code}: ${error.message}` }),
-  };
 }
 
 function itemPage(shown: ShownRows, offset: number, hasMore: boolean): ItemPage {

@@ -59,6 +59,7 @@ const input = z.strictObject({
     .describe('Refuses items in another state.'),
   dry_run: z.boolean().optional(),
   confirm: z.boolean().optional().describe('The user has agreed.'),
+  by_user: z.boolean().optional().describe('The user gave the judgements, not you.'),
   project_id: projectArgument('Project of the queue'),
 });
 
@@ -117,7 +118,8 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
   input,
   output,
 
-  async run(args, context): Promise<UpdateResult> {
+  async run(args, callContext): Promise<UpdateResult> {
+    const context = { ...callContext, byUser: args.by_user };
     const project = projectOf(args, context);
     if (args.filter !== undefined || args.items === undefined) return changeMatching(args, project, context);
     refuseFilterArguments(args);

@@ -14,6 +14,7 @@ describe('the list of tools', () => {
       'create_queue',
       'add_queue_items',
       'update_queue_items',
+      'review_queue',
       'list_objects',
       'run_inference',
       'create_evaluation',

@@ -19,6 +19,7 @@ export const examples: Record<string, Record<string, unknown>> = {
     items: [{ item_id: 'none', annotation_state: 'completed' }],
     dry_run: true,
   },
+  review_queue: { queue_id: 'support-triage', limit: 2 },
   list_objects: { kind: 'dataset' },
   run_inference: { model: 'heddle/echo', messages: [{ role: 'user', content: 'Hello' }] },
   create_evaluation: { name: 'Answers', dataset: 'weave:///demo/support/object/tickets:latest' },

@@ -17,6 +17,7 @@ export const toolCalls: Record<string, (project: string) => Record<string, unkno
     queue_id: 'q',
     items: [{ item_id: 'i1', annotation_state: 'completed' }],
   }),
+  review_queue: (project) => ({ project_id: `a/${project}`, queue_id: 'q' }),
   list_objects: (project) => ({ project_id: `a/${project}`, kind: 'dataset' }),
   run_inference: (project) => ({ model: project, messages: [{ role: 'user', content: 'Hi' }] }),
   create_evaluation: (project) => ({ project_id: `a/${project}`, name: 'E', dataset: 'weave:///a/b/object/d:latest' }),

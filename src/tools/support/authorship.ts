@@ -4,22 +4,25 @@ import type { Judgement } from './judgements.ts';
 import type { ToolContext } from './tool.ts';
 
 /** An account with its client, and the queue in which it judges. */
-interface Author extends Pick<ToolContext, 'service' | 'clientName'> {
+interface Author extends Pick<ToolContext, 'service' | 'clientName' | 'byUser'> {
   /** Id of the queue. */
   id: string;
 }
 
-/** Returns the name under which this client judges. */
-export function creatorOf({ clientName }: Pick<Author, 'clientName'>): string {
+/** Returns the name under which this client judges; undefined for the user, whose account says enough. */
+export function creatorOf({ clientName, byUser }: Pick<Author, 'clientName' | 'byUser'>): string | undefined {
+  if (byUser) return undefined;
   return clientName === undefined ? 'heddle' : `${clientName.slice(0, 100)} via heddle`;
 }
 
-/** Returns whether feedback was given by this client for this account; false until the account is known. */
+/** Returns whether feedback was given by this client, or by the user, for this account; false until the account is known. */
 export function isOwn(
   { user, creator }: Pick<Judgement, 'user' | 'creator'>,
-  access: Pick<Author, 'service' | 'clientName'>,
+  access: Pick<Author, 'service' | 'clientName' | 'byUser'>,
 ): boolean {
-  return creator === creatorOf(access) && user === access.service.learned.userId;
+  if (user !== access.service.learned.userId) return false;
+  // Some clients name the account as the creator of what its user judges.
+  return creator === creatorOf(access) || (access.byUser === true && creator === user);
 }
 
 /**

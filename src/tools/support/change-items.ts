@@ -33,7 +33,7 @@ export interface ItemResult {
 export const maxConcurrentItems = 8;
 
 /** A queue, its fields, and the means to reach it. */
-export interface QueueAccess extends Pick<ToolContext, 'service' | 'signal' | 'clientName'> {
+export interface QueueAccess extends Pick<ToolContext, 'service' | 'signal' | 'clientName' | 'byUser'> {
   id: string;
   project: string;
   fields: QueueField[];
@@ -49,11 +49,11 @@ export async function openQueue(
   changes: readonly { change: Change; loc: (string | number)[] }[],
   context: ToolContext,
 ): Promise<QueueAccess> {
-  const { service, signal, clientName } = context;
+  const { service, signal, clientName, byUser } = context;
   const needsFields = changes.some(({ change }) => change.judgements || change.retract);
   const fields = needsFields ? await readQueueFields(id, project, context) : [];
   refuseInvalidChanges(changes, fields);
-  return { id, project, fields, service, signal, clientName };
+  return { id, project, fields, service, signal, clientName, byUser };
 }
 
 function refuseInvalidChanges(

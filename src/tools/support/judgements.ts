@@ -54,9 +54,27 @@ export async function readFeedback(
   { service, signal, progress }: ServiceAccess & Partial<Pick<ToolContext, 'progress'>>,
   callIds?: readonly string[],
 ): Promise<StoredFeedback[]> {
+  const access = { service, signal, ...(progress && { progress }) };
+  return readAll(conditions(queueId, project_id, callIds), project_id, access);
+}
+
+/** Reads the feedback on calls, in whichever queue or in none, the oldest first. */
+export function readFeedbackOnCalls(
+  project_id: string,
+  access: ServiceAccess,
+  callIds: readonly string[],
+): Promise<StoredFeedback[]> {
+  return readAll(onCalls(project_id, callIds), project_id, access);
+}
+
+async function readAll(
+  conditions: Record<string, unknown>[],
+  project_id: string,
+  { service, signal, progress }: ServiceAccess & Partial<Pick<ToolContext, 'progress'>>,
+): Promise<StoredFeedback[]> {
   // Another account may have used the same id.
   const found = new Map<string, StoredFeedback>();
-  for (const $expr of conditions(queueId, project_id, callIds)) {
+  for (const $expr of conditions) {
     const query = { project_id, query: { $expr }, fields: readMembers, sort_by: oldestFirst };
     const pages = readPages(async (page) => (await service.queryFeedback({ ...query, ...page }, { signal })).result);
     for await (const page of pages) {
@@ -74,14 +92,16 @@ function conditions(
 ): Record<string, unknown>[] {
   const inQueue = equals('queue_id', queueId);
   if (!callIds) return [inQueue];
+  return onCalls(projectId, callIds).map((isOnCall) => ({ $and: [inQueue, isOnCall] }));
+}
+
+function onCalls(projectId: string, callIds: readonly string[]): Record<string, unknown>[] {
   const literals = [...new Set(callIds)].map((id) => ({ $literal: callReference(projectId, id) }));
-  return inBatches(literals, refsPerRequest).map((refs) => ({
-    $and: [inQueue, { $in: [{ $getField: 'weave_ref' }, refs] }],
-  }));
+  return inBatches(literals, refsPerRequest).map((refs) => ({ $in: [{ $getField: 'weave_ref' }, refs] }));
 }
 
 /** The members of feedback that are read. */
-const readMembers = ['id', 'weave_ref', 'feedback_type', 'payload', 'created_at', 'wb_user_id', 'creator'];
+const readMembers = ['id', 'weave_ref', 'feedback_type', 'payload', 'created_at', 'wb_user_id', 'creator', 'queue_id'];
 
 const oldestFirst = ['created_at', 'id'].map((field) => ({ field, direction: 'asc' as const }));
 

@@ -43,7 +43,7 @@ export async function matchingItems(
   queueId: string,
   project_id: string,
   filter: ItemsFilter,
-  access: Pick<ToolContext, 'service' | 'signal' | 'clientName'>,
+  access: Pick<ToolContext, 'service' | 'signal' | 'clientName' | 'byUser'>,
   query: ItemQuery = {},
 ): Promise<QueueItem[]> {
   const { service, signal } = access;
@@ -70,7 +70,10 @@ export function emptyFilterHint({ call_op_name, judged_by, field }: ItemsFilter)
 }
 
 /** A queue and the means to reach it. */
-type QueueOfJudgements = Pick<ToolContext, 'service' | 'signal' | 'clientName'> & { id: string; project: string };
+type QueueOfJudgements = Pick<ToolContext, 'service' | 'signal' | 'clientName' | 'byUser'> & {
+  id: string;
+  project: string;
+};
 
 /**
  * Returns a function that tells whether a call fits the conditions on judgements. `judgements` are all of the queue.

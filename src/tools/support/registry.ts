@@ -4,7 +4,8 @@ import listed from './listed.json' with { type: 'json' };
 import type { Tool } from './tool.ts';
 
 /** A tool as clients see it. */
-export interface ListedTool extends Pick<Tool, 'name' | 'title' | 'description' | 'groups' | 'uses' | 'hints'> {
+export interface ListedTool
+  extends Pick<Tool, 'name' | 'title' | 'description' | 'groups' | 'uses' | 'hints' | 'view'> {
   inputJsonSchema: JsonSchema;
   outputJsonSchema: JsonSchema;
   /** Loads the tool itself, together with all other tools. */

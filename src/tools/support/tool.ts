@@ -11,6 +11,10 @@ export interface ToolContext {
   project?: string;
   /** Name of the MCP client, if it has told one. */
   clientName?: string | undefined;
+  /** True for judgements that the user gives, which are separate from those of the client's agent. */
+  byUser?: boolean | undefined;
+  /** Returns whether the user offers a tool of this name. */
+  offersTool: (name: string) => boolean;
   /** Maximum characters of the serialised result; asking the service for more than fits is pointless. */
   maxResultChars: number;
   /** Aborts when the client cancels the tool call or disconnects. */
@@ -47,6 +51,8 @@ export interface Tool<Input = unknown, Output extends object = object> {
   /** Tells the model when to use the tool, what its arguments mean (with an example) and what it returns. */
   description: string;
   hints: ToolHints;
+  /** Address of the View that clients with MCP Apps show for a result. */
+  view?: `ui://${string}`;
   input: z.ZodType<Input>;
   output: z.ZodType;
   run: (args: Input, context: ToolContext) => Promise<Output>;

@@ -108,7 +108,8 @@ async function judgedQueue(home: string): Promise<string> {
 
 const toolNames = [
   ...['list_queues', 'query_queue_items', 'summarize_queue', 'read_call', 'query_calls', 'create_queue'],
-  ...['add_queue_items', 'update_queue_items', 'list_objects', 'run_inference', 'create_evaluation'],
+  ...['add_queue_items', 'update_queue_items', 'review_queue', 'list_objects', 'run_inference'],
+  'create_evaluation',
 ];
 
 /** Arguments that converters have lost or changed before, and some of each type. */

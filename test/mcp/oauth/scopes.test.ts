@@ -9,6 +9,7 @@ const challenge = (url: string, scope: string): string =>
 const neededBy = {
   list_queues: 'heddle:read',
   query_queue_items: 'heddle:read',
+  review_queue: 'heddle:read',
   summarize_queue: 'heddle:read',
   read_call: 'heddle:read',
   query_calls: 'heddle:read',

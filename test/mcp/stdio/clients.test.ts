@@ -55,6 +55,7 @@ describe('MCP clients over stdio', () => {
       'create_queue',
       'add_queue_items',
       'update_queue_items',
+      'review_queue',
       'list_objects',
       'run_inference',
       'create_evaluation',

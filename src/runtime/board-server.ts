@@ -1,0 +1,173 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { views } from '../board/views.ts';
+import { BodyReader } from '../core/http/body-reader.ts';
+import { endServer } from '../core/http/end-server.ts';
+import { listen } from '../core/http/listen.ts';
+import { Refusal } from '../core/http/refusal.ts';
+import { JsonLimitError, parseJsonText } from '../core/json.ts';
+import { callTool } from '../mcp/call-tool.ts';
+import { AccessChecks, bearerOf } from '../mcp/http/access.ts';
+import { httpLimits } from '../mcp/http/limits.ts';
+import { checkMethod } from '../mcp/http/responses.ts';
+import type { McpServerOptions } from '../mcp/server.ts';
+
+/** The board is for the person at this machine only. */
+const host = '127.0.0.1';
+
+/** The tools that the page uses. */
+const boardTools = ['list_queues', 'review_queue', 'query_queue_items', 'read_call', 'update_queue_items'];
+
+/** Time for a running call to end, in milliseconds. */
+const stopGraceMs = 5_000;
+
+/** A review board that listens. */
+export interface RunningBoard {
+  /** Address for the person's browser. Its token counts once. */
+  url: string;
+  stop: () => Promise<void>;
+}
+
+/**
+ * Serves the review board to one browser on this machine.
+ * @param queue_id queue to open; without it, the person chooses one.
+ */
+export async function startBoard(queue_id: string | undefined, options: McpServerOptions): Promise<RunningBoard> {
+  const html = await loadPage();
+  const policy = contentPolicy(html);
+  const token = newSecret();
+  const session = newSecret();
+  const stopped = new AbortController();
+  const access = new AccessChecks([], []);
+  const bodies = new BodyReader(httpLimits.maxBodyBytes, httpLimits.maxBodyBytesTogether);
+  let isTokenUsed = false;
+  let origin = '';
+
+  const startSession = (request: IncomingMessage, body: unknown): unknown => {
+    const given = (body as { token?: unknown }).token;
+    const isFirst = !isTokenUsed && typeof given === 'string' && isSecret(given, token);
+    if (isFirst) isTokenUsed = true;
+    else requireSession(request, session);
+    return { session, arguments: queue_id === undefined ? {} : { queue_id } };
+  };
+  const call = async (request: IncomingMessage, response: ServerResponse, body: unknown): Promise<unknown> => {
+    requireSession(request, session);
+    const { name, arguments: args } = body as { name?: unknown; arguments?: unknown };
+    const tool = options.tools.find((candidate) => candidate.name === name && boardTools.includes(candidate.name));
+    if (!tool) throw new Refusal(404, 'Not found: the board does not use this tool');
+    const left = new AbortController();
+    response.once('close', () => left.abort());
+    const signal = AbortSignal.any([left.signal, stopped.signal]);
+    return callTool(tool, args, { signal, ask: () => 'cannot', progress: () => {} }, options);
+  };
+  const route = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    access.checkHost(request);
+    if (request.url === '/') {
+      checkMethod(request, 'GET', 'HEAD');
+      send(response, 200, 'text/html; charset=utf-8', html);
+      return;
+    }
+    if (request.url !== '/session' && request.url !== '/call') throw new Refusal(404, 'Not found');
+    checkMethod(request, 'POST');
+    // Other pages of this machine have an origin of their own, even if they have the same host.
+    if (request.headers.origin !== origin) throw new Refusal(403, 'Forbidden: this Origin is not allowed');
+    const bytes = await bodies.read(request);
+    if (bytes === undefined) return;
+    const body = parseBody(bytes);
+    const answer = request.url === '/session' ? startSession(request, body) : await call(request, response, body);
+    send(response, 200, 'application/json', JSON.stringify(answer));
+  };
+
+  const server = createServer({
+    headersTimeout: httpLimits.headersTimeoutMs,
+    requestTimeout: httpLimits.requestTimeoutMs,
+  });
+  server.maxConnections = httpLimits.maxConnections;
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    for (const [name, value] of Object.entries({ ...securityHeaders, 'content-security-policy': policy })) {
+      response.setHeader(name, value);
+    }
+    route(request, response).catch((error: unknown) => {
+      const refusal = error instanceof Refusal ? error : new Refusal(500, 'Internal error');
+      if (refusal !== error) options.log('error', 'board request failed', { error: (error as Error).stack });
+      if (response.headersSent) return;
+      for (const [name, value] of Object.entries(refusal.headers)) response.setHeader(name, value);
+      // The rest of a body that was refused is not read.
+      if (!request.complete) response.setHeader('connection', 'close');
+      send(response, refusal.status, 'application/json', JSON.stringify({ error: refusal.message }));
+    });
+  });
+  origin = await listen(server, 0, host);
+  return {
+    url: `${origin}/#token=${token}`,
+    stop: async () => {
+      stopped.abort();
+      await endServer(server, stopGraceMs);
+    },
+  };
+}
+
+const securityHeaders = {
+  'cache-control': 'no-store',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+};
+
+function loadPage(): Promise<string> {
+  return views.find(({ uri }) => uri === 'ui://heddle/review')!.load();
+}
+
+/** Returns a policy that lets only the script and the style of the page itself run, and lets it reach only its server. */
+function contentPolicy(html: string): string {
+  const hashOf = (tag: string): string => {
+    const text = html.slice(html.indexOf(`<${tag}>`) + tag.length + 2, html.indexOf(`</${tag}>`));
+    return `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+  };
+  return [
+    "default-src 'none'",
+    `script-src ${hashOf('script')}`,
+    `style-src ${hashOf('style')}`,
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
+function newSecret(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+function isSecret(given: string, secret: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(secret)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+/** @throws Refusal 401 for a request without the session. */
+function requireSession(request: IncomingMessage, session: string): void {
+  if (!isSecret(bearerOf(request) ?? '', session)) throw new Refusal(401, 'Unauthorized: run heddle board again');
+}
+
+function parseBody(bytes: Buffer): unknown {
+  let body: unknown;
+  try {
+    body = parseJsonText(bytes.toString('utf8'));
+  } catch (error) {
+    throw new Refusal(400, error instanceof JsonLimitError ? `The body is ${error.message}` : 'The body is not JSON');
+  }
+  if (typeof body !== 'object' || body === null) throw new Refusal(400, 'The body is not a JSON object');
+  return body;
+}
+
+function send(response: ServerResponse, status: number, type: string, text: string): void {
+  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text) });
+  response.end(response.req.method === 'HEAD' ? undefined : text);
+}
+
+/** Waits until a signal aborts. */
+export async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort');
+}

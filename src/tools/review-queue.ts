@@ -1,0 +1,190 @@
+import * as z from 'zod';
+import { pathSegment } from '../contract/identifiers.ts';
+import { cutValue } from './support/call-values.ts';
+import {
+  type ItemWithValues,
+  readItemPage,
+  toItemRow,
+  withCallValues,
+  withReadableTimes,
+} from './support/item-pages.ts';
+import { type ItemsFilter, itemsFilter } from './support/matching-items.ts';
+import { orElse } from './support/or-else.ts';
+import {
+  firstRows,
+  type PagePosition,
+  pageArguments,
+  pageMembers,
+  pagePosition,
+  pluralize,
+  renderPage,
+} from './support/page.ts';
+import { type OwnFeedback, readOwnFeedback, type Suggestion } from './support/queue-feedback.ts';
+import {
+  type FieldSummary,
+  fieldSummaries,
+  readFieldsOfQueues,
+  renderFields,
+  summarizeField,
+} from './support/queue-fields.ts';
+import { requireQueue } from './support/require-queue.ts';
+import { cell } from './support/table.ts';
+import { defineTool, projectArgument, projectOf } from './support/tool.ts';
+
+const input = z.strictObject({
+  queue_id: pathSegment.describe('Id of the queue.'),
+  project_id: projectArgument('Project of the queue'),
+  filter: itemsFilter
+    .optional()
+    .describe('As in query_queue_items; by default the items that nobody has completed or skipped.'),
+  ...pageArguments,
+  limit: z.int().min(1).max(100).default(20).describe('Maximum number of items on the first page.'),
+});
+
+const output = z.looseObject({
+  queue: z.looseObject({}).describe('Id, project, name, guidelines, remaining and total of the queue.'),
+  fields: fieldSummaries,
+  can_write: z.boolean().describe('False where this server offers no tool that judges.'),
+  filter: z.looseObject({}),
+  items: z
+    .array(z.looseObject({}))
+    .describe("The items with their call_values, the user's own judgements and note, and suggestions of scorers."),
+  ...pageMembers,
+  as_of: z.string().describe('Time of reading, for update_queue_items.'),
+  account: z.string().optional().describe('Name of the account, if it is known.'),
+  hint: z.string(),
+});
+
+interface ReviewedItem extends Pick<ItemWithValues, 'call_values' | 'call_error'> {
+  id: string;
+  annotation_state: string;
+  call_id: string;
+  call_op_name: string;
+  call_started_at: string;
+  judgements?: Record<string, unknown>;
+  note?: string;
+  suggestions?: Suggestion[];
+}
+
+interface Review extends PagePosition {
+  queue: { id: string; project_id: string; name: string; guidelines?: string; remaining?: number; total?: number };
+  fields?: FieldSummary[];
+  can_write: boolean;
+  filter: ItemsFilter;
+  items: ReviewedItem[];
+  as_of: string;
+  account?: string;
+  hint: string;
+}
+
+/** The name of the tool that writes judgements. */
+const writingTool = 'update_queue_items';
+const openStates: ItemsFilter = { annotation_states: ['unstarted', 'in_progress'] };
+
+/** Lengths at which a value is cut: for a person who judges it, and in the text for a model. */
+const maxValueChars = 4000;
+const maxTextValueChars = 300;
+
+const columns = ['id', 'annotation_state', 'call_op_name', 'call_started_at', 'call_id'];
+
+export const reviewQueueTool = defineTool({
+  name: 'review_queue',
+  title: 'Show the review board',
+  groups: ['queue'],
+  uses: ['queryQueueItems', 'readQueue', 'queueStats'],
+  description: `Shows the user a board on which they judge a queue's items themselves. To judge items yourself, use query_queue_items.
+Example: {"queue_id":"support-triage"}`,
+  hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  view: 'ui://heddle/review',
+  input,
+  output,
+
+  async run(args, callContext): Promise<Review> {
+    // The board is the user's, and so are the judgements on it.
+    const context = { ...callContext, byUser: true };
+    const { service, signal } = context;
+    const { queue_id, offset = 0, filter = openStates } = args;
+    const project = projectOf(args, context);
+    const page = await readItemPage({ ...args, filter, offset }, project, context);
+    const [queue, { stats }] = await Promise.all([
+      requireQueue(queue_id, project, context),
+      service.queueStats({ project_id: project, queue_ids: [queue_id] }, { signal }),
+    ]);
+    const callIds = page.items.map(({ call_id }) => call_id);
+    const [fields = []] = await readFieldsOfQueues([queue], context);
+    const [items, feedback] = await Promise.all([
+      withCallValues(page.items.map(withReadableTimes), project, maxValueChars, context),
+      orElse(
+        () => readOwnFeedback(callIds, { ...context, id: queue_id, project, fields }),
+        async () => new Map<string, OwnFeedback>(),
+      ),
+    ]);
+    const { name, description } = queue;
+    const [counts] = stats;
+    const { userId } = service.learned;
+    return {
+      queue: {
+        id: queue_id,
+        project_id: project,
+        name,
+        ...(description && { guidelines: description }),
+        ...(counts && { remaining: counts.total_items - counts.completed_items, total: counts.total_items }),
+      },
+      ...(fields.length > 0 && { fields: fields.map(summarizeField) }),
+      can_write: context.offersTool(writingTool),
+      filter,
+      items: items.map((item) => ({ ...reviewedItem(item), ...feedback.get(item.call_id) })),
+      ...pagePosition(offset, items.length, page.hasMore),
+      as_of: page.as_of,
+      ...(userId !== undefined && { account: userId }),
+      hint: `If the user sees no board here, they can tell you their judgements (pass by_user: true), or run \`heddle board ${queue_id}\` in a terminal.`,
+    };
+  },
+
+  render({ queue, fields, can_write, items, offset, next_offset, as_of, hint }: Review) {
+    const { id, name, guidelines, remaining, total } = queue;
+    const counts = total === undefined ? '' : ` ${remaining} of ${pluralize(total, 'item')} remaining.`;
+    const about = [
+      `Queue ${cell(name)} (${cell(id)}).${counts}`,
+      ...(guidelines === undefined ? [] : [`Guidelines: ${cell(guidelines)}`]),
+      ...(fields === undefined ? ['Judgements may have any name.'] : [`Fields: ${renderFields(fields)}`]),
+      ...(can_write ? [] : ['Nothing can be judged here: the user has switched off the tools that change data.']),
+      hint,
+    ];
+    if (items.length === 0) return [...about, `No items match from offset ${offset}.`].join('\n');
+    const rows = items.map(({ call_values, ...item }) => {
+      const values = Object.entries(call_values ?? {}).map(([path, value]) => [
+        path,
+        cutValue(value, maxTextValueChars),
+      ]);
+      return toItemRow({ ...item, call_values: Object.fromEntries(values) });
+    });
+    const summary = `${pluralize(items.length, 'item')} from offset ${offset}. as_of ${as_of}.`;
+    return [...about, renderPage(summary, rows, columns, next_offset)].join('\n');
+  },
+
+  shrink: ({ items, ...rest }, share) => {
+    const kept = firstRows(items, share, rest.offset, 'item');
+    return { ...rest, items: kept, ...pagePosition(rest.offset, kept.length, true) };
+  },
+});
+
+function reviewedItem({
+  id,
+  annotation_state,
+  call_id,
+  call_op_name,
+  call_started_at,
+  call_values,
+  call_error,
+}: ItemWithValues): ReviewedItem {
+  return {
+    id,
+    annotation_state,
+    call_id,
+    call_op_name,
+    call_started_at,
+    ...(call_values && { call_values }),
+    ...(call_error && { call_error }),
+  };
+}

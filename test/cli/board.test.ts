@@ -1,0 +1,128 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { startBoardProcess } from '../support/board-process.ts';
+import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+import { ask } from '../support/http-process.ts';
+
+/** Starts the board of the sample queue, and returns its origin, its token and a function that sends it a request. */
+async function startSample(args: string[] = []) {
+  const { url, interrupt } = await startBoardProcess(['support-triage', ...args], emptyHome(temporaryFolder()));
+  const { origin, hash } = new URL(url);
+  const send = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+    ask(`${origin}${path}`, { headers: { origin, 'content-type': 'application/json', ...headers }, body });
+  const token = new URLSearchParams(hash.slice(1)).get('token')!;
+  return { origin, token, send, interrupt };
+}
+
+/** Starts the board, and returns a function that calls a tool in its session. */
+async function startSession(args: string[] = []) {
+  const board = await startSample(args);
+  const { session } = JSON.parse((await board.send('/session', { token: board.token })).body);
+  const authorization = `Bearer ${session}`;
+  const callTool = (name: string, args: object) => board.send('/call', { name, arguments: args }, { authorization });
+  return { ...board, authorization, callTool };
+}
+
+describe('heddle board', () => {
+  it('exchanges its token for a session once, and ends with Ctrl-C', async () => {
+    const { token, send, interrupt } = await startSample();
+    const first = await send('/session', { token });
+    expect(first.status).toBe(200);
+    const begun = JSON.parse(first.body);
+    expect(begun).toEqual({ session: expect.stringMatching(/^[\w-]{43}$/), arguments: { queue_id: 'support-triage' } });
+    expect((await send('/session', { token })).status).toBe(401);
+    expect((await send('/session', {}, { authorization: `Bearer ${begun.session}` })).status).toBe(200);
+    expect((await send('/call', { name: 'review_queue', arguments: {} })).status).toBe(401);
+    expect(await interrupt()).toBe(0);
+  });
+
+  it('serves one page, whose policy names exactly its own script and style', async () => {
+    const { origin } = await startSample();
+    const { status, headers, body } = await ask(`${origin}/`, { method: 'GET', headers: {} });
+    expect(status).toBe(200);
+    const policy = String(headers['content-security-policy']);
+    const hashOf = (tag: string): string => {
+      const [, text = ''] = new RegExp(`<${tag}>([^]*?)</${tag}>`).exec(body)!;
+      return `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+    };
+    expect(policy.split('; ')).toEqual([
+      "default-src 'none'",
+      `script-src ${hashOf('script')}`,
+      `style-src ${hashOf('style')}`,
+      "connect-src 'self'",
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+    ]);
+    expect(headers).toMatchObject({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' });
+    expect(body).not.toMatch(/https?:\/\/(?!127)/);
+  });
+
+  it.each([
+    ['another host', { host: 'example.com' }, 403],
+    ['another origin of this machine', { origin: 'http://127.0.0.1:1' }, 403],
+    ['the origin localhost', { origin: 'http://localhost:80' }, 403],
+    ['an opaque origin', { origin: 'null' }, 403],
+  ])('refuses %s', async (_, headers, status) => {
+    const { send, token } = await startSample();
+    expect((await send('/session', { token }, headers)).status).toBe(status);
+    // The token still counts.
+    expect((await send('/session', { token })).status).toBe(200);
+  });
+
+  it('refuses requests without an origin, other paths, methods and tools, and bodies that are no JSON object', async () => {
+    const { origin, send, authorization, callTool } = await startSession();
+    const json = { 'content-type': 'application/json', authorization };
+    expect((await ask(`${origin}/call`, { headers: json, body: '{}' })).status).toBe(403);
+    expect((await ask(`${origin}/call`, { method: 'GET', headers: { authorization } })).status).toBe(405);
+    expect((await ask(`${origin}/mcp`, { headers: json, body: '{}' })).status).toBe(404);
+    expect((await send('/call', '[', { authorization })).status).toBe(400);
+    expect((await send('/call', 'null', { authorization })).status).toBe(400);
+    expect((await send('/call', '[]', { authorization })).status).toBe(404);
+    expect((await callTool('run_inference', { model: 'heddle/echo' })).status).toBe(404);
+    expect((await callTool('create_queue', { name: 'x' })).status).toBe(404);
+  });
+
+  it("stores judgements as the account's own, apart from those of an agent", async () => {
+    const { callTool } = await startSession();
+    const queue_id = 'support-triage';
+    const review = JSON.parse((await callTool('review_queue', { queue_id })).body).structuredContent;
+    const items = [{ item_id: review.items[0].id, judgements: { helpful: true } }];
+    await callTool('update_queue_items', { queue_id, items: [{ ...items[0], judgements: { helpful: false } }] });
+    const written = JSON.parse((await callTool('update_queue_items', { queue_id, items, by_user: true })).body);
+    expect(written.structuredContent.counts).toEqual({ done: 1 });
+    const again = JSON.parse((await callTool('review_queue', { queue_id })).body).structuredContent;
+    expect(again.items[0].judgements).toEqual({ helpful: true });
+    const args = { queue_id, filter: { id: review.items[0].id }, include_judgements: true };
+    const read = JSON.parse((await callTool('query_queue_items', args)).body).structuredContent;
+    const given = read.items[0].judgements.map(({ annotator, value }: { annotator: string; value: boolean }) => [
+      annotator,
+      value,
+    ]);
+    expect(given).toEqual(
+      expect.arrayContaining([
+        [review.account, true],
+        [`${review.account} (heddle)`, false],
+      ]),
+    );
+  });
+
+  it('writes nothing in read-only mode', async () => {
+    const { callTool } = await startSession(['--read-only']);
+    const review = JSON.parse((await callTool('review_queue', { queue_id: 'support-triage' })).body).structuredContent;
+    expect(review.can_write).toBe(false);
+    expect((await callTool('update_queue_items', { queue_id: 'support-triage', items: [] })).status).toBe(404);
+  });
+
+  it('says which tool it needs when that is switched off', async () => {
+    const finished = await run(['board', '--tools', 'inference'], emptyHome(temporaryFolder()));
+    expect(finished).toMatchObject({ code: 2, stdout: '' });
+    expect(finished.stderr).toContain('the board needs the tool review_queue');
+  });
+
+  it('prints the address where there is no browser', async () => {
+    const environment = emptyHome(temporaryFolder(), { BROWSER: '/none/browser' });
+    const { url } = await startBoardProcess([], environment, []);
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/#token=[\w-]{43}$/);
+  });
+});

@@ -1,0 +1,156 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { startBoardProcess } from '../../support/board-process.ts';
+import {
+  accessibilityFindings,
+  type Browser,
+  hasChromium,
+  type Page,
+  says,
+  startChromium,
+} from '../../support/chromium.ts';
+import { call, command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
+import { onEnd } from '../../support/on-end.ts';
+
+let browser: Browser;
+
+/** Opens an address in a new window, which is closed at the end of the test. */
+async function open(url: string, options: Record<string, unknown> = {}): Promise<Page> {
+  const context = await browser.newContext({ viewport: { width: 800, height: 900 }, locale: 'en-GB', ...options });
+  onEnd(() => context.close());
+  const page = await context.newPage();
+  await page.goto(url);
+  return page;
+}
+
+describe.skipIf(!hasChromium)('heddle board in a browser', () => {
+  beforeAll(async () => {
+    browser = await startChromium();
+  });
+
+  it('lets a person judge 200 items with the keyboard alone', async () => {
+    const folder = temporaryFolder();
+    const environment = emptyHome(folder);
+    const lines = Array.from({ length: 200 }, (_, n) => ({
+      call_id: `call-${n}`,
+      call_op_name: 'support.answer',
+      call_trace_id: 't',
+      call_started_at: '2026-01-12T09:00:00Z',
+      call: { output: `answer ${n}` },
+    }));
+    writeFileSync(join(folder, 'items.jsonl'), lines.map((line) => JSON.stringify(line)).join('\n'));
+    const target = ['--project', 'demo/support', '--queue', 'import'];
+    const importing = ['service', 'import', join(folder, 'items.jsonl'), ...target];
+    execFileSync(process.execPath, [command, ...importing], { env: environment });
+    const fields = [{ name: 'helpful', type: 'boolean' }];
+    const { queue_id } = (await call('create_queue', { name: 'Many', fields }, environment)).result;
+    const call_ids = lines.map(({ call_id }) => call_id);
+    const items = { queue_id, call_ids, display_fields: ['output'], confirm: true };
+    expect((await call('add_queue_items', items, environment)).result).toMatchObject({ added: 200 });
+
+    const { url } = await startBoardProcess([queue_id], environment);
+    const page = await open(url);
+    await says(page, '50 items shown; more follow.');
+    // Tab leads to the first card without a mouse.
+    for (let presses = 0; presses < 20; presses += 1) {
+      await page.keyboard.press('Tab');
+      if (await page.evaluate("document.activeElement.tagName === 'ARTICLE'")) break;
+    }
+    expect(await page.evaluate("document.activeElement.getAttribute('aria-posinset')")).toBe('1');
+    for (let judged = 0; judged < 200; judged += 1) {
+      await page.keyboard.press(judged % 3 === 0 ? '2' : '1');
+      // The next page is loaded when the last card is judged.
+      const shown = Math.min(200, (Math.floor((judged + 1) / 50) + 1) * 50);
+      if ((judged + 1) % 50 === 0 && judged < 199) await says(page, `${shown} items shown`);
+    }
+    await page.keyboard.press('Enter');
+    await says(page, 'This writes 200 items, and finished states are final.');
+    await page.keyboard.press('Enter');
+    await says(page, '200 items written.', 60_000);
+    expect(await page.locator('.progress').innerText()).toBe('200 of 200 items finished');
+    const { result } = await call('summarize_queue', { queue_id, by: ['state', 'field'] }, environment);
+    expect(result.tables[0].rows).toEqual([['completed', 200, 133, 67]]);
+  });
+
+  it('survives a reload, and shows an address that was used as such', async () => {
+    const { url, interrupt } = await startBoardProcess(['support-triage'], emptyHome(temporaryFolder()));
+    const page = await open(url);
+    await says(page, '9 items shown.');
+    expect(page.url()).not.toContain('token');
+    await page.reload();
+    await says(page, '9 items shown.');
+    const other = await open(url);
+    await says(other, 'This address has been used already. Run heddle board again.');
+    await interrupt();
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await says(page, 'heddle board has ended. Run it again in a terminal.');
+  });
+
+  it('lists the queues when it is started without one', async () => {
+    const { url } = await startBoardProcess([], emptyHome(temporaryFolder()));
+    const page = await open(url);
+    await says(page, 'Choose a queue.');
+    expect(await accessibilityFindings(page)).toEqual([]);
+    await page.getByRole('button', { name: 'support-triage' }).click();
+    await says(page, '9 items shown.');
+    expect(await page.locator('h1').innerText()).toBe('support-triage');
+  });
+
+  it('shows a thousand items, page by page', async () => {
+    const folder = temporaryFolder();
+    const environment = emptyHome(folder, { HEDDLE_MAX_RESULT_CHARS: '1000000' });
+    const lines = Array.from({ length: 1000 }, (_, n) => ({
+      call_id: `call-${n}`,
+      call_op_name: 'support.answer',
+      call_trace_id: 't',
+      call_started_at: '2026-01-12T09:00:00Z',
+      display_fields: ['output'],
+      call: { output: `answer ${n} `.repeat(40) },
+    }));
+    writeFileSync(join(folder, 'items.jsonl'), lines.map((line) => JSON.stringify(line)).join('\n'));
+    const importing = [
+      'service',
+      'import',
+      join(folder, 'items.jsonl'),
+      '--project',
+      'demo/support',
+      '--queue',
+      'long',
+    ];
+    execFileSync(process.execPath, [command, ...importing], { env: environment });
+    const { url } = await startBoardProcess(['long'], environment);
+    const page = await open(url);
+    await says(page, '50 items shown; more follow.');
+    const more = page.locator('main > button');
+    expect(await more.innerText()).toBe('Show more items');
+    for (let shown = 100; shown <= 1000; shown += 50) {
+      // A click as playwright does it first waits until nothing moves, which takes it long on a long page.
+      await page.evaluate("document.querySelector('main > button').click()");
+      await says(page, `${shown} items shown`);
+    }
+    expect(await page.locator('article').count()).toBe(1000);
+    expect(await more.isVisible()).toBe(false);
+  });
+
+  // The pictures in docs/board.md; HEDDLE_SCREENSHOTS names the folder to write them into.
+  it.each([
+    ['light', 'docs/board-light.png'],
+    ['dark', 'docs/board-dark.png'],
+  ] as const)('looks the same as in the documentation in %s', async (colorScheme, name) => {
+    const { url } = await startBoardProcess(['support-triage'], emptyHome(temporaryFolder()));
+    const page = await open(url, { viewport: { width: 760, height: 720 }, colorScheme });
+    await says(page, '9 items shown.');
+    await page.locator('article').first().focus();
+    for (const key of ['2', '1', 'ArrowUp', 'ArrowUp']) await page.keyboard.press(key);
+    await page.evaluate('scrollTo(0, 0)');
+    const folder = process.env.HEDDLE_SCREENSHOTS;
+    if (folder) mkdirSync(join(folder, 'docs'), { recursive: true });
+    const picture = await page.screenshot({ ...(folder && { path: join(folder, name) }) });
+    // A page without content compresses to less.
+    expect(picture.length).toBeGreaterThan(15_000);
+    const [ground] = await page.evaluate('getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)');
+    expect(ground > 128).toBe(colorScheme === 'light');
+  });
+});

@@ -1,0 +1,449 @@
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import {
+  accessibilityFindings,
+  type Browser,
+  type Frame,
+  hasChromium,
+  openChat,
+  says,
+  startChatPage,
+  startChromium,
+} from '../../support/chromium.ts';
+import { account, basic, startTestService, withStore } from '../../support/embedded-service.ts';
+import { call, command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
+import { startHttp } from '../../support/http-process.ts';
+
+let browser: Browser;
+let chatUrl: string;
+
+/** An item to import, with the values of its recorded call. */
+const line = (call_id: string, call: object, display_fields: string[]) => ({
+  call_id,
+  call_op_name: 'support.answer',
+  call_trace_id: `trace-${call_id}`,
+  call_started_at: '2026-01-12T09:00:00Z',
+  display_fields,
+  call,
+});
+
+/** Imports items into a new queue of an installation, and returns the environment of its commands. */
+function importQueue(queue: string, lines: object[]): Record<string, string> {
+  const folder = temporaryFolder();
+  const environment = emptyHome(folder);
+  const file = join(folder, 'items.jsonl');
+  writeFileSync(file, lines.map((each) => JSON.stringify(each)).join('\n'));
+  const args = ['service', 'import', file, '--project', 'demo/support', '--queue', queue];
+  execFileSync(process.execPath, [command, ...args], { env: environment });
+  return environment;
+}
+
+/** Returns what is stored for the calls of a queue, in their order: the state, and what was judged by whom. */
+async function stored(queue_id: string, environment: Record<string, string>): Promise<unknown[]> {
+  const args = { queue_id, include_judgements: true, fields: ['call_id'], limit: 300 };
+  const { result } = await call('query_queue_items', args, environment);
+  return result.items.map((item: object) => ({ ...result.common, ...item }));
+}
+
+/** Sets the focus on the first card, and presses keys. */
+async function press(board: Frame, page: { keyboard: { press(key: string): Promise<void> } }, ...keys: string[]) {
+  await board.locator('article').first().focus();
+  for (const key of keys) await page.keyboard.press(key);
+}
+
+describe.skipIf(!hasChromium)('the review board in a chat', () => {
+  beforeAll(async () => {
+    [browser, chatUrl] = await Promise.all([startChromium(), startChatPage()]);
+  });
+
+  it.each([
+    ['legacy', '2025-11-25'],
+    ['auto', '2026-07-28'],
+  ] as const)('opens, judges and writes in the %s era', async (era, version) => {
+    const { url } = await startHttp();
+    const { page, board } = await openChat(browser, { server: url, chatUrl, era });
+    expect(await page.evaluate('chat.client.getNegotiatedProtocolVersion()')).toBe(version);
+    expect(await page.evaluate('chat.client.getServerCapabilities().extensions')).toEqual({
+      'io.modelcontextprotocol/ui': {},
+    });
+    await says(board, '9 items shown.');
+    expect(await board.locator('h1').innerText()).toBe('support-triage');
+    await press(board, page, '1', '2', 's');
+    await board.getByRole('button', { name: 'Write 3 items' }).click();
+    await says(board, '3 items written.');
+    expect(await board.locator('.progress').innerText()).toBe('6 of 12 items finished');
+    const calls: { name: string; arguments: Record<string, unknown> }[] = await page.evaluate('chat.calls');
+    expect(calls.map(({ name }) => name)).toEqual(['review_queue', 'update_queue_items']);
+    expect(calls[1]!.arguments).toMatchObject({
+      queue_id: 'support-triage',
+      by_user: true,
+      as_of: expect.stringMatching(/^2\d{3}-.*Z$/),
+      items: [
+        { judgements: { helpful: true }, annotation_state: 'completed' },
+        { judgements: { helpful: false }, annotation_state: 'completed' },
+        { annotation_state: 'skipped' },
+      ],
+    });
+    const told: string[] = await page.evaluate('chat.told');
+    expect(told).toHaveLength(1);
+    expect(told[0]).toContain('The user judged 3 items of queue support-triage on the review board.');
+    expect(told[0]).toContain('do not write it again');
+  });
+
+  it.each([
+    ['light at 720 px', 'light', 720],
+    ['dark at 720 px', 'dark', 720],
+    ['light at 320 px, which 200 % zoom gives at 640 px', 'light', 320],
+    ['dark at 320 px', 'dark', 320],
+  ] as const)('has no accessibility findings and no sideways scrolling in %s', async (_, theme, width) => {
+    const { url } = await startHttp();
+    const { page, board } = await openChat(browser, {
+      server: url,
+      chatUrl,
+      open: { hostContext: { theme } },
+      context: { viewport: { width, height: 800 } },
+    });
+    await says(board, '9 items shown.');
+    await press(board, page, '1', '2', 's');
+    for (const summary of ['Keyboard', 'Note', 'What everybody judged']) {
+      await board.locator('summary').filter({ hasText: summary }).first().click();
+    }
+    await board.getByText('Nobody has judged this item yet.').waitFor();
+    expect(await accessibilityFindings(board)).toEqual([]);
+    expect(await board.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
+  });
+
+  it('shows what is pressed and where the focus is with forced colours, and moves nothing with reduced motion', async () => {
+    const { url } = await startHttp();
+    const { page, board } = await openChat(browser, {
+      server: url,
+      chatUrl,
+      context: { forcedColors: 'active', reducedMotion: 'reduce' },
+    });
+    await says(board, '9 items shown.');
+    await press(board, page, '1');
+    const pressed = board.locator('article').first().locator('button[aria-pressed=true]');
+    const other = board.locator('article').first().locator('button[aria-pressed=false]').first();
+    // biome-ignore lint/suspicious/noExplicitAny: elements of the page, whose types are unknown here
+    const widthOf = (node: any): string => node.ownerDocument.defaultView.getComputedStyle(node).borderTopWidth;
+    // biome-ignore lint/suspicious/noExplicitAny: as above
+    const durationOf = (node: any): string => node.ownerDocument.defaultView.getComputedStyle(node).transitionDuration;
+    expect([await pressed.evaluate(widthOf), await other.evaluate(widthOf)]).toEqual(['3px', '1px']);
+    expect(await other.evaluate(durationOf)).toBe('0s');
+    expect(await accessibilityFindings(board)).toEqual([]);
+  });
+
+  it('shows hostile values as text that runs and loads nothing', async () => {
+    const values = {
+      markup: '<img src=x onerror="parent.postMessage(1)"><script>window.ran=1</script></script>',
+      hidden: 'a\u202eb\u200b\u200b\u200bc\u{e0041}',
+      link: 'https://example.com/a [click](javascript:alert(1))',
+      long: 'x'.repeat(30_000),
+      image: `data:image/png;base64,${'A'.repeat(500)}`,
+      chat: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'Look' },
+            { type: 'image_url', image_url: { url: 'https://example.com/i.png' } },
+          ],
+        },
+        { role: 'assistant', content: '<b>bold</b>\n```js\nrun()\n```' },
+      ],
+    };
+    const paths = Object.keys(values).map((name) => `inputs.${name}`);
+    const environment = importQueue('hostile', [line('<i>c</i>', { inputs: values }, paths)]);
+    const { url } = await startHttp([], environment);
+    const requests: string[] = [];
+    const { page, board } = await openChat(browser, { server: url, chatUrl, args: { queue_id: 'hostile' } });
+    page.on('request', (request: never) => requests.push((request as { url(): string }).url()));
+    await says(board, '1 item shown.');
+    const text = await board.locator('.values').innerText();
+    expect(text).toContain(values.markup);
+    expect(text).toContain('aU+202EbU+200B ×3cU+E0041');
+    expect(text).toContain(values.link);
+    expect(text).toContain('image/png, 522 characters');
+    expect(text).toContain('https://example.com/i.png');
+    expect(text).toContain('<b>bold</b>');
+    expect(await board.locator('.code').first().innerText()).toBe('run()');
+    expect(await board.locator('.values img, .values script, .values a, .values b, .values iframe').count()).toBe(0);
+    // The tool has cut the long text; the rest is loaded when the person asks.
+    await board.getByRole('button', { name: /^Load 26,000 more characters$/ }).click();
+    await board.getByRole('button', { name: 'Show all 30,000 characters' }).click();
+    await board.getByRole('button', { name: 'Show less' }).waitFor();
+    expect(await board.evaluate("document.body.innerText.includes('x'.repeat(30000))")).toBe(true);
+    expect(await board.evaluate('window.ran')).toBeUndefined();
+    expect(await board.evaluate("fetch('https://example.com').then(() => 'loaded', () => 'stopped')")).toBe('stopped');
+    expect(requests.filter((each) => !each.startsWith('http://127.0.0.1'))).toEqual([]);
+  });
+
+  it('says on its card that somebody else judged an item in between, and writes it when the person insists', async () => {
+    const service = await startTestService({ sample: true });
+    const bob = await withStore(service.data, (store) => store.addUser('bob', 'all'));
+    const settings = (username: string, password: string) => ({
+      HEDDLE_BASE_URL: service.running.url,
+      HEDDLE_USERNAME: username,
+      HEDDLE_PASSWORD: password,
+      HEDDLE_PROJECT: 'demo/support',
+    });
+    const queue_id = 'support-triage';
+    const { url } = await startHttp([], settings(account.name, account.password));
+    const { page, board } = await openChat(browser, { server: url, chatUrl, args: { queue_id } });
+    await says(board, '9 items shown.');
+    const environment = emptyHome(temporaryFolder(), settings('bob', bob.password));
+    const { items } = (await call('query_queue_items', { queue_id, filter: { call_id: 'support-0007' } }, environment))
+      .result;
+    // `as_of` has full seconds.
+    await page.evaluate('new Promise((resolve) => setTimeout(resolve, 1100))');
+    const change = { item_id: items[0].id, judgements: { helpful: false }, annotation_state: 'completed' };
+    await call('update_queue_items', { queue_id, items: [change] }, environment);
+    await press(board, page, '1', '1', '1', '1', 'Enter');
+    await says(board, '3 items written. 1 item refused; the reason is on the card.');
+    const card = board
+      .locator('article')
+      .filter({ hasText: 'Somebody else judged or moved this item after you opened it.' });
+    expect(await card.count()).toBe(1);
+    expect(await card.getByRole('button', { name: /^Yes/ }).getAttribute('aria-pressed')).toBe('true');
+    await card.getByRole('button', { name: 'Look at it again' }).click();
+    await says(board, 'Write it again if your judgement stands.');
+    await board.getByRole('button', { name: 'Write 1 item' }).click();
+    await says(board, '1 item written.');
+    const { result } = await call(
+      'query_queue_items',
+      { queue_id, filter: { call_id: 'support-0007' }, include_judgements: true },
+      environment,
+    );
+    const given = result.items[0].judgements.map((each: { annotator: string; value: boolean }) => [
+      each.annotator,
+      each.value,
+    ]);
+    expect(given).toEqual(expect.arrayContaining([[account.name, true]]));
+    expect(given).toHaveLength(2);
+  });
+
+  it('shows the present state when it is mounted again with its old result', async () => {
+    const { url } = await startHttp();
+    const { page, board } = await openChat(browser, { server: url, chatUrl });
+    await says(board, '9 items shown.');
+    await press(board, page, '1', '1', 'Enter');
+    await says(board, '2 items written.');
+    await page.evaluate('chat.mount()');
+    const again = page.frames().at(-1)!;
+    await says(again, '7 items shown.');
+    expect(await again.locator('.progress').innerText()).toBe('5 of 12 items finished');
+    await again.locator('select').first().selectOption('all');
+    await says(again, '12 items shown.');
+    expect(await again.getByText('You judged: Yes').count()).toBe(2);
+  });
+
+  it('says so when the chat does not answer', async () => {
+    const { url } = await startHttp();
+    const { board } = await openChat(browser, { server: url, chatUrl, open: { silent: true } });
+    await says(board, 'The chat does not answer.', 8_000);
+    expect(await board.locator('article').count()).toBe(0);
+  });
+
+  it('ignores messages of other windows and messages that are no JSON-RPC', async () => {
+    const { url } = await startHttp();
+    const { page, board } = await openChat(browser, { server: url, chatUrl, open: { silent: true } });
+    const result = { structuredContent: await page.evaluate('chat.last.result.structuredContent') };
+    const message = { jsonrpc: '2.0', method: 'ui/notifications/tool-result', params: result };
+    const json = JSON.stringify(message);
+    await page.evaluate(`{
+      const peer = document.body.appendChild(document.createElement('iframe'));
+      // The script runs in the other window, which becomes the source of the message.
+      const script = peer.contentDocument.createElement('script');
+      script.textContent = 'parent.frames[0].postMessage(' + ${JSON.stringify(json)} + ', "*")';
+      peer.contentDocument.body.append(script);
+      for (const other of [{ ...${json}, jsonrpc: '1.0' }, 'text', null]) frames[0].postMessage(other, '*');
+    }`);
+    await says(board, 'The chat does not answer.', 8_000);
+    expect(await board.locator('article').count()).toBe(0);
+    await page.evaluate(`frames[0].postMessage(${json}, '*')`);
+    await says(board, '9 items shown.');
+  });
+
+  it('has no controls in read-only mode', async () => {
+    const { url } = await startHttp(['--read-only']);
+    const { page, board } = await openChat(browser, { server: url, chatUrl });
+    await says(board, '9 items shown. This board is read-only.');
+    await press(board, page, '1', 's', 'a', 'Enter');
+    expect(await board.locator('article button, article input, article textarea').count()).toBe(0);
+    expect(await board.locator('.values').count()).toBe(9);
+    expect(await accessibilityFindings(board)).toEqual([]);
+  });
+
+  it('keeps what was decided when the chat refuses to write', async () => {
+    const { url } = await startHttp();
+    const { page, board } = await openChat(browser, { server: url, chatUrl, open: { refuseCalls: true } });
+    // The page works with the result that it was given, although the chat refuses a fresh one.
+    await board.locator('article').first().waitFor();
+    await press(board, page, '1', 'Enter');
+    await says(board, '0 items written. The chat did not let the board do this.');
+    expect(await board.getByRole('button', { name: 'Write 1 item' }).count()).toBe(1);
+    expect(await page.evaluate('chat.told')).toEqual([]);
+  });
+
+  it('says that the call was cancelled or failed', async () => {
+    const { url } = await startHttp();
+    const cancelled = await openChat(browser, {
+      server: url,
+      chatUrl,
+      args: { queue_id: 'none' },
+      open: { cancelled: true },
+    });
+    await says(cancelled.board, /The call was cancelled\.|This no longer exists/);
+    const failed = await openChat(browser, { server: url, chatUrl, args: { queue_id: 'none' } });
+    await says(failed.board, 'This no longer exists on the service.');
+    expect(await failed.board.getByRole('button', { name: 'Try again' }).isVisible()).toBe(true);
+  });
+});
+
+describe.skipIf(!hasChromium)('the controls of the review board', () => {
+  const queue_id = 'rubric';
+  const fields = [
+    { name: 'correct', type: 'boolean', description: 'Is every fact right?' },
+    { name: 'score', type: 'integer', min: 1, max: 5 },
+    { name: 'share', type: 'number', min: 0, max: 1 },
+    { name: 'topic', type: 'choice', choices: ['billing', 'bug'] },
+    { name: 'comment', type: 'string' },
+  ];
+
+  /** Starts a server with a queue of these fields, and returns its URL and the environment of commands. */
+  async function startRubric(
+    count: number,
+  ): Promise<{ server: string; environment: Record<string, string>; queue: string }> {
+    const lines = Array.from({ length: count }, (_, n) => line(`rubric-${n}`, { output: `answer ${n}` }, ['output']));
+    const environment = importQueue(queue_id, lines);
+    const { result } = await call('create_queue', { name: 'Rubric', guidelines: 'Judge kindly.', fields }, environment);
+    const call_ids = lines.map(({ call_id }) => call_id);
+    await call(
+      'add_queue_items',
+      { queue_id: result.queue_id, call_ids, display_fields: ['output'], confirm: true },
+      environment,
+    );
+    const { url } = await startHttp([], environment);
+    return { server: url, environment, queue: result.queue_id };
+  }
+
+  it('follow from the fields, and several fields of an item are written together', async () => {
+    const { server, environment, queue } = await startRubric(2);
+    const { page, board } = await openChat(browser, { server, chatUrl, args: { queue_id: queue } });
+    await says(board, '2 items shown.');
+    expect(await board.locator('.guidelines').innerText()).toBe('Judge kindly.');
+    const card = board.locator('article').first();
+    await press(board, page, '2', '4');
+    const share = card.getByRole('spinbutton');
+    await share.fill('1.5');
+    expect(await card.locator('[role=alert]').filter({ hasText: 'It must be from 0 to 1.' }).count()).toBe(1);
+    await share.fill('0.25');
+    await card.getByRole('button', { name: /^bug/ }).click();
+    await card.getByRole('textbox', { name: 'comment' }).fill('Very kind');
+    await card.locator('summary').filter({ hasText: 'Note' }).click();
+    await card.getByRole('textbox', { name: 'Note for other people' }).fill('Ask Ada');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Enter');
+    await says(board, '1 item written.');
+    const [first, second] = (await stored(queue, environment)) as {
+      judgements: { field?: string; value?: unknown; note?: string }[];
+    }[];
+    const given = first!.judgements.map(({ field, value, note }) =>
+      field === undefined ? { note } : { [field]: value },
+    );
+    expect(Object.assign({}, ...given)).toEqual({
+      correct: false,
+      score: 4,
+      share: 0.25,
+      topic: 'bug',
+      comment: 'Very kind',
+      note: 'Ask Ada',
+    });
+    expect(first).toMatchObject({ annotation_state: 'completed' });
+    expect(second).toMatchObject({ annotation_state: 'unstarted' });
+  });
+
+  it('leave an item in progress as long as a field has no value, unless the person finishes it', async () => {
+    const { server, environment, queue } = await startRubric(2);
+    const { page, board } = await openChat(browser, { server, chatUrl, args: { queue_id: queue } });
+    await says(board, '2 items shown.');
+    await press(board, page, '1', 'ArrowDown', '1', 'f', 'Enter');
+    await says(board, '2 items written.');
+    const states = (await stored(queue, environment)).map(
+      (each) => (each as { annotation_state: string }).annotation_state,
+    );
+    expect(states).toEqual(['in_progress', 'completed']);
+  });
+
+  it('show suggestions of scorers, which count only when the person accepts them', async () => {
+    const service = await startTestService({ sample: true });
+    const score = (call_id: string, feedback_type: string, output: unknown) =>
+      service.send('POST', '/feedback/create', basic, {
+        project_id: 'demo/support',
+        weave_ref: `weave:///demo/support/call/${call_id}`,
+        feedback_type,
+        payload: { output },
+        runnable_ref: `weave:///demo/support/object/${feedback_type.split('.').at(-1)}:abc`,
+      });
+    expect((await score('support-0004', 'wandb.runnable.judge', { helpful: false, reason: 'no' })).status).toBe(200);
+    expect((await score('support-0005', 'wandb.runnable.helpful', true)).status).toBe(200);
+    expect((await score('support-0006', 'wandb.runnable.helpful', 'maybe')).status).toBe(200);
+    const settings = {
+      HEDDLE_BASE_URL: service.running.url,
+      HEDDLE_USERNAME: account.name,
+      HEDDLE_PASSWORD: account.password,
+      HEDDLE_PROJECT: 'demo/support',
+    };
+    const { url } = await startHttp([], settings);
+    const { page, board } = await openChat(browser, { server: url, chatUrl });
+    await says(board, '9 items shown.');
+    const suggestions = await board.locator('.suggestion').allInnerTexts();
+    expect(suggestions.map((text) => text.replaceAll(/\s+/g, ' '))).toEqual([
+      'Suggested by the scorer judge: No Accept',
+      'Suggested by the scorer helpful: Yes Accept',
+    ]);
+    expect(await board.locator('article [aria-pressed=true]').count()).toBe(0);
+    const summary = { queue_id: 'support-triage', by: ['field'] };
+    const environment = emptyHome(temporaryFolder(), settings);
+    expect((await call('summarize_queue', summary, environment)).result.fields ?? []).toEqual([]);
+    await press(board, page, 'c', 'Enter');
+    await says(board, '1 item written.');
+    const filter = { call_id: 'support-0004' };
+    const args = { queue_id: 'support-triage', filter, include_judgements: true };
+    const { result } = await call('query_queue_items', args, environment);
+    expect(result.items[0].judgements).toMatchObject([{ annotator: account.name, field: 'helpful', value: false }]);
+  });
+
+  it('judge all selected items at once, and more than 20 are written only at the second press', async () => {
+    const { server, environment, queue } = await startRubric(25);
+    const { page, board } = await openChat(browser, { server, chatUrl, args: { queue_id: queue } });
+    await says(board, '25 items shown.');
+    await press(board, page, 'a', 's');
+    await says(board, 'skipped, for 25 items');
+    await page.keyboard.press('Enter');
+    await says(board, 'This writes 25 items, and finished states are final.');
+    expect(
+      (await stored(queue, environment)).filter(
+        (each) => (each as { annotation_state: string }).annotation_state === 'skipped',
+      ),
+    ).toEqual([]);
+    await page.keyboard.press('Enter');
+    await says(board, '25 items written.');
+    const states = (await stored(queue, environment)).map(
+      (each) => (each as { annotation_state: string }).annotation_state,
+    );
+    expect(new Set(states)).toEqual(new Set(['skipped']));
+  });
+
+  it('do nothing with single keys that are switched off', async () => {
+    const { server, queue } = await startRubric(2);
+    const { page, board } = await openChat(browser, { server, chatUrl, args: { queue_id: queue } });
+    await says(board, '2 items shown.');
+    await board.locator('summary').filter({ hasText: 'Keyboard' }).click();
+    await board.getByRole('checkbox', { name: 'Single keys' }).uncheck();
+    await press(board, page, '1', 's', 'x', 'ArrowDown');
+    expect(await board.locator('article [aria-pressed=true]').count()).toBe(0);
+    expect(await board.locator('article:focus').getAttribute('aria-posinset')).toBe('2');
+  });
+});

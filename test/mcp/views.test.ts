@@ -1,0 +1,48 @@
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { describe, expect, it } from 'vitest';
+import { command, emptyHome, temporaryFolder } from '../support/heddle.ts';
+import { onEnd } from '../support/on-end.ts';
+
+const uri = 'ui://heddle/review';
+const mimeType = 'text/html;profile=mcp-app';
+
+async function connect(mode: 'legacy' | 'auto', args: string[] = []): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } });
+  const env = emptyHome(temporaryFolder());
+  await client.connect(new StdioClientTransport({ command: process.execPath, args: [command, 'serve', ...args], env }));
+  onEnd(() => client.close());
+  return client;
+}
+
+describe.each(['legacy', 'auto'] as const)('the View of a client in the %s era', (mode) => {
+  it('is declared, linked and listed, although the client did not ask for Views', async () => {
+    const client = await connect(mode);
+    expect(client.getServerCapabilities()?.extensions).toEqual({ 'io.modelcontextprotocol/ui': {} });
+    const { tools } = await client.listTools();
+    const linked = tools.filter(({ _meta }) => _meta !== undefined).map(({ name, _meta }) => [name, _meta]);
+    expect(linked).toEqual([
+      ['review_queue', { ui: { resourceUri: uri, visibility: ['model', 'app'] }, 'ui/resourceUri': uri }],
+    ]);
+    expect((await client.listResources()).resources).toMatchObject([{ uri, mimeType, name: 'review' }]);
+  });
+
+  it('is one HTML file of at most 40 kB that loads nothing, and may be kept for an hour', async () => {
+    const client = await connect(mode);
+    const { contents, ...cache } = await client.readResource({ uri });
+    expect(contents).toHaveLength(1);
+    const [content] = contents as { uri: string; mimeType: string; text: string; _meta: object }[];
+    expect(content).toMatchObject({ uri, mimeType, _meta: { ui: { prefersBorder: true } } });
+    expect(content!.text).toMatch(/^<!doctype html>/);
+    expect(Buffer.byteLength(content!.text)).toBeLessThanOrEqual(40_000);
+    expect(content!.text.match(/<\/script/gi)).toHaveLength(1);
+    expect(content!.text).not.toMatch(/https?:|@import|\/\* (script|style) \*\//);
+    expect(cache).toMatchObject({ ttlMs: 3_600_000, cacheScope: 'public' });
+  });
+
+  it('is not offered without its tool', async () => {
+    const client = await connect(mode, ['--tools', 'inference']);
+    expect((await client.listResources()).resources).toEqual([]);
+    await expect(client.readResource({ uri })).rejects.toThrow();
+  });
+});

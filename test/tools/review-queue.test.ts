@@ -1,0 +1,122 @@
+import { describe, expect, it } from 'vitest';
+import { suggestionsOf } from '../../src/tools/support/queue-feedback.ts';
+import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+
+const queue_id = 'support-triage';
+
+describe('review_queue', () => {
+  it('returns the items that nobody has finished, with the values, the fields and the counts', async () => {
+    const { code, result } = await call('review_queue', { queue_id }, emptyHome(temporaryFolder()));
+    expect(code).toBe(0);
+    expect(result).toMatchObject({
+      queue: { id: queue_id, project_id: 'demo/support', name: queue_id, remaining: 9, total: 12 },
+      fields: [{ name: 'helpful', type: 'boolean', description: "Does the answer solve the customer's problem?" }],
+      can_write: true,
+      filter: { annotation_states: ['unstarted', 'in_progress'] },
+      offset: 0,
+      as_of: expect.stringMatching(/Z$/),
+    });
+    expect(result.items).toHaveLength(9);
+    expect(result.items[0]).toMatchObject({
+      call_id: 'support-0004',
+      annotation_state: 'in_progress',
+      call_values: {
+        'inputs.question': 'The export button does nothing in Firefox.',
+        'output.answer': 'Please clear your cookies and try again.',
+      },
+    });
+  });
+
+  it('applies a filter, and pages', async () => {
+    const environment = emptyHome(temporaryFolder());
+    const { result } = await call('review_queue', { queue_id, filter: {}, limit: 5, offset: 10 }, environment);
+    expect(result.items.map((item: { call_id: string }) => item.call_id)).toEqual(['support-0011', 'support-0012']);
+    const first = (await call('review_queue', { queue_id, filter: {}, limit: 5 }, environment)).result;
+    expect(first).toMatchObject({ next_offset: 5 });
+    expect(first.items).toHaveLength(5);
+  });
+
+  it("shows the user's own judgements and note, and nothing of what an agent judged", async () => {
+    const environment = emptyHome(temporaryFolder());
+    const [item] = (await call('review_queue', { queue_id }, environment)).result.items;
+    const change = { item_id: item.id, judgements: { helpful: false }, note: 'By the agent' };
+    await call('update_queue_items', { queue_id, items: [change] }, environment);
+    const before = (await call('review_queue', { queue_id }, environment)).result.items[0];
+    expect(before).not.toHaveProperty('judgements');
+    expect(before).not.toHaveProperty('note');
+    const own = { item_id: item.id, judgements: { helpful: true }, note: 'By me' };
+    await call('update_queue_items', { queue_id, items: [own], by_user: true }, environment);
+    const after = (await call('review_queue', { queue_id }, environment)).result.items[0];
+    expect(after).toMatchObject({ judgements: { helpful: true }, note: 'By me' });
+    const mine = { queue_id, filter: { unjudged_by_me: true }, limit: 100 };
+    const unjudged = (await call('review_queue', mine, environment)).result.items;
+    expect(unjudged.map(({ id }: { id: string }) => id)).not.toContain(item.id);
+    expect(unjudged).toHaveLength(11);
+  });
+
+  it('says in its text how a user without a board can judge', async () => {
+    const { stdout } = await run(
+      ['call', 'review_queue', JSON.stringify({ queue_id, limit: 2 }), '--text'],
+      emptyHome(temporaryFolder()),
+    );
+    expect(stdout).toContain('9 of 12 items remaining.');
+    expect(stdout).toContain("Fields: helpful (boolean): Does the answer solve the customer's problem?");
+    expect(stdout).toContain('run `heddle board support-triage` in a terminal');
+    expect(stdout).toContain('The export button does nothing in Firefox.');
+    expect(stdout).toContain('next_offset 2');
+  });
+
+  it('says that nothing can be judged in read-only mode', async () => {
+    const environment = emptyHome(temporaryFolder(), { HEDDLE_READ_ONLY: 'true' });
+    expect((await call('review_queue', { queue_id }, environment)).result.can_write).toBe(false);
+  });
+
+  it('names the nearest queues for an unknown one', async () => {
+    const { code, result } = await call('review_queue', { queue_id: 'triage' }, emptyHome(temporaryFolder()));
+    expect(code).toBe(1);
+    expect(result).toMatchObject({ code: 'not_found', hint: expect.stringContaining('support-triage') });
+  });
+
+  it('cuts a page that is too large, and says where to go on', async () => {
+    const environment = emptyHome(temporaryFolder(), { HEDDLE_MAX_RESULT_CHARS: '2000' });
+    const { result } = await call('review_queue', { queue_id }, environment);
+    expect(result.items.length).toBeGreaterThan(0);
+    expect(result.next_offset).toBe(result.items.length);
+  });
+});
+
+describe('suggestionsOf', () => {
+  const fields = [
+    { name: 'helpful', reference: '', schema: { type: 'boolean' } },
+    { name: 'score', reference: '', schema: { type: 'integer', minimum: 1, maximum: 5 } },
+  ];
+  const score = (scorer: string, output: unknown) => ({
+    id: '1',
+    weave_ref: 'weave:///a/b/call/c1',
+    feedback_type: `wandb.runnable.${scorer}`,
+    payload: { output },
+    created_at: '2026-01-01T00:00:00Z',
+  });
+
+  it('takes the score of a scorer with the name of a field, and members with such names', () => {
+    expect(suggestionsOf([score('helpful', true), score('judge', { score: 4, reason: 'x' })], fields)).toEqual(
+      new Map([
+        [
+          'c1',
+          [
+            { field: 'helpful', value: true, by: 'helpful' },
+            { field: 'score', value: 4, by: 'judge' },
+          ],
+        ],
+      ]),
+    );
+  });
+
+  it('leaves out values that do not fit the field, other feedback, and all but the latest score of a scorer', () => {
+    const note = { ...score('helpful', true), feedback_type: 'wandb.note.1' };
+    expect(suggestionsOf([score('score', 9), score('judge', ['helpful']), note], fields)).toEqual(new Map());
+    expect(suggestionsOf([score('score', 1), score('score', 2)], fields).get('c1')).toEqual([
+      { field: 'score', value: 2, by: 'score' },
+    ]);
+  });
+});
