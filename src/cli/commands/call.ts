@@ -4,7 +4,8 @@ import { InexactNumberError, parseExactJson } from '../../core/json-numbers.ts';
 import { callTool, parseErrorText } from '../../mcp/call-tool.ts';
 import { openRuntime } from '../../runtime/runtime.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
-import { printLine, showProgress } from '../support/print.ts';
+import { printLine } from '../support/print.ts';
+import { showProgress } from '../support/progress.ts';
 import { UsageError } from '../support/report-failure.ts';
 import { runtimeOptions } from '../support/secrets.ts';
 

@@ -12,7 +12,8 @@ import {
 } from '../../../service/index.ts';
 import type { SettingName, SettingValues } from '../../../settings/settings.ts';
 import { addSettingFlags, asPort, settingsOf } from '../../support/flags.ts';
-import { printJson, printLine, showProgress } from '../../support/print.ts';
+import { printJson, printLine } from '../../support/print.ts';
+import { progressBar, showProgress } from '../../support/progress.ts';
 import { UsageError } from '../../support/report-failure.ts';
 import { redactor } from '../../support/secrets.ts';
 import { readFileLines, readJsonFile } from './read-file.ts';
@@ -153,12 +154,8 @@ function addImport(service: Command): void {
   });
 }
 
-const showImportProgress: ImportTarget['onProgress'] = ({ phase, done, total }) => {
-  if (total === undefined) return showProgress(`${phase} line ${done}`);
-  const width = 30;
-  const bar = '#'.repeat(Math.round((done / total) * width)).padEnd(width, '.');
-  showProgress(`${phase} [${bar}] ${done} of ${total}`);
-};
+const showImportProgress: ImportTarget['onProgress'] = ({ phase, done, total }) =>
+  showProgress(progressBar(total === undefined ? `${phase} line` : phase, done, total));
 
 function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): void {
   const command = service
