@@ -44,11 +44,11 @@ function drawList(name: string, rows: Members[], options: TableOptions): string 
   return `${paint('dim', `${textOfValue(name)}: ${rows.length}`)}\n${drawn}`;
 }
 
-/** Flattens a row: `{"a":{"b":1}}` to `{"a.b":1}`. Lists stay one value. */
+/** Flattens a row: `{"a":{"b":1}}` to `{"a.b":1}`. Lists stay one value. The values of a call are named by their paths. */
 function flatten(row: Members, path = '', depth = 0): Members {
   return Object.fromEntries(
     Object.entries(row).flatMap(([name, value]): [string, unknown][] => {
-      const place = path === '' ? name : `${path}.${name}`;
+      const place = path === '' || path === 'call_values' ? name : `${path}.${name}`;
       if (isObject(value) && depth < maxDepth) return Object.entries(flatten(value, place, depth + 1));
       if (Array.isArray(value) && !value.some((entry) => typeof entry === 'object')) {
         return [[place, value.map(textOfValue).join(', ')]];

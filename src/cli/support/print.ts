@@ -1,7 +1,22 @@
+import { escapeInvisible } from '../../tools/support/table.ts';
+
 export function printLine(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
 export function printJson(value: unknown): void {
   printLine(JSON.stringify(value, null, 2));
+}
+
+/** Prints text that others wrote. On a terminal, control characters in it are escaped, except tabs and line ends. */
+export function printText(text: string): void {
+  printLine(process.stdout.isTTY ? escapeControls(text) : text);
+}
+
+/** Escapes characters that could change a terminal, except tabs and line ends. */
+export function escapeControls(text: string): string {
+  return text
+    .split(/([\t\n])/)
+    .map((part) => (part === '\t' || part === '\n' ? part : escapeInvisible(part)))
+    .join('');
 }

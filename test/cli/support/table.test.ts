@@ -68,7 +68,7 @@ describe('drawResult', () => {
     expect(drawResult(result, 80)).toBe(
       lines(
         'items: 2',
-        'id  call_values.inputs.q',
+        'id  inputs.q',
         'i1  Why?',
         'i2  How?',
         '',
