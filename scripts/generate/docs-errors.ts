@@ -43,10 +43,15 @@ const meanings: Record<ErrorCode, [meaning: string, nextStep: string]> = {
 export function docsErrors(): string {
   return `${heading('Errors')}
 A tool that fails returns \`isError: true\`. Its text has three lines: what happened, what to do next, and the other members as
-JSON. \`heddle call\` prints all members as one line of JSON to stdout and exits with code 1:
+JSON. \`heddle call\` prints the sentences to stderr, with \`--json\` all members as one line of JSON, and exits with code 1; stdout
+stays empty:
 
 \`\`\`console run
 $ heddle call query_queue_items '{"queue": "support-triage"}' || echo "exit code $?"
+heddle: Invalid arguments for query_queue_items: …
+…
+exit code 1
+$ heddle call --json query_queue_items '{"queue": "support-triage"}' || echo "exit code $?"
 {"code":"invalid_arguments",…}
 exit code 1
 \`\`\`

@@ -1,7 +1,10 @@
 import { Command } from 'commander';
 import { version } from '../core/version.ts';
 import { onUncaught } from '../runtime/process-lifecycle.ts';
-import { reportFailure, UsageError } from './support/report-failure.ts';
+import { completeCommand } from './support/complete-line.ts';
+import { didYouMean } from './support/did-you-mean.ts';
+import { explain, styleHelp } from './support/help.ts';
+import { reportFailure, reportUsage, UsageError, wantsJson } from './support/report-failure.ts';
 import { keychainCommand, redactor } from './support/secrets.ts';
 
 /** Loads the function that adds a command to the program, only when the command runs or the help lists it. */
@@ -13,12 +16,27 @@ const commands: Record<string, () => Promise<(program: Command) => void>> = {
   tools: async () => (await import('./commands/tools.ts')).addTools,
   login: async () => (await import('./commands/login/login.ts')).addLogin,
   logout: async () => (await import('./commands/logout.ts')).addLogout,
+  config: async () => (await import('./commands/config.ts')).addConfig,
   status: async () => (await import('./commands/status.ts')).addStatus,
   doctor: async () => (await import('./commands/doctor/doctor.ts')).addDoctor,
   service: async () => (await import('./commands/service/service.ts')).addService,
+  queue: async () => (await import('./commands/queue/queue.ts')).addQueue,
   demo: async () => (await import('./commands/demo/demo.ts')).addDemo,
+  completion: async () => (await import('./commands/completion.ts')).addCompletion,
+  [completeCommand]: async () => (await import('./commands/completion.ts')).addComplete,
   [keychainCommand]: async () => (await import('./commands/access-keychain.ts')).addAccessKeychain,
 };
+
+/** The headings of the help, with the commands below each in their order. */
+const headings: Record<string, readonly string[]> = {
+  'Start here:': ['demo', 'setup', 'serve'],
+  'Queues and tools:': ['queue', 'call', 'tools'],
+  'Your service:': ['login', 'logout', 'config', 'status', 'doctor'],
+  'The embedded service:': ['service'],
+  'Shell:': ['completion', 'help'],
+};
+
+const hiddenCommands = [completeCommand, keychainCommand];
 
 /** Runs the command that `process.argv` names. Reports failures on stderr and sets the exit code. */
 export async function run(): Promise<void> {
@@ -30,40 +48,78 @@ export async function run(): Promise<void> {
   redactor.protectEnvironment(process.env);
   onUncaught((error) => process.exit(reportFailure(error)));
   try {
-    const program = new Command('heddle')
-      .description(
-        'MCP server for annotation queues, model inference and evaluations. Without a command: heddle serve.',
-      )
-      .version(version)
-      .exitOverride()
-      .showHelpAfterError(
-        'Run the command with --help for its flags. Secrets have no flags: see `heddle login --help`.',
-      )
-      .configureOutput({ outputError: (text, write) => write(redactor.redact(withoutValues(text))) })
-      .showSuggestionAfterError()
-      .configureHelp({ showGlobalOptions: false });
-    for (const name of commandsToLoad(process.argv.slice(2))) (await commands[name]!())(program);
+    const args = process.argv.slice(2);
+    const program = await createProgram(commandsToLoad(args));
     await program.parseAsync();
   } catch (error) {
     process.exitCode = reportFailure(error);
   }
 }
 
-/** Removes the values of flags from a message of commander: somebody may have written a secret there. */
-function withoutValues(message: string): string {
-  return message
-    .replace(/^(error: unknown option '[^'=]*)=.*'$/m, "$1'")
-    .replace(/ argument '.*' (?=is invalid)/s, ' ');
+/** Creates the parser of the command line with these commands. */
+async function createProgram(names: readonly string[]): Promise<Command> {
+  const program = styleHelp(new Command('heddle'))
+    .description('MCP server for annotation queues, model inference and evaluations. Without a command: heddle serve.')
+    .version(version, '-V, --version', 'print the version')
+    .exitOverride()
+    .configureOutput({ outputError: (text) => reportUsage(readableUsage(text)) })
+    .showSuggestionAfterError();
+  explain(program, {
+    examples: [
+      'heddle demo                          # see the main job in a minute, without an account',
+      'heddle setup claude-desktop          # add heddle to a client',
+      'heddle call list_queues              # call a tool as a model does',
+      'heddle service import items.csv --project team/support --queue review',
+    ],
+    page: 'README.md; `heddle COMMAND --help` names the page of each command',
+  });
+  if (!wantsJson()) {
+    program.showHelpAfterError(
+      'Run the command with --help for its options. Secrets have no options: see `heddle login --help`.',
+    );
+  }
+  const heading = (name: string): string =>
+    Object.keys(headings).find((key) => headings[key]!.includes(name)) ?? 'More:';
+  program.addHelpCommand(
+    new Command('help').argument('[command]').description('show the help of a command').helpGroup('Shell:'),
+  );
+  for (const name of names) {
+    (await commands[name]!())(program);
+    program.commands.at(-1)!.helpGroup(heading(name));
+  }
+  return program;
+}
+
+/** Returns the names of the commands that people use, in the order of the help. */
+function commandNames(): string[] {
+  const listed = Object.values(headings).flat();
+  const names = Object.keys(commands).filter((name) => !hiddenCommands.includes(name));
+  return [...listed.filter((name) => names.includes(name)), ...names.filter((name) => !listed.includes(name))];
+}
+
+/** Returns a message of commander as one line, without the values of options: somebody may have written a secret there. */
+function readableUsage(text: string): string {
+  const [, value, choices] =
+    /\b(?:argument|value) '(.*)' is invalid\b.* Allowed choices are (.*)\.$/s.exec(text.trim()) ?? [];
+  const suggestion = value === undefined ? '' : didYouMean(value, choices!.split(', '));
+  const message = text
+    .replace(/^error: /, '')
+    .replace(/^(unknown option '[^'=]*)=.*'$/m, "$1'")
+    .replace(/ argument '.*' (?=is invalid)/s, ' ')
+    .trim();
+  return message.replace(/\n\(Did you mean (.*)\)$/, ' (did you mean $1)') + suggestion;
 }
 
 /** Returns the command of a command line, or every command if its help lists them. @throws UsageError if it is unknown. */
 function commandsToLoad(args: string[]): string[] {
   const [name = 'serve'] = args;
-  const names = Object.keys(commands);
-  if (names.includes(name)) return [name];
+  if (name === completeCommand) return [name, ...commandNames()];
+  if (Object.hasOwn(commands, name)) return [name];
   if (name !== 'help' && !name.startsWith('-')) {
-    const visible = names.filter((each) => each !== keychainCommand);
-    throw new UsageError(`unknown command '${name}'; available commands: ${visible.join(', ')}, help`);
+    const names = [...commandNames(), 'help'];
+    throw new UsageError(
+      `unknown command '${name}'${didYouMean(name, names)}; available commands: ${names.join(', ')}`,
+    );
   }
-  return name === 'help' || args.includes('--help') || args.includes('-h') ? names : ['serve'];
+  return name === 'help' || args.includes('--help') || args.includes('-h') ? commandNames() : ['serve'];
 }

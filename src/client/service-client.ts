@@ -227,6 +227,12 @@ export class ServiceClient {
     return this.#json(endpoints.createQueue, { body }, options);
   }
 
+  /** Deletes a queue. Its recorded calls and their feedback stay. */
+  deleteQueue(queueId: string, projectId: string, options?: RequestOptions): Promise<ReadQueueResponse> {
+    const parts = { path: { queue_id: queueId }, query: { project_id: projectId } };
+    return this.#json(endpoints.deleteQueue, parts, options);
+  }
+
   /** Adds recorded calls to a queue; those that it has already count as duplicates, and unknown ones are skipped. */
   addQueueItems(queueId: string, body: AddQueueItemsRequest, options?: RequestOptions): Promise<AddQueueItemsResponse> {
     return this.#json(endpoints.addQueueItems, { path: { queue_id: queueId }, body }, options);

@@ -28,6 +28,8 @@ export interface HttpServerOptions extends RuntimeOptions {
   /** Sources of the settings; the profiles of subjects are resolved from them again. */
   inputs: Pick<Inputs, 'flags' | 'environment'>;
   readCredentials: ReadCredentials;
+  /** Called with the URL of the endpoint once it accepts requests. */
+  onListening?: (url: string) => void;
 }
 
 /** Serves MCP over Streamable HTTP until a signal arrives, then ends the process. */
@@ -66,6 +68,7 @@ export async function runHttpServer(
   });
   const url = await listenOrExit(server.listen(), host, port, '--port');
   process.stderr.write(`listening on ${url}\n`);
+  options.onListening?.(url);
   if (!stop.aborted) await once(stop, 'abort');
   await server.stop(stopGraceMs);
   await subjects?.close();

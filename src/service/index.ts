@@ -11,6 +11,7 @@ import { ModelProvider, type ModelProviderOptions } from './inference/model-prov
 import { openDatabase } from './storage/open-database.ts';
 
 export type { Account, ProjectGrants } from './admin/accounts.ts';
+export { backUpData, resetData, restoreData } from './admin/backup.ts';
 export type { ImportTarget } from './admin/import-items.ts';
 export { type Listing, openServiceStore, type Store } from './admin/store.ts';
 export { loadSqlite } from './storage/sqlite/connection.ts';

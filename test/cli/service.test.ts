@@ -38,7 +38,12 @@ describe('heddle service', () => {
     // JSON strings may contain U+2028, which must not end the line.
     const lines = `${JSON.stringify({ ...item, call: { a: 'b\u2028c' } })}\r\n\n${JSON.stringify({ ...item, call_id: 'c2' })}`;
     const path = file('items.jsonl', lines);
-    expect(await run(['import', path, ...target])).toEqual({ code: 0, stdout: '2 added, 0 duplicates\n', stderr: '' });
+    expect(await run(['import', path, ...target])).toEqual({
+      code: 0,
+      stdout: '2 added, 0 duplicates\n',
+      stderr:
+        'Clients see it once p/q is their project: `heddle config set project p/q`, or for one client `heddle setup CLIENT --project p/q`.\n',
+    });
     expect(await run(['import', '-', ...target], lines)).toMatchObject({ code: 0, stdout: '0 added, 2 duplicates\n' });
   });
 
@@ -50,7 +55,7 @@ describe('heddle service', () => {
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toContain('2 invalid lines, nothing was loaded: line 2: call_id: ');
     expect(stderr).toContain('line 3: colour: Unknown member');
-    expect((await run(['list'])).stdout).not.toContain('queue bad');
+    expect((await run(['list'])).stdout).not.toContain('"bad"');
   });
 
   it('import rejects unreadable files and missing flags', async () => {
@@ -101,7 +106,7 @@ describe('heddle service', () => {
         ],
       },
     ]);
-    expect((await run(['list'])).stdout).toContain('  queue work: 2 items (2 unstarted)\n');
+    expect((await run(['list'])).stdout).toBe(stdout);
   });
 
   it('put-dataset names the first line that is not JSON', async () => {

@@ -46,13 +46,15 @@ export function run(
   });
 }
 
-/** Runs `heddle call` and parses the JSON that it prints. */
+/** Runs `heddle call --json` and parses the result that it prints on stdout, or the error on stderr. */
 export async function call(
   tool: string,
   args: unknown,
   environment: Record<string, string>,
   // biome-ignore lint/suspicious/noExplicitAny: tests look into results of every shape
 ): Promise<{ code: number | null; result: any }> {
-  const { code, stdout } = await run(['call', tool, '-'], environment, JSON.stringify(args));
-  return { code, result: JSON.parse(stdout) };
+  const { code, stdout, stderr } = await run(['call', '--json', tool, '-'], environment, JSON.stringify(args));
+  // Lines of the log come before the error.
+  const printed = code === 0 ? stdout : stderr.trim().split('\n').at(-1)!;
+  return { code, result: JSON.parse(printed) };
 }

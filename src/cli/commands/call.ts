@@ -1,40 +1,79 @@
 import { text } from 'node:stream/consumers';
-import type { Command } from 'commander';
+import { Argument, type Command, Help } from 'commander';
 import { InexactNumberError, parseExactJson } from '../../core/json-numbers.ts';
 import { callTool, parseErrorText } from '../../mcp/call-tool.ts';
 import { openRuntime } from '../../runtime/runtime.ts';
+import { tools } from '../../tools/support/registry.ts';
+import { describeTool } from '../support/describe-tool.ts';
+import { drawResult } from '../support/draw-result.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
-import { printLine, showProgress } from '../support/print.ts';
-import { UsageError } from '../support/report-failure.ts';
+import { completeWith, explain } from '../support/help.ts';
+import { printJson, printLine, printText } from '../support/print.ts';
+import { showProgress } from '../support/progress.ts';
+import { reportToolError, UsageError } from '../support/report-failure.ts';
 import { runtimeOptions } from '../support/secrets.ts';
+import { columnsOf } from '../support/terminal.ts';
+import { toolNames, unknownTool } from '../support/tool-names.ts';
 
 export function addCall(program: Command): void {
   const call = program
     .command('call')
-    .description('call one tool and print its structured result as JSON, or what a model reads')
-    .argument('<tool>', 'name of the tool')
-    .argument('[arguments]', 'arguments as a JSON object, or - to read them from stdin', '{}');
-  addSettingFlags(call, runtimeFlags)
-    .option('--text', 'print the text that a model reads instead of JSON')
-    .action((name: string, json: string, { text: asText = false }) => runCall(call, { name, json, asText }));
+    .description('call one tool; prints tables on a terminal, and the structured result as JSON elsewhere')
+    .addArgument(
+      completeWith(new Argument('<tool>', 'name of the tool; `heddle call TOOL --help` describes it'), toolNames),
+    )
+    .argument('[arguments]', 'arguments as a JSON object, or - to read them from stdin', '{}')
+    .option('--json', 'print the structured result as JSON, also on a terminal')
+    .option('--text', 'print the text that a model reads')
+    .option('--structured', 'print the structured result as a model reads it, on one line');
+  const described = () => tools.find(({ name }) => name === call.args[0]);
+  call.configureHelp({
+    ...call.configureHelp(),
+    formatHelp: (command, helper) => {
+      const tool = described();
+      return tool ? `${describeTool(tool, helper.helpWidth ?? 80)}\n` : new Help().formatHelp(command, helper);
+    },
+  });
+  explain(
+    call,
+    {
+      examples: [
+        'heddle call list_queues',
+        'heddle call query_queue_items \'{"queue_id":"support-triage","limit":5,"include_call":true}\'',
+        'heddle call --text list_queues       # what a model reads',
+        'heddle call create_queue - < queue.json',
+      ],
+      page: 'docs/tools.md, docs/errors.md',
+    },
+    () => described() !== undefined,
+  );
+  addSettingFlags(call, runtimeFlags).action((name: string, json: string, form: ResultForm) =>
+    runCall(call, { name, json, form }),
+  );
+}
+
+interface ResultForm {
+  json?: true;
+  text?: true;
+  structured?: true;
 }
 
 interface ToolCall {
   name: string;
   /** The arguments, or `-` for those on stdin. */
   json: string;
-  asText: boolean;
+  form: ResultForm;
 }
 
-async function runCall(call: Command, { name, json, asText }: ToolCall): Promise<void> {
+async function runCall(call: Command, { name, json, form }: ToolCall): Promise<void> {
+  if (Object.keys(form).filter((key) => ['json', 'text', 'structured'].includes(key)).length > 1) {
+    throw new UsageError('choose one of --json, --text and --structured');
+  }
   const settings = settingsOf(call);
   const runtime = openRuntime(settings, runtimeOptions(settings));
   const { serverOptions } = runtime;
   const tool = serverOptions.tools.find((candidate) => candidate.name === name);
-  if (!tool) {
-    const names = serverOptions.tools.map((candidate) => candidate.name).join(', ');
-    throw new UsageError(`unknown tool '${name}'; available tools: ${names}`);
-  }
+  if (!tool) throw unknownTool(name, serverOptions.tools);
   const args = parseArgumentsText(json === '-' ? await text(process.stdin) : json);
   const abort = new AbortController();
   process.once('SIGINT', () => abort.abort());
@@ -43,16 +82,21 @@ async function runCall(call: Command, { name, json, asText }: ToolCall): Promise
     ask: () => 'cannot' as const,
     progress: (_done: number, message: string) => showProgress(message),
   };
-  const result = await callTool(tool, args, context, serverOptions);
-  showProgress('');
+  const result = await callTool(tool, args, context, serverOptions).finally(() => showProgress(''));
   const [block] = result.content;
   const read = block?.type === 'text' ? block.text : '';
-  const printed = result.isError
-    ? JSON.stringify(parseErrorText(read))
-    : JSON.stringify(result.structuredContent, null, 2);
-  printLine(asText ? read : printed);
+  if (result.isError && form.text) printText(read);
+  else if (result.isError) reportToolError(parseErrorText(read));
+  else printResult(result.structuredContent ?? {}, read, form);
   await runtime.close();
   process.exitCode = result.isError ? 1 : 0;
+}
+
+function printResult(structured: object, read: string, form: ResultForm): void {
+  if (form.text) printText(read);
+  else if (form.structured) printLine(JSON.stringify(structured));
+  else if (form.json || !process.stdout.isTTY) printJson(structured);
+  else printLine(drawResult(structured, columnsOf(process.stdout)));
 }
 
 function parseArgumentsText(json: string): unknown {

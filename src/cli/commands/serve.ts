@@ -1,49 +1,96 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { notConfigured } from '../../core/errors.ts';
 import type { HttpFlags } from '../../runtime/http-server.ts';
+import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
 import { addSettingFlags, asPort, flagsOf, httpFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
-import { readCredentials, runtimeOptions } from '../support/secrets.ts';
+import { explain } from '../support/help.ts';
+import { readCredentials, redactor, runtimeOptions } from '../support/secrets.ts';
 
 /** Adds `heddle serve`, the default command: the MCP server on stdin and stdout, or with `--http` on a port. */
 export function addServe(program: Command): void {
   const serve = program
     .command('serve', { isDefault: true })
     .description('serve MCP on stdin and stdout, or over Streamable HTTP');
-  addHttpOptions(serve);
-  const httpOptions = [...serve.options];
   serve.option('--http', 'serve Streamable HTTP at /mcp instead of stdin and stdout');
+  addHttpOptions(serve);
+  const httpOptions = serve.options.filter(({ long }) => long !== '--http');
+  explain(serve, {
+    examples: [
+      'heddle serve                                   # what MCP clients start',
+      'heddle serve --http --port 3920                # one server for many clients',
+      'heddle setup cursor --url http://127.0.0.1:3920/mcp',
+    ],
+    page: 'docs/deploy.md, docs/authorization.md',
+  });
   addSettingFlags(serve, runtimeFlags).action(async (flags: HttpFlags & { http?: true }) => {
     const settings = settingsOf(serve);
     if (flags.http) {
       const { runHttpServer } = await import('../../runtime/http-server.ts');
       const inputs = { flags: flagsOf(serve), environment: process.env };
-      return runHttpServer(settings, flags, { ...runtimeOptions(settings), inputs, readCredentials });
+      const onListening = (url: string): void => explainConnection(url, settings, flags);
+      return runHttpServer(settings, flags, { ...runtimeOptions(settings), inputs, readCredentials, onListening });
     }
     const unused = httpOptions.find((option) => serve.getOptionValueSource(option.attributeName()) === 'cli');
     if (unused) {
       throw notConfigured(`${unused.long} has no effect without --http.`, `Add --http, or remove ${unused.long}.`);
     }
+    if (process.stdin.isTTY && process.stderr.isTTY) explainWaiting();
     const { runStdioServer } = await import('../../runtime/stdio-server.ts');
     return runStdioServer(settings, runtimeOptions(settings), { input: process.stdin, output: process.stdout });
   });
 }
 
+/** Says what a server on a terminal waits for: no person types its protocol. */
+function explainWaiting(): void {
+  process.stderr.write(
+    [
+      'heddle serves MCP on stdin and stdout, and waits for a client to start talking. Ctrl-C ends it.',
+      '`heddle setup CLIENT` adds it to a client, `heddle demo` shows what it does, `heddle --help` lists the commands.',
+      '',
+    ].join('\n'),
+  );
+}
+
+/** Tells a person at a terminal how a client connects to the server over HTTP. */
+function explainConnection(url: string, { values }: ResolvedSettings, { tokenFile }: HttpFlags): void {
+  if (!process.stderr.isTTY) return;
+  const address = values.publicUrl ?? url;
+  const isTokenNeeded = tokenFile !== undefined || values.httpToken !== undefined;
+  const access =
+    values.oauthIssuer !== undefined
+      ? `Clients log in at ${values.oauthIssuer}.`
+      : isTokenNeeded
+        ? 'Clients send the header `Authorization: Bearer TOKEN` with the token of this server.'
+        : 'It needs no token, since only this machine can reach it.';
+  const lines = [`Connect a client with \`heddle setup CLIENT --url ${address}\`. ${access} Ctrl-C ends it.`, ''];
+  process.stderr.write(redactor.redact(lines.join('\n')));
+}
+
+const httpHeading = 'Options of --http:';
+
 function addHttpOptions(serve: Command): void {
   const local = '127.0.0.1';
-  serve
-    .option('--host <host>', 'with --http: name or address to listen on; beyond loopback, clients need a token', local)
-    .option('--port <port>', 'with --http: port to listen on; 0 picks a free one', asPort, 3920)
-    .option('--allowed-host <name>', 'with --http: further name to accept as Host; repeatable', collect(asHost), [])
-    .option(
-      '--allowed-origin <origin>',
-      'with --http: further web origin to accept, such as https://app.example.com; repeatable',
-      collect(asOrigin),
-      [],
-    )
-    .option('--token-file <file>', 'with --http: file with the bearer token of clients, instead of HEDDLE_HTTP_TOKEN')
-    .option('--metrics-port <port>', 'with --http: port to serve Prometheus metrics on, at /metrics', asPort)
-    .option('--metrics-host <host>', 'name or address for --metrics-port; the metrics need no token', local);
-  addSettingFlags(serve, httpFlags);
+  const add = (option: Option): Command => serve.addOption(option.helpGroup(httpHeading));
+  add(
+    new Option('--host <host>', 'name or address to listen on; beyond loopback, clients need a token').default(local),
+  );
+  add(new Option('--port <port>', 'port to listen on; 0 picks a free one').argParser(asPort).default(3920));
+  add(
+    new Option('--allowed-host <name>', 'further name to accept as Host; repeatable')
+      .argParser(collect(asHost))
+      .default([]),
+  );
+  add(
+    new Option('--allowed-origin <origin>', 'further web origin to accept, like https://app.example.com; repeatable')
+      .argParser(collect(asOrigin))
+      .default([]),
+  );
+  add(new Option('--token-file <file>', 'file with the bearer token of clients, instead of HEDDLE_HTTP_TOKEN'));
+  add(new Option('--metrics-port <port>', 'port to serve Prometheus metrics on, at /metrics').argParser(asPort));
+  add(
+    new Option('--metrics-host <host>', 'name or address for --metrics-port; the metrics need no token').default(local),
+  );
+  addSettingFlags(serve, httpFlags, httpHeading);
 }
 
 function asHost(text: string): string {

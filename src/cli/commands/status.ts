@@ -1,6 +1,7 @@
+import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { version } from '../../core/version.ts';
-import { sampleProject } from '../../runtime/runtime.ts';
+import { dataLocation, sampleProject } from '../../runtime/runtime.ts';
 import { configFile } from '../../settings/profiles.ts';
 import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
 import { type SourceKind, settingDefinitions, settingNames } from '../../settings/settings.ts';
@@ -46,6 +47,9 @@ async function readStatus(resolved: ResolvedSettings) {
   return {
     version,
     service: values.baseUrl ?? 'embedded',
+    ...(values.baseUrl === undefined && {
+      data: values.databaseUrl === undefined ? dataLocation(values) : 'PostgreSQL',
+    }),
     profile: values.profile,
     config_file: configFile,
     settings,
@@ -55,10 +59,12 @@ async function readStatus(resolved: ResolvedSettings) {
   };
 }
 
-function printStatus({ service, config_file, settings, secrets, unfilled_placeholders, problem }: Status): void {
+function printStatus({ service, data, config_file, settings, secrets, unfilled_placeholders, problem }: Status): void {
   printLine(
     `Service: ${service === 'embedded' ? 'embedded, on this machine, because no base URL is configured' : service}`,
   );
+  if (data !== undefined)
+    printLine(`Data: ${data}${data === 'PostgreSQL' || existsSync(data) ? '' : ' (created by the first call)'}`);
   printLine(`Configuration file: ${config_file}`);
   const rows: [name: string, value: string, source: string][] = [];
   for (const [name, { value, source, name: place }] of Object.entries(settings)) {

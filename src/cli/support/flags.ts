@@ -1,6 +1,9 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { logLevels } from '../../core/log.ts';
+import { readProfiles } from '../../settings/profiles.ts';
 import { type ResolvedSettings, resolveSettings } from '../../settings/resolve-settings.ts';
 import { type Setting, type SettingName, settingDefinitions, settingNames } from '../../settings/settings.ts';
+import { completeWith, settingsHeading } from './help.ts';
 
 /** Settings that only `heddle serve --http` needs, and that have flags. */
 export const httpFlags: readonly SettingName[] = ['oauthIssuer', 'publicUrl', 'oauthAudience', 'subjects'];
@@ -10,11 +13,19 @@ export const runtimeFlags: readonly SettingName[] = settingNames.filter(
   (name) => 'flag' in settingDefinitions[name] && !httpFlags.includes(name),
 );
 
-/** Adds the flags of settings to a command, with help from the settings table. */
-export function addSettingFlags(command: Command, names: readonly SettingName[]): Command {
+/** Adds the flags of settings to a command, with help from the settings table, under a heading of their own. */
+export function addSettingFlags(
+  command: Command,
+  names: readonly SettingName[],
+  heading: string = settingsHeading,
+): Command {
   for (const name of names) {
     const { flag, environment, help, default: fallback }: Setting = settingDefinitions[name];
-    command.option(flag!, `${help} (${environment}${fallback === undefined ? '' : `, default ${fallback}`})`);
+    const note = `${environment}${fallback === undefined ? '' : `, default ${fallback}`}`;
+    const option = new Option(flag!, `${help} (${note})`).helpGroup(heading);
+    if (name === 'profile') completeWith(option, () => Object.keys(readProfiles()));
+    if (name === 'logLevel') completeWith(option, () => logLevels);
+    command.addOption(option);
   }
   return command;
 }

@@ -1,3 +1,5 @@
+import { escapeInvisible } from '../../tools/support/table.ts';
+
 export function printLine(text: string): void {
   process.stdout.write(`${text}\n`);
 }
@@ -6,7 +8,15 @@ export function printJson(value: unknown): void {
   printLine(JSON.stringify(value, null, 2));
 }
 
-/** Replaces the progress line if stderr is a terminal. An empty text removes it. */
-export function showProgress(text: string): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r${text}\u001b[K`);
+/** Prints text that others wrote. On a terminal, control characters in it are escaped, except tabs and line ends. */
+export function printText(text: string): void {
+  printLine(process.stdout.isTTY ? escapeControls(text) : text);
+}
+
+/** Escapes characters that could change a terminal, except tabs and line ends. */
+export function escapeControls(text: string): string {
+  return text
+    .split(/([\t\n])/)
+    .map((part) => (part === '\t' || part === '\n' ? part : escapeInvisible(part)))
+    .join('');
 }

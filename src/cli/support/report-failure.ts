@@ -1,26 +1,56 @@
 import { CommanderError } from 'commander';
 import { HeddleError } from '../../core/errors.ts';
+import { escapeControls } from './print.ts';
 import { redactor } from './secrets.ts';
 
 /** A mistake in how a command was called. It is reported in one line, with exit code 2. */
 export class UsageError extends Error {}
+
+/** Returns whether the command line asks for JSON; errors are then JSON too. */
+export function wantsJson(args = process.argv): boolean {
+  const end = args.indexOf('--');
+  return args.slice(2, end === -1 ? undefined : end).includes('--json');
+}
 
 /** Reports an error on stderr, without secrets, and returns the exit code: 2 for wrong usage or configuration, else 1. */
 export function reportFailure(error: unknown): number {
   // Commander has already printed its message; its errors with exit code 0 are help and version.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   if (error instanceof UsageError) {
-    printError(error.message);
+    reportUsage(error.message);
     return 2;
   }
   if (error instanceof HeddleError) {
-    printError(`${error.message}\n${error.hint}`);
+    printError(`${error.message}\n${error.hint}`, error);
     return error.code === 'not_configured' ? 2 : 1;
   }
-  printError(`unexpected failure: ${error instanceof Error ? error.stack : error}`);
+  const text = `unexpected failure: ${error instanceof Error ? error.stack : error}`;
+  printError(text, { code: 'internal', message: text });
   return 1;
 }
 
-function printError(text: string): void {
-  process.stderr.write(redactor.redact(`heddle: ${text}\n`));
+/** Reports the error of a tool: what happened and the next step, then the part of a reply that arrived, if any. */
+export function reportToolError(error: ToolError): void {
+  const { message, hint, code, status, partial_text } = error;
+  const facts = status === undefined ? code : `${code}, status ${status}`;
+  const partial = partial_text === undefined ? '' : `\nReceived until then:\n${partial_text}`;
+  printError(escapeControls(`${message}\n${hint} (${facts})${partial}`), error);
+}
+
+interface ToolError {
+  code: string;
+  message?: string;
+  hint?: string;
+  status?: number;
+  partial_text?: string;
+}
+
+/** Reports a mistake in how a command was called. */
+export function reportUsage(message: string): void {
+  printError(message, { code: 'usage', message });
+}
+
+function printError(text: string, error: object): void {
+  const written = wantsJson() ? JSON.stringify(redactor.redactStrings(error)) : redactor.redact(`heddle: ${text}`);
+  process.stderr.write(`${written}\n`);
 }

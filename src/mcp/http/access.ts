@@ -33,6 +33,8 @@ export interface Guard {
   permit?: (client: ClientIdentity, body: unknown) => void;
   /** The public document that tells clients where to get a token (RFC 9728), and the paths that it is served at. */
   metadata?: { paths: readonly string[]; document: object };
+  /** Tells a client that looks for an authorization server how it gets in instead; absent if there is one. */
+  accessHint?: string;
 }
 
 /** A host as clients write it. URL parsing would also accept user information and paths. */
@@ -68,17 +70,23 @@ export class AccessChecks {
   }
 }
 
+/** Clients take a 401 for a request to log in with OAuth, so it is said that there is nothing to log in to. */
+const tokenHint =
+  'this server has no OAuth login, it takes one bearer token: set the header Authorization: Bearer TOKEN in the client, with the token of the server';
+
 /** Creates the guard that admits clients with this one bearer token. */
 export function tokenGuard(token: string): Guard {
   // Hashed, so that neither content nor length of a token decides how long the comparison takes.
   const digest = (text: string): Buffer => hash('sha256', text, 'buffer');
   const expected = digest(token);
   return {
+    accessHint: tokenHint,
     identify(request) {
       const given = bearerOf(request);
       if (given !== undefined && timingSafeEqual(digest(given), expected)) return {};
-      const challenge = `Bearer realm="heddle"${given === undefined ? '' : ', error="invalid_token"'}`;
-      throw new Refusal(401, 'Unauthorized: a valid bearer token is needed', {
+      const error = given === undefined ? '' : `, error="invalid_token", error_description="${tokenHint}"`;
+      const challenge = `Bearer realm="heddle"${error}`;
+      throw new Refusal(401, `Unauthorized: ${tokenHint}`, {
         headers: { 'www-authenticate': challenge },
       });
     },

@@ -127,12 +127,20 @@ export class McpHttpServer {
       const ready = !this.#stopping && (await this.#isReady());
       sendText(response, ready ? 200 : 503, ready ? 'ready' : 'not ready');
     } else if (path !== '/mcp') {
-      throw new Refusal(404, 'Not found: the endpoint is /mcp');
+      throw this.#notFound(path);
     } else if (request.method === 'OPTIONS') {
       sendPreflight(request, response, 'POST');
     } else {
       await this.#serveEndpoint(request, response);
     }
+  }
+
+  /** Creates the refusal of an unknown path; a client that looks for a login gets it in the form that OAuth clients show. */
+  #notFound(path: string): Refusal {
+    const accessHint = this.#guard ? this.#guard.accessHint : 'this server needs no login';
+    if (accessHint === undefined || !oauthPath.test(path)) return new Refusal(404, 'Not found: the endpoint is /mcp');
+    const message = `Not found: ${accessHint}`;
+    return new Refusal(404, message, { body: { error: 'invalid_request', error_description: message } });
   }
 
   async #serveEndpoint(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -202,6 +210,9 @@ export class McpHttpServer {
     socket.destroySoon();
   }
 }
+
+/** Paths at which clients look for an authorization server. */
+const oauthPath = /^\/(register|authorize|token|\.well-known\/.*)$/;
 
 /** Statuses and messages by the code of an error of Node's HTTP parser. */
 const malformedRequests: Record<string, { status: number; message: string }> = {

@@ -1,46 +1,9 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { startFakeService } from '../../support/fake-service.ts';
-import { command } from '../../support/heddle.ts';
 import { hasSecretService, startSession } from '../../support/keychain-session.ts';
-
-/** A step of a user, who waits for a text and then types. */
-type Step = [appears: string, types: string];
-
-const enter = '\r';
-const controlC = '\x03';
-
-/** Runs heddle in a pseudo-terminal, and returns its exit code and everything on the screen. */
-async function converse(
-  args: string[],
-  environment: Record<string, string>,
-  steps: Step[],
-): Promise<{ code: unknown; screen: string }> {
-  const words = [process.execPath, command, ...args].map((word) => `'${word}'`).join(' ');
-  // A new pseudo-terminal has no width, so it would wrap after every character.
-  const line = `stty columns 120 rows 30; exec ${words}`;
-  const child = spawn('script', ['--quiet', '--return', '--command', line, '/dev/null'], {
-    env: { ...environment, TERM: 'xterm', SHELL: '/bin/sh' },
-  });
-  let screen = '';
-  let read = 0;
-  const waiting = [...steps];
-  child.stdout.on('data', (bytes: Buffer) => {
-    screen += bytes;
-    const step = waiting[0];
-    const at = step ? screen.indexOf(step[0], read) : -1;
-    if (!step || at < 0) return;
-    waiting.shift();
-    read = at + step[0].length;
-    child.stdin.write(step[1]);
-  });
-  const [code] = await once(child, 'close');
-  expect(waiting).toEqual([]);
-  return { code, screen };
-}
+import { controlC, converse, enter } from '../../support/pseudo-terminal.ts';
 
 describe.skipIf(!hasSecretService)('heddle login at a terminal', () => {
   it('asks for missing values, hides typed secrets and stores them', async () => {

@@ -111,13 +111,29 @@ describe('HTTP requests', () => {
     expect(without).toMatchObject({
       status: 401,
       headers: { 'www-authenticate': 'Bearer realm="heddle"' },
-      body: refusal('Unauthorized: a valid bearer token is needed'),
+      body: refusal(
+        'Unauthorized: this server has no OAuth login, it takes one bearer token: set the header Authorization: Bearer TOKEN in the client, with the token of the server',
+      ),
     });
     for (const authorization of ['Bearer wrong', 'Bearer correct-horse-batter', 'Basic correct-horse-battery']) {
       expect((await ask(url, { ...list, headers: { ...jsonHeaders, authorization } })).status).toBe(401);
     }
     const wrong = await ask(url, { ...list, headers: { ...jsonHeaders, authorization: 'Bearer wrong' } });
-    expect(wrong.headers['www-authenticate']).toBe('Bearer realm="heddle", error="invalid_token"');
+    expect(wrong.headers['www-authenticate']).toBe(
+      'Bearer realm="heddle", error="invalid_token", error_description="this server has no OAuth login, it takes one bearer token: set the header Authorization: Bearer TOKEN in the client, with the token of the server"',
+    );
+    for (const path of [
+      '/register',
+      '/.well-known/oauth-protected-resource/mcp',
+      '/.well-known/oauth-authorization-server',
+    ]) {
+      const message =
+        'Not found: this server has no OAuth login, it takes one bearer token: set the header Authorization: Bearer TOKEN in the client, with the token of the server';
+      expect(await ask(new URL(path, url), list), path).toMatchObject({
+        status: 404,
+        body: JSON.stringify({ error: 'invalid_request', error_description: message }),
+      });
+    }
     for (const authorization of ['Bearer correct-horse-battery', 'bearer  correct-horse-battery']) {
       expect((await ask(url, { ...list, headers: { ...jsonHeaders, authorization } })).status).toBe(200);
     }

@@ -1,21 +1,31 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { notConfigured } from '../../../core/errors.ts';
-import { databaseSecrets, dataLocation } from '../../../runtime/runtime.ts';
+import { databaseSecrets, dataLocation, sampleProject } from '../../../runtime/runtime.ts';
 import { stderrLog } from '../../../runtime/stderr-log.ts';
 import {
+  backUpData,
   type ImportTarget,
   type Listing,
   openServiceStore,
   type ProjectGrants,
+  resetData,
+  restoreData,
   type Store,
   startService,
 } from '../../../service/index.ts';
+import { resolveSettings } from '../../../settings/resolve-settings.ts';
 import type { SettingName, SettingValues } from '../../../settings/settings.ts';
+import { confirmChange } from '../../support/confirm-change.ts';
 import { addSettingFlags, asPort, settingsOf } from '../../support/flags.ts';
-import { printJson, printLine, showProgress } from '../../support/print.ts';
+import { explain } from '../../support/help.ts';
+import { printJson, printLine } from '../../support/print.ts';
+import { progressBar, showProgress } from '../../support/progress.ts';
 import { UsageError } from '../../support/report-failure.ts';
 import { redactor } from '../../support/secrets.ts';
-import { readFileLines, readJsonFile } from './read-file.ts';
+import { drawTable } from '../../support/table.ts';
+import { columnsOf, paint } from '../../support/terminal.ts';
+import { readJsonFile } from './read-file.ts';
+import { type ImportFormat, importFormats, outputColumns, readImportLines } from './read-import.ts';
 
 const dataFlags: readonly SettingName[] = ['profile', 'dataDir', 'databaseUrl'];
 
@@ -23,15 +33,34 @@ export function addService(program: Command): void {
   const service = program
     .command('service')
     .description('run the embedded service as a separate server, and manage its data');
+  explain(service, {
+    examples: [
+      'heddle service import answers.csv --project team/support --queue review',
+      'heddle service list',
+      'heddle service backup heddle-backup.db',
+      'heddle service start --port 8787',
+    ],
+    page: 'docs/service.md',
+  });
   addStart(service);
   addUser(service);
   addGrantChange(service, 'grant', 'let an account see projects, and print which it sees');
   addGrantChange(service, 'revoke', 'take projects back from an account, and print which it still sees');
   addListUsers(service);
   addImport(service);
+  addList(service);
   addPut(service, 'prompt', 'a JSON array of messages, or {"messages":[…]}');
   addPut(service, 'dataset', 'a JSON array of rows, or one JSON object per line');
-  addList(service);
+  addBackup(service);
+  addRestore(service);
+  addReset(service);
+  for (const command of service.commands) command.helpGroup(headingOf(command.name()));
+}
+
+function headingOf(name: string): string {
+  if (/user|grant|revoke/.test(name)) return 'Accounts:';
+  if (/backup|restore|reset/.test(name)) return 'The data as a whole:';
+  return name === 'start' ? 'Server:' : 'Content:';
 }
 
 function addStart(service: Command): void {
@@ -138,27 +167,70 @@ function describeGrants(grants: ProjectGrants): string {
   return grants.length === 0 ? 'no project' : grants.join(', ');
 }
 
+interface ImportFlags {
+  queue: string;
+  format?: ImportFormat;
+  opName: string;
+  output?: string[];
+}
+
 function addImport(service: Command): void {
   const command = service
     .command('import')
-    .description('import queue items from lines of JSON: all of them, or none if a line is invalid')
+    .description(
+      'import recorded calls into a queue, from CSV or lines of JSON: all of them, or none if a line is invalid',
+    )
     .argument('<file>', 'file to read, or - for stdin')
-    .requiredOption('--queue <id>', 'queue to import into; created if it does not exist');
+    .requiredOption('--queue <id>', 'queue to import into; created if it does not exist')
+    .addOption(
+      new Option('--format <format>', 'csv or jsonl; by default csv for a file that ends in .csv').choices(
+        importFormats,
+      ),
+    )
+    .option(
+      '--output <columns>',
+      `columns that are the output, separated by commas (default: ${outputColumns.join(', ')})`,
+      asNames,
+    )
+    .option('--op-name <name>', 'name of the operation of plain rows', 'import');
+  explain(command, {
+    examples: [
+      'heddle service import answers.csv --project team/support --queue review     # columns: question, answer',
+      'heddle service import calls.jsonl --project team/support --queue review',
+    ],
+    page: 'docs/service.md#import-your-data',
+  });
   addSettingFlags(command, [...dataFlags, 'project']);
-  command.action(async (file: string, { queue: queueId }: { queue: string }) => {
+  command.action(async (file: string, { queue: queueId, format, opName, output }: ImportFlags) => {
+    const lines = readImportLines(file, format, { opName, ...(output && { output }) });
     const { added, duplicates } = await withStore(command, (store, values) =>
-      store.importItems(readFileLines(file), { projectId: projectOf(values), queueId, onProgress: showImportProgress }),
+      store.importItems(lines, { projectId: projectOf(values), queueId, onProgress: showImportProgress }),
     ).finally(() => showProgress(''));
     printLine(`${added} added, ${duplicates} duplicates`);
+    explainProject(command);
   });
 }
 
-const showImportProgress: ImportTarget['onProgress'] = ({ phase, done, total }) => {
-  if (total === undefined) return showProgress(`${phase} line ${done}`);
-  const width = 30;
-  const bar = '#'.repeat(Math.round((done / total) * width)).padEnd(width, '.');
-  showProgress(`${phase} [${bar}] ${done} of ${total}`);
-};
+/** Tells how a client gets to see an imported project, unless clients see it by default. */
+function explainProject(command: Command): void {
+  const { values, sources } = settingsOf(command);
+  const { project = '' } = values;
+  if (sources.project.from !== 'flag') return;
+  const { project: usual } = resolveSettings({ flags: {}, environment: process.env, newProfile: true }).values;
+  if (project === (usual ?? sampleProject)) return;
+  const profile = sources.profile.from === 'flag' ? ` --profile ${values.profile}` : '';
+  const folder = sources.dataDir.from === 'flag' ? ` --data-dir ${values.dataDir}` : '';
+  process.stderr.write(
+    `Clients see it once ${project} is their project: \`heddle config set project ${project}${profile}\`, or for one client \`heddle setup CLIENT --project ${project}${folder}\`.\n`,
+  );
+}
+
+function asNames(text: string): string[] {
+  return text.split(',').map((name) => name.trim());
+}
+
+const showImportProgress: ImportTarget['onProgress'] = ({ phase, done, total }) =>
+  showProgress(progressBar(total === undefined ? `${phase} line` : phase, done, total));
 
 function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): void {
   const command = service
@@ -180,37 +252,98 @@ function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): voi
 function addList(service: Command): void {
   const command = service
     .command('list')
-    .description('list the stored queues and objects')
-    .option('--json', 'print JSON');
+    .description('list the stored queues and objects: as tables on a terminal, elsewhere as JSON')
+    .option('--json', 'print JSON, also on a terminal');
+  explain(command, {
+    examples: ['heddle service list', 'heddle service list --project team/support --json'],
+    page: 'docs/service.md',
+  });
   addSettingFlags(command, [...dataFlags, 'project']).action(async ({ json }: { json?: true }) => {
     const listings = await withStore(command, (store, { project }) => store.list(project));
-    if (json) return printJson(listings);
-    for (const listing of listings) printListing(listing);
-    if (listings.length === 0) process.stderr.write('Nothing is stored.\n');
+    if (json || !process.stdout.isTTY) return printJson(listings);
+    printLine(listings.map(drawListing).join('\n\n') || 'Nothing is stored.');
   });
 }
 
-function printListing({ project_id, queues, objects }: Listing): void {
-  printLine(project_id);
-  for (const { id, items, states } of queues) {
-    const counts = Object.entries(states).map(([state, count]) => `${count} ${state}`);
-    printLine(`  queue ${id}: ${countOf(items, 'item')}${counts.length ? ` (${counts.join(', ')})` : ''}`);
-  }
-  for (const { kind, object_id, versions } of objects) {
-    const { version_index, reference } = versions.at(-1)!;
-    printLine(`  ${kind} ${object_id}: ${countOf(versions.length, 'version')}, latest v${version_index} ${reference}`);
-  }
+function drawListing({ project_id, queues, objects }: Listing): string {
+  const width = columnsOf(process.stdout);
+  const tables = [
+    queues.map(({ id, name, items, states }) => ({ queue: id, name: name === id ? '' : name, items, ...states })),
+    objects.map(({ kind, object_id, versions }) => {
+      const { version_index, reference } = versions.at(-1)!;
+      return { kind, name: object_id, versions: versions.length, latest: `v${version_index}`, reference };
+    }),
+  ];
+  const drawn = tables
+    .filter((rows) => rows.length > 0)
+    .map((rows) => drawTable(rows, { width, uncut: ['queue', 'name'] }));
+  return [paint('bold', project_id), ...drawn].join('\n');
 }
 
-function countOf(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+function addBackup(service: Command): void {
+  const command = service
+    .command('backup')
+    .description('write the data to a new file, also while clients and servers use it')
+    .argument('<file>', 'file to create; only you can read it');
+  explain(command, { examples: ['heddle service backup heddle-2026-11-22.db'], page: 'docs/updating.md' });
+  addSettingFlags(command, dataFlags).action(async (file: string) => {
+    const data = dataOf(command);
+    await backUpData(data, file);
+    printLine(`Backed up ${data} to ${file}.`);
+  });
+}
+
+function addRestore(service: Command): void {
+  const command = service
+    .command('restore')
+    .description('replace the data by a backup, after a question; refused while a client or server uses the data')
+    .argument('<file>', 'backup to restore; it stays where it is')
+    .option('--yes', 'restore without asking');
+  explain(command, { examples: ['heddle service restore heddle-2026-11-22.db'], page: 'docs/updating.md' });
+  addSettingFlags(command, dataFlags).action(async (file: string, options: { yes?: true }) => {
+    const data = dataOf(command);
+    if (!(await confirmChange(`Replace the data in ${data} by ${file}?`, options)))
+      return printLine('Nothing was changed.');
+    printKept(`Restored ${file} to ${data}.`, await restoreData(data, file));
+  });
+}
+
+function addReset(service: Command): void {
+  const command = service
+    .command('reset')
+    .description('begin again with the sample project, after a question; the data is moved to another file')
+    .option('--yes', 'reset without asking');
+  explain(command, { examples: ['heddle service reset'], page: 'docs/updating.md' });
+  addSettingFlags(command, dataFlags).action(async (options: { yes?: true }) => {
+    const data = dataOf(command);
+    if (!(await confirmChange(`Move the data in ${data} away and begin again?`, options))) {
+      return printLine('Nothing was changed.');
+    }
+    printKept('The next start begins with the sample project.', await resetData(data));
+  });
+}
+
+/** Prints where the data of before is: nothing deletes it. */
+function printKept(message: string, kept: string | undefined): void {
+  printLine(message);
+  printLine(
+    kept === undefined
+      ? 'There was no earlier data.'
+      : `The earlier data is in ${kept}; delete it if you no longer need it.`,
+  );
+}
+
+/** Returns where the data is, after its secrets are protected. */
+function dataOf(command: Command): string {
+  const { values } = settingsOf(command);
+  redactor.protect(...databaseSecrets(values));
+  return dataLocation(values);
 }
 
 /** Opens the data that the settings of a command name, and closes it after `use`. */
 async function withStore<T>(command: Command, use: (store: Store, values: SettingValues) => Promise<T>): Promise<T> {
+  const store = await openServiceStore(dataOf(command));
   const { values } = settingsOf(command);
-  redactor.protect(...databaseSecrets(values));
-  const store = await openServiceStore(dataLocation(values));
   try {
     return await use(store, values);
   } finally {

@@ -1,0 +1,29 @@
+/** Beginnings of a cell that spreadsheets run as a formula, also in their full-width forms. */
+const formula = /^[\s\u00a0]*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
+
+/** A number is no formula, whatever its sign. */
+const plainNumber = /^[+-]?\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,4})?$/;
+
+/**
+ * Formats values as a line of CSV (RFC 4180) without its line end. Text that a spreadsheet would run as a formula gets an
+ * apostrophe in front; `changed` counts these cells.
+ */
+export function csvLine(values: readonly unknown[]): { line: string; changed: number } {
+  let changed = 0;
+  const cells = values.map((value) => {
+    const text = textOf(value);
+    const isRisky = typeof value === 'string' && formula.test(text) && !plainNumber.test(text);
+    if (isRisky) changed += 1;
+    return quoted(isRisky ? `'${text}` : text);
+  });
+  return { line: cells.join(','), changed };
+}
+
+function textOf(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function quoted(text: string): string {
+  return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

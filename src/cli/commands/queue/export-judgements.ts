@@ -1,0 +1,172 @@
+import { once } from 'node:events';
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { HeddleError } from '../../../core/errors.ts';
+import { valuesAt } from '../../../tools/support/call-values.ts';
+import { inBatches } from '../../../tools/support/in-batches.ts';
+import { judgementsOf, latestJudgements, notesOf, readFeedback } from '../../../tools/support/judgements.ts';
+import { matchingItems } from '../../../tools/support/matching-items.ts';
+import { readCalls } from '../../../tools/support/read-calls.ts';
+import { requireQueue } from '../../../tools/support/require-queue.ts';
+import type { OpenedService } from '../../support/open-client.ts';
+import { progressBar, showProgress } from '../../support/progress.ts';
+import { csvLine } from './csv-line.ts';
+
+export const exportFormats = ['jsonl', 'csv'] as const;
+
+export interface ExportOptions {
+  format: (typeof exportFormats)[number];
+  all?: true;
+  values?: true;
+  out?: string;
+}
+
+interface Exported {
+  judgements: number;
+  items: number;
+  /** Cells that were changed, because a spreadsheet would run them as formulas. */
+  defused: number;
+}
+
+const itemsPerBatch = 500;
+/** Values are exported whole, unlike those that a model reads. */
+const maxValueChars = 1_000_000;
+
+const itemColumns = [
+  'project_id',
+  'queue_id',
+  'item_id',
+  'call_id',
+  'call_op_name',
+  'call_started_at',
+  'annotation_state',
+];
+const judgementColumns = ['field', 'value', 'note', 'annotator', 'judged_at'];
+
+/**
+ * Writes the judgements and notes of a queue, item by item in the order of the queue, one line each.
+ * @throws HeddleError `not_found` for an unknown queue.
+ */
+export async function exportJudgements(
+  queueId: string,
+  { format, all, values, out }: ExportOptions,
+  opened: OpenedService,
+): Promise<Exported> {
+  const { project } = opened;
+  await requireQueue(queueId, project, opened);
+  const items = await matchingItems(queueId, project, {}, opened);
+  const progress = (_: number, message: string): void => showProgress(message);
+  const feedback = await readFeedback(queueId, project, { ...opened, progress });
+  const judgements = all ? judgementsOf(feedback) : latestJudgements(judgementsOf(feedback));
+  const given = [
+    ...judgements.map(({ call_id, field, value, annotator, at }) => ({
+      call_id,
+      row: { field, value, annotator, judged_at: at },
+    })),
+    ...notesOf(feedback).map(({ call_id, note, annotator, at }) => ({
+      call_id,
+      row: { note, annotator, judged_at: at },
+    })),
+  ];
+  const rowsByCall = new Map<string, object[]>();
+  for (const { call_id, row } of given) {
+    const rows = rowsByCall.get(call_id);
+    if (rows) rows.push(row);
+    else rowsByCall.set(call_id, [row]);
+  }
+  const judged = items.filter(({ call_id }) => rowsByCall.has(call_id));
+  const paths = values ? [...new Set(judged.flatMap(({ display_fields }) => display_fields))] : [];
+
+  const target = out === undefined ? stdoutTarget : fileTarget(out);
+  const columns = [...itemColumns, ...judgementColumns, ...paths.map((path) => `call.${path}`)];
+  let defused = 0;
+  let written = 0;
+  try {
+    if (format === 'csv') await target.write(`${csvLine(columns).line}\r\n`);
+    for (const batch of inBatches(judged, itemsPerBatch)) {
+      const calls = values ? await readCalls(batch, project, opened) : undefined;
+      const lines: string[] = [];
+      for (const item of batch) {
+        const call = calls?.get(item.call_id);
+        const callValues =
+          !call || call instanceof HeddleError ? {} : valuesAt(call, item.display_fields, maxValueChars);
+        for (const row of rowsByCall.get(item.call_id)!) {
+          const members = { ...itemMembers(item), ...row };
+          if (format === 'jsonl') {
+            lines.push(`${JSON.stringify({ ...members, ...(values && { call_values: callValues }) })}\n`);
+            continue;
+          }
+          const shown: Record<string, unknown> = members;
+          const cells = [...itemColumns, ...judgementColumns].map((name) => shown[name]);
+          const { line, changed } = csvLine([...cells, ...paths.map((path) => callValues[path])]);
+          defused += changed;
+          lines.push(`${line}\r\n`);
+        }
+        written += 1;
+      }
+      await target.write(lines.join(''));
+      showProgress(progressBar('exporting items', written, judged.length));
+    }
+    await target.finish();
+  } catch (error) {
+    target.discard();
+    throw error;
+  }
+  return { judgements: given.length, items: judged.length, defused };
+}
+
+type QueueItem = Awaited<ReturnType<typeof matchingItems>>[number];
+
+function itemMembers(item: QueueItem): Record<string, unknown> {
+  const { id: item_id, project_id, queue_id, call_id, call_op_name, call_started_at, annotation_state } = item;
+  return { project_id, queue_id, item_id, call_id, call_op_name, call_started_at, annotation_state };
+}
+
+interface Target {
+  write: (text: string) => Promise<void>;
+  finish: () => Promise<void>;
+  discard: () => void;
+}
+
+const stdoutTarget: Target = {
+  async write(text) {
+    if (!process.stdout.write(text)) await once(process.stdout, 'drain');
+  },
+  finish: async () => {},
+  discard: () => {},
+};
+
+/** Writes a file under another name first, so that an export that was cut off neither replaces nor resembles a complete one. */
+function fileTarget(file: string): Target {
+  const temporary = `${file}.${crypto.randomUUID()}.tmp`;
+  const failed = (cause: unknown): HeddleError =>
+    new HeddleError({
+      code: 'invalid_arguments',
+      message: `${file} cannot be written: ${(cause as Error).message}.`,
+      hint: 'Check the path, its permissions and the free space, then export again.',
+      cause,
+    });
+  let descriptor: number;
+  try {
+    descriptor = openSync(temporary, 'wx', 0o600);
+  } catch (cause) {
+    throw failed(cause);
+  }
+  return {
+    async write(text) {
+      try {
+        const bytes = Buffer.from(text);
+        for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at);
+      } catch (cause) {
+        throw failed(cause);
+      }
+    },
+    async finish() {
+      fsyncSync(descriptor);
+      closeSync(descriptor);
+      renameSync(temporary, file);
+    },
+    discard() {
+      rmSync(temporary, { force: true });
+    },
+  };
+}

@@ -1,0 +1,84 @@
+import { Argument, type Command, Option } from 'commander';
+import { requireQueue } from '../../../tools/support/require-queue.ts';
+import { confirmChange } from '../../support/confirm-change.ts';
+import { addSettingFlags, runtimeFlags } from '../../support/flags.ts';
+import { explain } from '../../support/help.ts';
+import { withService } from '../../support/open-client.ts';
+import { printLine } from '../../support/print.ts';
+import { showProgress } from '../../support/progress.ts';
+import { textOfValue } from '../../support/table.ts';
+import { type ExportOptions, exportFormats, exportJudgements } from './export-judgements.ts';
+
+/** Adds `heddle queue`: what people do with a whole queue, at any service. */
+export function addQueue(program: Command): void {
+  const queue = program.command('queue').description('export the judgements of a queue, or delete a queue');
+  explain(queue, {
+    examples: [
+      'heddle queue export support-triage > judgements.jsonl',
+      'heddle queue export support-triage --format csv --values --out judgements.csv',
+      'heddle queue delete support-triage',
+    ],
+    page: 'docs/service.md#export-back-up-and-delete',
+  });
+  addExport(queue);
+  addDelete(queue);
+}
+
+function queueArgument(): Argument {
+  return new Argument('<queue>', 'id of the queue; `heddle call list_queues` lists them');
+}
+
+function addExport(queue: Command): void {
+  const command = queue
+    .command('export')
+    .description('print the judgements and notes of a queue, the latest of each annotator')
+    .addArgument(queueArgument())
+    .addOption(
+      new Option('--format <format>', 'jsonl, or csv for spreadsheets').choices(exportFormats).default('jsonl'),
+    )
+    .option('--all', 'also judgements that their annotator replaced later')
+    .option('--values', 'add the values of the recorded calls that the queue displays')
+    .option('--out <file>', 'file to write, in one step and readable only by you; stdout by default');
+  explain(command, {
+    examples: [
+      'heddle queue export support-triage > judgements.jsonl',
+      'heddle queue export support-triage --format csv --values --out judgements.csv',
+    ],
+    page: 'docs/service.md#export-back-up-and-delete',
+  });
+  addSettingFlags(command, runtimeFlags).action((id: string, options: ExportOptions) =>
+    withService(command, async (opened) => {
+      const { judgements, items, defused } = await exportJudgements(id, options, opened).finally(() =>
+        showProgress(''),
+      );
+      const note =
+        defused > 0 ? ` ${defused} cells that a spreadsheet would run as formulas begin with an apostrophe.` : '';
+      process.stderr.write(`${judgements} judgements and notes of ${items} items.${note}\n`);
+    }),
+  );
+}
+
+function addDelete(queue: Command): void {
+  const command = queue
+    .command('delete')
+    .description('delete a queue after a question; its recorded calls and their judgements stay at the service')
+    .addArgument(queueArgument())
+    .option('--yes', 'delete without asking');
+  explain(command, {
+    examples: ['heddle queue export review > review.jsonl && heddle queue delete review'],
+    page: 'docs/service.md#export-back-up-and-delete',
+  });
+  addSettingFlags(command, runtimeFlags).action((id: string, options: { yes?: true }) =>
+    withService(command, async (opened) => {
+      const { service, project, signal } = opened;
+      const { name } = await requireQueue(id, project, opened);
+      const { stats } = await service.queueStats({ project_id: project, queue_ids: [id] }, { signal });
+      const { total_items = 0, completed_items = 0 } = stats[0] ?? {};
+      const title = name === id ? id : `${id} (${textOfValue(name)})`;
+      const question = `Delete the queue ${title} of ${project}, with ${total_items} items, of which ${completed_items} are finished?`;
+      if (!(await confirmChange(question, options))) return printLine('Nothing was deleted.');
+      await service.deleteQueue(id, project, { signal });
+      printLine(`Deleted the queue ${title} of ${project}.`);
+    }),
+  );
+}

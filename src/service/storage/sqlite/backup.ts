@@ -1,0 +1,219 @@
+import {
+  closeSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
+import type { DatabaseSyncInstance } from '@photostructure/sqlite';
+import { HeddleError } from '../../../core/errors.ts';
+import { findOwnFile, statRegularFile } from '../../../core/private-file.ts';
+import { schemaVersion } from '../migrations.ts';
+import { tableNames } from '../tables.ts';
+import { loadSqlite, retryWhileBusy } from './connection.ts';
+
+/**
+ * Copies a data file to a new file, as it is at one moment, while other processes use it. The copy appears in one step, complete
+ * and readable by its owner only.
+ * @throws HeddleError `not_configured` if there is no data file, `conflict` if the target exists.
+ */
+export async function backUpSqlite(dataFile: string, target: string): Promise<void> {
+  const open = await loadSqlite();
+  if (!existsSync(dataFile)) throw missingFile(dataFile);
+  if (existsSync(target)) {
+    throw new HeddleError({
+      code: 'conflict',
+      message: `${target} exists already. Nothing was written.`,
+      hint: 'Choose another name for the backup, or move the file away.',
+    });
+  }
+  const temporary = temporaryName(target);
+  try {
+    // Made here, because SQLite would make it readable for others.
+    closeSync(openSync(temporary, 'wx', 0o600));
+    await retryWhileBusy(() => {
+      const connection = new open(dataFile, { timeout: 20 });
+      try {
+        connection.prepare('VACUUM INTO ?').run(temporary);
+      } finally {
+        connection.close();
+      }
+    });
+    const faults = faultsOf(open, temporary);
+    if (faults.length > 0) throw unusable(temporary, faults);
+    syncFile(temporary);
+    // A link fails if somebody has made the target meanwhile; a rename would replace it.
+    linkFile(temporary, target);
+  } catch (error) {
+    throw asFileError(error, target);
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
+
+/**
+ * Replaces a data file by a backup, which stays where it is. The data file of before is kept under another name.
+ * @returns the path of the earlier data; undefined if there was none.
+ * @throws HeddleError `conflict` if a process uses the data file, `invalid_arguments` if the backup is not a sound data file.
+ * Nothing is changed then.
+ */
+export async function restoreSqlite(dataFile: string, backup: string): Promise<string | undefined> {
+  const open = await loadSqlite();
+  const temporary = temporaryName(dataFile);
+  try {
+    if (!statRegularFile(backup)) throw new Error('it does not exist');
+    findOwnFile(dataFile);
+    closeSync(openSync(temporary, 'wx', 0o600));
+    copyFileSync(backup, temporary);
+    const faults = faultsOf(open, temporary);
+    if (faults.length > 0) throw unusable(backup, faults);
+    syncFile(temporary);
+    return replaceUnused(open, dataFile, temporary);
+  } catch (error) {
+    throw asFileError(error, backup);
+  } finally {
+    for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${temporary}${suffix}`, { force: true });
+  }
+}
+
+/**
+ * Moves a data file away, so that the next start begins with a new one.
+ * @returns the path of the earlier data; undefined if there was none.
+ * @throws HeddleError `conflict` if a process uses the data file.
+ */
+export async function resetSqlite(dataFile: string): Promise<string | undefined> {
+  const open = await loadSqlite();
+  try {
+    findOwnFile(dataFile);
+    return replaceUnused(open, dataFile, undefined);
+  } catch (error) {
+    throw asFileError(error, dataFile);
+  }
+}
+
+type OpenSqlite = Awaited<ReturnType<typeof loadSqlite>>;
+
+/** Moves a data file that nobody uses away, and another in its place. */
+function replaceUnused(open: OpenSqlite, dataFile: string, replacement: string | undefined): string | undefined {
+  if (!existsSync(dataFile)) {
+    if (replacement !== undefined) renameSync(replacement, dataFile);
+    return undefined;
+  }
+  const unlock = lock(open, dataFile);
+  try {
+    const time = new Date().toISOString().slice(0, 23).replaceAll(/[-:]/g, '').replace(/[T.]/g, '-');
+    const kept = `${dataFile}.${time}.bak`;
+    if (replacement === undefined) renameSync(dataFile, kept);
+    else {
+      // The name of the data file never leads nowhere: a process that starts now would begin with an empty file.
+      linkFile(dataFile, kept);
+      renameSync(replacement, dataFile);
+    }
+    // Only a damaged file can still have a log, which belongs to it.
+    for (const suffix of ['-wal', '-shm']) {
+      if (existsSync(`${dataFile}${suffix}`)) renameSync(`${dataFile}${suffix}`, `${kept}${suffix}`);
+    }
+    return kept;
+  } finally {
+    unlock();
+  }
+}
+
+/**
+ * Locks a data file for this process alone, and returns the function that ends it. A file that is damaged cannot be locked.
+ * @throws HeddleError `conflict` if another process uses it.
+ */
+function lock(open: OpenSqlite, dataFile: string): () => void {
+  let connection: DatabaseSyncInstance | undefined;
+  try {
+    connection = new open(dataFile, { timeout: 0 });
+    // SQLite leaves the WAL mode, in which every service has the file open, only for the last connection.
+    connection.exec('PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE');
+  } catch (error) {
+    connection?.close();
+    connection = undefined;
+    if (/is locked/.test((error as Error).message)) {
+      throw new HeddleError({
+        code: 'conflict',
+        message: `A heddle process uses ${dataFile}. Nothing was changed.`,
+        hint: 'Quit the MCP clients that run heddle, stop `heddle service start`, then run the command again.',
+      });
+    }
+    if (!/malformed|is not a database/.test((error as Error).message)) throw error;
+  }
+  return () => connection?.close();
+}
+
+/** Returns what is wrong with a file as a data file of this version or an earlier one. */
+function faultsOf(open: OpenSqlite, file: string): string[] {
+  let connection: DatabaseSyncInstance | undefined;
+  try {
+    connection = new open(file, { timeout: 20 });
+    const check = connection.prepare('PRAGMA integrity_check').all() as { integrity_check: string }[];
+    const faults = check.map((row) => row.integrity_check).filter((fault) => fault !== 'ok');
+    const tables = connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all() as {
+      name: string;
+    }[];
+    if (!tables.some(({ name }) => name === 'schema_version')) return [...faults, 'it is not a heddle data file'];
+    const { version } = connection.prepare('SELECT version FROM schema_version').get() as { version: number };
+    if (version > schemaVersion) return [`a newer heddle wrote it (schema version ${version}); update heddle first`];
+    const missing =
+      version < schemaVersion ? [] : tableNames.filter((name) => !tables.some((table) => table.name === name));
+    return [...faults.slice(0, 3), ...missing.map((name) => `table ${name} is missing`)];
+  } catch (error) {
+    return [(error as Error).message];
+  } finally {
+    connection?.close();
+  }
+}
+
+function unusable(file: string, faults: string[]): HeddleError {
+  return new HeddleError({
+    code: 'invalid_arguments',
+    message: `${file} cannot be used as a backup: ${faults.join('; ')}. Nothing was changed.`,
+    hint: 'Choose a file that `heddle service backup` has written.',
+  });
+}
+
+function missingFile(file: string): HeddleError {
+  return new HeddleError({
+    code: 'not_configured',
+    message: `There is no data file ${file}, so there is nothing to back up.`,
+    hint: 'Pass the --data-dir that your clients use, or set HEDDLE_DATA_DIR.',
+  });
+}
+
+/** Returns an error that names the file for one of the system. */
+function asFileError(error: unknown, file: string): unknown {
+  if (error instanceof HeddleError) return error;
+  return new HeddleError({
+    code: 'invalid_arguments',
+    message: `${file} cannot be used: ${(error as Error).message}. Nothing was changed.`,
+    hint: 'Check the path, the permissions and the free space on the disk.',
+    cause: error,
+  });
+}
+
+/** Gives a file a second name, or copies it where the disk has no links. @throws the system's error if the name is taken. */
+function linkFile(file: string, name: string): void {
+  try {
+    linkSync(file, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw error;
+    copyFileSync(file, name, constants.COPYFILE_EXCL);
+  }
+}
+
+function temporaryName(file: string): string {
+  return `${file}.${crypto.randomUUID()}.tmp`;
+}
+
+function syncFile(file: string): void {
+  const descriptor = openSync(file, 'r+');
+  fsyncSync(descriptor);
+  closeSync(descriptor);
+}
