@@ -3,6 +3,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import * as calls from '../../src/contract/calls.ts';
 import * as costs from '../../src/contract/costs.ts';
 import { type Endpoint, endpoints } from '../../src/contract/endpoints.ts';
+import * as evaluationRuns from '../../src/contract/evaluation-runs.ts';
 import * as evaluations from '../../src/contract/evaluations.ts';
 import * as feedback from '../../src/contract/feedback.ts';
 import * as files from '../../src/contract/files.ts';
@@ -26,6 +27,7 @@ interface OpenApiDocument extends Schema {
 const namedSchemas = new Map<string, z.ZodType>(
   [
     evaluations,
+    evaluationRuns,
     feedback,
     objects,
     items,
