@@ -12,6 +12,7 @@ import * as objects from '../../src/contract/objects.ts';
 import * as projects from '../../src/contract/projects.ts';
 import * as items from '../../src/contract/queue-items.ts';
 import * as queues from '../../src/contract/queues.ts';
+import * as scorers from '../../src/contract/scorers.ts';
 import * as tables from '../../src/contract/tables.ts';
 import { errorDetail, validationErrorBody } from '../../src/contract/validation-errors.ts';
 
@@ -37,6 +38,7 @@ const namedSchemas = new Map<string, z.ZodType>(
     costs,
     inference,
     files,
+    scorers,
     tables,
     { errorDetail, validationErrorBody },
   ]
