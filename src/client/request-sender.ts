@@ -36,7 +36,7 @@ export interface RequestSenderOptions {
 /** Values for the path, the query and the body of an endpoint, and further headers. */
 export interface RequestParts {
   path?: Record<string, string>;
-  query?: Record<string, string | number | undefined>;
+  query?: Record<string, string | number | readonly string[] | undefined>;
   body?: unknown;
   headers?: Record<string, string>;
 }
@@ -278,7 +278,12 @@ function filledPath(template: string, { path, query }: RequestParts): string {
 
 function queryString(query: RequestParts['query'] = {}): string {
   const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));
+  for (const [name, value] of Object.entries(query)) {
+    // A list is the same parameter several times.
+    for (const element of Array.isArray(value) ? value : [value]) {
+      if (element !== undefined) parameters.append(name, String(element));
+    }
+  }
   return parameters.size === 0 ? '' : `?${parameters}`;
 }
 

@@ -7,7 +7,20 @@ import type {
   RecordedCall,
 } from '../contract/calls.ts';
 import { type Endpoint, endpoints } from '../contract/endpoints.ts';
-import type { CreateEvaluationRequest, CreateEvaluationResponse } from '../contract/evaluations.ts';
+import type {
+  EvaluationRun,
+  ListEvaluationRunsQuery,
+  QueryEvaluationResultsRequest,
+  QueryEvaluationResultsResponse,
+} from '../contract/evaluation-runs.ts';
+import type {
+  CreateEvaluationRequest,
+  CreateEvaluationResponse,
+  EvaluateModelRequest,
+  EvaluateModelResponse,
+  EvaluationStatusRequest,
+  EvaluationStatusResponse,
+} from '../contract/evaluations.ts';
 import type {
   CreateFeedbackBatchResponse,
   CreateFeedbackRequest,
@@ -137,6 +150,54 @@ export class ServiceClient {
     options?: RequestOptions,
   ): Promise<CreateEvaluationResponse> {
     return this.#json(endpoints.createEvaluation, { path: splitProjectId(projectId), body }, options);
+  }
+
+  /** Starts a run of an evaluation at the service and returns its id at once. Each request starts a new run. */
+  evaluateModel(body: EvaluateModelRequest, options?: RequestOptions): Promise<EvaluateModelResponse> {
+    return this.#json(endpoints.evaluateModel, { body }, options);
+  }
+
+  /** Returns how far a run is. */
+  evaluationStatus(body: EvaluationStatusRequest, options?: RequestOptions): Promise<EvaluationStatusResponse> {
+    return this.#json(endpoints.evaluationStatus, { body }, options);
+  }
+
+  /** Cancels a run and returns its status; only the embedded service can. A run that has ended stays as it is. */
+  cancelEvaluation(body: EvaluationStatusRequest, options?: RequestOptions): Promise<EvaluationStatusResponse> {
+    return this.#json(endpoints.cancelEvaluation, { body }, options);
+  }
+
+  /**
+   * Returns the runs of a project, the oldest first.
+   * @param projectId `entity/project`.
+   */
+  listEvaluationRuns(
+    projectId: string,
+    query: ListEvaluationRunsQuery,
+    options?: RequestOptions,
+  ): Promise<EvaluationRun[]> {
+    return this.#lines(endpoints.listEvaluationRuns, { path: splitProjectId(projectId), query }, options);
+  }
+
+  /**
+   * Returns one run.
+   * @param projectId `entity/project`.
+   */
+  readEvaluationRun(projectId: string, runId: string, options?: RequestOptions): Promise<EvaluationRun> {
+    const path = { ...splitProjectId(projectId), evaluation_run_id: runId };
+    return this.#json(endpoints.readEvaluationRun, { path }, options);
+  }
+
+  /**
+   * Returns the results of runs by the rows of the dataset, and the summary of each run.
+   * @param projectId `entity/project`.
+   */
+  queryEvaluationResults(
+    projectId: string,
+    body: QueryEvaluationResultsRequest,
+    options?: RequestOptions,
+  ): Promise<QueryEvaluationResultsResponse> {
+    return this.#json(endpoints.queryEvaluationResults, { path: splitProjectId(projectId), body }, options);
   }
 
   /** Returns the models that inference offers. */

@@ -1,4 +1,5 @@
 import type { EndpointName } from '../../contract/endpoints.ts';
+import { Refusal } from '../../core/http/refusal.ts';
 import {
   completeCalls,
   countCalls,
@@ -69,6 +70,21 @@ export const handlers: { [Name in EndpointName]: OperationHandler<Name> } = {
   listModels,
   readModel,
   createEvaluation: writing(createEvaluation),
+  evaluateModel: notImplemented,
+  evaluationStatus: notImplemented,
+  cancelEvaluation: notImplemented,
+  createEvaluationRun: notImplemented,
+  listEvaluationRuns: notImplemented,
+  readEvaluationRun: notImplemented,
+  finishEvaluationRun: notImplemented,
+  createPrediction: notImplemented,
+  listPredictions: notImplemented,
+  readPrediction: notImplemented,
+  finishPrediction: notImplemented,
+  createScore: notImplemented,
+  listScores: notImplemented,
+  readScore: notImplemented,
+  queryEvaluationResults: notImplemented,
   listEvaluations: reading((transaction, input) => listObjects(transaction, input, 'evaluation')),
   listDatasets: reading((transaction, input) => listObjects(transaction, input, 'dataset')),
   listScorers: reading((transaction, input) => listObjects(transaction, input, 'scorer')),
@@ -80,4 +96,8 @@ function reading<Name extends EndpointName>(operation: TransactionOperation<Name
 
 function writing<Name extends EndpointName>(operation: TransactionOperation<Name>): OperationHandler<Name> {
   return (input, { database }) => database.write((transaction) => operation(transaction, input));
+}
+
+async function notImplemented(): Promise<never> {
+  throw new Refusal(501, 'Not Implemented');
 }

@@ -171,6 +171,33 @@ const requests: { [Name in EndpointName]: (project_id: string, named: Ids) => Bo
   createFile: (project_id) => ({ project_id, file: 'new' }),
   readFile: (project_id, { file }) => ({ project_id, digest: file }),
   createEvaluation: definition,
+  evaluateModel: (project_id, named) => ({
+    project_id,
+    evaluation_ref: reference(project_id, named),
+    model_ref: reference(project_id, named),
+  }),
+  evaluationStatus: (project_id, { call }) => ({ project_id, call_id: call }),
+  cancelEvaluation: (project_id, { call }) => ({ project_id, call_id: call }),
+  createEvaluationRun: (project, named) => ({
+    evaluation: reference(project, named),
+    model: reference(project, named),
+  }),
+  listEvaluationRuns: (_, { call }) => ({ evaluation_run_ids: call }),
+  readEvaluationRun: () => ({}),
+  finishEvaluationRun: () => ({}),
+  createPrediction: (project, named) => ({
+    model: reference(project, named),
+    inputs: {},
+    output: 1,
+    evaluation_run_id: named.call,
+  }),
+  listPredictions: (_, { call }) => ({ evaluation_run_id: call }),
+  readPrediction: () => ({}),
+  finishPrediction: () => ({}),
+  createScore: (project, named) => ({ prediction_id: named.call, scorer: reference(project, named), value: 1 }),
+  listScores: (_, { call }) => ({ evaluation_run_id: call }),
+  readScore: () => ({}),
+  queryEvaluationResults: (_, { call }) => ({ evaluation_run_ids: [call], include_summary: true }),
   listEvaluations: () => ({}),
   listDatasets: () => ({}),
   listScorers: () => ({}),
@@ -188,12 +215,15 @@ function send(
 ): ReturnType<TestService['send']> {
   const { method, path, auth, request, query, form }: Endpoint = endpoints[name];
   const [entity = '', ...rest] = project.split('/').map(encodeURIComponent);
-  const { queue: queue_id, item: item_id } = named;
+  const { queue: queue_id, item: item_id, call } = named;
   const values: Record<string, string> = {
     entity,
     project: rest.join('%2F'),
     queue_id,
     item_id,
+    evaluation_run_id: call,
+    prediction_id: call,
+    score_id: call,
     'path*': name === 'readModel' ? '/heddle/echo' : '/chat/completions',
   };
   const filled = path.replaceAll(/\{([\w*]+)\}/g, (_, key: string) => values[key]!);
