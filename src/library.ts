@@ -11,6 +11,7 @@ import { configuredTraces } from './telemetry/observers.ts';
 
 export type * from './contract/calls.ts';
 export type * from './contract/costs.ts';
+export type * from './contract/datasets.ts';
 export type * from './contract/evaluation-runs.ts';
 export type * from './contract/evaluations.ts';
 export type * from './contract/feedback.ts';

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import packageJson from '../../package.json' with { type: 'json' };
 import * as calls from '../../src/contract/calls.ts';
 import * as costs from '../../src/contract/costs.ts';
+import * as datasets from '../../src/contract/datasets.ts';
 import { type Endpoint, endpoints } from '../../src/contract/endpoints.ts';
 import * as evaluationRuns from '../../src/contract/evaluation-runs.ts';
 import * as evaluations from '../../src/contract/evaluations.ts';
@@ -40,6 +41,7 @@ const namedSchemas = new Map<string, z.ZodType>(
     files,
     scorers,
     tables,
+    datasets,
     { errorDetail, validationErrorBody },
   ]
     .flatMap((module) => Object.entries<unknown>({ ...module }))

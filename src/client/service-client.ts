@@ -6,6 +6,7 @@ import type {
   ReadCallResponse,
   RecordedCall,
 } from '../contract/calls.ts';
+import type { CreateDatasetRequest, CreateDatasetResponse } from '../contract/datasets.ts';
 import { type Endpoint, endpoints } from '../contract/endpoints.ts';
 import type {
   EvaluationRun,
@@ -60,6 +61,14 @@ import type {
   QueueStatsResponse,
   ReadQueueResponse,
 } from '../contract/queues.ts';
+import type {
+  CountTableRowsRequest,
+  CountTableRowsResponse,
+  CreateTableRequest,
+  CreateTableResponse,
+  QueryTableRequest,
+  QueryTableResponse,
+} from '../contract/tables.ts';
 import type { McpCallScope } from '../core/observer.ts';
 import type { RequestInfo, ServiceResponse } from './failures.ts';
 import { LearnedFacts } from './learned-facts.ts';
@@ -316,6 +325,33 @@ export class ServiceClient {
   /** Returns the values of references to objects and their parts, in their order. Versions must be digests. */
   readReferences(body: ReadReferencesRequest, options?: RequestOptions): Promise<ReadReferencesResponse> {
     return this.#json(endpoints.readReferences, { body }, options);
+  }
+
+  /** Stores a list of rows, the rows of a dataset for example. The same rows are the same list. */
+  createTable(body: CreateTableRequest, options?: RequestOptions): Promise<CreateTableResponse> {
+    return this.#json(endpoints.createTable, { body }, options);
+  }
+
+  /** Returns rows of a list; none of one that does not exist. */
+  queryTable(body: QueryTableRequest, options?: RequestOptions): Promise<QueryTableResponse> {
+    return this.#json(endpoints.queryTable, { body }, options);
+  }
+
+  /** Returns the number of rows of a list. */
+  countTableRows(body: CountTableRowsRequest, options?: RequestOptions): Promise<CountTableRowsResponse> {
+    return this.#json(endpoints.countTableRows, { body }, options);
+  }
+
+  /**
+   * Stores a dataset. The same content again returns the existing version.
+   * @param projectId `entity/project`.
+   */
+  createDataset(
+    projectId: string,
+    body: CreateDatasetRequest,
+    options?: RequestOptions,
+  ): Promise<CreateDatasetResponse> {
+    return this.#json(endpoints.createDataset, { path: splitProjectId(projectId), body }, options);
   }
 
   /**

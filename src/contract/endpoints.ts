@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import * as calls from './calls.ts';
 import * as costs from './costs.ts';
+import * as datasets from './datasets.ts';
 import * as runs from './evaluation-runs.ts';
 import * as evaluations from './evaluations.ts';
 import * as feedback from './feedback.ts';
@@ -461,6 +462,16 @@ export const endpoints = {
     auth: 'basic',
     request: tables.countTableRowsRequest,
     response: tables.countTableRowsResponse,
+    repeatable: true,
+  },
+  createDataset: {
+    summary: 'Store a dataset',
+    description: 'The same content under the same name is the same version. The rows are stored as a table.',
+    method: 'POST',
+    path: '/v2/{entity}/{project}/datasets',
+    auth: 'basic',
+    request: datasets.createDatasetRequest,
+    response: datasets.createDatasetResponse,
     repeatable: true,
   },
   createFile: {

@@ -88,6 +88,7 @@ const goodBodies: { [Name in EndpointName]: z.input<(typeof endpoints)[Name]['re
   updateTable: { digest: 'x', updated_row_digests: ['y'] },
   queryTable: { rows: [{ digest: 'y', val: { question: 'Why?' }, original_index: 0 }] },
   countTableRows: { count: 1 },
+  createDataset: { digest: 'x', object_id: 'd', version_index: 0 },
   createFile: { digest: 'x' },
   readFile: 'content',
   evaluateModel: { call_id: 'r1' },

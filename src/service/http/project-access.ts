@@ -51,6 +51,7 @@ const namedProjects: { [Name in EndpointName]: (input: OperationInput<Name>) => 
   updateTable: ofBody,
   queryTable: ofBody,
   countTableRows: ofBody,
+  createDataset: ofPath,
   createFile: ofBody,
   readFile: ofBody,
   createEvaluation: ofPath,

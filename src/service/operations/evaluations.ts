@@ -1,6 +1,5 @@
-import { objectNamePattern } from '../../contract/references.ts';
-import { Refusal } from '../../core/http/refusal.ts';
 import { objectOfKind, putVersion } from '../storage/object-versions.ts';
+import { requireObjectId } from './object-id.ts';
 import type { TransactionOperation } from './operation.ts';
 
 /**
@@ -11,7 +10,7 @@ export const createEvaluation: TransactionOperation<'createEvaluation'> = async 
   transaction,
   { path, body, account },
 ) => {
-  const object_id = toObjectId(body.name);
+  const object_id = requireObjectId(body.name);
   const scorers = body.scorers ?? [];
   const content = {
     name: body.name,
@@ -27,10 +26,3 @@ export const createEvaluation: TransactionOperation<'createEvaluation'> = async 
   const { digest, version_index, reference } = await putVersion(transaction, object);
   return { digest, object_id, version_index, evaluation_ref: reference };
 };
-
-function toObjectId(name: string): string {
-  const id = name.replaceAll(/[ /]/g, '_').replaceAll(/[<>]/g, '').toLowerCase();
-  if (objectNamePattern.test(id)) return id;
-  const msg = 'must be 1 to 128 letters, digits, spaces or _ . - / after < and > are removed';
-  throw new Refusal(422, msg, { body: { detail: [{ loc: ['body', 'name'], msg, type: 'value_error' }] } });
-}

@@ -14,6 +14,7 @@ import {
   updateCall,
 } from './calls.ts';
 import { createCosts, purgeCosts, queryCosts } from './costs.ts';
+import { createDataset } from './datasets.ts';
 import { createEvaluation } from './evaluations.ts';
 import { createFeedback, createFeedbackBatch, purgeFeedback, queryFeedback, replaceFeedback } from './feedback.ts';
 import { createFile, readFile } from './files.ts';
@@ -64,6 +65,7 @@ export const handlers: { [Name in EndpointName]: OperationHandler<Name> } = {
   updateTable: writing(updateTable),
   queryTable: reading(queryTable),
   countTableRows: reading(countTableRows),
+  createDataset,
   createFile,
   readFile,
   runInference,

@@ -168,6 +168,7 @@ const requests: { [Name in EndpointName]: (project_id: string, named: Ids) => Bo
   }),
   queryTable: (project_id, { table }) => ({ project_id, digest: table }),
   countTableRows: (project_id, { table }) => ({ project_id, digest: table }),
+  createDataset: () => ({ name: 'new', rows: [{ question: 'new' }] }),
   createFile: (project_id) => ({ project_id, file: 'new' }),
   readFile: (project_id, { file }) => ({ project_id, digest: file }),
   createEvaluation: definition,
