@@ -151,6 +151,12 @@ export class RequestSender {
     }
   }
 
+  /** Milliseconds until the deadline of the tool call; those of one request where there is none. */
+  get remainingMs(): number {
+    const { startedAtMs = performance.now() } = this.#toolCall ?? {};
+    return (this.#options.timeoutMs ?? defaultTimeoutsMs.tool) - (performance.now() - startedAtMs);
+  }
+
   /** True once a request of the tool call has missed the deadline. */
   get missedDeadline(): boolean {
     return this.#toolCall?.missedDeadline ?? false;

@@ -387,6 +387,11 @@ export class ServiceClient {
     return this.#sender.pause(signal);
   }
 
+  /** Milliseconds until the deadline of the tool call. */
+  get remainingMs(): number {
+    return this.#sender.remainingMs;
+  }
+
   /** True once a request of the tool call has missed the deadline. */
   get missedDeadline(): boolean {
     return this.#sender.missedDeadline;

@@ -6,6 +6,8 @@ import { listQueuesTool } from './list-queues.ts';
 import { queryCallsTool } from './query-calls.ts';
 import { queryQueueItemsTool } from './query-queue-items.ts';
 import { readCallTool } from './read-call.ts';
+import { readEvaluationTool } from './read-evaluation.ts';
+import { runEvaluationTool } from './run-evaluation.ts';
 import { runInferenceTool } from './run-inference.ts';
 import { summarizeQueueTool } from './summarize-queue.ts';
 import type { Tool } from './support/tool.ts';
@@ -24,5 +26,7 @@ export const allTools = [
   listObjectsTool,
   runInferenceTool,
   createEvaluationTool,
+  runEvaluationTool,
+  readEvaluationTool,
   // The inputs differ; each tool only receives what its own schema has accepted.
 ] as unknown as readonly Tool[];

@@ -13,7 +13,7 @@ import { bodies, type Expected, endless, others, routerBodies, statuses } from '
 import { tally } from '../support/tally.ts';
 import { startToolServer, type ToolOutcome, type ToolServer, toolCalls, unrepeatable } from '../support/tool-server.ts';
 
-const listsOfLines = new Set(['list_queues', 'query_calls']);
+const listsOfLines = new Set(['list_queues', 'query_calls', 'read_evaluation']);
 const tools = Object.keys(toolCalls);
 const home = temporaryFolder();
 

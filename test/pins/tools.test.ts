@@ -17,6 +17,8 @@ describe('the list of tools', () => {
       'list_objects',
       'run_inference',
       'create_evaluation',
+      'run_evaluation',
+      'read_evaluation',
     ]);
     for (const tool of tools) {
       await expect(`${JSON.stringify(tool, null, 2)}\n`).toMatchFileSnapshot(`${tool.name}.json`);

@@ -22,6 +22,8 @@ export const examples: Record<string, Record<string, unknown>> = {
   list_objects: { kind: 'dataset' },
   run_inference: { model: 'heddle/echo', messages: [{ role: 'user', content: 'Hello' }] },
   create_evaluation: { name: 'Answers', dataset: 'weave:///demo/support/object/tickets:latest' },
+  run_evaluation: { evaluation: 'Answers', model: 'heddle/echo', prompt: '{question}', dry_run: true },
+  read_evaluation: { evaluation: 'Answers' },
 };
 
 /** Returns arguments for a listed tool. @throws Error for a tool without an example: add one. */

@@ -92,7 +92,7 @@ const goodBodies: { [Name in EndpointName]: z.input<(typeof endpoints)[Name]['re
   createFile: { digest: 'x' },
   readFile: 'content',
   evaluateModel: { call_id: 'r1' },
-  evaluationStatus: { status: { code: 'running', completed_rows: 1, total_rows: 2 } },
+  evaluationStatus: { status: { code: 'complete', output: {} } },
   cancelEvaluation: { status: { code: 'failed', error: 'Cancelled' } },
   createEvaluationRun: { evaluation_run_id: 'r1' },
   listEvaluationRuns: run,

@@ -19,6 +19,8 @@ export const toolCalls: Record<string, (project: string) => Record<string, unkno
   }),
   list_objects: (project) => ({ project_id: `a/${project}`, kind: 'dataset' }),
   run_inference: (project) => ({ model: project, messages: [{ role: 'user', content: 'Hi' }] }),
+  run_evaluation: (project) => ({ project_id: `a/${project}`, run_id: 'r1' }),
+  read_evaluation: (project) => ({ project_id: `a/${project}`, run_ids: ['r1'] }),
   create_evaluation: (project) => ({ project_id: `a/${project}`, name: 'E', dataset: 'weave:///a/b/object/d:latest' }),
 };
 

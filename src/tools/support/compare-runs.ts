@@ -1,4 +1,4 @@
-import { type ScoredTrial, type ScoreValue, scoreNumber, scoreValues } from './score-figures.ts';
+import { collect, type ScoredTrial, type ScoreValue, scoreNumber, scoreValues } from './score-figures.ts';
 import { signTest } from './sign-test.ts';
 
 /** Probability from which a difference counts as more than chance. */
@@ -31,7 +31,7 @@ export interface ScorerComparison {
 export function rowScores(trials: readonly ScoredTrial[]): Map<string, ScoreValue> {
   const found = new Map<string, ScoreValue[]>();
   for (const { scores } of trials) {
-    for (const [name, value] of scoreValues(scores)) found.set(name, [...(found.get(name) ?? []), value]);
+    for (const [name, value] of scoreValues(scores)) collect(found, name, value);
   }
   return new Map([...found].map(([name, values]) => [name, values.length === 1 ? values[0]! : meanOf(values)]));
 }

@@ -46,15 +46,22 @@ export type ScoredTrial = Pick<
 /** Returns the values in the outputs of scorers, by the name of the scorer and the path. Lists are not looked into. */
 export function scoreValues(scores: EvaluationTrial['scores']): Map<string, ScoreValue> {
   const values = new Map<string, ScoreValue>();
-  const collect = (value: unknown, name: string, depth: number): void => {
+  const addValues = (value: unknown, name: string, depth: number): void => {
     if (typeof value === 'boolean' || typeof value === 'string' || Number.isFinite(value)) {
       values.set(name, value as ScoreValue);
     } else if (typeof value === 'object' && value !== null && !Array.isArray(value) && depth < maxDepth) {
-      for (const [member, part] of Object.entries(value)) collect(part, `${name}.${member}`, depth + 1);
+      for (const [member, part] of Object.entries(value)) addValues(part, `${name}.${member}`, depth + 1);
     }
   };
-  for (const [scorer, value] of Object.entries(scores ?? {})) collect(value, scorer, 0);
+  for (const [scorer, value] of Object.entries(scores ?? {})) addValues(value, scorer, 0);
   return values;
+}
+
+/** Adds a value to the list of a name. */
+export function collect<Value>(lists: Map<string, Value[]>, name: string, value: Value): void {
+  const list = lists.get(name);
+  if (list) list.push(value);
+  else lists.set(name, [value]);
 }
 
 /** Returns the number that a score counts as: 1 for passed, 0 for not passed; undefined for a label. */
@@ -71,7 +78,7 @@ export function figuresOf(trials: readonly ScoredTrial[]): RunFigures {
     for (const [name, value] of Object.entries(scores ?? {})) {
       scored.set(name, (scored.get(name) ?? 0) + (value === null || value === undefined ? 0 : 1));
     }
-    for (const [name, value] of scoreValues(scores)) values.set(name, [...(values.get(name) ?? []), value]);
+    for (const [name, value] of scoreValues(scores)) collect(values, name, value);
   }
   const errorsOf = (scorer: string): number => trials.length - (scored.get(scorer) ?? 0);
   const scorers = [...scored.keys()].flatMap((scorer) => {

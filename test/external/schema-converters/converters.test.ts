@@ -109,6 +109,7 @@ async function judgedQueue(home: string): Promise<string> {
 const toolNames = [
   ...['list_queues', 'query_queue_items', 'summarize_queue', 'read_call', 'query_calls', 'create_queue'],
   ...['add_queue_items', 'update_queue_items', 'list_objects', 'run_inference', 'create_evaluation'],
+  ...['run_evaluation', 'read_evaluation'],
 ];
 
 /** Arguments that converters have lost or changed before, and some of each type. */

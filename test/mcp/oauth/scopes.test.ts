@@ -18,6 +18,8 @@ const neededBy = {
   update_queue_items: 'heddle:write',
   run_inference: 'heddle:write',
   create_evaluation: 'heddle:write',
+  run_evaluation: 'heddle:write',
+  read_evaluation: 'heddle:read',
 };
 
 describe('OAuth scopes', () => {

@@ -58,6 +58,8 @@ describe('MCP clients over stdio', () => {
       'list_objects',
       'run_inference',
       'create_evaluation',
+      'run_evaluation',
+      'read_evaluation',
     ]);
     expect(client.getInstructions()).toContain('the embedded service on this machine (sample data in demo/support');
 

@@ -14,6 +14,8 @@ const everyTool = [
   'list_objects',
   'run_inference',
   'create_evaluation',
+  'run_evaluation',
+  'read_evaluation',
 ];
 
 describe('the tools on offer', () => {
@@ -21,13 +23,13 @@ describe('the tools on offer', () => {
     [
       'HEDDLE_READ_ONLY keeps the tools that change nothing',
       { HEDDLE_READ_ONLY: 'true' },
-      ['list_queues', 'query_queue_items', 'summarize_queue', 'read_call', 'query_calls', 'list_objects'],
+      ['list_queues', 'query_queue_items', 'summarize_queue', 'read_call', 'query_calls', 'list_objects', 'read_evaluation'],
       [],
     ],
     [
       'HEDDLE_TOOLS selects tools by name and by group',
       { HEDDLE_TOOLS: 'evaluation,list_queues' },
-      ['list_queues', 'list_objects', 'create_evaluation'],
+      ['list_queues', 'list_objects', 'create_evaluation', 'run_evaluation', 'read_evaluation'],
       ['set_up_evaluation'],
     ],
   ])('%s, and prompts that use only those', async (_, selection, offeredTools, offeredPrompts) => {
@@ -69,6 +71,8 @@ describe('the tools on offer', () => {
       ['list_objects', true, false, true, false],
       ['run_inference', false, false, false, true],
       ['create_evaluation', false, false, true, false],
+      ['run_evaluation', false, false, false, true],
+      ['read_evaluation', true, false, true, false],
     ]);
   });
 });
