@@ -14,6 +14,7 @@ const commands: Record<string, () => Promise<(program: Command) => void>> = {
   logout: async () => (await import('./commands/logout.ts')).addLogout,
   status: async () => (await import('./commands/status.ts')).addStatus,
   doctor: async () => (await import('./commands/doctor/doctor.ts')).addDoctor,
+  evaluation: async () => (await import('./commands/evaluation/evaluation.ts')).addEvaluation,
   service: async () => (await import('./commands/service/service.ts')).addService,
   demo: async () => (await import('./commands/demo/demo.ts')).addDemo,
   [keychainCommand]: async () => (await import('./commands/access-keychain.ts')).addAccessKeychain,

@@ -331,8 +331,8 @@ async function waitForRun(
       throw error;
     }
     if (!(error instanceof HeddleError) || !isNew) throw error;
-    const hint = `The run ${run_id} goes on. Call again with run_id ${JSON.stringify(run_id)}. ${error.hint}`;
-    throw new HeddleError({ ...error, message: error.message, hint });
+    const message = `The run ${run_id} was started, but could not be followed; call again with this run_id. ${error.message}`;
+    throw new HeddleError({ ...error, message });
   }
 }
 

@@ -12,7 +12,7 @@ const maxLabels = 10;
 export type RowScores = ReadonlyMap<string, ScoreValue>;
 
 /** The change of one row from one run to the other. */
-export type Change = 'better' | 'worse' | 'same' | 'changed';
+export type RowChange = 'better' | 'worse' | 'same' | 'changed';
 
 /** Counts of the rows that two runs share, for one scorer. */
 export interface ScorerComparison {
@@ -44,7 +44,7 @@ function meanOf(values: readonly ScoreValue[]): ScoreValue {
 }
 
 /** Returns the change of a score; undefined if one of the runs lacks it. Passed and a higher number count as better. */
-export function changeOf(before: ScoreValue | undefined, after: ScoreValue | undefined): Change | undefined {
+export function changeOf(before: ScoreValue | undefined, after: ScoreValue | undefined): RowChange | undefined {
   if (before === undefined || after === undefined) return undefined;
   const [first, second] = [scoreNumber(before), scoreNumber(after)];
   if (first === undefined || second === undefined) return before === after ? 'same' : 'changed';
@@ -70,7 +70,7 @@ export function compareScores(rows: readonly (readonly [before: RowScores, after
   });
 }
 
-function comparisonOf(scorer: string, { changed, ...counts }: Record<Change, number>): ScorerComparison {
+function comparisonOf(scorer: string, { changed, ...counts }: Record<RowChange, number>): ScorerComparison {
   const { better, worse } = counts;
   const p = signTest(better, worse);
   const differing = better + worse;

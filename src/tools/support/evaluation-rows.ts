@@ -1,6 +1,6 @@
 import { type ClassPair, cohensKappa, confusionTable, countAgreed, percentAgreement } from './agreement.ts';
 import { cutValue } from './call-values.ts';
-import { type Change, changeOf, type RowScores, rowScores } from './compare-runs.ts';
+import { changeOf, type RowChange, type RowScores, rowScores } from './compare-runs.ts';
 import type { ResultRow, RowOfRun } from './evaluation-results.ts';
 import { type ScoreValue, scoreNumber } from './score-figures.ts';
 
@@ -24,7 +24,7 @@ export interface ShownRow {
   /** Scores by scorer: a value, or a list of the values in each run. */
   scores: Record<string, unknown>;
   /** Scorers whose value is another in the last run than in the first. */
-  changes?: Record<string, Change>;
+  changes?: Record<string, RowChange>;
   trials?: number;
   error?: string;
   errors?: (string | null)[];
@@ -35,7 +35,7 @@ interface RankedRow {
   row: ResultRow;
   /** The scores in each run; undefined where the run does not have the row. */
   scores: (RowScores | undefined)[];
-  changes: Record<string, Change>;
+  changes: Record<string, RowChange>;
   rank: number;
 }
 
