@@ -5,6 +5,7 @@ import { listen } from '../core/http/listen.ts';
 import type { Log } from '../core/log.ts';
 import type { Account } from './admin/accounts.ts';
 import { ensureSampleProject } from './admin/sample-project.ts';
+import { EvaluationRunner } from './evaluation/runner.ts';
 import { createApp } from './http/app.ts';
 import { Authenticator } from './http/authenticator.ts';
 import { ModelProvider, type ModelProviderOptions } from './inference/model-provider.ts';
@@ -31,6 +32,11 @@ export interface ServiceOptions {
   modelProvider?: ModelProviderOptions;
   /** Adds the sample project `demo/support` if it is missing. */
   sample?: boolean;
+  /**
+   * Time without a sign of life after which other processes on the same data take over the evaluations that a process
+   * runs, in milliseconds; 10 000 by default.
+   */
+  evaluationLeaseMs?: number;
   log?: Log;
 }
 
@@ -53,18 +59,18 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const database = await openDatabase(options.data);
   try {
     if (options.sample) await ensureSampleProject(database);
-    const app = createApp({
-      database,
-      modelProvider: options.modelProvider && new ModelProvider(options.modelProvider),
-      authenticator: new Authenticator(database, options.account),
-      log: options.log ?? (() => {}),
-    });
+    const { log = () => {}, evaluationLeaseMs: leaseMs } = options;
+    const modelProvider = options.modelProvider && new ModelProvider(options.modelProvider);
+    const runner = new EvaluationRunner({ database, modelProvider, log, ...(leaseMs !== undefined && { leaseMs }) });
+    const authenticator = new Authenticator(database, options.account);
+    const app = createApp({ database, modelProvider, runner, authenticator, log });
     const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server;
     server.keepAliveTimeout = keepAliveTimeoutMs;
     const url = await listen(server, options.port ?? 0, options.host ?? '127.0.0.1');
+    runner.start();
     let closing: Promise<void> | undefined;
     const close = () => {
-      closing ??= endServer(server, closeGraceMs).then(() => database.close());
+      closing ??= Promise.all([endServer(server, closeGraceMs), runner.stop()]).then(() => database.close());
       return closing;
     };
     return { url, close };

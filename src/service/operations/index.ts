@@ -1,5 +1,4 @@
 import type { EndpointName } from '../../contract/endpoints.ts';
-import { Refusal } from '../../core/http/refusal.ts';
 import {
   completeCalls,
   countCalls,
@@ -15,7 +14,21 @@ import {
 } from './calls.ts';
 import { createCosts, purgeCosts, queryCosts } from './costs.ts';
 import { createDataset } from './datasets.ts';
-import { createEvaluation } from './evaluations.ts';
+import {
+  createEvaluationRun,
+  createPrediction,
+  createScore,
+  finishEvaluationRun,
+  finishPrediction,
+  listEvaluationRuns,
+  listPredictions,
+  listScores,
+  queryEvaluationResults,
+  readEvaluationRun,
+  readPrediction,
+  readScore,
+} from './evaluation-runs.ts';
+import { cancelEvaluation, createEvaluation, evaluateModel, evaluationStatus } from './evaluations.ts';
 import { createFeedback, createFeedbackBatch, purgeFeedback, queryFeedback, replaceFeedback } from './feedback.ts';
 import { createFile, readFile } from './files.ts';
 import { listModels, readModel, runInference } from './inference.ts';
@@ -72,21 +85,21 @@ export const handlers: { [Name in EndpointName]: OperationHandler<Name> } = {
   listModels,
   readModel,
   createEvaluation: writing(createEvaluation),
-  evaluateModel: notImplemented,
-  evaluationStatus: notImplemented,
-  cancelEvaluation: notImplemented,
-  createEvaluationRun: notImplemented,
-  listEvaluationRuns: notImplemented,
-  readEvaluationRun: notImplemented,
-  finishEvaluationRun: notImplemented,
-  createPrediction: notImplemented,
-  listPredictions: notImplemented,
-  readPrediction: notImplemented,
-  finishPrediction: notImplemented,
-  createScore: notImplemented,
-  listScores: notImplemented,
-  readScore: notImplemented,
-  queryEvaluationResults: notImplemented,
+  evaluateModel,
+  evaluationStatus,
+  cancelEvaluation,
+  createEvaluationRun,
+  listEvaluationRuns,
+  readEvaluationRun,
+  finishEvaluationRun,
+  createPrediction,
+  listPredictions,
+  readPrediction,
+  finishPrediction,
+  createScore,
+  listScores,
+  readScore,
+  queryEvaluationResults,
   listEvaluations: reading((transaction, input) => listObjects(transaction, input, 'evaluation')),
   listDatasets: reading((transaction, input) => listObjects(transaction, input, 'dataset')),
   listScorers: reading((transaction, input) => listObjects(transaction, input, 'scorer')),
@@ -98,8 +111,4 @@ function reading<Name extends EndpointName>(operation: TransactionOperation<Name
 
 function writing<Name extends EndpointName>(operation: TransactionOperation<Name>): OperationHandler<Name> {
   return (input, { database }) => database.write((transaction) => operation(transaction, input));
-}
-
-async function notImplemented(): Promise<never> {
-  throw new Refusal(501, 'Not Implemented');
 }
