@@ -212,7 +212,8 @@ async function readRuns(
   const last = runIds.at(-1)!;
   const scorers = agreement.filter(({ run_id }) => run_id === last).map(({ scorer }) => scorer);
   const judged = expected === undefined ? undefined : { column: expected, scorers, runId: last };
-  const ranked = rankRows(rows, runIds, { only: choice, expected: judged });
+  const compared = new Set(comparisons.at(-1)?.scorers.map(({ scorer }) => scorer));
+  const ranked = rankRows(rows, runIds, { only: choice, expected: judged, compared });
   const page = ranked.slice(offset, offset + limit);
   await resolveRows(
     page.map(({ row }) => row),
@@ -290,12 +291,18 @@ function renderComparison(
 ): string {
   const others = other_rows === undefined ? '' : `, ${other_rows} more in one of them only`;
   const heading = `${placeOf(run_id, runs)} against ${placeOf(baseline, runs)}: ${pluralize(shared_rows, 'shared row')}${others}.`;
-  return scorers.length === 0
-    ? heading
-    : `${heading}\n${compactTable(
-        scorers.map((one) => ({ ...one })),
-        ['scorer'],
-      )}`;
+  if (scorers.length === 0) return heading;
+  const hasLabels = scorers.some(({ changed }) => changed !== undefined);
+  const lines = scorers.map(({ scorer, better, worse, same, changed, p, verdict }) =>
+    [cell(scorer), better, worse, same, ...(hasLabels ? [changed ?? ''] : []), p ?? '', verdict].join('\t'),
+  );
+  const columns = ['scorer', 'better', 'worse', 'same', ...(hasLabels ? ['changed'] : []), 'p', 'verdict'];
+  return [heading, columns.join('\t'), ...lines].join('\n');
+}
+
+/** Returns a class as a cell; numbers and truth values are not taken for text. */
+function classCell(name: string | undefined): string {
+  return name !== undefined && /^(true|false|-?\d{1,15}(\.\d{1,15})?)$/.test(name) ? name : cell(name);
 }
 
 function renderAgreement(entry: ColumnAgreement, runs: EvaluationResult['runs']): string {
@@ -305,8 +312,8 @@ function renderAgreement(entry: ColumnAgreement, runs: EvaluationResult['runs'])
   const more = other_classes === undefined ? '' : `, ${pluralize(other_classes, 'rarer value')} left out`;
   return [
     `agreement of ${cell(scorer)}${place} with the column: ${pluralize(n, 'row')}, ${percent}% agree, ${reason}`,
-    [`expected \\ ${cell(scorer)}${more}`, ...classes.map(cell)].join('\t'),
-    ...confusion.map((row, place) => [cell(classes[place]), ...row].join('\t')),
+    [`expected \\ ${cell(scorer)}${more}`, ...classes.map(classCell)].join('\t'),
+    ...confusion.map((row, place) => [classCell(classes[place]), ...row].join('\t')),
   ].join('\n');
 }
 

@@ -1,12 +1,10 @@
-import { collect, type ScoredTrial, type ScoreValue, scoreNumber, scoreValues } from './score-figures.ts';
+import { areLabels, collect, type ScoredTrial, type ScoreValue, scoreNumber, scoreValues } from './score-figures.ts';
 import { signTest } from './sign-test.ts';
 
 /** Probability from which a difference counts as more than chance. */
 const significance = 0.05;
 /** Difference of two means that rounding can explain. */
 const roundingError = 1e-9;
-/** Different labels of a scorer; texts with more of them are not compared. */
-const maxLabels = 10;
 
 /** The scores of a row in one run, by scorer; the mean of the trials where they are numbers. */
 export type RowScores = ReadonlyMap<string, ScoreValue>;
@@ -59,13 +57,18 @@ export function compareScores(rows: readonly (readonly [before: RowScores, after
   return [...names].flatMap((scorer) => {
     const counts = { better: 0, worse: 0, same: 0, changed: 0 };
     const labels = new Set<string>();
+    let texts = 0;
     for (const scores of rows) {
       const [before, after] = [scores[0].get(scorer), scores[1].get(scorer)];
-      for (const value of [before, after]) if (typeof value === 'string') labels.add(value);
+      for (const value of [before, after]) {
+        if (typeof value !== 'string') continue;
+        labels.add(value);
+        texts += 1;
+      }
       const change = changeOf(before, after);
       if (change) counts[change] += 1;
     }
-    if (labels.size > maxLabels) return [];
+    if (texts > 0 && !areLabels(labels.size, texts)) return [];
     return [comparisonOf(scorer, counts)];
   });
 }

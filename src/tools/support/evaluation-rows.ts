@@ -65,6 +65,13 @@ export interface JudgedColumn {
 /** The output itself, where it is compared like a score. */
 const outputName = 'output';
 
+export interface RowSelection {
+  only: RowChoice;
+  expected: JudgedColumn | undefined;
+  /** Scorers whose values are compared between runs. */
+  compared: ReadonlySet<string>;
+}
+
 /** Returns the scores of a row in each run. */
 export function scoresOfRuns(row: ResultRow, runIds: readonly string[]): (RowScores | undefined)[] {
   return runIds.map((id) => {
@@ -77,7 +84,7 @@ export function scoresOfRuns(row: ResultRow, runIds: readonly string[]): (RowSco
 export function rankRows(
   rows: readonly ResultRow[],
   runIds: readonly string[],
-  { only, expected }: { only: RowChoice; expected: JudgedColumn | undefined },
+  { only, expected, compared }: RowSelection,
 ): RankedRow[] {
   const ranked = rows.map((row): RankedRow => {
     const scores = scoresOfRuns(row, runIds);
@@ -85,7 +92,9 @@ export function rankRows(
     const changes = Object.fromEntries(
       [...(last ?? [])].flatMap(([name, value]) => {
         const change = runIds.length > 1 ? changeOf(first?.get(name), value) : undefined;
-        return change === undefined || change === 'same' ? [] : [[name, change] as const];
+        // A text that is no label, like a reason, nearly always differs.
+        const isCompared = typeof value !== 'string' || compared.has(name);
+        return change === undefined || change === 'same' || !isCompared ? [] : [[name, change] as const];
       }),
     );
     return { row, scores, changes, rank: 0 };

@@ -1,7 +1,7 @@
 import type { RunFacts } from './evaluation-results.ts';
 import { pluralize } from './page.ts';
 import type { RunFigures, ScorerFigures } from './score-figures.ts';
-import { cell, compactTable } from './table.ts';
+import { cell, escapeInvisible } from './table.ts';
 
 type Run = RunFacts & Partial<RunFigures>;
 
@@ -18,7 +18,7 @@ function renderRun(run: Run): string {
     `${cell(run_id)} ${status}${progress}${error === undefined ? '' : `: ${cell(error)}`}`,
     ...(evaluation === undefined ? [] : [`evaluation ${cell(evaluation)}`]),
     ...(model === undefined ? [] : [`model ${cell(model)}`]),
-    ...(prompt === undefined ? [] : [`prompt ${JSON.stringify(cell(prompt))}`]),
+    ...(prompt === undefined ? [] : [`prompt ${escapeInvisible(JSON.stringify(prompt))}`]),
     ...(started_at === undefined ? [] : [`started ${cell(started_at)}`]),
     ...(predictions === undefined ? [] : [pluralize(predictions, 'prediction')]),
     ...(errors === undefined ? [] : [`${errors} of them failed`]),
@@ -32,16 +32,15 @@ function renderRun(run: Run): string {
 export function renderRunTable(runs: readonly Run[]): string[] {
   const names = new Set(runs.flatMap(({ scorers = [] }) => scorers.map(({ scorer }) => scorer)));
   if (names.size === 0) return [];
-  const rows = [...names].map((scorer) => ({
-    scorer,
-    ...Object.fromEntries(
-      runs.map(({ scorers = [] }, index) => {
-        const figures = scorers.find((one) => one.scorer === scorer);
-        return [runs.length > 1 ? `run ${index + 1}` : 'result', figures && renderFigures(figures)];
-      }),
-    ),
-  }));
-  return [compactTable(rows, ['scorer'])];
+  const lines = [...names].map((name) => [
+    cell(name),
+    ...runs.map(({ scorers = [] }) => {
+      const figures = scorers.find(({ scorer }) => scorer === name);
+      return figures === undefined ? '' : renderFigures(figures);
+    }),
+  ]);
+  const headings = runs.map((_, index) => (runs.length > 1 ? `run ${index + 1}` : 'result'));
+  return [['scorer', ...headings], ...lines].map((line) => line.join('\t'));
 }
 
 /** Renders the figures of one scorer, like `40% of 10 passed` or `mean 3.5 of 10 (3×5 4×5), 1 without a score`. */

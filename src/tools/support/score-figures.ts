@@ -163,7 +163,7 @@ function scorerFigures(scorer: string, found: readonly ScoreValue[], errors: num
   const figures = { scorer, n: found.length, ...(errors > 0 && { errors }) };
   const numbers = found.flatMap((value) => scoreNumber(value) ?? []);
   if (numbers.length < found.length)
-    return counts.length > maxCountedValues ? undefined : { ...figures, values: counts };
+    return areLabels(counts.length, found.length) ? { ...figures, values: counts } : undefined;
   const mean = rounded(numbers.reduce((sum, number) => sum + number, 0) / numbers.length);
   if (found.every((value) => typeof value === 'boolean')) return { ...figures, pass_rate: mean };
   return {
@@ -171,6 +171,11 @@ function scorerFigures(scorer: string, found: readonly ScoreValue[], errors: num
     mean,
     ...(counts.length > maxCountedValues ? { quartiles: quartilesOf(numbers) } : { values: counts }),
   };
+}
+
+/** Returns whether texts are labels: a few that occur again, unlike reasons. */
+export function areLabels(different: number, texts: number): boolean {
+  return different <= maxCountedValues && different < texts;
 }
 
 /** Counts values: numbers in their order, labels with the most frequent first. */

@@ -58,11 +58,12 @@ describe('compareScores', () => {
       row({ exact: true, stars: 1 }, { exact: true, stars: 5 }),
       row({ exact: true }, { exact: true, stars: 5 }),
       row({ tone: 'kind' }, { tone: 'rude' }),
+      row({ tone: 'kind' }, { tone: 'kind' }),
     ];
     expect(compareScores(rows)).toEqual([
       { scorer: 'exact', better: 0, worse: 0, same: 2, verdict: 'no difference' },
       { scorer: 'stars', better: 1, worse: 0, same: 0, p: 1, verdict: 'could be chance' },
-      { scorer: 'tone', better: 0, worse: 0, same: 0, changed: 1, verdict: 'labels differ' },
+      { scorer: 'tone', better: 0, worse: 0, same: 1, changed: 1, verdict: 'labels differ' },
     ]);
   });
 
