@@ -5,7 +5,7 @@ import { listen } from '../core/http/listen.ts';
 import type { Log } from '../core/log.ts';
 import type { Account } from './admin/accounts.ts';
 import { ensureSampleProject } from './admin/sample-project.ts';
-import { EvaluationRunner } from './evaluation/runner.ts';
+import { EvaluationRunner, type RunnerLimits } from './evaluation/runner.ts';
 import { createApp } from './http/app.ts';
 import { Authenticator } from './http/authenticator.ts';
 import { ModelProvider, type ModelProviderOptions } from './inference/model-provider.ts';
@@ -32,11 +32,8 @@ export interface ServiceOptions {
   modelProvider?: ModelProviderOptions;
   /** Adds the sample project `demo/support` if it is missing. */
   sample?: boolean;
-  /**
-   * Time without a sign of life after which other processes on the same data take over the evaluations that a process
-   * runs, in milliseconds; 10 000 by default.
-   */
-  evaluationLeaseMs?: number;
+  /** Time limits of the evaluations that this process runs. */
+  evaluation?: RunnerLimits;
   log?: Log;
 }
 
@@ -59,9 +56,9 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const database = await openDatabase(options.data);
   try {
     if (options.sample) await ensureSampleProject(database);
-    const { log = () => {}, evaluationLeaseMs: leaseMs } = options;
+    const { log = () => {}, evaluation } = options;
     const modelProvider = options.modelProvider && new ModelProvider(options.modelProvider);
-    const runner = new EvaluationRunner({ database, modelProvider, log, ...(leaseMs !== undefined && { leaseMs }) });
+    const runner = new EvaluationRunner({ database, modelProvider, log, ...evaluation });
     const authenticator = new Authenticator(database, options.account);
     const app = createApp({ database, modelProvider, runner, authenticator, log });
     const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server;

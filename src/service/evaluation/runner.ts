@@ -8,12 +8,17 @@ import { findJob, type JobKey, listJobs } from '../storage/evaluation-jobs.ts';
 import type { RunDefinition } from './definition.ts';
 import { RunWorker } from './run-worker.ts';
 
-export interface RunnerOptions {
+export interface RunnerLimits {
+  /** A process that has shown no sign of life for this long has ended; 10 s by default. */
+  leaseMs?: number;
+  /** Longest time that a model may take for a reply; 10 minutes by default. */
+  replyTimeoutMs?: number;
+}
+
+export interface RunnerOptions extends RunnerLimits {
   database: Database;
   modelProvider: ModelProvider | undefined;
   log: Log;
-  /** A process that has shown no sign of life for this long has ended; 10 s by default. */
-  leaseMs?: number;
 }
 
 /** Number of runs that one process works on at once. */
@@ -34,7 +39,7 @@ export class EvaluationRunner {
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.#leaseMs = options.leaseMs ?? defaultLeaseMs;
-    this.#asker = new ModelAsker(options.modelProvider, defaultTimeoutsMs.inference);
+    this.#asker = new ModelAsker(options.modelProvider, options.replyTimeoutMs ?? defaultTimeoutsMs.inference);
   }
 
   /** Names the model provider, so that only processes with the same one work on a run. */
