@@ -15,7 +15,10 @@ describe('the list of tools', () => {
       'add_queue_items',
       'update_queue_items',
       'list_objects',
+      'read_object',
       'run_inference',
+      'create_dataset',
+      'create_scorer',
       'create_evaluation',
     ]);
     for (const tool of tools) {

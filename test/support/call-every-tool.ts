@@ -20,7 +20,10 @@ export const examples: Record<string, Record<string, unknown>> = {
     dry_run: true,
   },
   list_objects: { kind: 'dataset' },
+  read_object: { ref: 'weave:///demo/support/object/tickets:latest', limit: 2 },
   run_inference: { model: 'heddle/echo', messages: [{ role: 'user', content: 'Hello' }] },
+  create_dataset: { name: 'Refund questions', rows: [{ question: 'Where is my refund?', expected: 'ten days' }] },
+  create_scorer: { name: 'Right answer', kind: 'contains', expected: 'expected' },
   create_evaluation: { name: 'Answers', dataset: 'weave:///demo/support/object/tickets:latest' },
 };
 

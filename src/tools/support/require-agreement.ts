@@ -10,8 +10,6 @@ export interface AgreementRequest {
   question: string;
   /** Reason of the refusal where the user cannot be asked, like `adding 57 calls needs the user's agreement`. */
   reason: string;
-  /** Argument with too many things. */
-  argument: string;
 }
 
 /**
@@ -19,10 +17,7 @@ export interface AgreementRequest {
  * effects, and not at all if the call has `confirm: true`.
  * @throws HeddleError `cancelled` if the user declines, `invalid_arguments` if the client cannot ask or nobody answers.
  */
-export function requireAgreement(
-  { question, reason, argument }: AgreementRequest,
-  { ask }: Pick<ToolContext, 'ask'>,
-): void {
+export function requireAgreement({ question, reason }: AgreementRequest, { ask }: Pick<ToolContext, 'ask'>): void {
   const answer = ask(question);
   if (answer === 'yes') return;
   if (answer === 'no') {
@@ -36,6 +31,6 @@ export function requireAgreement(
     code: 'invalid_arguments',
     message: `Nothing was changed: ${reason}.`,
     hint: `Ask the user, then call again with confirm: true, or change at most ${maxUnconfirmed} at once.`,
-    detail: [{ loc: ['arguments', argument], msg: reason, type: 'value_error' }],
+    detail: [{ loc: ['arguments', 'confirm'], msg: reason, type: 'value_error' }],
   });
 }

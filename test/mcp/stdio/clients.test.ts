@@ -56,7 +56,10 @@ describe('MCP clients over stdio', () => {
       'add_queue_items',
       'update_queue_items',
       'list_objects',
+      'read_object',
       'run_inference',
+      'create_dataset',
+      'create_scorer',
       'create_evaluation',
     ]);
     expect(client.getInstructions()).toContain('the embedded service on this machine (sample data in demo/support');

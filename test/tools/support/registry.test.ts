@@ -12,7 +12,10 @@ const everyTool = [
   'add_queue_items',
   'update_queue_items',
   'list_objects',
+  'read_object',
   'run_inference',
+  'create_dataset',
+  'create_scorer',
   'create_evaluation',
 ];
 
@@ -21,13 +24,21 @@ describe('the tools on offer', () => {
     [
       'HEDDLE_READ_ONLY keeps the tools that change nothing',
       { HEDDLE_READ_ONLY: 'true' },
-      ['list_queues', 'query_queue_items', 'summarize_queue', 'read_call', 'query_calls', 'list_objects'],
+      [
+        'list_queues',
+        'query_queue_items',
+        'summarize_queue',
+        'read_call',
+        'query_calls',
+        'list_objects',
+        'read_object',
+      ],
       [],
     ],
     [
       'HEDDLE_TOOLS selects tools by name and by group',
       { HEDDLE_TOOLS: 'evaluation,list_queues' },
-      ['list_queues', 'list_objects', 'create_evaluation'],
+      ['list_queues', 'list_objects', 'read_object', 'create_dataset', 'create_scorer', 'create_evaluation'],
       ['set_up_evaluation'],
     ],
   ])('%s, and prompts that use only those', async (_, selection, offeredTools, offeredPrompts) => {
@@ -67,7 +78,10 @@ describe('the tools on offer', () => {
       ['add_queue_items', false, false, true, false],
       ['update_queue_items', false, true, true, false],
       ['list_objects', true, false, true, false],
+      ['read_object', true, false, true, false],
       ['run_inference', false, false, false, true],
+      ['create_dataset', false, false, true, false],
+      ['create_scorer', false, false, true, false],
       ['create_evaluation', false, false, true, false],
     ]);
   });
