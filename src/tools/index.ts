@@ -1,12 +1,15 @@
 import { addQueueItemsTool } from './add-queue-items.ts';
+import { createDatasetTool } from './create-dataset.ts';
 import { createEvaluationTool } from './create-evaluation.ts';
 import { createQueueTool } from './create-queue.ts';
+import { createScorerTool } from './create-scorer.ts';
 import { listObjectsTool } from './list-objects.ts';
 import { listQueuesTool } from './list-queues.ts';
 import { queryCallsTool } from './query-calls.ts';
 import { queryQueueItemsTool } from './query-queue-items.ts';
 import { readCallTool } from './read-call.ts';
 import { readEvaluationTool } from './read-evaluation.ts';
+import { readObjectTool } from './read-object.ts';
 import { runEvaluationTool } from './run-evaluation.ts';
 import { runInferenceTool } from './run-inference.ts';
 import { summarizeQueueTool } from './summarize-queue.ts';
@@ -24,7 +27,10 @@ export const allTools = [
   addQueueItemsTool,
   updateQueueItemsTool,
   listObjectsTool,
+  readObjectTool,
   runInferenceTool,
+  createDatasetTool,
+  createScorerTool,
   createEvaluationTool,
   runEvaluationTool,
   readEvaluationTool,

@@ -128,7 +128,6 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
         {
           question: `Run the evaluation ${found.name} on ${model}: ${calls}, about ${plan.estimated_tokens} tokens without the replies?`,
           reason: `${calls} need the user's agreement`,
-          argument: 'max_rows',
           alternative: `set max_rows so that there are at most ${maxUnconfirmed} predictions`,
         },
         context,
@@ -277,12 +276,17 @@ function withSuffix(name: string, rows: number): string {
 }
 
 /** Stores the model with its messages; the same again is the same version. */
-async function storeModel(model: string, messages: unknown[], project_id: string, { service, signal }: ToolContext) {
+async function storeModel(
+  model: string,
+  messages: unknown[],
+  project_id: string,
+  { service, signal, withoutSecrets }: ToolContext,
+) {
   const object_id = model.replaceAll(/[^\p{L}\p{N}_.-]/gu, '-').slice(0, 128);
   const val = {
     name: model,
     llm_model_id: model,
-    default_params: { messages_template: messages, response_format: 'text' },
+    default_params: { messages_template: await withoutSecrets(messages), response_format: 'text' },
     ...classMembers('Model', llmModelClass),
   };
   const obj = { project_id, object_id, val, builtin_object_class: llmModelClass };

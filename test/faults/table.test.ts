@@ -63,8 +63,8 @@ const requestsOf = (index: number, tool: string): number =>
 
 /** Returns whether a request only prepares a change. It gets a good response. */
 const isLookup = ({ path, body }: RecordedRequest): boolean =>
-  path === '/obj/read' ||
-  (path === '/objs/query' && body.includes('create_evaluation')) ||
+  (path === '/obj/read' && !body.includes('read_object')) ||
+  (path === '/objs/query' && /create_(evaluation|dataset|scorer)|read_object/.test(body)) ||
   (path === '/annotation_queues/query' && /create_queue|add_queue_items/.test(body));
 
 async function runAll(list: Case[], first: number, { call }: ToolServer): Promise<void> {

@@ -80,7 +80,7 @@ const goodBodies: { [Name in EndpointName]: z.input<(typeof endpoints)[Name]['re
   createCosts: { ids: [['p1', 'm']] },
   queryCosts: { results: [{ id: 'p1', llm_id: 'm' }] },
   purgeCosts: {},
-  createObject: { digest: 'x', object_id: 'd' },
+  createObject: { digest: 'x', object_id: 'new-object' },
   readObject: { obj: objectVersion },
   queryObjects: { objs: [objectVersion] },
   readReferences: { vals: [] },

@@ -65,7 +65,7 @@ export interface JudgedColumn {
 /** The output itself, where it is compared like a score. */
 const outputName = 'output';
 
-export interface RowSelection {
+export interface RankOptions {
   only: RowChoice;
   expected: JudgedColumn | undefined;
   /** Scorers whose values are compared between runs. */
@@ -84,7 +84,7 @@ export function scoresOfRuns(row: ResultRow, runIds: readonly string[]): (RowSco
 export function rankRows(
   rows: readonly ResultRow[],
   runIds: readonly string[],
-  { only, expected, compared }: RowSelection,
+  { only, expected, compared }: RankOptions,
 ): RankedRow[] {
   const ranked = rows.map((row): RankedRow => {
     const scores = scoresOfRuns(row, runIds);

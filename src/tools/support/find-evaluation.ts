@@ -2,7 +2,7 @@ import type { ObjectVersion } from '../../contract/objects.ts';
 import { objectIdOf, objectReference, parseReference } from '../../contract/references.ts';
 import { HeddleError } from '../../core/errors.ts';
 import { nearest, shortName } from './names.ts';
-import { latestVersions, readVersion } from './object-versions.ts';
+import { findVersions, readVersion } from './object-versions.ts';
 import type { ToolContext } from './tool.ts';
 
 type ServiceAccess = Pick<ToolContext, 'service' | 'signal'>;
@@ -87,7 +87,7 @@ function projectOfReference(text: string): string {
 async function nearestEvaluations(text: string, project: string, access: ServiceAccess): Promise<string> {
   const reference = parseReference(text);
   const page = { limit: maxCandidates, offset: 0 };
-  const found = await latestVersions('evaluation', project, page, access).catch(() => undefined);
+  const found = await findVersions('evaluation', project, page, access).catch(() => undefined);
   if (!found) return 'Call list_objects with kind evaluation for references.';
   if (found.length === 0) return 'The project has no evaluation. Create one with create_evaluation.';
   const names = nearest(reference?.name ?? text, found, ({ object_id }) => [object_id]);

@@ -40,6 +40,7 @@ export async function withTools(
       maxResultChars: Number.MAX_SAFE_INTEGER,
       signal: abort.signal,
       ask: () => 'cannot',
+      withoutSecrets: (value) => redactor.redactValueInSteps(value, async () => {}),
       progress: onProgress,
     });
     return redactor.redactValueInSteps(result, async () => {});
