@@ -11,6 +11,8 @@ import { configuredTraces } from './telemetry/observers.ts';
 
 export type * from './contract/calls.ts';
 export type * from './contract/costs.ts';
+export type * from './contract/datasets.ts';
+export type * from './contract/evaluation-runs.ts';
 export type * from './contract/evaluations.ts';
 export type * from './contract/feedback.ts';
 export type * from './contract/files.ts';
@@ -20,6 +22,7 @@ export type * from './contract/projects.ts';
 export type * from './contract/queue-items.ts';
 export type * from './contract/queues.ts';
 export { formatReference, parseReference, type Reference } from './contract/references.ts';
+export type * from './contract/scorers.ts';
 export type * from './contract/tables.ts';
 export { HeddleError } from './core/errors.ts';
 export { version };

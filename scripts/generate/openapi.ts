@@ -2,7 +2,9 @@ import * as z from 'zod';
 import packageJson from '../../package.json' with { type: 'json' };
 import * as calls from '../../src/contract/calls.ts';
 import * as costs from '../../src/contract/costs.ts';
+import * as datasets from '../../src/contract/datasets.ts';
 import { type Endpoint, endpoints } from '../../src/contract/endpoints.ts';
+import * as evaluationRuns from '../../src/contract/evaluation-runs.ts';
 import * as evaluations from '../../src/contract/evaluations.ts';
 import * as feedback from '../../src/contract/feedback.ts';
 import * as files from '../../src/contract/files.ts';
@@ -11,6 +13,7 @@ import * as objects from '../../src/contract/objects.ts';
 import * as projects from '../../src/contract/projects.ts';
 import * as items from '../../src/contract/queue-items.ts';
 import * as queues from '../../src/contract/queues.ts';
+import * as scorers from '../../src/contract/scorers.ts';
 import * as tables from '../../src/contract/tables.ts';
 import { errorDetail, validationErrorBody } from '../../src/contract/validation-errors.ts';
 
@@ -26,6 +29,7 @@ interface OpenApiDocument extends Schema {
 const namedSchemas = new Map<string, z.ZodType>(
   [
     evaluations,
+    evaluationRuns,
     feedback,
     objects,
     items,
@@ -35,7 +39,9 @@ const namedSchemas = new Map<string, z.ZodType>(
     costs,
     inference,
     files,
+    scorers,
     tables,
+    datasets,
     { errorDetail, validationErrorBody },
   ]
     .flatMap((module) => Object.entries<unknown>({ ...module }))

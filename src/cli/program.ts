@@ -19,6 +19,7 @@ const commands: Record<string, () => Promise<(program: Command) => void>> = {
   config: async () => (await import('./commands/config.ts')).addConfig,
   status: async () => (await import('./commands/status.ts')).addStatus,
   doctor: async () => (await import('./commands/doctor/doctor.ts')).addDoctor,
+  evaluation: async () => (await import('./commands/evaluation/evaluation.ts')).addEvaluation,
   service: async () => (await import('./commands/service/service.ts')).addService,
   queue: async () => (await import('./commands/queue/queue.ts')).addQueue,
   demo: async () => (await import('./commands/demo/demo.ts')).addDemo,

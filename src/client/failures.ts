@@ -1,6 +1,7 @@
 import type { AuthScheme } from '../contract/endpoints.ts';
 import { validationErrorBody } from '../contract/validation-errors.ts';
 import { type ErrorCode, type ErrorDetail, HeddleError } from '../core/errors.ts';
+import { retryAfterMs } from '../core/http/retry-after.ts';
 import { parseJsonText } from '../core/json.ts';
 
 /** Maximum length of a quotation from the service in an error, in characters. */
@@ -241,19 +242,6 @@ export function overdueWork(
     hint: `Request less at once, or raise ${timeoutSetting}.`,
     retryable: true,
   });
-}
-
-/**
- * Returns the milliseconds that a Retry-After header asks to wait, given in seconds or as a date; undefined if it is
- * unreadable. `now` is in milliseconds since the epoch.
- */
-export function retryAfterMs(header: string | string[] | undefined, now: number): number | undefined {
-  const text = (Array.isArray(header) ? header[0] : header)?.trim() ?? '';
-  // Longer numbers exceed what any timer can wait.
-  if (/^\d{1,12}(\.\d{1,12})?$/.test(text)) return Math.round(Number(text) * 1000);
-  // Date.parse alone accepts almost anything, even "-1".
-  const date = /^[A-Z][a-z]{2,8}[, ]/.test(text) ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }
 
 function readErrorBody(body: string): { text?: string; detail?: ErrorDetail[] } {

@@ -36,7 +36,7 @@ export interface RequestSenderOptions {
 /** Values for the path, the query and the body of an endpoint, and further headers. */
 export interface RequestParts {
   path?: Record<string, string>;
-  query?: Record<string, string | number | undefined>;
+  query?: Record<string, string | number | readonly string[] | undefined>;
   body?: unknown;
   headers?: Record<string, string>;
 }
@@ -149,6 +149,12 @@ export class RequestSender {
     } finally {
       deadline.clear();
     }
+  }
+
+  /** Milliseconds until the deadline of the tool call; those of one request where there is none. */
+  get remainingMs(): number {
+    const { startedAtMs = performance.now() } = this.#toolCall ?? {};
+    return (this.#options.timeoutMs ?? defaultTimeoutsMs.tool) - (performance.now() - startedAtMs);
   }
 
   /** True once a request of the tool call has missed the deadline. */
@@ -278,7 +284,12 @@ function filledPath(template: string, { path, query }: RequestParts): string {
 
 function queryString(query: RequestParts['query'] = {}): string {
   const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));
+  for (const [name, value] of Object.entries(query)) {
+    // A list is the same parameter several times.
+    for (const element of Array.isArray(value) ? value : [value]) {
+      if (element !== undefined) parameters.append(name, String(element));
+    }
+  }
   return parameters.size === 0 ? '' : `?${parameters}`;
 }
 

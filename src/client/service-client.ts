@@ -6,8 +6,22 @@ import type {
   ReadCallResponse,
   RecordedCall,
 } from '../contract/calls.ts';
+import type { CreateDatasetRequest, CreateDatasetResponse } from '../contract/datasets.ts';
 import { type Endpoint, endpoints } from '../contract/endpoints.ts';
-import type { CreateEvaluationRequest, CreateEvaluationResponse } from '../contract/evaluations.ts';
+import type {
+  EvaluationRun,
+  ListEvaluationRunsQuery,
+  QueryEvaluationResultsRequest,
+  QueryEvaluationResultsResponse,
+} from '../contract/evaluation-runs.ts';
+import type {
+  CreateEvaluationRequest,
+  CreateEvaluationResponse,
+  EvaluateModelRequest,
+  EvaluateModelResponse,
+  EvaluationStatusRequest,
+  EvaluationStatusResponse,
+} from '../contract/evaluations.ts';
 import type {
   CreateFeedbackBatchResponse,
   CreateFeedbackRequest,
@@ -47,6 +61,14 @@ import type {
   QueueStatsResponse,
   ReadQueueResponse,
 } from '../contract/queues.ts';
+import type {
+  CountTableRowsRequest,
+  CountTableRowsResponse,
+  CreateTableRequest,
+  CreateTableResponse,
+  QueryTableRequest,
+  QueryTableResponse,
+} from '../contract/tables.ts';
 import type { McpCallScope } from '../core/observer.ts';
 import type { RequestInfo, ServiceResponse } from './failures.ts';
 import { LearnedFacts } from './learned-facts.ts';
@@ -137,6 +159,54 @@ export class ServiceClient {
     options?: RequestOptions,
   ): Promise<CreateEvaluationResponse> {
     return this.#json(endpoints.createEvaluation, { path: splitProjectId(projectId), body }, options);
+  }
+
+  /** Starts a run of an evaluation at the service and returns its id at once. Each request starts a new run. */
+  evaluateModel(body: EvaluateModelRequest, options?: RequestOptions): Promise<EvaluateModelResponse> {
+    return this.#json(endpoints.evaluateModel, { body }, options);
+  }
+
+  /** Returns how far a run is. */
+  evaluationStatus(body: EvaluationStatusRequest, options?: RequestOptions): Promise<EvaluationStatusResponse> {
+    return this.#json(endpoints.evaluationStatus, { body }, options);
+  }
+
+  /** Cancels a run and returns its status; only the embedded service can. A run that has ended stays as it is. */
+  cancelEvaluation(body: EvaluationStatusRequest, options?: RequestOptions): Promise<EvaluationStatusResponse> {
+    return this.#json(endpoints.cancelEvaluation, { body }, options);
+  }
+
+  /**
+   * Returns the runs of a project, the oldest first.
+   * @param projectId `entity/project`.
+   */
+  listEvaluationRuns(
+    projectId: string,
+    query: ListEvaluationRunsQuery,
+    options?: RequestOptions,
+  ): Promise<EvaluationRun[]> {
+    return this.#lines(endpoints.listEvaluationRuns, { path: splitProjectId(projectId), query }, options);
+  }
+
+  /**
+   * Returns one run.
+   * @param projectId `entity/project`.
+   */
+  readEvaluationRun(projectId: string, runId: string, options?: RequestOptions): Promise<EvaluationRun> {
+    const path = { ...splitProjectId(projectId), evaluation_run_id: runId };
+    return this.#json(endpoints.readEvaluationRun, { path }, options);
+  }
+
+  /**
+   * Returns the results of runs by the rows of the dataset, and the summary of each run.
+   * @param projectId `entity/project`.
+   */
+  queryEvaluationResults(
+    projectId: string,
+    body: QueryEvaluationResultsRequest,
+    options?: RequestOptions,
+  ): Promise<QueryEvaluationResultsResponse> {
+    return this.#json(endpoints.queryEvaluationResults, { path: splitProjectId(projectId), body }, options);
   }
 
   /** Returns the models that inference offers. */
@@ -263,6 +333,33 @@ export class ServiceClient {
     return this.#json(endpoints.readReferences, { body }, options);
   }
 
+  /** Stores a list of rows, the rows of a dataset for example. The same rows are the same list. */
+  createTable(body: CreateTableRequest, options?: RequestOptions): Promise<CreateTableResponse> {
+    return this.#json(endpoints.createTable, { body }, options);
+  }
+
+  /** Returns rows of a list; none of one that does not exist. */
+  queryTable(body: QueryTableRequest, options?: RequestOptions): Promise<QueryTableResponse> {
+    return this.#json(endpoints.queryTable, { body }, options);
+  }
+
+  /** Returns the number of rows of a list. */
+  countTableRows(body: CountTableRowsRequest, options?: RequestOptions): Promise<CountTableRowsResponse> {
+    return this.#json(endpoints.countTableRows, { body }, options);
+  }
+
+  /**
+   * Stores a dataset. The same content again returns the existing version.
+   * @param projectId `entity/project`.
+   */
+  createDataset(
+    projectId: string,
+    body: CreateDatasetRequest,
+    options?: RequestOptions,
+  ): Promise<CreateDatasetResponse> {
+    return this.#json(endpoints.createDataset, { path: splitProjectId(projectId), body }, options);
+  }
+
   /**
    * Returns stored evaluations, datasets or scorers of a project; some services list every version, the oldest first.
    * @param projectId `entity/project`.
@@ -294,6 +391,11 @@ export class ServiceClient {
    */
   pause(signal?: AbortSignal): Promise<void> {
     return this.#sender.pause(signal);
+  }
+
+  /** Milliseconds until the deadline of the tool call. */
+  get remainingMs(): number {
+    return this.#sender.remainingMs;
   }
 
   /** True once a request of the tool call has missed the deadline. */

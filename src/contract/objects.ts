@@ -38,6 +38,13 @@ export const objectVersion = z.looseObject({
 });
 export type ObjectVersion = z.infer<typeof objectVersion>;
 
+/** Returns the members with which the SDK marks the class of an object and the class it extends. */
+export const classMembers = (base: string, leaf: string) => ({
+  _type: leaf,
+  _class_name: leaf,
+  _bases: [...(base === leaf ? [] : [base]), 'Object', 'BaseModel'],
+});
+
 /** Request to store a version of an object. */
 export const createObjectRequest = z.object({
   obj: z.object({

@@ -20,6 +20,14 @@ export interface Reference {
 /** Valid names of stored objects. */
 export const objectNamePattern = /^[\p{L}\p{N}_.-]{1,128}$/u;
 
+/**
+ * Returns the object id that services make of a name: in lower case, with `_` for spaces and slashes, without `<` and `>`.
+ * Not every name has one that is valid.
+ */
+export function objectIdOf(name: string): string {
+  return name.replaceAll(/[ /]/g, '_').replaceAll(/[<>]/g, '').toLowerCase();
+}
+
 const referencePattern =
   /^(?<scheme>[A-Za-z][A-Za-z0-9+.-]*):\/\/\/(?<entity>[^/:?#]+)\/(?<project>[^/:?#]+)\/(?<kind>object|op|table|call)\/(?<name>[\p{L}\p{N}_.-]{1,128})(?::(?<version>[^/:\s]+))?$/u;
 

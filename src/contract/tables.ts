@@ -3,13 +3,13 @@ import { projectId } from './identifiers.ts';
 import { sortKey } from './queue-items.ts';
 
 /** One row: an object, whose members are the columns. Not copied, so that members of any name are kept. */
-const row = z
+export const rowOfTable = z
   .unknown()
   .refine((value) => typeof value === 'object' && value !== null && !Array.isArray(value), 'must be an object')
   .meta({ type: 'object' }) as z.ZodType<Record<string, unknown>>;
 
 /** Request to store a list of rows. */
-export const createTableRequest = z.object({ table: z.object({ project_id: projectId, rows: z.array(row) }) });
+export const createTableRequest = z.object({ table: z.object({ project_id: projectId, rows: z.array(rowOfTable) }) });
 export type CreateTableRequest = z.infer<typeof createTableRequest>;
 
 export const createTableResponse = z.looseObject({
@@ -20,9 +20,9 @@ export type CreateTableResponse = z.infer<typeof createTableResponse>;
 
 /** One change of a list of rows; indices are 0-based and count the rows as the changes before it left them. */
 const tableUpdate = z.union([
-  z.object({ append: z.object({ row }) }),
+  z.object({ append: z.object({ row: rowOfTable }) }),
   z.object({ pop: z.object({ index: z.int() }) }),
-  z.object({ insert: z.object({ index: z.int(), row }) }),
+  z.object({ insert: z.object({ index: z.int(), row: rowOfTable }) }),
 ]);
 
 /** Request to store a list of rows that differs from a stored one. */

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { CallToolResult } from '@modelcontextprotocol/server';
+import { parsePartReference } from '../contract/references.ts';
 import { type ErrorDetail, HeddleError } from '../core/errors.ts';
 import type { Redactor } from '../core/redaction.ts';
 import { parseArguments } from '../tools/support/arguments.ts';
@@ -42,7 +43,8 @@ export async function callTool(
     return await watchCall({ method: 'tools/call', tool: listed.name }, origin, options, async (service) => {
       const tool = await listed.load();
       const input = parseArguments(tool.input, args, listed, (text) => redactor.redact(text));
-      const data = await tool.run(input, { ...context, service, project, maxResultChars, offersTool });
+      const withoutSecrets = <T>(value: T): Promise<T> => redactor.redactValueInSteps(value);
+      const data = await tool.run(input, { ...context, service, project, maxResultChars, offersTool, withoutSecrets });
       const isSample = readsSample(listed, input, options);
       // The result of a change is returned however late, and so is one that lacks parts because a request took too long.
       const endsInTime = tool.hints.readOnlyHint && !service.missedDeadline;
@@ -102,9 +104,12 @@ function charSize(text: string): number {
 
 /** Returns whether the result of a tool is of the sample project; models belong to no project. */
 function readsSample(listed: ListedTool, input: unknown, { project, sampleProject }: CallOptions): boolean {
-  const { project_id = project, kind } = input as { project_id?: string; kind?: string };
-  const hasProject = listed.inputJsonSchema.properties?.project_id !== undefined && kind !== 'model';
-  return sampleProject !== undefined && hasProject && project_id === sampleProject;
+  const { project_id, ref, kind } = input as { project_id?: string; ref?: string; kind?: string };
+  const reference = ref === undefined ? undefined : parsePartReference(ref)?.object;
+  const used = reference ? `${reference.entity}/${reference.project}` : (project_id ?? project);
+  const { properties = {} } = listed.inputJsonSchema;
+  const hasProject = (properties.project_id ?? properties.ref) !== undefined && kind !== 'model';
+  return sampleProject !== undefined && hasProject && used === sampleProject;
 }
 
 /** Shrinks the data of a tool and keeps its `sample_data` mark. */

@@ -1,7 +1,7 @@
 import type { ServiceClient } from '../client/service-client.ts';
 import { annotationStates } from '../contract/queue-items.ts';
 import { objectReference } from '../contract/references.ts';
-import { latestVersions } from '../tools/support/object-versions.ts';
+import { findVersions } from '../tools/support/object-versions.ts';
 
 /** Kinds of values that can complete an argument of a prompt or a variable of a resource template. */
 export type CompletionKind = 'queue' | 'project' | 'model' | 'dataset' | 'state';
@@ -41,6 +41,6 @@ async function candidates(
   if (kind === 'queue') {
     return (await service.queryQueues({ project_id: project, limit: 1000 }, { signal })).map(({ id }) => id);
   }
-  const datasets = await latestVersions('dataset', project, { limit: 1000, offset: 0 }, { service, signal });
+  const datasets = await findVersions('dataset', project, { limit: 1000, offset: 0 }, { service, signal });
   return datasets.map(({ object_id }) => objectReference(project, object_id, 'latest'));
 }

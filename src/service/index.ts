@@ -5,6 +5,7 @@ import { listen } from '../core/http/listen.ts';
 import type { Log } from '../core/log.ts';
 import type { Account } from './admin/accounts.ts';
 import { ensureSampleProject } from './admin/sample-project.ts';
+import { EvaluationRunner, type RunnerLimits } from './evaluation/runner.ts';
 import { createApp } from './http/app.ts';
 import { Authenticator } from './http/authenticator.ts';
 import { ModelProvider, type ModelProviderOptions } from './inference/model-provider.ts';
@@ -32,6 +33,8 @@ export interface ServiceOptions {
   modelProvider?: ModelProviderOptions;
   /** Adds the sample project `demo/support` if it is missing. */
   sample?: boolean;
+  /** Time limits of the evaluations that this process runs. */
+  evaluation?: RunnerLimits;
   log?: Log;
 }
 
@@ -54,18 +57,18 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const database = await openDatabase(options.data);
   try {
     if (options.sample) await ensureSampleProject(database);
-    const app = createApp({
-      database,
-      modelProvider: options.modelProvider && new ModelProvider(options.modelProvider),
-      authenticator: new Authenticator(database, options.account),
-      log: options.log ?? (() => {}),
-    });
+    const { log = () => {}, evaluation } = options;
+    const modelProvider = options.modelProvider && new ModelProvider(options.modelProvider);
+    const runner = new EvaluationRunner({ database, modelProvider, log, ...evaluation });
+    const authenticator = new Authenticator(database, options.account);
+    const app = createApp({ database, modelProvider, runner, authenticator, log });
     const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server;
     server.keepAliveTimeout = keepAliveTimeoutMs;
     const url = await listen(server, options.port ?? 0, options.host ?? '127.0.0.1');
+    runner.start();
     let closing: Promise<void> | undefined;
     const close = () => {
-      closing ??= endServer(server, closeGraceMs).then(() => database.close());
+      closing ??= Promise.all([endServer(server, closeGraceMs), runner.stop()]).then(() => database.close());
       return closing;
     };
     return { url, close };

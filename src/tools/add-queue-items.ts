@@ -97,7 +97,6 @@ Example: {"queue_id":"support-triage","filter":{"op_name":"answer","has_error":t
       const request = {
         question: `Add ${newIds.length} calls to queue ${JSON.stringify(queue.name)} (${queue_id})? They cannot be removed again.`,
         reason: `adding ${newIds.length} calls needs the user's agreement`,
-        argument: args.call_ids ? 'call_ids' : 'filter',
       };
       requireAgreement(request, context);
     }

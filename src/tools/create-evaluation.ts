@@ -4,12 +4,13 @@ import {
   createEvaluationRequest,
   createEvaluationResponse,
 } from '../contract/evaluations.ts';
-import { formatReference, parseReference, type Reference, referenceText } from '../contract/references.ts';
+import { formatReference, parseReference, referenceText } from '../contract/references.ts';
 import { HeddleError } from '../core/errors.ts';
-import { readVersion } from './support/object-versions.ts';
+import { baseClasses, readVersion, versionsOfName } from './support/object-versions.ts';
 import { orElse } from './support/or-else.ts';
 import { cell } from './support/table.ts';
 import { defineTool, projectArgument, projectOf, shapeWithoutNull, type ToolContext } from './support/tool.ts';
+import { unknownObject } from './support/unknown-object.ts';
 
 const { name, dataset, scorers, ...members } = createEvaluationRequest.shape;
 
@@ -64,7 +65,7 @@ Example: {"name":"Support answers","dataset":"weave:///demo/support/object/ticke
         scorers: await Promise.all(definition.scorers.map((scorer) => resolve(scorer, 'scorer'))),
       }),
     };
-    const versions = await existingVersions(project, definition.name, context);
+    const versions = await versionsOfName(definition.name, 'Evaluation', project, context);
     const created = await context.service.createEvaluation(project, resolved, { signal: context.signal });
     return {
       ...created,
@@ -110,9 +111,6 @@ function overwrittenMembers(attributes: Record<string, unknown> = {}): string[] 
   ];
 }
 
-/** The base classes that a reference of each kind may lead to. */
-const classes = { dataset: 'Dataset', scorer: 'Scorer' } as const;
-
 /**
  * Returns a reference with the digest of the version that it names now.
  * @throws HeddleError `not_found` when it leads nowhere, `invalid_arguments` when it leads to another kind of object.
@@ -124,15 +122,12 @@ async function resolveReference(text: string, kind: 'dataset' | 'scorer', contex
   }
   const version = await readVersion(reference, context);
   if (!version) {
-    throw new HeddleError({
-      code: 'not_found',
-      message: `Nothing was stored: the ${kind} ${text} does not exist.`,
-      hint: await suggestion(reference, kind, context),
-    });
+    const unknown = await unknownObject(reference, context, baseClasses[kind]);
+    throw new HeddleError({ ...unknown, message: `Nothing was stored: the ${kind} ${text} does not exist.` });
   }
   // Scorers that are functions are stored as operations.
   const isScorerOp = kind === 'scorer' && (version.kind === 'op' || reference.kind === 'op');
-  if (!isScorerOp && version.base_object_class !== classes[kind]) {
+  if (!isScorerOp && version.base_object_class !== baseClasses[kind]) {
     throw wrongReference(text, kind, `it is ${version.base_object_class ?? `a plain ${version.kind ?? 'object'}`}`);
   }
   return formatReference({ ...reference, version: version.digest });
@@ -144,37 +139,4 @@ function wrongReference(text: string, kind: string, reason: string): HeddleError
     message: `Nothing was stored: ${text} is not a ${kind}; ${reason}.`,
     hint: `Call list_objects with kind ${kind} for references that fit.`,
   });
-}
-
-/** Maximum number of names that a hint lists. */
-const maxNames = 5;
-
-async function suggestion(
-  { entity, project }: Reference,
-  kind: 'dataset' | 'scorer',
-  { service, signal }: ToolContext,
-): Promise<string> {
-  const filter = { base_object_classes: [classes[kind]], latest_only: true };
-  const query = {
-    project_id: `${entity}/${project}`,
-    filter,
-    sort_by: [{ field: 'created_at', direction: 'desc' as const }],
-    limit: maxNames,
-    metadata_only: true,
-  };
-  const found = await service.queryObjects(query, { signal }).catch(() => ({ objs: [] }));
-  const names = found.objs.map(({ object_id }) => object_id).join(', ');
-  const known = names === '' ? `The project has no ${kind}.` : `The newest ${kind}s of the project are ${names}.`;
-  return `${known} Call list_objects with kind ${kind} for their references.`;
-}
-
-/** Returns the versions of the evaluation so far; undefined at a service that cannot tell. */
-async function existingVersions(project_id: string, name: string, context: ToolContext) {
-  // The rule by which services make an object id of a name.
-  const object_id = name.replaceAll(/[ /]/g, '_').replaceAll(/[<>]/g, '').toLowerCase();
-  const query = { project_id, filter: { object_ids: [object_id] }, metadata_only: true };
-  return orElse(
-    async () => (await context.service.queryObjects(query, { signal: context.signal })).objs,
-    async () => undefined,
-  );
 }

@@ -1,12 +1,17 @@
 import { addQueueItemsTool } from './add-queue-items.ts';
+import { createDatasetTool } from './create-dataset.ts';
 import { createEvaluationTool } from './create-evaluation.ts';
 import { createQueueTool } from './create-queue.ts';
+import { createScorerTool } from './create-scorer.ts';
 import { listObjectsTool } from './list-objects.ts';
 import { listQueuesTool } from './list-queues.ts';
 import { queryCallsTool } from './query-calls.ts';
 import { queryQueueItemsTool } from './query-queue-items.ts';
 import { readCallTool } from './read-call.ts';
+import { readEvaluationTool } from './read-evaluation.ts';
+import { readObjectTool } from './read-object.ts';
 import { reviewQueueTool } from './review-queue.ts';
+import { runEvaluationTool } from './run-evaluation.ts';
 import { runInferenceTool } from './run-inference.ts';
 import { summarizeQueueTool } from './summarize-queue.ts';
 import type { Tool } from './support/tool.ts';
@@ -24,7 +29,12 @@ export const allTools = [
   updateQueueItemsTool,
   reviewQueueTool,
   listObjectsTool,
+  readObjectTool,
   runInferenceTool,
+  createDatasetTool,
+  createScorerTool,
   createEvaluationTool,
+  runEvaluationTool,
+  readEvaluationTool,
   // The inputs differ; each tool only receives what its own schema has accepted.
 ] as unknown as readonly Tool[];

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { formatReference, referenceScheme } from '../contract/references.ts';
-import { latestVersions } from './support/object-versions.ts';
+import { findVersions } from './support/object-versions.ts';
 import {
   firstRows,
   type PagePosition,
@@ -13,13 +13,21 @@ import {
 } from './support/page.ts';
 import { defineTool, projectArgument, projectOf } from './support/tool.ts';
 
-const kinds = ['evaluation', 'dataset', 'scorer', 'op', 'model'] as const;
+const kinds = ['evaluation', 'dataset', 'scorer', 'op', 'model', 'prompt', 'field', 'stored_model'] as const;
 
-const input = z.strictObject({
-  kind: z.enum(kinds),
-  project_id: projectArgument('Project (ignored for models)'),
-  ...pageArguments,
-});
+const input = z
+  .strictObject({
+    kind: z.enum(kinds),
+    name: z.string().min(1).max(256).optional().describe('Part of the name.'),
+    versions: z.boolean().optional().describe('All versions of the object with this name.'),
+    project_id: projectArgument('Project (ignored for models)'),
+    ...pageArguments,
+  })
+  .superRefine(({ kind, name, versions }, context) => {
+    if (versions && (name === undefined || kind === 'model')) {
+      context.addIssue({ code: 'custom', path: ['versions'], message: 'needs the name of a stored object' });
+    }
+  });
 
 const output = z.looseObject({
   kind: z.enum(kinds),
@@ -32,29 +40,30 @@ interface ObjectPage extends PagePosition {
   objects: Record<string, unknown>[];
 }
 
-const columns = ['reference', 'id', 'object_id', 'version_index', 'name', 'description', 'created_at'];
+const columns = ['reference', 'id', 'object_id', 'class', 'version_index', 'name', 'description', 'created_at'];
 
 export const listObjectsTool = defineTool({
   name: 'list_objects',
-  title: 'List evaluations, datasets, scorers or models',
+  title: 'List stored objects or models',
   groups: ['inference', 'evaluation'],
   uses: ['queryObjects', 'listModels'],
-  description: `Lists the latest versions of a kind, newest first, with references for other tools; of models the ids. Traced functions, also scorers, are ops.
+  description: `Lists the latest versions of a kind, newest first, with references for other tools. model lists the ids that inference offers, stored_model what evaluations were run with; traced functions, also scorers, are ops.
 Example: {"kind":"dataset"}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,
 
-  async run({ kind, limit, offset = 0, ...query }, context): Promise<ObjectPage> {
+  async run({ kind, name, versions, limit, offset = 0, ...query }, context): Promise<ObjectPage> {
     const { service, signal } = context;
     if (kind === 'model') {
       const { data } = await service.listModels({ signal, project: context.project });
-      const models = data.slice(offset, offset + limit);
-      return { kind, objects: models, ...pagePosition(offset, models.length, data.length > offset + limit) };
+      const found = data.filter(({ id }) => name === undefined || id.toLowerCase().includes(name.toLowerCase()));
+      const models = found.slice(offset, offset + limit);
+      return { kind, objects: models, ...pagePosition(offset, models.length, found.length > offset + limit) };
     }
     const project = projectOf(query, context);
     // Asking for one object more than needed tells whether there is a next page.
-    const found = await latestVersions(kind, project, { limit: limit + 1, offset }, context);
+    const found = await findVersions(kind, project, { name, versions, limit: limit + 1, offset }, context);
     const objects = found
       .slice(0, limit)
       .map(({ digest, ...object }) => ({ reference: referenceTo(object.object_id, digest, kind, project), ...object }));

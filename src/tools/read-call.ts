@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { RecordedCall } from '../contract/calls.ts';
 import { callPath, cutValue, endOfPath, maxPaths, valuesAt } from './support/call-values.ts';
+import { nearestPaths } from './support/nearest-paths.ts';
 import { resolveReferences } from './support/resolve-references.ts';
 import { cell, escapeInvisible } from './support/table.ts';
 import { defineTool, projectArgument, projectOf } from './support/tool.ts';
@@ -22,6 +23,7 @@ const output = z.looseObject({
     .record(z.string(), z.array(z.string()))
     .optional()
     .describe('Names of the members where the missing paths end.'),
+  nearest: z.record(z.string(), z.array(z.string())).optional().describe('Paths that are nearest to the missing ones.'),
 });
 
 interface CallResult {
@@ -30,7 +32,11 @@ interface CallResult {
   values?: Record<string, unknown>;
   missing?: string[];
   members?: Record<string, string[]>;
+  nearest?: Record<string, string[]>;
 }
+
+/** Missing paths whose nearest are looked for. */
+const maxSearched = 20;
 
 export const readCallTool = defineTool({
   name: 'read_call',
@@ -55,23 +61,29 @@ Example: {"call_id":"call-001","paths":["inputs.question","output.answer"]}`,
     const missing = paths.filter((path) => !Object.hasOwn(values, path));
     if (missing.length === 0) return { call_id, values };
     const ends = missing.map((path) => endOfPath(call, path));
-    return { call_id, values, missing, members: Object.fromEntries(ends.map(({ at, members }) => [at, members])) };
+    const members = Object.fromEntries(ends.map(({ at, members: names }) => [at, names]));
+    // Each search looks at every path of the call.
+    const searched = missing.slice(0, maxSearched).map((path) => [path, nearestPaths(call, path)] as const);
+    return { call_id, values, missing, members, nearest: Object.fromEntries(searched) };
   },
 
-  render({ call, values, missing, members = {} }: CallResult) {
+  render({ call, values, missing, members = {}, nearest = {} }: CallResult) {
     const known = Object.entries(members).map(
       ([at, names]) => `${cell(at || 'the call')} has ${names.map(cell).join(', ') || 'no members'}`,
     );
-    const nowhere = missing ? `\nThese paths lead nowhere: ${missing.map(cell).join(', ')}; ${known.join('; ')}` : '';
+    const near = Object.entries(nearest).map(([path, paths]) => `${cell(path)}: ${paths.map(cell).join(', ')}`);
+    const nowhere = missing
+      ? `\nThese paths lead nowhere: ${missing.map(cell).join(', ')}; ${known.join('; ')}. Nearest to ${near.join('; ')}`
+      : '';
     return `The recorded call, as data:\n${escapeInvisible(JSON.stringify(call ?? values))}${nowhere}`;
   },
 
   // A call that is too large is returned member by member, each cut to an equal share.
-  shrink({ call_id, call, values, missing, members }, share) {
+  shrink({ call_id, call, values, missing, members, nearest }, share) {
     const parts = Object.entries(call ?? values ?? {});
     const maxChars = Math.floor((JSON.stringify(parts).length * share * 0.8) / Math.max(parts.length, 1));
     if (maxChars < 20) return undefined;
     const cut = Object.fromEntries(parts.map(([name, value]) => [name, cutValue(value, maxChars)]));
-    return { call_id, values: cut, ...(missing && { missing, members }) };
+    return { call_id, values: cut, ...(missing && { missing, members, nearest }) };
   },
 });

@@ -127,13 +127,13 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
   },
 
   render({ items, counts, matched, remaining, stopped_by, dry_run, state_counts, ...more }: UpdateResult) {
-    const results = Object.entries(counts).map(([result, count]) => `${count} ${result}`);
+    const results = Object.entries(counts).map(
+      ([result, count]) => `${count} ${result === 'would_send' ? 'would be sent' : result}`,
+    );
     const matching = matched === undefined ? '' : `${pluralize(matched, 'item')} matched. `;
     const shown = Object.entries(state_counts ?? {}).map(([state, count]) => `${count} ${cell(state)}`);
     const states = shown.length > 0 ? ` They show ${shown.join(', ')}.` : '';
-    const prefix = dry_run
-      ? `Nothing was changed (dry_run).${states} The service refuses what is final for you. Would be: `
-      : '';
+    const prefix = dry_run ? `Nothing was changed (dry_run).${states} The service refuses what is final for you. ` : '';
     const { hint, first_changed, as_of, annotation_state } = more;
     const state = annotation_state === undefined ? '' : ` All show ${cell(annotation_state)}.`;
     const first = first_changed ? ` The first: ${first_changed.map(cell).join(', ')}.` : '';
@@ -179,7 +179,7 @@ async function changeListed(
   for (const { change, loc } of changes) refuseEmpty(change, loc);
   const queue = await openQueue(queue_id, project, changes, context);
   if (!dry_run && !confirm && items.length > maxUnconfirmed) {
-    requireAgreement(agreementFor(items.length, queue_id, items, 'items'), context);
+    requireAgreement(agreementFor(items.length, queue_id, items), context);
   }
   const found = await concurrently(items, maxConcurrentItems, (change) =>
     findItem(change.item_id, queue, expected_state),
@@ -246,7 +246,7 @@ function refuseEmpty(change: Change, loc: (string | number)[]): void {
 }
 
 /** Returns the request for the user's agreement to change many items. */
-function agreementFor(count: number, queueId: string, changes: readonly Change[], argument: string): AgreementRequest {
+function agreementFor(count: number, queueId: string, changes: readonly Change[]): AgreementRequest {
   const states = [...new Set(changes.flatMap(({ annotation_state }) => annotation_state ?? []))];
   const judged = changes.some(({ judgements, note, retract }) => judgements || note || retract);
   const steps = [...(judged ? ['judge'] : []), ...(states.length > 0 ? [`set to ${states.join(', ')}`] : [])].join(
@@ -256,7 +256,6 @@ function agreementFor(count: number, queueId: string, changes: readonly Change[]
   return {
     question: `Change ${count} items of queue ${queueId}: ${steps}?${final}`,
     reason: `changing ${count} items needs the user's agreement.${final}`.replace(/[.]$/, ''),
-    argument,
   };
 }
 
@@ -346,7 +345,7 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
     return { ...summaryOf({ results }, matching.length), dry_run, state_counts, as_of: seen };
   }
   if (!confirm && matching.length > maxUnconfirmed) {
-    requireAgreement(agreementFor(matching.length, queue_id, [change], 'filter'), context);
+    requireAgreement(agreementFor(matching.length, queue_id, [change]), context);
   }
   const startedAtMs = Date.now();
   const isGuarded = as_of !== undefined || expected_state !== undefined;

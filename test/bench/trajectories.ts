@@ -155,7 +155,43 @@ interface BadTrajectory {
 }
 
 /** For each job a trajectory that does it, and some with mistakes that models make. */
+const question = 'inputs.question';
+const answer = 'output.answer';
+
+/** Makes a dataset of the items of a queue that match a filter. */
+function wrongAnswers(filter: object, map: Record<string, string>, more: object = {}): Trajectory {
+  return function* () {
+    const queue_id = yield* queueNamed('Answer check');
+    yield* call('create_dataset', { name: 'wrong-answers', from_queue: { queue_id, filter, map }, ...more });
+    yield* say('The dataset has the failures.');
+  };
+}
+
 export const trajectories: Record<string, { good: Trajectory; bad: BadTrajectory[] }> = {
+  'dataset-from-failures': {
+    good: wrongAnswers({ judged_by: 'ada', field: 'correct', value: false }, { question, answer }),
+    bad: [
+      {
+        mistake: 'takes the failures without the answers',
+        trajectory: wrongAnswers({ judged_by: 'ada', field: 'correct', value: false }, { question }),
+        fault: 'the rows of the dataset have no question and answer',
+      },
+      {
+        mistake: 'writes one row by hand and corrects it',
+        *trajectory() {
+          const rows = [{ question: 'What is 3 times 4?', answer: '12' }];
+          yield* call('create_dataset', { name: 'wrong-answers', rows });
+          yield* say('The dataset has the failures.');
+        },
+        fault: 'the dataset has the rows [{"question":"What is 3 times 4?","answer":"12"}]',
+      },
+      {
+        mistake: 'only tries it',
+        trajectory: wrongAnswers({ field: 'correct', value: false }, { question, answer }, { dry_run: true }),
+        fault: 'there is no dataset "wrong-answers"',
+      },
+    ],
+  },
   'judge-by-rubric': {
     good: refundDecisions((price, days, granted) => {
       const owed = days <= 30 ? price : days <= 60 ? price / 2 : 0;

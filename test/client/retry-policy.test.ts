@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { retryAfterMs } from '../../src/client/failures.ts';
 import { retryDelayMs } from '../../src/client/retry-policy.ts';
+import { retryAfterMs } from '../../src/core/http/retry-after.ts';
 
 const deadline = 60_000;
 

@@ -13,7 +13,7 @@ import { bodies, type Expected, endless, others, routerBodies, statuses } from '
 import { tally } from '../support/tally.ts';
 import { startToolServer, type ToolOutcome, type ToolServer, toolCalls, unrepeatable } from '../support/tool-server.ts';
 
-const listsOfLines = new Set(['list_queues', 'query_calls']);
+const listsOfLines = new Set(['list_queues', 'query_calls', 'read_evaluation']);
 const tools = Object.keys(toolCalls);
 const home = temporaryFolder();
 
@@ -63,8 +63,8 @@ const requestsOf = (index: number, tool: string): number =>
 
 /** Returns whether a request only prepares a change. It gets a good response. */
 const isLookup = ({ path, body }: RecordedRequest): boolean =>
-  path === '/obj/read' ||
-  (path === '/objs/query' && body.includes('create_evaluation')) ||
+  (path === '/obj/read' && !body.includes('read_object')) ||
+  (path === '/objs/query' && /create_(evaluation|dataset|scorer)|read_object/.test(body)) ||
   (path === '/annotation_queues/query' && /create_queue|add_queue_items/.test(body));
 
 async function runAll(list: Case[], first: number, { call }: ToolServer): Promise<void> {

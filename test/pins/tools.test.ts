@@ -16,8 +16,13 @@ describe('the list of tools', () => {
       'update_queue_items',
       'review_queue',
       'list_objects',
+      'read_object',
       'run_inference',
+      'create_dataset',
+      'create_scorer',
       'create_evaluation',
+      'run_evaluation',
+      'read_evaluation',
     ]);
     for (const tool of tools) {
       await expect(`${JSON.stringify(tool, null, 2)}\n`).toMatchFileSnapshot(`${tool.name}.json`);

@@ -21,8 +21,13 @@ export const examples: Record<string, Record<string, unknown>> = {
   },
   review_queue: { queue_id: 'support-triage', limit: 2 },
   list_objects: { kind: 'dataset' },
+  read_object: { ref: 'weave:///demo/support/object/tickets:latest', limit: 2 },
   run_inference: { model: 'heddle/echo', messages: [{ role: 'user', content: 'Hello' }] },
+  create_dataset: { name: 'Refund questions', rows: [{ question: 'Where is my refund?', expected: 'ten days' }] },
+  create_scorer: { name: 'Right answer', kind: 'contains', expected: 'expected' },
   create_evaluation: { name: 'Answers', dataset: 'weave:///demo/support/object/tickets:latest' },
+  run_evaluation: { evaluation: 'Answers', model: 'heddle/echo', prompt: '{question}', dry_run: true },
+  read_evaluation: { evaluation: 'Answers' },
 };
 
 /** Returns arguments for a listed tool. @throws Error for a tool without an example: add one. */

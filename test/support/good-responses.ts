@@ -27,6 +27,9 @@ const queue = {
 };
 const call = { id: 'c1', inputs: { question: 'Why?' }, output: 'Because.' };
 const storedObject = { object_id: 'd', digest: 'x', version_index: 0 };
+const run = { evaluation_run_id: 'r1', evaluation: 'weave:///a/b/object/e:x', model: 'weave:///a/b/object/m:y' };
+const predicted = { prediction_id: 'p1', model: run.model, inputs: { question: 'Why?' }, output: 'Because.' };
+const scored = { score_id: 's1', scorer: 'weave:///a/b/object/s:z', value: 1 };
 const objectVersion = {
   ...storedObject,
   project_id: 'a/b',
@@ -77,7 +80,7 @@ const goodBodies: { [Name in EndpointName]: z.input<(typeof endpoints)[Name]['re
   createCosts: { ids: [['p1', 'm']] },
   queryCosts: { results: [{ id: 'p1', llm_id: 'm' }] },
   purgeCosts: {},
-  createObject: { digest: 'x', object_id: 'd' },
+  createObject: { digest: 'x', object_id: 'new-object' },
   readObject: { obj: objectVersion },
   queryObjects: { objs: [objectVersion] },
   readReferences: { vals: [] },
@@ -85,8 +88,60 @@ const goodBodies: { [Name in EndpointName]: z.input<(typeof endpoints)[Name]['re
   updateTable: { digest: 'x', updated_row_digests: ['y'] },
   queryTable: { rows: [{ digest: 'y', val: { question: 'Why?' }, original_index: 0 }] },
   countTableRows: { count: 1 },
+  createDataset: { digest: 'x', object_id: 'd', version_index: 0 },
   createFile: { digest: 'x' },
   readFile: 'content',
+  evaluateModel: { call_id: 'r1' },
+  evaluationStatus: { status: { code: 'complete', output: {} } },
+  cancelEvaluation: { status: { code: 'failed', error: 'Cancelled' } },
+  createEvaluationRun: { evaluation_run_id: 'r1' },
+  listEvaluationRuns: run,
+  readEvaluationRun: run,
+  finishEvaluationRun: { success: true },
+  createPrediction: { prediction_id: 'p1' },
+  listPredictions: predicted,
+  readPrediction: predicted,
+  finishPrediction: { success: true },
+  createScore: { score_id: 's1' },
+  listScores: scored,
+  readScore: scored,
+  queryEvaluationResults: {
+    rows: [
+      {
+        row_digest: 'y',
+        raw_data_row: { question: 'Why?' },
+        evaluations: [
+          {
+            evaluation_call_id: 'r1',
+            trials: [
+              { predict_and_score_call_id: 'c1', predict_call_id: 'c2', model_output: 'Because.', scores: { s: true } },
+            ],
+          },
+        ],
+      },
+    ],
+    total_rows: 1,
+    summary: {
+      row_count: 1,
+      evaluations: [
+        {
+          evaluation_call_id: 'r1',
+          trial_count: 1,
+          scorer_stats: [
+            {
+              scorer_key: 's',
+              value_type: 'binary',
+              trial_count: 1,
+              pass_true_count: 1,
+              pass_known_count: 1,
+              pass_rate: 1,
+            },
+          ],
+        },
+      ],
+    },
+    warnings: [],
+  },
   listEvaluations: storedObject,
   listDatasets: storedObject,
   listScorers: storedObject,

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { type FakeService, type RecordedRequest, sendResponse, startFakeService } from './fake-service.ts';
 import { fitsField, fulfills, pageOf, sortedBy } from './recorded-conditions.ts';
 
@@ -177,13 +178,68 @@ export async function startRecordedService(): Promise<RecordedService> {
   };
 
   const createObject = ({ obj }: Json): object => {
+    const { builtin_object_class: built } = obj;
+    // Only the class of a model extends another.
+    const base = built === 'LLMStructuredCompletionModel' ? ['Model', 'Object'] : ['Object'];
+    const val = built ? { ...obj.val, _type: built, _class_name: built, _bases: [...base, 'BaseModel'] } : obj.val;
     // The same content is the same version.
     for (let version = 0; ; version += 1) {
       const created = `${obj.object_id[0].toUpperCase().repeat(42)}${version || obj.object_id[0].toUpperCase()}`;
       const ref = `weave:///${project}/object/${obj.object_id}:${created}`;
-      objects[ref] ??= obj.val;
-      if (JSON.stringify(objects[ref]) === JSON.stringify(obj.val)) return { digest: created };
+      objects[ref] ??= val;
+      if (JSON.stringify(objects[ref]) === JSON.stringify(val)) return { digest: created };
     }
+  };
+
+  /** Rows by the digest of their table. */
+  const tables = new Map<string, Json[]>();
+  const createTable = ({ table: { rows } }: Json): object => {
+    const created = createHash('sha256').update(JSON.stringify(rows)).digest('hex');
+    tables.set(created, rows);
+    return { digest: created, row_digests: rows.map((_: Json, index: number) => digest(String(index % 10))) };
+  };
+  const queryTable = ({ digest: wanted, limit, offset }: Json): object => {
+    const rows = (tables.get(wanted) ?? []).map((val, index) => ({ digest: digest(String(index % 10)), val }));
+    return { rows: pageOf(rows, { limit, offset }) };
+  };
+
+  /** Returns the versions of objects, the oldest first. */
+  const versions = (): Json[] =>
+    Object.entries(objects).flatMap(([ref, val]) => {
+      const [, object_id, version] = /\/object\/([^/:]+):([^/]+)$/.exec(ref) ?? [];
+      if (!object_id) return [];
+      const bases = val._bases ?? [];
+      const base_object_class = bases[bases.indexOf('Object') - 1] ?? val._class_name ?? null;
+      const leaf_object_class = val._class_name ?? null;
+      return [
+        { project_id: project, object_id, digest: version, kind: 'object', base_object_class, leaf_object_class, val },
+      ];
+    });
+  const numbered = (): Json[] => {
+    const counts = new Map<string, number>();
+    const all = versions().map((version) => {
+      const version_index = counts.get(version.object_id) ?? 0;
+      counts.set(version.object_id, version_index + 1);
+      return { ...version, version_index, created_at: '2026-01-01T00:00:00' };
+    });
+    return all.map((version) => ({
+      ...version,
+      is_latest: Number(version.version_index + 1 === counts.get(version.object_id)),
+    }));
+  };
+  const queryObjects = ({ filter = {}, limit, offset, metadata_only }: Json): object => {
+    const isIn = (list: string[] | undefined, value: string) => !list?.length || list.includes(value);
+    const found = numbered().filter(
+      ({ object_id, base_object_class, is_latest }) =>
+        isIn(filter.object_ids, object_id) &&
+        isIn(filter.base_object_classes, base_object_class) &&
+        (!filter.latest_only || is_latest === 1),
+    );
+    return {
+      objs: pageOf(found.toReversed(), { limit, offset }).map((one: Json) =>
+        metadata_only ? { ...one, val: {} } : one,
+      ),
+    };
   };
 
   const setProgress = (queueId: string, id: string, annotator: string, to: string): object | string => {
@@ -251,23 +307,19 @@ export async function startRecordedService(): Promise<RecordedService> {
     if (service.missing.has(path)) return undefined;
     if (path === '/annotation_queues') return createQueue(body);
     if (path === '/obj/create') return createObject(body);
+    if (path === '/table/create') return createTable(body);
+    if (path === '/table/query') return queryTable(body);
+    if (path === '/objs/query') return queryObjects(body);
     if (path === '/calls/query_stats') return { count: matchingCalls(body).length };
     if (path === '/annotation_queues/stats') return { stats: body.queue_ids.map(statsOf) };
     if (path === '/refs/read_batch') return readReferences(body.refs);
     if (path === '/call/read') return { call: readCall(body) };
     if (path === '/obj/read') {
-      const ref = Object.keys(objects).find((key) => key.includes(`/${body.object_id}:`));
-      if (!ref) return null;
-      const version = { object_id: body.object_id, digest: ref.split(':').at(-1), version_index: 0, is_latest: 1 };
-      return {
-        obj: {
-          project_id: project,
-          kind: 'object',
-          base_object_class: 'AnnotationSpec',
-          ...version,
-          val: objects[ref],
-        },
-      };
+      const named = numbered().filter(({ object_id }) => object_id === body.object_id);
+      const isWanted = ({ digest: known, is_latest }: Json) =>
+        known === body.digest || (body.digest === 'latest' && is_latest);
+      const obj = named.find(isWanted) ?? null;
+      return obj && { obj: { ...obj, base_object_class: obj.base_object_class ?? 'AnnotationSpec' } };
     }
     if (path === '/feedback/query') return queryFeedback(body);
     if (path === '/feedback/purge') {

@@ -19,7 +19,12 @@ export const toolCalls: Record<string, (project: string) => Record<string, unkno
   }),
   review_queue: (project) => ({ project_id: `a/${project}`, queue_id: 'q' }),
   list_objects: (project) => ({ project_id: `a/${project}`, kind: 'dataset' }),
+  read_object: (project) => ({ ref: `weave:///a/${project}/object/d:latest` }),
   run_inference: (project) => ({ model: project, messages: [{ role: 'user', content: 'Hi' }] }),
+  run_evaluation: (project) => ({ project_id: `a/${project}`, run_id: 'r1' }),
+  read_evaluation: (project) => ({ project_id: `a/${project}`, run_ids: ['r1'] }),
+  create_dataset: (project) => ({ project_id: `a/${project}`, name: 'New', rows: [{ q: 1 }] }),
+  create_scorer: (project) => ({ project_id: `a/${project}`, name: 'New', kind: 'json_valid' }),
   create_evaluation: (project) => ({ project_id: `a/${project}`, name: 'E', dataset: 'weave:///a/b/object/d:latest' }),
 };
 

@@ -27,6 +27,8 @@ export interface ConnectedSdk {
   /** Where the service keeps its data. */
   data: string;
   service: RestartableService;
+  /** The Authorization header of the SDK's account. */
+  authorization: string;
   /** Sends a request to an operation as the account of the SDK, in its project. */
   post: (path: string, body: object) => Promise<Answer>;
   /** Starts the service once more on the same data and connects the SDK to it. */
@@ -52,15 +54,16 @@ async function connect(data: string, password: string): Promise<ConnectedSdk> {
   });
   const weave: Sdk = createRequire(join(folder, 'package.json'))('weave');
   const client = await weave.init(sdkProject);
+  const authorization = `Basic ${btoa(`api:${password}`)}`;
   const post = async (path: string, body: object) => {
     const response = await fetch(service.url + path, {
       method: 'POST',
-      headers: { authorization: `Basic ${btoa(`api:${password}`)}`, 'content-type': 'application/json' },
+      headers: { authorization, 'content-type': 'application/json' },
       body: JSON.stringify({ project_id: sdkProject, ...body }),
     });
     const text = await response.text();
     const isJson = response.headers.get('content-type')?.startsWith('application/json');
     return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
   };
-  return { weave, client, data, service, post, connectAgain: () => connect(data, password) };
+  return { weave, client, data, service, authorization, post, connectAgain: () => connect(data, password) };
 }

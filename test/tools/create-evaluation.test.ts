@@ -49,7 +49,7 @@ describe('create_evaluation', () => {
     [
       { dataset: 'weave:///demo/support/object/tickets2:latest' },
       'not_found',
-      'The newest datasets of the project are tickets.',
+      'The nearest are weave:///demo/support/object/tickets:',
     ],
     [{ dataset: 'weave:///demo/support/object/tickets:v7' }, 'not_found', 'tickets'],
     [{ dataset: 'weave:///demo/support/object/tone:latest' }, 'invalid_arguments', 'list_objects with kind dataset'],
@@ -59,7 +59,11 @@ describe('create_evaluation', () => {
       'invalid_arguments',
       'list_objects with kind scorer',
     ],
-    [{ scorers: ['weave:///demo/support/object/none:latest'] }, 'not_found', 'The newest scorers of the project are'],
+    [
+      { scorers: ['weave:///demo/support/object/none:latest'] },
+      'not_found',
+      'The nearest are weave:///demo/support/object/tone:',
+    ],
   ])('refuses %j and stores nothing', async (members, code, hint) => {
     const { call: callTool } = await connectStdioClient(emptyHome(temporaryFolder()));
     const { error } = await callTool('create_evaluation', { ...evaluation, ...members });

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
 import { faultsOfItems } from '../changes.ts';
 import type { Job } from '../job.ts';
-import { project } from '../workspace.ts';
+import { project, type Workspace } from '../workspace.ts';
 
 const calls = Array.from({ length: 24 }, (_, index) => ({
   call_id: `check-${String(index + 1).padStart(2, '0')}`,
@@ -15,7 +15,15 @@ const failures = calls
   .filter((_, index) => index % 4 === 1)
   .map(({ inputs: { question }, output: { answer } }) => ({ question, answer }));
 
-const dataset = z.object({ rows: z.array(z.looseObject({ question: z.unknown(), answer: z.unknown() })) });
+const datasetRows = z.array(z.looseObject({ question: z.unknown(), answer: z.unknown() }));
+
+/** Returns the rows of a dataset, which it has itself or in a table. */
+async function rowsOf(val: unknown, client: Awaited<ReturnType<Workspace['client']>>): Promise<unknown> {
+  const { rows } = val as { rows?: unknown };
+  const digest = /\/table\/(\w+)$/.exec(String(rows))?.[1];
+  if (digest === undefined) return rows;
+  return (await client.queryTable({ project_id: project, digest })).rows.map((row) => row.val);
+}
 
 export const datasetFromFailures: Job = {
   name: 'dataset-from-failures',
@@ -45,9 +53,9 @@ export const datasetFromFailures: Job = {
         });
         const faults = await faultsOfItems(workspace, {});
         if (!objs[0]) return ['there is no dataset "wrong-answers"', ...faults];
-        const { data } = dataset.safeParse(objs[0].val);
+        const { data } = datasetRows.safeParse(await rowsOf(objs[0].val, client));
         if (!data) return ['the rows of the dataset have no question and answer', ...faults];
-        const rows = data.rows.map(({ question, answer }) => ({ question, answer }));
+        const rows = data.map(({ question, answer }) => ({ question, answer }));
         const byQuestion = (a: { question: unknown }, b: { question: unknown }) =>
           String(a.question).localeCompare(String(b.question));
         const isSame = isDeepStrictEqual(rows.sort(byQuestion), [...failures].sort(byQuestion));

@@ -12,10 +12,24 @@ export function wantsJson(args = process.argv): boolean {
   return args.slice(2, end === -1 ? undefined : end).includes('--json');
 }
 
-/** Reports an error on stderr, without secrets, and returns the exit code: 2 for wrong usage or configuration, else 1. */
+/** A failure of a command whose exit code 1 has a meaning of its own: that results are below a threshold. */
+export class FailedWork extends Error {
+  override readonly cause: unknown;
+
+  constructor(cause: unknown) {
+    super('The command could not do its work.');
+    this.cause = cause;
+  }
+}
+
+/**
+ * Reports an error on stderr, without secrets, and returns the exit code: 2 for wrong usage or configuration, else 1, or 3 for
+ * {@link FailedWork}.
+ */
 export function reportFailure(error: unknown): number {
   // Commander has already printed its message; its errors with exit code 0 are help and version.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  if (error instanceof FailedWork) return reportFailure(error.cause) === 2 ? 2 : 3;
   if (error instanceof UsageError) {
     reportUsage(error.message);
     return 2;

@@ -93,7 +93,7 @@ function serveEndpoint<Name extends EndpointName>(name: Name, options: AppOption
       account: account.name,
       maySee: account.maySee,
       path: validate(pathParameters, path === undefined ? segments : { path: `/${path}` }, 'path'),
-      query: endpoint.query && validate(endpoint.query, context.req.query(), 'query'),
+      query: endpoint.query && validate(endpoint.query, queryOf(context), 'query'),
       response: outgoing,
     };
     const run = (content: unknown) => {
@@ -113,6 +113,12 @@ function serveEndpoint<Name extends EndpointName>(name: Name, options: AppOption
     const body = isList ? jsonLines(result) : jsonText(result);
     return context.body(body, 200, { 'Content-Type': isList ? lineType : 'application/json' });
   };
+}
+
+/** Returns the query parameters; the values of one that is repeated are a list. */
+function queryOf(context: Context): Record<string, string | string[]> {
+  const entries = Object.entries(context.req.queries());
+  return Object.fromEntries(entries.map(([name, values]) => [name, values.length === 1 ? values[0]! : values]));
 }
 
 const lineType = 'application/x-ndjson';

@@ -1,11 +1,12 @@
 import type { ServerResponse } from 'node:http';
-import type { Transform } from 'node:stream';
+import { type Transform, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress, createUnzip } from 'node:zlib';
 import { Agent, type Dispatcher, errors, request as send } from 'undici';
 import type { InferenceRequest } from '../../contract/inference.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { Redactor } from '../../core/redaction.ts';
+import { digestOf } from '../storage/digest.ts';
 
 /** An OpenAI-compatible API. `url` is the base of its paths and usually ends in `/v1`; `key` is its bearer token. */
 export interface ModelProviderOptions {
@@ -27,6 +28,20 @@ const passedHeaders =
 const refusedHeaders =
   /^(accept-encoding|authorization|host|cookie|content-length|content-type|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|proxy-.*)$/i;
 
+/** Largest reply that the service itself reads. */
+const maxReplyBytes = 8 * 1024 * 1024;
+
+/** Explains why the service got no response of its own from the model provider. */
+export class ModelProviderFailure extends Error {
+  /** True if the same request may succeed later. */
+  readonly isTransient: boolean;
+
+  constructor(message: string, isTransient: boolean) {
+    super(message);
+    this.isTransient = isTransient;
+  }
+}
+
 /** Forwards requests to the model provider. Its responses pass unchanged, but without the key, which some APIs repeat. */
 export class ModelProvider {
   readonly #baseUrl: string;
@@ -39,6 +54,54 @@ export class ModelProvider {
     this.#key = key;
     // Bytes of a response are read as Latin-1, and a header is sent as such.
     this.#redactor.protect(key, key && Buffer.from(key).toString('latin1'));
+  }
+
+  /** Identifies the model provider, without what its URL may hide. */
+  get identity(): string {
+    return digestOf(this.#baseUrl);
+  }
+
+  /**
+   * Sends a chat completion for the service itself, and returns the response without the key.
+   * @throws ModelProviderFailure when there is no whole response, the reason of `signal` when it is aborted.
+   */
+  async complete(
+    body: InferenceRequest,
+    signal: AbortSignal,
+  ): Promise<{ status: number; headers: Dispatcher.ResponseData['headers']; text: string }> {
+    const received = await this.#send(
+      '/chat/completions',
+      { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) },
+      signal,
+    ).catch((cause) => {
+      signal.throwIfAborted();
+      throw new ModelProviderFailure(`The model provider cannot be reached (${reasonOf(cause)}).`, true);
+    });
+    const { statusCode: status, headers } = received;
+    const decoders = decodersOf(headers['content-encoding']);
+    if (decoders === undefined || (status >= 300 && status < 400)) {
+      received.body.on('error', () => {}).destroy();
+      const reason = decoders === undefined ? 'a content encoding that it was not offered' : 'a redirect';
+      throw new ModelProviderFailure(`The model provider responded with ${reason}.`, false);
+    }
+    const parts: Buffer[] = [];
+    let bytes = 0;
+    try {
+      const collector = new Writable({
+        write(chunk: Buffer, _, done) {
+          bytes += chunk.length;
+          parts.push(chunk);
+          const isTooLarge = bytes > maxReplyBytes;
+          done(isTooLarge ? new ModelProviderFailure('The reply of the model is over 8 MiB.', false) : null);
+        },
+      });
+      await pipeline([received.body, ...decoders, collector]);
+    } catch (cause) {
+      signal.throwIfAborted();
+      if (cause instanceof ModelProviderFailure) throw cause;
+      throw new ModelProviderFailure('The model provider broke off its reply.', true);
+    }
+    return { status, headers, text: this.#redactor.redact(Buffer.concat(parts, bytes).toString()) };
   }
 
   /**
@@ -74,18 +137,27 @@ export class ModelProvider {
   ): Promise<void> {
     const clientGone = new AbortController();
     response.once('close', () => clientGone.abort());
-    const received = await send(this.#baseUrl + path, {
-      ...request,
-      headers: { ...request.headers, ...(this.#key && { Authorization: `Bearer ${this.#key}` }) },
-      signal: AbortSignal.any([clientGone.signal, ...(deadline ? [deadline] : [])]),
-      dispatcher: this.#agent,
-    }).catch((error) => {
+    const signal = AbortSignal.any([clientGone.signal, ...(deadline ? [deadline] : [])]);
+    const received = await this.#send(path, request, signal).catch((error) => {
       if (error instanceof errors.InvalidArgumentError) throw new Refusal(400, `extra_headers: ${error.message}`);
       if (deadline?.aborted)
         throw failure(504, 'model_provider_timeout', 'The model provider did not respond in time.');
       throw failure(502, 'model_provider_unreachable', 'The model provider cannot be reached.');
     });
     await this.#passOn(received, response);
+  }
+
+  #send(
+    path: string,
+    request: { method: 'GET' | 'POST'; headers: Record<string, string>; body?: string },
+    signal: AbortSignal,
+  ): Promise<Dispatcher.ResponseData> {
+    return send(this.#baseUrl + path, {
+      ...request,
+      headers: { ...request.headers, ...(this.#key && { Authorization: `Bearer ${this.#key}` }) },
+      signal,
+      dispatcher: this.#agent,
+    });
   }
 
   async #passOn(received: Dispatcher.ResponseData, response: ServerResponse): Promise<void> {
@@ -110,6 +182,11 @@ export class ModelProvider {
     // A failure destroys the response, which is the only way to tell the client that it is incomplete.
     await pipeline([received.body, ...decoders, this.#redactor.redactStream(), response]).catch(() => {});
   }
+}
+
+function reasonOf(error: unknown): string {
+  const { code, name } = Object(error) as NodeJS.ErrnoException;
+  return code ?? name;
 }
 
 /** Returns the streams that undo a content encoding, which hides the key; undefined for an unknown one. */

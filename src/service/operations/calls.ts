@@ -1,12 +1,12 @@
 import type { CompletedCall, EndedCall, QueryCallsRequest, RecordedCall, StartedCall } from '../../contract/calls.ts';
-import { splitProjectId } from '../../contract/identifiers.ts';
-import { formatReference, referenceScheme } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import { referenceToCall } from '../evaluation/recorded-runs.ts';
 import { expandReferences } from '../query/expand-references.ts';
 import { countFoundCalls, findCalls } from '../query/find-calls.ts';
 import { nameCall, recordEvents, removeCalls } from '../storage/call-events.ts';
 import { emptyMembers } from '../storage/call-rows.ts';
 import type { Database, ProjectFilter, Transaction } from '../storage/database.ts';
+import { deleteJobs } from '../storage/evaluation-jobs.ts';
 import { addCosts } from './costs.ts';
 import { readFeedbackOf } from './feedback.ts';
 import type { OperationHandler, TransactionOperation } from './operation.ts';
@@ -51,17 +51,13 @@ async function addFeedback(
   project_id: string,
   calls: readonly RecordedCall[],
 ): Promise<void> {
-  const references = calls.map(({ id }) => callReference(project_id, id));
+  const references = calls.map(({ id }) => referenceToCall(project_id, id));
   const feedback = await readFeedbackOf(transaction, project_id, references);
   for (const [index, call] of calls.entries()) {
     const summary = Object(call.summary ?? {}) as Record<string, unknown>;
     const found = feedback.filter(({ weave_ref }) => weave_ref === references[index]);
     call.summary = { ...summary, weave: { ...Object(summary.weave), feedback: found } };
   }
-}
-
-function callReference(project_id: string, name: string): string {
-  return formatReference({ scheme: referenceScheme, ...splitProjectId(project_id), kind: 'call', name });
 }
 
 /**
@@ -166,7 +162,8 @@ export const updateCall: TransactionOperation<'updateCall'> = async (transaction
   return {};
 };
 
-/** Deletes calls and those that they made, in a write transaction. */
-export const deleteCalls: TransactionOperation<'deleteCalls'> = async (transaction, { body }) => ({
-  num_deleted: await removeCalls(transaction, body.project_id, body.call_ids),
-});
+/** Deletes calls and those that they made, in a write transaction. Runs of evaluations that are deleted end. */
+export const deleteCalls: TransactionOperation<'deleteCalls'> = async (transaction, { body }) => {
+  await deleteJobs(transaction, body.project_id, body.call_ids);
+  return { num_deleted: await removeCalls(transaction, body.project_id, body.call_ids) };
+};

@@ -1,7 +1,25 @@
-import { objectNamePattern } from '../../contract/references.ts';
+import type { RecordedCall } from '../../contract/calls.ts';
+import type { EvaluationStatusResponse } from '../../contract/evaluations.ts';
+import { parseReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { objectOfKind, putVersion } from '../storage/object-versions.ts';
-import type { TransactionOperation } from './operation.ts';
+import { resolveDefinition } from '../evaluation/definition.ts';
+import {
+  isRun,
+  isTrial,
+  membersOf,
+  operationReference,
+  readCallsById,
+  runOperations,
+} from '../evaluation/recorded-runs.ts';
+import { findCalls } from '../query/find-calls.ts';
+import { recordEvents } from '../storage/call-events.ts';
+import type { Database, ProjectFilter } from '../storage/database.ts';
+import { deleteJobs, findProgress, putJob } from '../storage/evaluation-jobs.ts';
+import { newIds } from '../storage/ids.ts';
+import { findReferenced, objectOfKind, putVersion } from '../storage/object-versions.ts';
+import { findTable } from '../storage/row-tables.ts';
+import { requireObjectId } from './object-id.ts';
+import type { OperationHandler, TransactionOperation } from './operation.ts';
 
 /**
  * Stores an evaluation definition; the same content returns the existing version.
@@ -11,7 +29,7 @@ export const createEvaluation: TransactionOperation<'createEvaluation'> = async 
   transaction,
   { path, body, account },
 ) => {
-  const object_id = toObjectId(body.name);
+  const object_id = requireObjectId(body.name);
   const scorers = body.scorers ?? [];
   const content = {
     name: body.name,
@@ -28,9 +46,124 @@ export const createEvaluation: TransactionOperation<'createEvaluation'> = async 
   return { digest, object_id, version_index, evaluation_ref: reference };
 };
 
-function toObjectId(name: string): string {
-  const id = name.replaceAll(/[ /]/g, '_').replaceAll(/[<>]/g, '').toLowerCase();
-  if (objectNamePattern.test(id)) return id;
-  const msg = 'must be 1 to 128 letters, digits, spaces or _ . - / after < and > are removed';
-  throw new Refusal(422, msg, { body: { detail: [{ loc: ['body', 'name'], msg, type: 'value_error' }] } });
+const defaultConcurrency = 8;
+
+/**
+ * Starts a run of an evaluation and returns its id at once.
+ * @throws Refusal 404 for an unknown evaluation, model or dataset, 400 for one that cannot be run.
+ */
+export const evaluateModel: OperationHandler<'evaluateModel'> = async (
+  { body, account, maySee },
+  { database, runner },
+) => {
+  const { project_id, concurrency } = body;
+  const [call_id = ''] = newIds(1);
+  const leftOut = await database.write(async (transaction) => {
+    const request = { ...body, account, maySee };
+    const { definition, leftOut, name } = await resolveDefinition(transaction, request);
+    const { evaluation, model, rowCount, trials } = definition;
+    const now = new Date().toISOString();
+    const left = leftOut.length > 0 ? { left_out_scorers: leftOut } : {};
+    const start = {
+      project_id,
+      id: call_id,
+      trace_id: call_id,
+      op_name: await operationReference(transaction, { project_id, name: runOperations.run, account }),
+      display_name: name,
+      started_at: now,
+      attributes: { weave: { evaluation_run: 'true', evaluation, model, ...left } },
+      inputs: { self: evaluation, model },
+    };
+    await recordEvents(transaction, account, { starts: [start], ends: [] });
+    await putJob(transaction, {
+      project_id,
+      call_id,
+      account,
+      provider: runner.provider,
+      definition: JSON.stringify(definition),
+      concurrency: concurrency ?? defaultConcurrency,
+      trial_count: rowCount * trials,
+      next_trial: 0,
+      created_at: now,
+    });
+    return leftOut;
+  });
+  runner.start();
+  return { call_id, ...(leftOut.length > 0 && { left_out_scorers: leftOut }) };
+};
+
+/**
+ * Tells how far a run is, whoever records it.
+ * @throws Refusal 400 for a call that is no run.
+ */
+export const evaluationStatus: OperationHandler<'evaluationStatus'> = async ({ body, maySee }, { database }) =>
+  statusOf(database, body, maySee);
+
+/** Ends a run of this service with the exception that it was cancelled; one that has ended stays as it is. */
+export const cancelEvaluation: OperationHandler<'cancelEvaluation'> = async (
+  { body, account, maySee },
+  { database, runner },
+) => {
+  const { project_id, call_id } = body;
+  await database.write(async (transaction) => {
+    if (!(await findProgress(transaction, body))) return;
+    const end = {
+      project_id,
+      id: call_id,
+      ended_at: new Date().toISOString(),
+      exception: `Cancelled by ${account}`,
+      output: null,
+      summary: {},
+    };
+    await recordEvents(transaction, account, { starts: [], ends: [end] });
+    await deleteJobs(transaction, project_id, [call_id]);
+  });
+  runner.cancel(body);
+  return statusOf(database, body, maySee);
+};
+
+interface RunId {
+  project_id: string;
+  call_id: string;
+}
+
+async function statusOf(
+  database: Database,
+  { project_id, call_id }: RunId,
+  maySee: ProjectFilter,
+): Promise<EvaluationStatusResponse> {
+  let run: RecordedCall | undefined;
+  for await (const calls of readCallsById(database, project_id, [call_id])) run = calls[0];
+  if (!run) return { status: { code: 'not_found' } };
+  if (!isRun(run)) throw new Refusal(400, 'Call is not an evaluation');
+  if (run.exception) return { status: { code: 'failed', error: run.exception } };
+  if (run.ended_at) return { status: { code: 'complete', output: run.output ?? null } };
+  let completed_rows = 0;
+  const query = { project_id, filter: { parent_ids: [call_id] }, columns: ['ended_at'] };
+  for await (const calls of findCalls(database, query)) {
+    completed_rows += calls.filter((call) => isTrial(call) && call.ended_at).length;
+  }
+  const total = await trialCount(database, { project_id, call_id }, run, maySee);
+  return { status: { code: 'running', completed_rows, total_rows: Math.max(total, completed_rows) } };
+}
+
+/** Returns the number of predictions that a run is going to make; 0 if it cannot be told. */
+async function trialCount(database: Database, key: RunId, run: RecordedCall, maySee: ProjectFilter): Promise<number> {
+  return database.read(async (transaction) => {
+    const progress = await findProgress(transaction, key);
+    if (progress) return progress.trial_count;
+    const read = async (text: unknown): Promise<Record<string, unknown>> => {
+      const reference = typeof text === 'string' ? parseReference(text) : undefined;
+      const row = reference?.kind === 'object' ? await findReferenced(transaction, reference, maySee) : undefined;
+      return row ? membersOf(JSON.parse(row.content)) : {};
+    };
+    const { dataset, trials = 1 } = await read(membersOf(run.inputs).self);
+    const { rows } = await read(dataset);
+    if (Array.isArray(rows)) return rows.length * Number(trials);
+    const table = typeof rows === 'string' ? parseReference(rows) : undefined;
+    const project_id = `${table?.entity}/${table?.project}`;
+    if (table?.kind !== 'table' || !maySee(project_id)) return 0;
+    const found = await findTable(transaction, { project_id, table_digest: table.name });
+    return (found?.row_count ?? 0) * Number(trials);
+  });
 }

@@ -13,7 +13,22 @@ import {
   updateCall,
 } from './calls.ts';
 import { createCosts, purgeCosts, queryCosts } from './costs.ts';
-import { createEvaluation } from './evaluations.ts';
+import { createDataset } from './datasets.ts';
+import {
+  createEvaluationRun,
+  createPrediction,
+  createScore,
+  finishEvaluationRun,
+  finishPrediction,
+  listEvaluationRuns,
+  listPredictions,
+  listScores,
+  queryEvaluationResults,
+  readEvaluationRun,
+  readPrediction,
+  readScore,
+} from './evaluation-runs.ts';
+import { cancelEvaluation, createEvaluation, evaluateModel, evaluationStatus } from './evaluations.ts';
 import { createFeedback, createFeedbackBatch, purgeFeedback, queryFeedback, replaceFeedback } from './feedback.ts';
 import { createFile, readFile } from './files.ts';
 import { listModels, readModel, runInference } from './inference.ts';
@@ -63,12 +78,28 @@ export const handlers: { [Name in EndpointName]: OperationHandler<Name> } = {
   updateTable: writing(updateTable),
   queryTable: reading(queryTable),
   countTableRows: reading(countTableRows),
+  createDataset,
   createFile,
   readFile,
   runInference,
   listModels,
   readModel,
   createEvaluation: writing(createEvaluation),
+  evaluateModel,
+  evaluationStatus,
+  cancelEvaluation,
+  createEvaluationRun,
+  listEvaluationRuns,
+  readEvaluationRun,
+  finishEvaluationRun,
+  createPrediction,
+  listPredictions,
+  readPrediction,
+  finishPrediction,
+  createScore,
+  listScores,
+  readScore,
+  queryEvaluationResults,
   listEvaluations: reading((transaction, input) => listObjects(transaction, input, 'evaluation')),
   listDatasets: reading((transaction, input) => listObjects(transaction, input, 'dataset')),
   listScorers: reading((transaction, input) => listObjects(transaction, input, 'scorer')),

@@ -1,9 +1,10 @@
 import * as z from 'zod';
-import type { ObjectVersion, StoredObject } from '../../contract/objects.ts';
+import { classMembers, type ObjectVersion, type StoredObject } from '../../contract/objects.ts';
 import { objectNamePattern, parsePartReference } from '../../contract/references.ts';
+import { llmModel, llmModelClass } from '../../contract/scorers.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import type { Transaction } from '../storage/database.ts';
-import { classMembers, findVersion, objectClasses, putVersion, withMarks } from '../storage/object-versions.ts';
+import { findVersion, objectClasses, putVersion, withMarks } from '../storage/object-versions.ts';
 import { createPartReader } from '../storage/read-part.ts';
 import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
@@ -46,13 +47,18 @@ const annotationSpec = z.looseObject({
   op_scope: z.array(z.string()).nullish().default(null),
 });
 
+/** The classes whose values the service checks: their schema, and the class that they extend. */
+const checkedClasses = new Map<string, { schema: z.ZodType<Record<string, unknown>>; base: string }>([
+  ['AnnotationSpec', { schema: annotationSpec, base: 'AnnotationSpec' }],
+  [llmModelClass, { schema: llmModel, base: 'Model' }],
+]);
+
 /** Checks a value against its class, and adds the members with which the SDK marks the class. */
 function withClass(val: unknown, className: string): Record<string, unknown> {
-  const schema: z.ZodType<Record<string, unknown>> =
-    className === 'AnnotationSpec' ? annotationSpec : z.looseObject({});
+  const { schema = z.looseObject({}), base = className } = checkedClasses.get(className) ?? {};
   const parsed = schema.safeParse(val);
   if (!parsed.success) throw new Refusal(400, `Invalid ${className}: ${z.prettifyError(parsed.error)}`);
-  return { ...parsed.data, ...classMembers(className, className) };
+  return { ...parsed.data, ...classMembers(base, className) };
 }
 
 const marked = z.looseObject({ _class_name: z.string(), _bases: z.array(z.string()) });

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type * as z from 'zod';
 import type { Endpoint, EndpointName, endpoints } from '../../contract/endpoints.ts';
+import type { EvaluationRunner } from '../evaluation/runner.ts';
 import type { ModelProvider } from '../inference/model-provider.ts';
 import type { Database, ProjectFilter, Transaction } from '../storage/database.ts';
 
@@ -9,6 +10,7 @@ export interface ServiceContext {
   database: Database;
   /** The built-in echo model runs inference when absent. */
   modelProvider: ModelProvider | undefined;
+  runner: EvaluationRunner;
 }
 
 type PathParameter<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`

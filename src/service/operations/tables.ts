@@ -5,7 +5,15 @@ import { compareValues } from '../query/compare-values.ts';
 import { fieldAt } from '../query/expression.ts';
 import type { Transaction } from '../storage/database.ts';
 import { contentDigest, tableDigest } from '../storage/digest.ts';
-import { findTable, putRows, putTable, rowDigestsOf, selectRows, type TableKey } from '../storage/row-tables.ts';
+import {
+  findTable,
+  putRows,
+  putRowTable,
+  putTable,
+  rowDigestsOf,
+  selectRows,
+  type TableKey,
+} from '../storage/row-tables.ts';
 import type { OperationHandler, OperationInput, TransactionOperation } from './operation.ts';
 import { ResponseSize } from './response-size.ts';
 
@@ -20,11 +28,8 @@ export const createTable: OperationHandler<'createTable'> = async ({ body: { tab
   // Computed before the transaction, which keeps others from writing.
   const row_digests = rows.map(contentDigest);
   const digest = tableDigest(row_digests);
-  await database.write(async (transaction) => {
-    if (await findTable(transaction, { project_id, table_digest: digest })) return;
-    await putRows(transaction, project_id, rows, row_digests);
-    await putTable(transaction, { project_id, digest, created_by: account }, row_digests);
-  });
+  const key = { project_id, digest, created_by: account };
+  await database.write((transaction) => putRowTable(transaction, key, rows, row_digests));
   return { digest, row_digests };
 };
 

@@ -30,6 +30,7 @@ const migrations: ((db: AnyTables, engine: Engine) => Promise<void>)[] = [
   addFilesAndTables,
   splitCalls,
   indexNamesAndKeys,
+  addEvaluationJobs,
 ];
 
 /** Version of the schema that this code reads and writes. */
@@ -345,6 +346,30 @@ async function indexNamesAndKeys(db: AnyTables): Promise<void> {
     .columns(['project_id', 'started_at', 'id', 'op_name'])
     .execute();
   await db.schema.createIndex('accounts_by_password').on('accounts').column('password_hash').execute();
+}
+
+/** Creates the tables of the runs of evaluations that are under way. */
+async function addEvaluationJobs(db: AnyTables, engine: Engine): Promise<void> {
+  await db.schema
+    .createTable('evaluation_jobs')
+    .$call(texts(engine, 'project_id', 'call_id', 'account', 'provider', 'definition'))
+    .addColumn('concurrency', 'integer', (c) => c.notNull())
+    .addColumn('trial_count', 'integer', (c) => c.notNull())
+    .addColumn('next_trial', 'integer', (c) => c.notNull())
+    .$call(texts(engine, 'created_at'))
+    .addPrimaryKeyConstraint('evaluation_jobs_key', ['project_id', 'call_id'])
+    .execute();
+  await db.schema
+    .createTable('evaluation_leases')
+    .$call(texts(engine, 'project_id', 'call_id', 'owner'))
+    .addColumn('beat', 'integer', (c) => c.notNull())
+    .$call(texts(engine, 'trials'))
+    .addPrimaryKeyConstraint('evaluation_leases_key', ['project_id', 'call_id', 'owner'])
+    .addForeignKeyConstraint('evaluation_leases_job', ['project_id', 'call_id'], 'evaluation_jobs', [
+      'project_id',
+      'call_id',
+    ])
+    .execute();
 }
 
 /** Splits a row of schema version 6. */

@@ -1,3 +1,4 @@
+import { classMembers } from '../../contract/objects.ts';
 import { objectReference, parseReference, type Reference } from '../../contract/references.ts';
 import { canonicalJson } from '../../core/canonical-json.ts';
 import type { ProjectFilter, Transaction } from './database.ts';
@@ -84,13 +85,6 @@ export function withMarks(
     ? { ...content, ...classMembers(base, leaf) }
     : content;
 }
-
-/** Returns the members with which the SDK marks the class of an object and the class it extends. */
-export const classMembers = (base: string, leaf: string) => ({
-  _type: leaf,
-  _class_name: leaf,
-  _bases: [...(base === leaf ? [] : [base]), 'Object', 'BaseModel'],
-});
 
 /** Returns the row of the version that is named by its digest, `vN` or `latest`; undefined if there is none. */
 export async function findVersion(

@@ -30,6 +30,19 @@ export async function putRows(
   }
 }
 
+/** Stores a list of rows in a write transaction, unless the project has it already. */
+export async function putRowTable(
+  transaction: Transaction,
+  table: { project_id: string; digest: string; created_by: string },
+  rows: readonly object[],
+  rowDigests: readonly string[],
+): Promise<void> {
+  const { project_id, digest } = table;
+  if (await findTable(transaction, { project_id, table_digest: digest })) return;
+  await putRows(transaction, project_id, rows, rowDigests);
+  await putTable(transaction, table, rowDigests);
+}
+
 /** Stores a list of stored rows, which the project does not have yet, in a write transaction. */
 export async function putTable(
   transaction: Transaction,

@@ -129,6 +129,25 @@ export interface Tables {
     created_at: string;
     wb_user_id: string;
   };
+  /** The runs of evaluations that this service has to go on with. */
+  evaluation_jobs: {
+    project_id: string;
+    /** Id of the run, which is that of its recorded call. */
+    call_id: string;
+    /** Who started the run. */
+    account: string;
+    /** The model provider; only processes with the same one work on the run. */
+    provider: string;
+    /** What is to be done, as it was when the run began. */
+    definition: string;
+    concurrency: number;
+    /** Number of trials, and the first that no process has claimed. */
+    trial_count: number;
+    next_trial: number;
+    created_at: string;
+  };
+  /** The trials that each process works on. A process whose beat stands still has ended. */
+  evaluation_leases: { project_id: string; call_id: string; owner: string; beat: number; trials: string };
 }
 
 /** The names of the current tables. */
@@ -150,4 +169,6 @@ export const tableNames = Object.keys({
   row_tables: true,
   row_contents: true,
   table_rows: true,
+  evaluation_jobs: true,
+  evaluation_leases: true,
 } satisfies Record<keyof Tables, true>);

@@ -92,8 +92,10 @@ function withNearestName(entry: ErrorDetail, schema: JsonSchema): ErrorDetail {
   );
   const known = Object.keys(parent?.properties ?? {});
   if (known.length === 0) return entry;
-  const nearest = closest(unknown, known);
-  const isNear = distance(unknown, nearest) <= Math.max(2, nearest.length / 3);
+  // `queue` is far from `queue_id` by its letters.
+  const longer = known.find((name) => name.startsWith(`${unknown}_`));
+  const nearest = longer ?? closest(unknown, known);
+  const isNear = longer !== undefined || distance(unknown, nearest) <= Math.max(2, nearest.length / 3);
   const msg = isNear
     ? `Unknown member, did you mean ${nearest}?`
     : `Unknown member; valid members are ${known.join(', ')}`;

@@ -116,7 +116,7 @@ export function hasValue(judgement: Judgement, { value }: ItemsFilter): boolean 
 }
 
 /** @throws HeddleError for a field in which nobody has judged and that the queue does not have; it names the nearest. */
-async function requireField(
+export async function requireField(
   name: string,
   judgements: readonly Judgement[],
   { id, project, service, signal }: QueueOfJudgements,

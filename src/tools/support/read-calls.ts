@@ -41,7 +41,7 @@ const missingCall = new HeddleError({
  * @throws HeddleError only when the client has cancelled.
  */
 export async function readCalls(
-  items: readonly QueueItem[],
+  items: readonly Pick<QueueItem, 'call_id' | 'display_fields'>[],
   project: string,
   access: ServiceAccess,
 ): Promise<Map<string, CallOrFailure>> {

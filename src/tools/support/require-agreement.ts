@@ -10,8 +10,8 @@ export interface AgreementRequest {
   question: string;
   /** Reason of the refusal where the user cannot be asked, like `adding 57 calls needs the user's agreement`. */
   reason: string;
-  /** Argument with too many things. */
-  argument: string;
+  /** What to do without the user's agreement; by default to change fewer things. */
+  alternative?: string;
 }
 
 /**
@@ -20,7 +20,7 @@ export interface AgreementRequest {
  * @throws HeddleError `cancelled` if the user declines, `invalid_arguments` if the client cannot ask or nobody answers.
  */
 export function requireAgreement(
-  { question, reason, argument }: AgreementRequest,
+  { question, reason, alternative = `change at most ${maxUnconfirmed} at once` }: AgreementRequest,
   { ask }: Pick<ToolContext, 'ask'>,
 ): void {
   const answer = ask(question);
@@ -35,7 +35,7 @@ export function requireAgreement(
   throw new HeddleError({
     code: 'invalid_arguments',
     message: `Nothing was changed: ${reason}.`,
-    hint: `Ask the user, then call again with confirm: true, or change at most ${maxUnconfirmed} at once.`,
-    detail: [{ loc: ['arguments', argument], msg: reason, type: 'value_error' }],
+    hint: `Ask the user, then call again with confirm: true, or ${alternative}.`,
+    detail: [{ loc: ['arguments', 'confirm'], msg: reason, type: 'value_error' }],
   });
 }

@@ -8,6 +8,8 @@ type ServiceAccess = Pick<ToolContext, 'service' | 'signal'>;
 
 /** Queues among which the nearest are looked for. */
 const maxCandidates = 1000;
+/** Queues of one name that are named. */
+const maxNamed = 5;
 
 /**
  * Reads a queue.
@@ -37,6 +39,11 @@ export async function nearestQueues(
   if (queues.length === 0) {
     await requireProject(project_id, { service, signal });
     return 'The project has no queues. Check project_id.';
+  }
+  const named = queues.filter(({ name }) => name.toLowerCase() === id.toLowerCase());
+  if (named.length > 0) {
+    const ids = named.slice(0, maxNamed).map((queue) => shortName(queue.id));
+    return `That is the name of the queue with the id ${ids.join(', and of ')}: pass the id.`;
   }
   const names = nearest(id, queues, (queue) => [queue.id, queue.name]).map((queue) =>
     queue.name === queue.id ? shortName(queue.id) : `${shortName(queue.id)} (${JSON.stringify(shortName(queue.name))})`,

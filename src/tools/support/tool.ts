@@ -25,6 +25,8 @@ export interface ToolContext {
    * has effects.
    */
   ask: (question: string) => 'yes' | 'no' | 'cannot';
+  /** Removes the secrets that heddle knows from a value that is to be stored. */
+  withoutSecrets: <T>(value: T) => Promise<T>;
   /** Reports progress to the client: `done` only grows, and `message` names its unit. */
   progress: (done: number, message: string) => void;
 }

@@ -5,9 +5,9 @@ import { claudeCode, codex, converse, countTokens, type ModelClient } from './cl
 import type { ModelTool } from './model-api.ts';
 
 const toolNames = [
-  ...['add_queue_items', 'create_evaluation', 'create_queue', 'list_objects', 'list_queues', 'query_calls'],
-  ...['query_queue_items', 'read_call', 'review_queue', 'run_inference', 'summarize_queue'],
-  'update_queue_items',
+  ...['add_queue_items', 'create_dataset', 'create_evaluation', 'create_queue', 'create_scorer', 'list_objects'],
+  ...['list_queues', 'query_calls', 'query_queue_items', 'read_call', 'read_evaluation', 'read_object'],
+  ...['review_queue', 'run_evaluation', 'run_inference', 'summarize_queue', 'update_queue_items'],
 ];
 
 /** heddle's definitions, sorted by name as both clients send them, and its instructions. */

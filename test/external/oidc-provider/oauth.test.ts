@@ -65,7 +65,7 @@ describe.skipIf(!hasAuthorizationServer)('heddle serve --http --oauth-issuer', (
         ['heddle:read', url],
         ['heddle:read heddle:write', url],
       ]);
-      expect(await callEveryTool(client as AnyClient)).toHaveLength(12);
+      expect(await callEveryTool(client as AnyClient)).toHaveLength(17);
     },
   );
 
@@ -74,7 +74,7 @@ describe.skipIf(!hasAuthorizationServer)('heddle serve --http --oauth-issuer', (
     const { url } = await startHttp(['--oauth-issuer', issuer]);
     const mia = new OAuthUser('mia');
     const { client } = await signedIn(url, mia, 'legacy');
-    expect((await client.listTools()).tools).toHaveLength(12);
+    expect((await client.listTools()).tools).toHaveLength(17);
     expect(mia.clientInformation()?.client_id).toMatch(/^[\w-]{43}$/);
   });
 
@@ -89,7 +89,7 @@ describe.skipIf(!hasAuthorizationServer)('heddle serve --http --oauth-issuer', (
     });
     const client = newClient('legacy');
     await client.connect(new StreamableHTTPClientTransport(new URL(url), { authProvider }));
-    expect((await client.listTools()).tools).toHaveLength(12);
+    expect((await client.listTools()).tools).toHaveLength(17);
   });
 
   it('accepts a client of version 1 of the SDK', async () => {

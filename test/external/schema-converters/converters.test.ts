@@ -108,8 +108,9 @@ async function judgedQueue(home: string): Promise<string> {
 
 const toolNames = [
   ...['list_queues', 'query_queue_items', 'summarize_queue', 'read_call', 'query_calls', 'create_queue'],
-  ...['add_queue_items', 'update_queue_items', 'review_queue', 'list_objects', 'run_inference'],
-  'create_evaluation',
+  ...['add_queue_items', 'update_queue_items', 'review_queue', 'list_objects', 'read_object', 'run_inference'],
+  ...['create_dataset', 'create_scorer', 'create_evaluation'],
+  ...['run_evaluation', 'read_evaluation'],
 ];
 
 /** Arguments that converters have lost or changed before, and some of each type. */
@@ -128,13 +129,19 @@ const samples = [
   'add_queue_items.confirm?: boolean (The user has agreed.)',
   'update_queue_items.items[].item_id: string',
   'update_queue_items.items[].judgements?: any object (Values by field.)',
-  'list_objects.kind: string evaluation|dataset|scorer|op|model',
+  'list_objects.kind: string evaluation|dataset|scorer|op|model|prompt|field|stored_model',
+  'read_object.limit?: integer = 20',
   'run_inference.model: string',
   'run_inference.messages?: array of any object',
   'run_inference.stop?: array of string',
   'run_inference.tool_choice?: string',
   'run_inference.logit_bias?: any object',
   'run_inference.template_vars?: any object (Values by variable name.)',
+  'create_dataset.rows?: array of any object',
+  'create_dataset.from_queue?: object',
+  'create_dataset.from_queue.map?: any object (Column to path in the call, judgement.FIELD or note.)',
+  'create_scorer.kind: string equals|contains|matches|number_within|json_valid|llm_judge',
+  'create_scorer.tolerance?: number',
   'create_evaluation.dataset: string (Reference like weave:///entity/project/object/name:latest.)',
   'create_evaluation.eval_attributes?: any object (Attributes to store with the evaluation.)',
 ];

@@ -14,11 +14,16 @@ const neededBy = {
   read_call: 'heddle:read',
   query_calls: 'heddle:read',
   list_objects: 'heddle:read',
+  read_object: 'heddle:read',
   create_queue: 'heddle:write',
   add_queue_items: 'heddle:write',
   update_queue_items: 'heddle:write',
   run_inference: 'heddle:write',
+  create_dataset: 'heddle:write',
+  create_scorer: 'heddle:write',
   create_evaluation: 'heddle:write',
+  run_evaluation: 'heddle:write',
+  read_evaluation: 'heddle:read',
 };
 
 describe('OAuth scopes', () => {

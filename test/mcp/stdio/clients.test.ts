@@ -57,8 +57,13 @@ describe('MCP clients over stdio', () => {
       'update_queue_items',
       'review_queue',
       'list_objects',
+      'read_object',
       'run_inference',
+      'create_dataset',
+      'create_scorer',
       'create_evaluation',
+      'run_evaluation',
+      'read_evaluation',
     ]);
     expect(client.getInstructions()).toContain('the embedded service on this machine (sample data in demo/support');
 

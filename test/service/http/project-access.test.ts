@@ -28,6 +28,11 @@ interface Ids {
   table: string;
   row: string;
   file: string;
+  evaluation: string;
+  model: string;
+  run: string;
+  prediction: string;
+  score: string;
 }
 type Body = Record<string, unknown>;
 
@@ -58,7 +63,7 @@ async function fill(project_id: string, text: string): Promise<Ids> {
   });
   const { items } = await post(`/annotation_queues/${queue}/items/query`, { project_id });
   const object = `object-${text}`;
-  const obj = { project_id, object_id: object, val: { text }, builtin_object_class: 'Dataset' };
+  const obj = { project_id, object_id: object, val: { text, rows: [] }, builtin_object_class: 'Dataset' };
   const { digest } = await post('/obj/create', { obj });
   const { digest: table, row_digests } = await post('/table/create', { table: { project_id, rows: [{ text }] } });
   const stored = await service.upload(basic, { project_id, file: text });
@@ -77,7 +82,24 @@ async function fill(project_id: string, text: string): Promise<Ids> {
     table,
     row: row_digests[0],
     file: stored.body.digest,
+    ...(await recordRun(project_id, text, digest)),
   };
+}
+
+/** Stores an evaluation and a model, and records a run with a prediction and a score. */
+async function recordRun(project_id: string, text: string, dataset: string) {
+  const of = (name: string, digest: string) => `weave:///${project_id}/object/${name}-${text}:${digest}`;
+  const v2 = (path: string, body: Body) => post(`/v2/${project_id}/${path}`, body);
+  const definition = { name: `evaluation-${text}`, dataset: of('object', dataset) };
+  const { evaluation_ref: evaluation } = await v2('evaluations', definition);
+  const builtin_object_class = 'LLMStructuredCompletionModel';
+  const obj = { project_id, object_id: `model-${text}`, val: { llm_model_id: text }, builtin_object_class };
+  const model = of('model', (await post('/obj/create', { obj })).digest);
+  const { evaluation_run_id } = await v2('evaluation_runs', { evaluation, model });
+  const { prediction_id } = await v2('predictions', { model, inputs: { text }, output: text, evaluation_run_id });
+  const scored = { prediction_id, scorer: of('object', dataset), value: text, evaluation_run_id };
+  const { score_id } = await v2('scores', scored);
+  return { evaluation, model, run: evaluation_run_id, prediction: prediction_id, score: score_id };
 }
 
 function feedbackOn(project: string, call: string): Body {
@@ -168,9 +190,33 @@ const requests: { [Name in EndpointName]: (project_id: string, named: Ids) => Bo
   }),
   queryTable: (project_id, { table }) => ({ project_id, digest: table }),
   countTableRows: (project_id, { table }) => ({ project_id, digest: table }),
+  createDataset: () => ({ name: 'new', rows: [{ question: 'new' }] }),
   createFile: (project_id) => ({ project_id, file: 'new' }),
   readFile: (project_id, { file }) => ({ project_id, digest: file }),
   createEvaluation: definition,
+  evaluateModel: (project_id, { evaluation, model }) => ({
+    project_id,
+    evaluation_ref: evaluation,
+    model_ref: model,
+  }),
+  evaluationStatus: (project_id, { run }) => ({ project_id, call_id: run }),
+  cancelEvaluation: (project_id, { run }) => ({ project_id, call_id: run }),
+  createEvaluationRun: (_, { evaluation, model }) => ({ evaluation, model }),
+  listEvaluationRuns: (_, { run }) => ({ evaluation_run_ids: run }),
+  readEvaluationRun: () => ({}),
+  finishEvaluationRun: () => ({}),
+  createPrediction: (_, { model, run }) => ({ model, inputs: {}, output: 1, evaluation_run_id: run }),
+  listPredictions: (_, { run }) => ({ evaluation_run_id: run }),
+  readPrediction: () => ({}),
+  finishPrediction: () => ({}),
+  createScore: (project, named) => ({ prediction_id: named.prediction, scorer: reference(project, named), value: 1 }),
+  listScores: (_, { run }) => ({ evaluation_run_id: run }),
+  readScore: () => ({}),
+  queryEvaluationResults: (_, { run }) => ({
+    evaluation_run_ids: [run],
+    include_summary: true,
+    include_raw_data_rows: true,
+  }),
   listEvaluations: () => ({}),
   listDatasets: () => ({}),
   listScorers: () => ({}),
@@ -194,6 +240,9 @@ function send(
     project: rest.join('%2F'),
     queue_id,
     item_id,
+    evaluation_run_id: named.run,
+    prediction_id: named.prediction,
+    score_id: named.score,
     'path*': name === 'readModel' ? '/heddle/echo' : '/chat/completions',
   };
   const filled = path.replaceAll(/\{([\w*]+)\}/g, (_, key: string) => values[key]!);

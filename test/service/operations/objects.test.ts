@@ -189,12 +189,23 @@ describe('createObject', () => {
     expect(listed).toMatchObject({ kind: 'field', versions: [{ digest }] });
   });
 
+  it('stores a model that evaluations can call, with its class', async () => {
+    const val = { name: 'Short answers', llm_model_id: 'echo', default_params: { temperature: 0 } };
+    const digest = await create('short', val, { builtin_object_class: 'LLMStructuredCompletionModel' });
+    expect(await read('short', digest)).toMatchObject({
+      base_object_class: 'Model',
+      leaf_object_class: 'LLMStructuredCompletionModel',
+      val: { ...val, _bases: ['Model', 'Object', 'BaseModel'] },
+    });
+  });
+
   it.each([
     [null, 'AnnotationSpec'],
     [{ field_schema: 'boolean' }, 'AnnotationSpec'],
     [{ field_schema: { type: 'flag' } }, 'AnnotationSpec'],
     [{ field_schema: { type: 'integer', minimum: '1' } }, 'AnnotationSpec'],
     [{ name: 5 }, 'AnnotationSpec'],
+    [{ name: 'No model of inference' }, 'LLMStructuredCompletionModel'],
     ['text', 'Dataset'],
   ])('refuses the value %j for the class %s', async (val, builtin_object_class) => {
     const { status, body } = await post('/obj/create', {

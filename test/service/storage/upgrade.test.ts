@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { hashedAccount } from '../../../src/service/admin/accounts.ts';
 import { loadSqlite, openConnection } from '../../../src/service/storage/sqlite/connection.ts';
 import {
@@ -16,6 +16,7 @@ import { schema2 } from '../../support/schema-2.ts';
 import { schema3 } from '../../support/schema-3.ts';
 import { schema5 } from '../../support/schema-5.ts';
 import { schema7 } from '../../support/schema-7.ts';
+import { schema8 } from '../../support/schema-8.ts';
 
 /** Returns the definitions of the tables, sorted and with normalised white space. */
 async function schemaOf(data: string): Promise<string[]> {
@@ -34,7 +35,7 @@ async function expectCurrentSchema(data: string): Promise<void> {
   const fresh = await temporaryData();
   await withStore(fresh, async () => {});
   expect(await schemaOf(data)).toEqual(await schemaOf(fresh));
-  expect(await execute(data, 'select version from schema_version')).toMatchObject([{ version: 8 }]);
+  expect(await execute(data, 'select version from schema_version')).toMatchObject([{ version: 9 }]);
 }
 
 const forPostgres = (schema: string): string =>
@@ -105,7 +106,7 @@ describe('a database of schema version 1', () => {
   it('keeps its data and gets the current schema', async () => {
     const data = await databaseOf(schema1, rows1);
     const service = await startTestService({ data });
-    expect((await service.send('GET', '/health', undefined)).body.schema_version).toBe(8);
+    expect((await service.send('GET', '/health', undefined)).body.schema_version).toBe(9);
     const post = (path: string, body: object) => service.send('POST', path, basic, { project_id: 'p/q', ...body });
     expect((await post('/call/read', { id: 'c' })).body.call).toMatchObject({ id: 'c', inputs: { x: 1 } });
     expect((await service.query('old', { project_id: 'p/q' })).body.items).toMatchObject([
@@ -123,7 +124,7 @@ describe('a database of schema version 1', () => {
     const services = await Promise.all([1, 2, 3, 4].map(() => startTestService({ data })));
     for (const service of services)
       expect((await service.query('old', { project_id: 'p/q' })).body.items).toHaveLength(1);
-    expect(await execute(data, 'select version from schema_version')).toMatchObject([{ version: 8 }]);
+    expect(await execute(data, 'select version from schema_version')).toMatchObject([{ version: 9 }]);
   });
 });
 
@@ -381,5 +382,36 @@ describe('a database of schema version 7', () => {
       .map((line) => JSON.parse(line).id);
     expect(ids).toEqual(['early', 'late']);
     await expectCurrentSchema(data);
+  });
+});
+
+describe('a database of schema version 8', () => {
+  const content = (val: object): string => JSON.stringify(val);
+  const object = (name: string, leaf: string, val: object): string =>
+    `insert into objects values ('p/q', '${name}', '${name}', 0, 'object', '${content(val)}', '2026-01-01T00:00:00.000Z',
+      'ada', '${leaf}', '${leaf}');`;
+  const rows = [
+    object('rows', 'Dataset', { rows: [{ question: 'Why?' }] }),
+    object('quality', 'Evaluation', { dataset: 'weave:///p/q/object/rows:rows', scorers: [], trials: 1 }),
+    object('helper', 'LLMStructuredCompletionModel', { llm_model_id: 'heddle/echo', default_params: {} }),
+    `insert into calls values ('p/q', 'kept', 'op', 't', null, null, null, '2026-01-02T00:00:00.000Z', null, null, null,
+      'ada', null, 2, null, null, null, null, '{}');`,
+  ];
+
+  it('keeps its calls and objects, gets the current schema, and runs its evaluations', async () => {
+    const service = await startTestService({ data: await databaseOf(schema8, rows.join('\n')) });
+    const send = (path: string, body: object) => service.send('POST', path, basic, { project_id: 'p/q', ...body });
+    expect((await send('/call/read', { id: 'kept' })).body.call).toMatchObject({ id: 'kept', wb_user_id: 'ada' });
+    await expectCurrentSchema(service.data);
+    const { status, body } = await send('/evaluations/evaluate_model', {
+      evaluation_ref: 'weave:///p/q/object/quality:latest',
+      model_ref: 'weave:///p/q/object/helper:latest',
+    });
+    expect(status, JSON.stringify(body)).toBe(200);
+    await vi.waitFor(async () =>
+      expect((await send('/evaluations/status', { call_id: body.call_id })).body.status).toMatchObject({
+        code: 'complete',
+      }),
+    );
   });
 });

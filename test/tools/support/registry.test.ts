@@ -13,8 +13,13 @@ const everyTool = [
   'update_queue_items',
   'review_queue',
   'list_objects',
+  'read_object',
   'run_inference',
+  'create_dataset',
+  'create_scorer',
   'create_evaluation',
+  'run_evaluation',
+  'read_evaluation',
 ];
 
 describe('the tools on offer', () => {
@@ -22,13 +27,31 @@ describe('the tools on offer', () => {
     [
       'HEDDLE_READ_ONLY keeps the tools that change nothing',
       { HEDDLE_READ_ONLY: 'true' },
-      ['list_queues', 'query_queue_items', 'summarize_queue', 'read_call', 'query_calls', 'list_objects'],
+      [
+        'list_queues',
+        'query_queue_items',
+        'summarize_queue',
+        'read_call',
+        'query_calls',
+        'list_objects',
+        'read_object',
+        'read_evaluation',
+      ],
       [],
     ],
     [
       'HEDDLE_TOOLS selects tools by name and by group',
       { HEDDLE_TOOLS: 'evaluation,list_queues' },
-      ['list_queues', 'list_objects', 'create_evaluation'],
+      [
+        'list_queues',
+        'list_objects',
+        'read_object',
+        'create_dataset',
+        'create_scorer',
+        'create_evaluation',
+        'run_evaluation',
+        'read_evaluation',
+      ],
       ['set_up_evaluation'],
     ],
   ])('%s, and prompts that use only those', async (_, selection, offeredTools, offeredPrompts) => {
@@ -69,8 +92,13 @@ describe('the tools on offer', () => {
       ['update_queue_items', false, true, true, false],
       ['review_queue', true, false, true, false],
       ['list_objects', true, false, true, false],
+      ['read_object', true, false, true, false],
       ['run_inference', false, false, false, true],
+      ['create_dataset', false, false, true, false],
+      ['create_scorer', false, false, true, false],
       ['create_evaluation', false, false, true, false],
+      ['run_evaluation', false, false, false, true],
+      ['read_evaluation', true, false, true, false],
     ]);
   });
 });

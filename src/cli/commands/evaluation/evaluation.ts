@@ -1,0 +1,341 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { type Command, InvalidArgumentError } from 'commander';
+import { HeddleError } from '../../../core/errors.ts';
+import { addSettingFlags, runtimeFlags } from '../../support/flags.ts';
+import { printJson, printLine } from '../../support/print.ts';
+import { showProgress } from '../../support/progress.ts';
+import { UsageError } from '../../support/report-failure.ts';
+import { outputWidth, progressBar, textTable } from '../../support/text-table.ts';
+import { junitReport } from './junit-report.ts';
+import {
+  describeRun,
+  figuresTable,
+  missedThresholds,
+  type Results,
+  type Run,
+  readResultsOf,
+  rowsTable,
+  type Thresholds,
+} from './results.ts';
+import { type ToolRunner, withTools } from './tool-runner.ts';
+
+/** Runs of more predictions than this need --yes. */
+const maxUnconfirmed = 100;
+const maxJunitRows = 100_000;
+
+export function addEvaluation(program: Command): void {
+  const evaluation = program
+    .command('evaluation')
+    .description(
+      'run evaluations, and read, check and compare their results; exit code 1 below a threshold, 3 if it failed',
+    );
+  addRun(evaluation);
+  addList(evaluation);
+  addShow(evaluation);
+  addCompare(evaluation);
+}
+
+interface ReportOptions {
+  json?: true;
+  junit?: string;
+  rows: number;
+  minPassRate?: number;
+  minMean?: number;
+  scorer: string[];
+}
+
+interface RunOptions extends ReportOptions {
+  model: string;
+  prompt?: string;
+  promptFile?: string;
+  messagesFile?: string;
+  maxRows?: number;
+  concurrency?: number;
+  dryRun?: true;
+  yes?: true;
+}
+
+function addRun(evaluation: Command): void {
+  const command = evaluation
+    .command('run')
+    .description('run an evaluation on a model, wait for its end, and print the results')
+    .argument('<evaluation>', 'name or reference')
+    .requiredOption('--model <id>', 'model of inference, or reference to a stored model')
+    .option('--prompt <text>', 'text with {column} placeholders, or reference to a stored prompt')
+    .option('--prompt-file <file>', 'file with the text of the prompt')
+    .option('--messages-file <file>', 'file with a JSON array of messages')
+    .option('--max-rows <number>', 'run the first rows only', asCount)
+    .option('--concurrency <number>', 'predictions at once, 1 to 64', asCount)
+    .option('--dry-run', 'print what the run would take, and start nothing')
+    .option('--yes', `run without asking, also more than ${maxUnconfirmed} predictions`);
+  addReportOptions(command, 10);
+  addSettingFlags(command, runtimeFlags).action(async (name: string, options: RunOptions) => {
+    const args = runArguments(name, options);
+    await withTools(
+      command,
+      async (tools, { serverOptions }) => {
+        requireWritable(serverOptions.tools.map((tool) => tool.name));
+        const plan = await tools.run('run_evaluation', { ...args, dry_run: true });
+        if (options.dryRun) return options.json ? printJson(plan) : printPlan(plan);
+        if (!options.yes && plan.predictions > maxUnconfirmed) {
+          throw new UsageError(
+            `the run makes ${plan.predictions} predictions, about ${plan.estimated_tokens} tokens without the replies. Add --yes, or limit it with --max-rows`,
+          );
+        }
+        let result = await tools.run('run_evaluation', { ...args, confirm: true });
+        while (result.status === 'running') result = await tools.run('run_evaluation', { run_id: result.run_id });
+        showProgress('');
+        for (const warning of result.warnings ?? []) process.stderr.write(`heddle: ${warning}\n`);
+        await report([result.run_id], options, tools);
+      },
+      showRunProgress(),
+    );
+  });
+}
+
+/** Returns a function that draws the progress of a run, and first prints its id, so that a log of CI has it. */
+function showRunProgress(): (done: number, message: string) => void {
+  let known: string | undefined;
+  return (done, message) => {
+    const [, runId, total] = /^run_id (\S+): (?:\d+ of (\d+|\?))?/.exec(message) ?? [];
+    if (runId !== undefined && runId !== known) process.stderr.write(`run_id ${runId}\n`);
+    known = runId ?? known;
+    showProgress(progressBar(done, total === undefined || total === '?' ? undefined : Number(total)));
+  };
+}
+
+function requireWritable(offered: readonly string[]): void {
+  if (!offered.includes('run_evaluation')) {
+    throw new UsageError('HEDDLE_READ_ONLY or HEDDLE_TOOLS switches run_evaluation off');
+  }
+}
+
+function runArguments(evaluation: string, options: RunOptions): Record<string, unknown> {
+  const { model, prompt, promptFile, messagesFile, maxRows, concurrency } = options;
+  const given = [prompt, promptFile, messagesFile].filter((value) => value !== undefined);
+  if (given.length > 1) throw new UsageError('only one of --prompt, --prompt-file and --messages-file can be given');
+  return {
+    evaluation,
+    model,
+    ...(prompt !== undefined && { prompt }),
+    ...(promptFile !== undefined && { prompt: readText(promptFile) }),
+    ...(messagesFile !== undefined && { messages: readMessages(messagesFile) }),
+    ...(maxRows !== undefined && { max_rows: maxRows }),
+    ...(concurrency !== undefined && { concurrency }),
+  };
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new UsageError(`cannot read ${file}: ${(error as Error).message}`);
+  }
+}
+
+function readMessages(file: string): unknown {
+  const text = readText(file);
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new UsageError(`${file} is not valid JSON: ${(error as Error).message}`);
+  }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the result of a dry run
+function printPlan({ rows, predictions, judge_calls, estimated_tokens, estimate, warnings = [] }: any): void {
+  printLine(
+    `${rows} rows, ${predictions} predictions, ${judge_calls} calls of judges, about ${estimated_tokens} tokens.`,
+  );
+  printLine(estimate);
+  for (const warning of warnings) printLine(warning);
+}
+
+function addList(evaluation: Command): void {
+  const command = evaluation
+    .command('list')
+    .description('list the runs of an evaluation, the newest first')
+    .argument('<evaluation>', 'name or reference')
+    .option('--limit <number>', 'maximum number of runs', asCount, 20)
+    .option('--json', 'print JSON');
+  addSettingFlags(command, runtimeFlags).action(
+    async (name: string, { limit, json }: { limit: number; json?: true }) => {
+      await withTools(command, async (tools) => {
+        const result = await tools.run('read_evaluation', { evaluation: name, limit });
+        if (json) return printJson(result);
+        if (result.runs.length === 0) return printLine('No runs.');
+        const rows = (result.runs as Run[]).map(
+          ({ run_id, status, model, prompt, started_at, predictions, scorers = [] }) => [
+            run_id,
+            status,
+            started_at,
+            model,
+            prompt,
+            predictions,
+            scorers.map(({ scorer, pass_rate, mean }) => `${scorer} ${pass_rate ?? mean ?? '-'}`).join(', '),
+          ],
+        );
+        printLine(
+          textTable(['RUN', 'STATUS', 'STARTED', 'MODEL', 'PROMPT', 'PREDICTIONS', 'SCORES'], rows, outputWidth()),
+        );
+        if (result.next_offset !== undefined)
+          printLine(`${result.total - result.runs.length} older runs are not listed.`);
+      });
+    },
+  );
+}
+
+function addShow(evaluation: Command): void {
+  const command = evaluation
+    .command('show')
+    .description('print the results of a run, the worst rows first')
+    .argument('<run>', 'id of the run')
+    .option('--only <rows>', 'failed: only rows that failed', asChoice(['failed', 'worst']));
+  addReportOptions(command, 10);
+  addSettingFlags(command, runtimeFlags).action(async (run: string, options: ReportOptions & { only?: string }) => {
+    await withTools(command, (tools) => report([run], options, tools, options.only ? { only: options.only } : {}));
+  });
+}
+
+interface CompareOptions {
+  json?: true;
+  rows: number;
+  failIfWorse?: true;
+}
+
+function addCompare(evaluation: Command): void {
+  const command = evaluation
+    .command('compare')
+    .description('compare runs on the rows that they share: better, worse, same, and whether that could be chance')
+    .argument('<baseline>', 'id of the first run')
+    .argument('<runs...>', 'ids of the runs to compare with it')
+    .option('--rows <number>', 'maximum number of rows to print', asNumberOfRows, 10)
+    .option('--fail-if-worse', 'exit with code 1 if a scorer is worse by more than chance')
+    .option('--json', 'print JSON');
+  addSettingFlags(command, runtimeFlags).action(
+    async (baseline: string, others: string[], { json, rows, failIfWorse }: CompareOptions) => {
+      await withTools(command, async (tools) => {
+        const results = await readResultsOf([baseline, ...others], rows, tools, { only: 'changed' });
+        if (json) printJson(results);
+        else printComparison(results);
+        const worse = results.comparisons?.flatMap(({ run_id, scorers }) =>
+          scorers.filter(({ verdict }) => verdict === 'worse').map(({ scorer }) => `${scorer} of ${run_id} is worse`),
+        );
+        if (failIfWorse && worse?.length) fail(worse);
+      });
+    },
+  );
+}
+
+function printComparison(results: Results): void {
+  for (const run of results.runs) printLine(describeRun(run));
+  printLine(`\n${figuresTable(results.runs)}`);
+  for (const { baseline, run_id, shared_rows, scorers } of results.comparisons ?? []) {
+    const rows = scorers.map(({ scorer, better, worse, same, p, verdict }) => [
+      scorer,
+      better,
+      worse,
+      same,
+      p,
+      verdict,
+    ]);
+    printLine(`\n${run_id} against ${baseline}, ${shared_rows} shared rows`);
+    printLine(textTable(['SCORER', 'BETTER', 'WORSE', 'SAME', 'P', 'VERDICT'], rows, outputWidth()));
+  }
+  if (results.note) printLine(results.note);
+  printRows(results, 'changed');
+}
+
+function printRows({ rows, total }: Results, kind: string): void {
+  if (rows.length === 0) return;
+  const label = kind === '' ? 'rows, the worst first' : `${kind} rows`;
+  printLine(`\n${rows.length === total ? total : `${rows.length} of ${total}`} ${label}`);
+  printLine(rowsTable(rows));
+}
+
+/** Prints the results of runs, writes the JUnit report, and sets the exit code for a missed threshold. */
+async function report(
+  runIds: string[],
+  { json, junit, rows, minPassRate, minMean, scorer }: ReportOptions,
+  tools: ToolRunner,
+  args: Record<string, unknown> = {},
+): Promise<void> {
+  const results = await readResultsOf(runIds, junit === undefined ? Math.max(rows, 1) : maxJunitRows, tools, args);
+  const thresholds: Thresholds = {
+    scorers: scorer,
+    ...(minPassRate !== undefined && { minPassRate }),
+    ...(minMean !== undefined && { minMean }),
+  };
+  const missed = results.runs.flatMap((run) => missedThresholds(run, thresholds));
+  if (junit !== undefined) writeFileSync(junit, junitReport(results, missed));
+  const shown = { ...results, rows: results.rows.slice(0, rows) };
+  if (json) {
+    printJson({ ...shown, passed: missed.length === 0, ...(missed.length > 0 && { missed }) });
+  } else {
+    for (const run of results.runs) printLine(describeRun(run));
+    printLine(`\n${figuresTable(results.runs)}`);
+    printRows(shown, args.only === 'failed' ? 'failed' : '');
+  }
+  const unfinished = results.runs.find(({ status }) => status !== 'complete');
+  if (unfinished) throw unfinishedRun(unfinished);
+  if (missed.length > 0) fail(missed);
+}
+
+function unfinishedRun({ run_id, status, error }: Run): HeddleError {
+  return new HeddleError({
+    code: 'service_unavailable',
+    message: `The run ${run_id} is ${status}${error === undefined ? '' : `: ${error}`}.`,
+    hint: status === 'running' ? 'Its figures are of what is done so far.' : 'Correct the cause, then run it again.',
+  });
+}
+
+function fail(reasons: readonly string[]): void {
+  for (const reason of reasons) process.stderr.write(`heddle: ${reason}\n`);
+  process.exitCode = 1;
+}
+
+function addReportOptions(command: Command, rows: number): void {
+  command
+    .option(
+      '--min-pass-rate <share>',
+      'exit with code 1 if fewer pass: 0.9 or 90%; a missing score counts as not passed',
+      asShare,
+    )
+    .option('--min-mean <number>', 'exit with code 1 if the mean of the scores is lower', asNumber)
+    .option('--scorer <name>', 'scorer that must reach it, several times for several; all by default', collect, [])
+    .option('--rows <number>', 'maximum number of rows to print', asNumberOfRows, rows)
+    .option('--junit <file>', 'write a JUnit report, with every row')
+    .option('--json', 'print JSON');
+}
+
+function collect(value: string, before: string[]): string[] {
+  return [...before, value];
+}
+
+function asCount(text: string): number {
+  if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number from 1 on.');
+}
+
+function asNumberOfRows(text: string): number {
+  if (/^\d{1,5}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number.');
+}
+
+function asNumber(text: string): number {
+  if (/^-?\d{1,12}(\.\d{1,12})?$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a number.');
+}
+
+function asShare(text: string): number {
+  const share = text.endsWith('%') ? asNumber(text.slice(0, -1)) / 100 : asNumber(text);
+  if (share >= 0 && share <= 1) return share;
+  throw new InvalidArgumentError('It must be a share from 0 to 1, or a percentage.');
+}
+
+function asChoice(choices: readonly string[]): (text: string) => string {
+  return (text) => {
+    if (choices.includes(text)) return text;
+    throw new InvalidArgumentError(`It must be one of ${choices.join(', ')}.`);
+  };
+}

@@ -1,0 +1,215 @@
+import * as z from 'zod';
+import { expressionQuery } from './calls.ts';
+import { listObjectsQuery } from './objects.ts';
+import { sortKey } from './queue-items.ts';
+
+/** Ids that a request may list. */
+const ids = z.array(z.string()).max(1000);
+
+/** A query parameter that may be repeated; a single one arrives as a string. */
+const repeated = z.preprocess((value) => (typeof value === 'string' ? [value] : value), ids.optional());
+
+/** Request to record a run; entity and project are in the path. */
+export const createEvaluationRunRequest = z.object({
+  evaluation: z.string().describe('Reference to the evaluation.'),
+  model: z.string().describe('Reference to the model.'),
+  source_evaluation_run_id: z.string().nullish().describe('Run whose predictions are scored again.'),
+});
+export type CreateEvaluationRunRequest = z.infer<typeof createEvaluationRunRequest>;
+
+export const createEvaluationRunResponse = z.looseObject({
+  evaluation_run_id: z.string().describe('Id of the run, which is also that of its recorded call.'),
+});
+export type CreateEvaluationRunResponse = z.infer<typeof createEvaluationRunResponse>;
+
+/** One run of an evaluation. */
+export const evaluationRun = z.looseObject({
+  evaluation_run_id: z.string(),
+  evaluation: z.string().nullish().describe('Reference to the evaluation.'),
+  model: z.string().nullish().describe('Reference to the model.'),
+  status: z.string().nullish().describe('running, success, error or descendant_error.'),
+  started_at: z.string().nullish(),
+  finished_at: z.string().nullish(),
+  summary: z.record(z.string(), z.unknown()).nullish(),
+  source_evaluation_run_id: z.string().nullish(),
+});
+export type EvaluationRun = z.infer<typeof evaluationRun>;
+
+/** Query parameters of the list of runs; each of the first three may be repeated. */
+export const listEvaluationRunsQuery = z.object({
+  evaluations: repeated.describe('References to evaluations.'),
+  models: repeated.describe('References to models.'),
+  evaluation_run_ids: repeated,
+  ...listObjectsQuery.shape,
+});
+export type ListEvaluationRunsQuery = z.infer<typeof listEvaluationRunsQuery>;
+
+/** Request to end a run; the scores that it has are summarized. */
+export const finishEvaluationRunRequest = z.object({
+  summary: z.record(z.string(), z.unknown()).nullish().describe('Members to store with the run.'),
+});
+export type FinishEvaluationRunRequest = z.infer<typeof finishEvaluationRunRequest>;
+
+export const finishResponse = z.looseObject({ success: z.boolean() });
+export type FinishResponse = z.infer<typeof finishResponse>;
+
+/** Request to record a prediction. */
+export const createPredictionRequest = z.object({
+  model: z.string().describe('Reference to the model.'),
+  inputs: z.record(z.string(), z.unknown()),
+  output: z.unknown(),
+  evaluation_run_id: z.string().nullish().describe('Run that it belongs to.'),
+});
+export type CreatePredictionRequest = z.infer<typeof createPredictionRequest>;
+
+export const createPredictionResponse = z.looseObject({ prediction_id: z.string() });
+export type CreatePredictionResponse = z.infer<typeof createPredictionResponse>;
+
+/** A recorded prediction. */
+export const prediction = z.looseObject({
+  prediction_id: z.string(),
+  model: z.string().nullish(),
+  inputs: z.unknown().optional(),
+  output: z.unknown().optional(),
+  evaluation_run_id: z.string().nullish(),
+  wb_user_id: z.string().nullish(),
+});
+export type Prediction = z.infer<typeof prediction>;
+
+/** Query parameters of the lists of predictions and scores. */
+export const listOfRunQuery = z.object({
+  evaluation_run_id: z.string().optional().describe('Return only those of this run.'),
+  ...listObjectsQuery.shape,
+});
+export type ListOfRunQuery = z.infer<typeof listOfRunQuery>;
+
+/** Request to record a score of a prediction. */
+export const createScoreRequest = z.object({
+  prediction_id: z.string(),
+  scorer: z.string().describe('Reference to the scorer.'),
+  value: z.unknown().describe('Output of the scorer.'),
+  evaluation_run_id: z.string().nullish().describe('Run that it belongs to.'),
+});
+export type CreateScoreRequest = z.infer<typeof createScoreRequest>;
+
+export const createScoreResponse = z.looseObject({ score_id: z.string() });
+export type CreateScoreResponse = z.infer<typeof createScoreResponse>;
+
+/** A recorded score. */
+export const score = z.looseObject({
+  score_id: z.string(),
+  scorer: z.string().nullish(),
+  value: z.unknown().optional(),
+  evaluation_run_id: z.string().nullish(),
+  wb_user_id: z.string().nullish(),
+});
+export type Score = z.infer<typeof score>;
+
+/** Request for the results of runs, grouped by the rows of the dataset. */
+export const queryEvaluationResultsRequest = z
+  .object({
+    evaluation_call_ids: ids.nullish().describe('Ids of runs.'),
+    evaluation_run_ids: ids.nullish().describe('Ids of runs; the same as evaluation_call_ids.'),
+    require_intersection: z.boolean().optional().describe('Return only rows that all runs have.'),
+    include_raw_data_rows: z.boolean().optional().describe('Add each row, or the reference to it.'),
+    resolve_row_refs: z.boolean().optional().describe('With include_raw_data_rows: rows instead of references.'),
+    include_rows: z.boolean().optional().describe('Return rows; true by default.'),
+    include_summary: z.boolean().optional().describe('Add the summary of each run.'),
+    summary_require_intersection: z.boolean().nullish().describe('Instead of require_intersection, for the summary.'),
+    include_predict_and_score_children: z
+      .boolean()
+      .optional()
+      .describe('Read the calls of models and scorers for ids, latency and tokens; true by default.'),
+    include_costs: z.boolean().optional().describe('Add what the predictions cost, as far as prices are stored.'),
+    sort_by: z
+      .array(
+        sortKey.extend({
+          evaluation_call_id: z.string().nullish().describe('Run whose values count.'),
+          mode: z.enum(['value', 'difference']).optional().describe('difference: largest less smallest of the runs.'),
+        }),
+      )
+      .max(20)
+      .nullish()
+      .describe('By scores.<name>, inputs.<path> or output.<path>; by row_digest by default.'),
+    filters: z
+      .array(
+        z.object({
+          evaluation_call_id: z.string().nullish().describe('Run whose values count.'),
+          query: expressionQuery,
+        }),
+      )
+      .max(100)
+      .nullish()
+      .describe('Conditions on scores.<name>, inputs.<path> and output.<path>.'),
+    filter_logic_operator: z.enum(['and', 'or']).optional().describe('How filters of different runs combine; or.'),
+    limit: z.int().min(0).nullish().describe('Maximum number of rows to return.'),
+    offset: z.int().min(0).optional().describe('Number of rows to skip.'),
+  })
+  .refine(
+    ({ evaluation_call_ids, evaluation_run_ids }) => evaluation_call_ids?.length || evaluation_run_ids?.length,
+    'At least one of evaluation_call_ids or evaluation_run_ids must be provided',
+  );
+export type QueryEvaluationResultsRequest = z.infer<typeof queryEvaluationResultsRequest>;
+
+/** One prediction for a row, and its scores. `error` and `scorer_errors` are extensions of the embedded service. */
+export const evaluationTrial = z.looseObject({
+  predict_and_score_call_id: z.string(),
+  predict_call_id: z.string().nullish(),
+  model_output: z.unknown().optional(),
+  scores: z.record(z.string(), z.unknown()).nullish().describe('Outputs of the scorers by their names.'),
+  model_latency_seconds: z.number().nullish(),
+  total_tokens: z.number().nullish(),
+  total_cost: z.number().nullish(),
+  scorer_call_ids: z.record(z.string(), z.string()).nullish(),
+  error: z.string().nullish().describe('Why there is no prediction.'),
+  scorer_errors: z.record(z.string(), z.string()).nullish().describe('Why scorers gave no score, by their names.'),
+});
+export type EvaluationTrial = z.infer<typeof evaluationTrial>;
+
+/** The results for one row of the dataset. */
+export const evaluationRow = z.looseObject({
+  row_digest: z.string(),
+  raw_data_row: z.unknown().optional(),
+  evaluations: z.array(z.looseObject({ evaluation_call_id: z.string(), trials: z.array(evaluationTrial) })),
+});
+export type EvaluationRow = z.infer<typeof evaluationRow>;
+
+/** Statistics of one scorer, or of one member of its outputs. `error_count` is an extension of the embedded service. */
+export const scorerStatistics = z.looseObject({
+  scorer_key: z.string(),
+  path: z.string().nullish().describe('Member of the outputs, like passed; null for the whole output.'),
+  value_type: z.string().nullish().describe('binary, continuous or text.'),
+  trial_count: z.int(),
+  numeric_count: z.int().nullish(),
+  numeric_mean: z.number().nullish(),
+  pass_true_count: z.int().nullish(),
+  pass_known_count: z.int().nullish(),
+  pass_rate: z.number().nullish(),
+  pass_signal_coverage: z.number().nullish(),
+  error_count: z.int().nullish().describe('Trials in which the scorer failed.'),
+});
+export type ScorerStatistics = z.infer<typeof scorerStatistics>;
+
+/** The summary of one run. `error_count` is an extension of the embedded service. */
+export const evaluationSummary = z.looseObject({
+  evaluation_call_id: z.string(),
+  trial_count: z.int(),
+  scorer_stats: z.array(scorerStatistics),
+  predict_total_tokens: z.number().nullish(),
+  predict_total_cost: z.number().nullish(),
+  evaluation_ref: z.string().nullish(),
+  model_ref: z.string().nullish(),
+  display_name: z.string().nullish(),
+  trace_id: z.string().nullish(),
+  started_at: z.string().nullish(),
+  error_count: z.int().nullish().describe('Trials without a prediction.'),
+});
+export type EvaluationSummary = z.infer<typeof evaluationSummary>;
+
+export const queryEvaluationResultsResponse = z.looseObject({
+  rows: z.array(evaluationRow),
+  total_rows: z.int().describe('Number of rows that match, on all pages.'),
+  summary: z.looseObject({ row_count: z.int(), evaluations: z.array(evaluationSummary) }).nullish(),
+  warnings: z.array(z.string()).nullish().describe('Such as scorers that were left out of a run.'),
+});
+export type QueryEvaluationResultsResponse = z.infer<typeof queryEvaluationResultsResponse>;

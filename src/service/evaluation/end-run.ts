@@ -1,0 +1,72 @@
+import type { RecordedCall } from '../../contract/calls.ts';
+import { recordEvents } from '../storage/call-events.ts';
+import type { Database, Transaction } from '../storage/database.ts';
+import { membersOf, operationReference, readTrials, runOperations } from './recorded-runs.ts';
+import { ScoreStatistics } from './score-statistics.ts';
+import { sumUsage } from './scorers.ts';
+import { scoresOf } from './trials.ts';
+
+/**
+ * Summarizes the trials of a run: the scores in the form in which SDKs record them, and the tokens and failures of its calls
+ * in the form of the summary of a call.
+ */
+export async function summarizeTrials(
+  database: Database,
+  project_id: string,
+  runId: string,
+): Promise<{ output: Record<string, unknown>; summary: Record<string, unknown> }> {
+  const statistics = new ScoreStatistics();
+  const latency = { sum: 0, count: 0 };
+  const status_counts = { success: 0, error: 0 };
+  let usage: ReturnType<typeof sumUsage> = {};
+  for await (const calls of readTrials(database, project_id, [runId])) {
+    for (const call of calls) {
+      statistics.add(scoresOf(call));
+      const summary = membersOf(call.summary);
+      usage = sumUsage([usage, membersOf(summary.usage)]);
+      const { success, error } = membersOf(summary.status_counts);
+      status_counts.success += Number(success ?? 0);
+      status_counts.error += Number(error ?? 0);
+      const { mean } = membersOf(membersOf(call.output).model_latency);
+      if (typeof mean !== 'number') continue;
+      latency.sum += mean;
+      latency.count += 1;
+    }
+  }
+  const model_latency = latency.count > 0 ? { model_latency: { mean: latency.sum / latency.count } } : {};
+  return { output: { ...statistics.toSummary(), ...model_latency }, summary: { usage, status_counts } };
+}
+
+/** Ends a run that has not ended, and records the call that summarizes it, in a write transaction. */
+export async function endRun(
+  transaction: Transaction,
+  run: {
+    project_id: string;
+    run: Pick<RecordedCall, 'id' | 'inputs' | 'trace_id'>;
+    account: string;
+    output: unknown;
+    summary: Record<string, unknown>;
+  },
+): Promise<void> {
+  const { project_id, account, output, summary } = run;
+  const { id, inputs, trace_id } = run.run;
+  const summarize = {
+    project_id,
+    // Derived from the run, so that a run that is ended twice has one.
+    id: `${id}-summary`,
+    trace_id: trace_id ?? id,
+    parent_id: id,
+    op_name: await operationReference(transaction, { project_id, name: runOperations.summarize, account }),
+    started_at: new Date().toISOString(),
+    attributes: {},
+    inputs: { self: membersOf(inputs).self ?? null },
+  };
+  const ended = { project_id, ended_at: new Date().toISOString(), output };
+  await recordEvents(transaction, account, {
+    starts: [summarize],
+    ends: [
+      { ...ended, id: summarize.id, summary: {} },
+      { ...ended, id, summary },
+    ],
+  });
+}

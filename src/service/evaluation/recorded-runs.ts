@@ -1,0 +1,119 @@
+import type { RecordedCall } from '../../contract/calls.ts';
+import { splitProjectId } from '../../contract/identifiers.ts';
+import { formatReference, parsePartReference, parseReference, referenceScheme } from '../../contract/references.ts';
+import { findCalls } from '../query/find-calls.ts';
+import type { Database, Transaction } from '../storage/database.ts';
+import { contentDigest } from '../storage/digest.ts';
+import { putVersion } from '../storage/object-versions.ts';
+
+type Members = Record<string, unknown>;
+
+/** The operations of the calls that a run consists of. */
+export const runOperations = {
+  run: 'Evaluation.evaluate',
+  trial: 'Evaluation.predict_and_score',
+  summarize: 'Evaluation.summarize',
+} as const;
+
+/** The names that SDKs give to the operation of a trial. */
+const trialOperations: readonly string[] = [runOperations.trial, 'Evaluation.predictAndScore'];
+
+/** Returns an object, and an empty one for any other value. */
+export function membersOf(value: unknown): Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : {};
+}
+
+/** Returns the name of the operation of a call, whether it was recorded as a reference or as a name. */
+export function operationOf({ op_name }: RecordedCall): string {
+  const text = op_name ?? '';
+  return parseReference(text)?.name ?? text;
+}
+
+export const isRun = (call: RecordedCall): boolean => operationOf(call) === runOperations.run;
+export const isTrial = (call: RecordedCall): boolean => trialOperations.includes(operationOf(call));
+
+/** Returns the members that a service recorded about a call of a run, in `attributes.weave`. */
+export function attributesOf(call: RecordedCall): Members {
+  return membersOf(membersOf(call.attributes).weave);
+}
+
+/** Formats the reference to a recorded call. */
+export function referenceToCall(project_id: string, name: string): string {
+  return formatReference({ scheme: referenceScheme, ...splitProjectId(project_id), kind: 'call', name });
+}
+
+/** The content of operations that no program of a user defines. */
+const builtInOperation = { _type: 'CustomWeaveType', weave_type: { type: 'Op' }, files: {} };
+
+/** Stores an operation, in a write transaction, and returns the reference to it for the `op_name` of calls. */
+export async function operationReference(
+  transaction: Transaction,
+  { project_id, name, account }: { project_id: string; name: string; account: string },
+): Promise<string> {
+  const { digest } = await putVersion(transaction, {
+    project_id,
+    object_id: name,
+    kind: 'op',
+    base_object_class: null,
+    leaf_object_class: null,
+    content: builtInOperation,
+    created_by: account,
+  });
+  return formatReference({ scheme: referenceScheme, ...splitProjectId(project_id), kind: 'op', name, version: digest });
+}
+
+/** Returns the digest of the row of a trial: that in the reference to the row, or that of the row itself. */
+export function rowDigestOf(example: unknown): string {
+  const reference = typeof example === 'string' ? parsePartReference(example) : undefined;
+  const last = reference?.path.at(-1);
+  return last?.edge === 'id' ? last.name : contentDigest(example ?? null);
+}
+
+/** Maximum number of ids in one query. */
+const idsPerQuery = 500;
+
+/** Reads the calls that other calls made, by the ids of those. */
+export async function readChildren(
+  database: Database,
+  project_id: string,
+  parents: readonly string[],
+): Promise<Map<string, RecordedCall[]>> {
+  const children = new Map<string, RecordedCall[]>();
+  for (let start = 0; start < parents.length; start += idsPerQuery) {
+    const parent_ids = parents.slice(start, start + idsPerQuery);
+    for await (const calls of findCalls(database, { project_id, filter: { parent_ids } })) {
+      for (const call of calls) {
+        const known = children.get(call.parent_id!);
+        if (known) known.push(call);
+        else children.set(call.parent_id!, [call]);
+      }
+    }
+  }
+  return children;
+}
+
+/** Reads calls by their ids. Unknown ones are missing. */
+export async function* readCallsById(
+  database: Database,
+  project_id: string,
+  ids: readonly string[],
+): AsyncGenerator<RecordedCall[], void, undefined> {
+  for (let start = 0; start < ids.length; start += idsPerQuery) {
+    const call_ids = ids.slice(start, start + idsPerQuery);
+    yield* findCalls(database, { project_id, filter: { call_ids } });
+  }
+}
+
+/** Reads the trials of runs, in batches, in the order in which they started. */
+export async function* readTrials(
+  database: Database,
+  project_id: string,
+  runIds: readonly string[],
+): AsyncGenerator<RecordedCall[], void, undefined> {
+  for (const id of runIds) {
+    for await (const calls of findCalls(database, { project_id, filter: { parent_ids: [id] } })) {
+      const trials = calls.filter(isTrial);
+      if (trials.length > 0) yield trials;
+    }
+  }
+}

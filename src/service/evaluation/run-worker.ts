@@ -1,0 +1,417 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Log } from '../../core/log.ts';
+import type { ModelAsker } from '../inference/ask-model.ts';
+import { recordEvents } from '../storage/call-events.ts';
+import type { Database, Transaction } from '../storage/database.ts';
+import {
+  deleteJobs,
+  deleteLease,
+  type EvaluationLease,
+  findProgress,
+  type JobKey,
+  listLeases,
+  putLease,
+  releasedBeat,
+  setNextTrial,
+} from '../storage/evaluation-jobs.ts';
+import { inChunks } from '../storage/in-chunks.ts';
+import { selectRows } from '../storage/row-tables.ts';
+import type { RunDefinition } from './definition.ts';
+import { endRun, summarizeTrials } from './end-run.ts';
+import { readCallsById } from './recorded-runs.ts';
+import { applyScorer, type Outcome, predict } from './scorers.ts';
+import { type CallEvents, joined, outcomeOf, type TimedOutcome, TrialCalls, type TrialRow } from './trial-calls.ts';
+
+/** What the workers of one process share. */
+export interface WorkerContext {
+  database: Database;
+  asker: ModelAsker;
+  log: Log;
+  /** Identifies this process among those that work on the same runs. */
+  owner: string;
+  /** A process whose beat stands still for this long has ended. */
+  leaseMs: number;
+}
+
+/** The run that a worker works on. */
+export interface WorkerJob {
+  key: JobKey;
+  account: string;
+  definition: RunDefinition;
+}
+
+/** Results of a trial that wait to be stored. */
+interface Unstored {
+  trial: number;
+  events: CallEvents;
+  /** Id of the prediction in the events; undefined if they have none. */
+  predictionId: string | undefined;
+  /** True if nothing is left to be done for the trial. */
+  isLast: boolean;
+  /** Called with false if another process has recorded a prediction for the trial before. */
+  stored: (isOurs: boolean) => void;
+}
+
+/** What one exchange with the database found out. */
+interface Exchange {
+  /** False once the run has ended, or was cancelled. */
+  isOpen: boolean;
+  /** The trials that this process has to work on, or has results of. */
+  claimed: number[];
+  /** The trials of another process that has ended; they may have results already. */
+  takenOver: number[];
+  share: number;
+  /** True if no process has anything left to do. */
+  isDone: boolean;
+  leases: EvaluationLease[];
+  /** Predictions that another process had recorded before. */
+  known: Set<string>;
+}
+
+const pauseAfterFailureMs = 1000;
+
+/**
+ * Works on one run, together with the workers of other processes. A process claims trials with its lease, whose beat shows
+ * the others that it lives. Results are stored with the same transaction that gives up the claim, so that a trial whose
+ * claim is left over has no stored result, or only a part of it that is recognized by its ids.
+ */
+export class RunWorker {
+  readonly #context: WorkerContext;
+  readonly #job: WorkerJob;
+  readonly #stop = new AbortController();
+  /** Claimed trials that have not begun; true for those that may have results. */
+  readonly #waiting = new Map<number, boolean>();
+  readonly #active = new Set<number>();
+  #unstored: Unstored[] = [];
+  /** When the beats of other processes were last seen to change, by this process's own clock. */
+  readonly #beats = new Map<string, { beat: number; since: number }>();
+  #beat = 0;
+  #share = 1;
+  #isReleasing = false;
+  #wake: (() => void) | undefined;
+  #isWoken = false;
+
+  constructor(context: WorkerContext, job: WorkerJob) {
+    this.#context = context;
+    this.#job = job;
+  }
+
+  /** Works until the run has ended, or {@link stop} is called. */
+  async run(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      try {
+        const exchange = await this.#exchange();
+        if (!exchange.isOpen) break;
+        if (exchange.isDone) {
+          await this.#endRun();
+          break;
+        }
+        this.#begin();
+        await this.#nextExchange();
+      } catch (error) {
+        if (signal.aborted) break;
+        this.#context.log('error', 'evaluation run interrupted', { error: String(error) });
+        await wait(pauseAfterFailureMs, undefined, { signal }).catch(() => {});
+      }
+    }
+    this.#stop.abort();
+    await this.#release();
+  }
+
+  /** Breaks off what is under way. Results that have arrived are stored, and other processes can go on at once. */
+  stop(): void {
+    this.#isReleasing = true;
+    this.#stop.abort();
+    this.#requestExchange();
+  }
+
+  /** Waits until there are results to store or trials to claim, but not so long that others take this process for dead. */
+  async #nextExchange(): Promise<void> {
+    if (!this.#isWoken) {
+      let timer: NodeJS.Timeout | undefined;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+        timer = setTimeout(resolve, this.#context.leaseMs / 4);
+      });
+      clearTimeout(timer);
+      this.#wake = undefined;
+    }
+    this.#isWoken = false;
+  }
+
+  #requestExchange(): void {
+    this.#isWoken = true;
+    this.#wake?.();
+  }
+
+  /** Stores results, keeps the lease alive and claims trials, in one transaction. */
+  async #exchange(): Promise<Exchange> {
+    const sent = [...this.#unstored];
+    const now = performance.now();
+    const ended = new Set(
+      [...this.#beats].flatMap(([owner, { since }]) => (now - since > this.#context.leaseMs ? [owner] : [])),
+    );
+    const exchange = await this.#context.database.write((transaction) => this.#exchangeIn(transaction, sent, ended));
+    this.#beat += 1;
+    this.#unstored = this.#unstored.slice(sent.length);
+    this.#noteBeats(exchange.leases);
+    this.#share = exchange.share;
+    for (const trial of exchange.claimed) {
+      if (!this.#active.has(trial) && !this.#waiting.has(trial)) this.#waiting.set(trial, false);
+    }
+    for (const trial of exchange.takenOver) if (this.#waiting.has(trial)) this.#waiting.set(trial, true);
+    const claimed = new Set(exchange.claimed);
+    for (const trial of [...this.#waiting.keys()]) if (!claimed.has(trial)) this.#waiting.delete(trial);
+    for (const { predictionId, stored, isLast, trial } of sent) {
+      if (isLast) this.#active.delete(trial);
+      stored(predictionId === undefined || !exchange.known.has(predictionId));
+    }
+    return exchange;
+  }
+
+  async #exchangeIn(
+    transaction: Transaction,
+    sent: readonly Unstored[],
+    ended: ReadonlySet<string>,
+  ): Promise<Exchange> {
+    const { key, account } = this.#job;
+    const { owner } = this.#context;
+    const closed = {
+      isOpen: false,
+      claimed: [],
+      takenOver: [],
+      share: 1,
+      isDone: false,
+      leases: [],
+      known: new Set(''),
+    };
+    const progress = await findProgress(transaction, key);
+    if (!progress) return closed;
+    const known = await this.#store(transaction, sent, account);
+    const leases = await listLeases(transaction, key);
+    const finished = new Set(sent.filter(({ isLast }) => isLast).map(({ trial }) => trial));
+    const own = leases.find((lease) => lease.owner === owner);
+    const claimed = (own?.trials ?? []).filter((trial) => !finished.has(trial));
+    const isLeftOver = (lease: EvaluationLease): boolean =>
+      lease.owner !== owner &&
+      (lease.beat === releasedBeat || (ended.has(lease.owner) && lease.beat === this.#beats.get(lease.owner)?.beat));
+    const leftOver = leases.filter(isLeftOver);
+    const others = leases.filter((lease) => lease.owner !== owner && !leftOver.includes(lease));
+    for (const lease of leftOver) await deleteLease(transaction, key, lease.owner);
+    const takenOver = leftOver.flatMap(({ trials }) => trials);
+    claimed.push(...takenOver);
+    const share = shareOf(progress.concurrency, owner, others);
+    let next = progress.next_trial;
+    // Claims twice as many as are asked about at once, so that none waits for the transaction.
+    for (; claimed.length < 2 * share && next < progress.trial_count; next += 1) claimed.push(next);
+    if (next !== progress.next_trial) await setNextTrial(transaction, key, next);
+    await putLease(transaction, key, { owner, beat: this.#beat + 1, trials: claimed });
+    const isDone =
+      claimed.length === 0 && next >= progress.trial_count && others.every(({ trials }) => trials.length === 0);
+    return { isOpen: true, claimed, takenOver, share, isDone, leases: others, known };
+  }
+
+  /** Records results, except those of trials whose prediction another process has recorded. Returns the ids of these. */
+  async #store(transaction: Transaction, sent: readonly Unstored[], account: string): Promise<Set<string>> {
+    const { project_id } = this.#job.key;
+    const predictions = sent.flatMap(({ predictionId }) => predictionId ?? []);
+    const rows = await inChunks(predictions, (chunk) =>
+      transaction
+        .selectFrom('calls')
+        // Another column than those of the index of traces, as in call-events.ts.
+        .select(['id', 'chars'])
+        .where('project_id', '=', project_id)
+        .where('id', 'in', chunk)
+        .execute(),
+    );
+    const known = new Set(rows.map(({ id }) => id));
+    const ours = sent.filter(({ predictionId }) => predictionId === undefined || !known.has(predictionId));
+    await recordEvents(transaction, account, joined(ours.map(({ events }) => events)));
+    return known;
+  }
+
+  #noteBeats(leases: readonly EvaluationLease[]): void {
+    const now = performance.now();
+    const owners = new Set(leases.map(({ owner }) => owner));
+    for (const owner of [...this.#beats.keys()]) if (!owners.has(owner)) this.#beats.delete(owner);
+    for (const { owner, beat } of leases) {
+      if (this.#beats.get(owner)?.beat !== beat) this.#beats.set(owner, { beat, since: now });
+    }
+  }
+
+  /** Begins as many of the claimed trials as may be under way. */
+  #begin(): void {
+    for (const [trial, mayHaveResults] of [...this.#waiting]) {
+      const asking = this.#active.size - new Set(this.#unstored.map((unstored) => unstored.trial)).size;
+      // Trials whose results wait to be stored do not hold up others, but their number is limited.
+      if (this.#stop.signal.aborted || asking >= this.#share || this.#active.size >= 2 * this.#share) return;
+      this.#waiting.delete(trial);
+      this.#active.add(trial);
+      void this.#work(trial, mayHaveResults);
+    }
+  }
+
+  async #work(trial: number, mayHaveResults: boolean): Promise<void> {
+    try {
+      await this.#runTrial(trial, mayHaveResults);
+    } catch (error) {
+      if (this.#stop.signal.aborted) return;
+      this.#context.log('error', 'trial interrupted', { error: String(error) });
+      await wait(pauseAfterFailureMs, undefined, { signal: this.#stop.signal }).catch(() => {});
+      this.#active.delete(trial);
+      this.#waiting.set(trial, true);
+      this.#requestExchange();
+    }
+  }
+
+  async #runTrial(trial: number, mayHaveResults: boolean): Promise<void> {
+    const { key, definition } = this.#job;
+    const row = await this.#readRow(trial % definition.rowCount);
+    const calls = new TrialCalls(key, definition, trial, row);
+    const { asker } = this.#context;
+    const { signal } = this.#stop;
+    let recorded = mayHaveResults ? await this.#readRecorded(calls) : emptyResults();
+    if (recorded.isEnded) return this.#storeLast(trial, []);
+    let { prediction } = recorded;
+    const events: CallEvents[] = [];
+    if (!prediction) {
+      const started_at = now();
+      const outcome = await timed(predict(definition.request, row.value, { asker, signal }), started_at);
+      prediction = outcome;
+      events.push(calls.start(started_at), calls.prediction(outcome));
+    }
+    const judged = { row: row.value, output: prediction.output, asker, signal };
+    const scorers = prediction.exception === undefined ? definition.scorers : [];
+    const isNew = events.length > 0;
+    for (const scorer of scorers.filter(({ kind }) => kind === 'comparison')) {
+      if (recorded.scores.has(scorer.key)) continue;
+      const outcome = await timed(applyScorer(scorer, judged));
+      recorded.scores.set(scorer.key, outcome);
+      events.push(calls.score(scorer, prediction.output, outcome));
+    }
+    const judges = scorers.filter(({ kind, key }) => kind === 'judge' && !recorded.scores.has(key));
+    if (judges.length > 0) {
+      // The prediction is stored before a judge is asked, so that every score is about the prediction that is stored.
+      if (isNew && !(await this.#storePart(trial, events, calls.predictionId))) {
+        recorded = await this.#readRecorded(calls);
+        return this.#runTrial(trial, true);
+      }
+      if (isNew) events.length = 0;
+      for (const scorer of judges) {
+        const outcome = await timed(applyScorer(scorer, judged));
+        recorded.scores.set(scorer.key, outcome);
+        await this.#storePart(trial, [calls.score(scorer, prediction.output, outcome)], undefined);
+      }
+      events.push(calls.end(prediction, inOrder(scorers, recorded.scores)));
+      return this.#storeLast(trial, events);
+    }
+    events.push(calls.end(prediction, inOrder(scorers, recorded.scores)));
+    return this.#storeLast(trial, events, isNew ? calls.predictionId : undefined);
+  }
+
+  async #readRow(index: number): Promise<TrialRow> {
+    const { table, rowReference } = this.#job.definition;
+    const row = await this.#context.database.read((transaction) =>
+      selectRows(transaction, table).where('row_index', '=', index).executeTakeFirstOrThrow(),
+    );
+    const value = JSON.parse(row.content) as Record<string, unknown>;
+    return { value, example: rowReference === null ? value : rowReference + row.row_digest };
+  }
+
+  async #readRecorded(calls: TrialCalls): Promise<RecordedResults> {
+    const { key, definition } = this.#job;
+    const results = emptyResults();
+    const ids = [calls.id, calls.predictionId, ...definition.scorers.map((scorer) => calls.scoreId(scorer))];
+    for await (const found of readCallsById(this.#context.database, key.project_id, ids)) {
+      for (const call of found) {
+        const outcome = outcomeOf(call);
+        if (call.id === calls.id) results.isEnded = outcome !== undefined;
+        else if (call.id === calls.predictionId) results.prediction = outcome;
+        else if (outcome) {
+          const scorer = definition.scorers.find((candidate) => calls.scoreId(candidate) === call.id);
+          results.scores.set(scorer!.key, outcome);
+        }
+      }
+    }
+    return results;
+  }
+
+  /** Stores results of a trial of which more will come. Returns false if another process has recorded its prediction. */
+  #storePart(trial: number, events: readonly CallEvents[], predictionId: string | undefined): Promise<boolean> {
+    return new Promise((stored) => {
+      this.#unstored.push({ trial, events: joined(events), predictionId, isLast: false, stored });
+      this.#requestExchange();
+    });
+  }
+
+  #storeLast(trial: number, events: readonly CallEvents[], predictionId?: string): void {
+    this.#unstored.push({ trial, events: joined(events), predictionId, isLast: true, stored: () => {} });
+    this.#begin();
+    this.#requestExchange();
+  }
+
+  /** Records the end of the run with the summary of its scores. */
+  async #endRun(): Promise<void> {
+    const { key, account, definition } = this.#job;
+    const { output, summary } = await summarizeTrials(this.#context.database, key.project_id, key.call_id);
+    const run = { id: key.call_id, trace_id: key.call_id, inputs: { self: definition.evaluation } };
+    await this.#context.database.write(async (transaction) => {
+      if (!(await findProgress(transaction, key))) return;
+      await endRun(transaction, { project_id: key.project_id, run, account, output, summary });
+      await deleteJobs(transaction, key.project_id, [key.call_id]);
+    });
+  }
+
+  /** Stores what has arrived, and lets other processes take over the rest at once. */
+  async #release(): Promise<void> {
+    if (!this.#isReleasing) return;
+    const { key, account } = this.#job;
+    const { owner } = this.#context;
+    const sent = this.#unstored;
+    this.#unstored = [];
+    try {
+      await this.#context.database.write(async (transaction) => {
+        if (!(await findProgress(transaction, key))) return;
+        await this.#store(transaction, sent, account);
+        const own = (await listLeases(transaction, key)).find((lease) => lease.owner === owner);
+        const finished = new Set(sent.filter(({ isLast }) => isLast).map(({ trial }) => trial));
+        const trials = (own?.trials ?? []).filter((trial) => !finished.has(trial));
+        if (trials.length > 0) await putLease(transaction, key, { owner, beat: releasedBeat, trials });
+        else if (own) await deleteLease(transaction, key, owner);
+      });
+    } catch (error) {
+      // Other processes go on once the beat has stood still.
+      this.#context.log('error', 'evaluation run not released', { error: String(error) });
+    }
+  }
+}
+
+interface RecordedResults {
+  isEnded: boolean;
+  prediction: TimedOutcome | undefined;
+  scores: Map<string, Outcome>;
+}
+
+function emptyResults(): RecordedResults {
+  return { isEnded: false, prediction: undefined, scores: new Map() };
+}
+
+/** Returns how many of the requests that a run may have under way are this process's. */
+function shareOf(concurrency: number, owner: string, others: readonly EvaluationLease[]): number {
+  const owners = [owner, ...others.map((lease) => lease.owner)].sort();
+  const rest = owners.indexOf(owner) < concurrency % owners.length ? 1 : 0;
+  return Math.max(1, Math.floor(concurrency / owners.length) + rest);
+}
+
+function inOrder(scorers: RunDefinition['scorers'], scores: ReadonlyMap<string, Outcome>): Map<string, Outcome> {
+  return new Map(scorers.flatMap(({ key }) => (scores.has(key) ? [[key, scores.get(key)!] as const] : [])));
+}
+
+async function timed(outcome: Promise<Outcome>, started_at = now()): Promise<TimedOutcome> {
+  return { ...(await outcome), started_at, ended_at: now() };
+}
+
+function now(): string {
+  return new Date().toISOString();
+}

@@ -1,0 +1,140 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { InferenceRequest } from '../../contract/inference.ts';
+import { Refusal } from '../../core/http/refusal.ts';
+import { retryAfterMs } from '../../core/http/retry-after.ts';
+import { runEchoModel } from './echo-model.ts';
+import { type ModelProvider, ModelProviderFailure } from './model-provider.ts';
+
+type Members = Record<string, unknown>;
+
+/** The reply of a model to a chat completion. */
+export interface ModelReply {
+  /** The text, or the whole message if it has no text. */
+  content: unknown;
+  /** The tokens that the model provider counted; undefined if it counted none. */
+  usage: Members | undefined;
+}
+
+/** Explains why a model gave no reply. The message has no secrets. */
+export class NoReply extends Error {}
+
+/** Maximum number of times that a request is sent, also one that the model provider rejects because it is busy. */
+const maxAttempts = 3;
+const maxBusyAttempts = 10;
+/** Longest time that a model provider can ask to wait. */
+const maxWaitMs = 120_000;
+const maxShownChars = 500;
+
+const transientStatuses = new Set([408, 500, 502, 503, 504]);
+
+/** Asks models for chat completions. All requests wait while the model provider asks one of them to wait. */
+export class ModelAsker {
+  readonly #provider: ModelProvider | undefined;
+  readonly #timeoutMs: number;
+  #busyUntil = 0;
+
+  /** @param provider the echo model replies when absent. */
+  constructor(provider: ModelProvider | undefined, timeoutMs: number) {
+    this.#provider = provider;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /**
+   * Sends a chat completion and returns the reply. It is sent again if the model provider is busy, has failed or broke
+   * off, but not if it was too slow.
+   * @throws NoReply when there is none, the reason of `signal` when it is aborted.
+   */
+  async ask(body: Members & { model: string }, messages: unknown[], signal: AbortSignal): Promise<ModelReply> {
+    for (let attempt = 1; ; attempt += 1) {
+      await this.#waitUntilReady(signal);
+      const outcome = await this.#attempt({ ...body, messages }, signal);
+      if ('reply' in outcome) return outcome.reply;
+      const { message, isBusy, isTransient, waitMs } = outcome;
+      signal.throwIfAborted();
+      const isLast = attempt >= (isBusy ? maxBusyAttempts : maxAttempts);
+      if (!isTransient || isLast || (waitMs ?? 0) > maxWaitMs) throw new NoReply(message);
+      const backoffMs = Math.min(250 * 2 ** (attempt - 1), 8000) * (0.5 + Math.random() / 2);
+      const delayMs = Math.max(backoffMs, waitMs ?? 0);
+      if (isBusy) this.#busyUntil = Math.max(this.#busyUntil, performance.now() + delayMs);
+      else await wait(delayMs, undefined, { signal });
+    }
+  }
+
+  async #waitUntilReady(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    for (let delayMs = this.#delayMs; delayMs > 0; delayMs = this.#delayMs) {
+      // Spreads the requests that waited together.
+      await wait(delayMs + Math.random() * 50, undefined, { signal });
+    }
+  }
+
+  get #delayMs(): number {
+    return this.#busyUntil - performance.now();
+  }
+
+  async #attempt(body: InferenceRequest, signal: AbortSignal): Promise<Attempt> {
+    if (!this.#provider) return echoed(body);
+    const deadline = AbortSignal.timeout(this.#timeoutMs);
+    try {
+      const { status, headers, text } = await this.#provider.complete(body, AbortSignal.any([signal, deadline]));
+      if (status >= 200 && status < 300) return readReply(text);
+      const waitMs = retryAfterMs(headers['retry-after'], Date.now());
+      const isBusy = status === 429 || (status === 503 && waitMs !== undefined);
+      const message = `The model provider responded with status ${status}${explanationIn(text)}`;
+      return { message, isBusy, isTransient: isBusy || transientStatuses.has(status), waitMs };
+    } catch (error) {
+      if (deadline.aborted) {
+        return failed(`The model provider did not reply within ${this.#timeoutMs / 1000} s.`, false);
+      }
+      if (error instanceof ModelProviderFailure) return failed(error.message, error.isTransient);
+      throw error;
+    }
+  }
+}
+
+type Attempt =
+  | { reply: ModelReply }
+  | { message: string; isBusy: boolean; isTransient: boolean; waitMs: number | undefined };
+
+function failed(message: string, isTransient: boolean): Attempt {
+  return { message, isBusy: false, isTransient, waitMs: undefined };
+}
+
+async function echoed(body: InferenceRequest): Promise<Attempt> {
+  try {
+    return readReply(await runEchoModel('/chat/completions', body, body.messages ?? []).text());
+  } catch (error) {
+    if (error instanceof Refusal) return failed(error.message, false);
+    throw error;
+  }
+}
+
+function readReply(text: string): Attempt {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return failed('The reply of the model provider is not JSON.', false);
+  }
+  const { choices, usage } = Object(value) as { choices?: { message?: Members }[]; usage?: Members };
+  const message = Array.isArray(choices) ? choices[0]?.message : undefined;
+  if (typeof message !== 'object' || message === null) {
+    return failed(`The reply of the model provider has no message${explanationIn(text)}`, false);
+  }
+  const { content } = message;
+  return { reply: { content: content ?? message, usage: typeof usage === 'object' && usage ? usage : undefined } };
+}
+
+/** Returns what the body of a failed request says, to end a sentence with. */
+function explanationIn(text: string): string {
+  let said: unknown = text.trimStart().startsWith('<') ? '' : text.trim();
+  try {
+    const { error, detail, reason, message } = Object(JSON.parse(text)) as Members;
+    said = (Object(error) as Members).message ?? error ?? detail ?? reason ?? message ?? '';
+  } catch {
+    // Plain text explains as well as JSON.
+  }
+  const line = (typeof said === 'string' ? said : JSON.stringify(said)).replaceAll(/[\r\n]/g, ' ');
+  if (line === '') return '.';
+  return line.length > maxShownChars ? `: ${line.slice(0, maxShownChars).toWellFormed()}…` : `: ${line}`;
+}

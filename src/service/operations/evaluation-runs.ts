@@ -1,0 +1,316 @@
+import type { RecordedCall } from '../../contract/calls.ts';
+import type { EvaluationRun, Prediction, Score } from '../../contract/evaluation-runs.ts';
+import { parseReference } from '../../contract/references.ts';
+import { Refusal } from '../../core/http/refusal.ts';
+import { endRun, summarizeTrials } from '../evaluation/end-run.ts';
+import {
+  attributesOf,
+  isRun,
+  isTrial,
+  membersOf,
+  operationReference,
+  readChildren,
+  referenceToCall,
+  runOperations,
+} from '../evaluation/recorded-runs.ts';
+import { readResults } from '../evaluation/results.ts';
+import { toTrial } from '../evaluation/trials.ts';
+import { findCalls } from '../query/find-calls.ts';
+import { recordEvents } from '../storage/call-events.ts';
+import type { Database } from '../storage/database.ts';
+import { newIds } from '../storage/ids.ts';
+import { createFeedback } from './feedback.ts';
+import type { OperationHandler } from './operation.ts';
+
+const projectOf = ({ entity, project }: { entity: string; project: string }): string => `${entity}/${project}`;
+
+/** Records the start of a run, whose predictions and scores the client records. */
+export const createEvaluationRun: OperationHandler<'createEvaluationRun'> = ({ path, body, account }, { database }) =>
+  database.write(async (transaction) => {
+    const project_id = projectOf(path);
+    const [id = ''] = newIds(1);
+    const { evaluation, model, source_evaluation_run_id } = body;
+    const source = source_evaluation_run_id == null ? {} : { source_evaluation_run_id };
+    const start = {
+      project_id,
+      id,
+      trace_id: id,
+      op_name: await operationReference(transaction, { project_id, name: runOperations.run, account }),
+      started_at: now(),
+      attributes: { weave: { evaluation_run: 'true', evaluation, model, ...source } },
+      inputs: { self: evaluation, model },
+    };
+    await recordEvents(transaction, account, { starts: [start], ends: [] });
+    return { evaluation_run_id: id };
+  });
+
+/** Lists the runs of a project, the oldest first: those of this service, of SDKs, and those that clients recorded. */
+export const listEvaluationRuns: OperationHandler<'listEvaluationRuns'> = async ({ path, query }, { database }) =>
+  readRuns(database, projectOf(path), query);
+
+async function* readRuns(
+  database: Database,
+  project_id: string,
+  { evaluations, models, evaluation_run_ids, limit, offset = 0 }: Parameters<typeof listEvaluationRuns>[0]['query'],
+): AsyncGenerator<EvaluationRun, void, undefined> {
+  const filter = { op_names: [runOperations.run, `weave:///${project_id}/op/${runOperations.run}:*`] };
+  let skipped = 0;
+  let sent = 0;
+  const call_ids = evaluation_run_ids?.length ? { call_ids: evaluation_run_ids } : {};
+  const columns = ['attributes', 'inputs', 'summary', 'ended_at', 'exception'];
+  for await (const calls of findCalls(database, { project_id, filter: { ...filter, ...call_ids }, columns })) {
+    for (const run of calls.map(toRun)) {
+      if (evaluations?.length && !evaluations.includes(run.evaluation ?? '')) continue;
+      if (models?.length && !models.includes(run.model ?? '')) continue;
+      if (sent === (limit ?? Number.MAX_SAFE_INTEGER)) return;
+      if (skipped < offset) {
+        skipped += 1;
+        continue;
+      }
+      sent += 1;
+      yield run;
+    }
+  }
+}
+
+/** Reads one run. @throws Refusal 404 when there is none. */
+export const readEvaluationRun: OperationHandler<'readEvaluationRun'> = async ({ path }, { database }) =>
+  toRun(await requireCall(database, projectOf(path), path.evaluation_run_id, 'Evaluation run', isRun));
+
+function toRun(call: RecordedCall): EvaluationRun {
+  const attributes = attributesOf(call);
+  const inputs = membersOf(call.inputs);
+  const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+  const { source_evaluation_run_id } = attributes;
+  return {
+    evaluation_run_id: call.id,
+    evaluation: text(attributes.evaluation ?? inputs.self ?? inputs.this),
+    model: text(attributes.model ?? inputs.model),
+    status: text(membersOf(membersOf(call.summary).weave).status),
+    started_at: call.started_at ?? null,
+    finished_at: call.ended_at ?? null,
+    summary: membersOf(call.summary),
+    source_evaluation_run_id: typeof source_evaluation_run_id === 'string' ? source_evaluation_run_id : null,
+  };
+}
+
+/**
+ * Records the end of a run, with a summary of the scores of its trials. Only the first end of a run counts.
+ * @throws Refusal 404 for an unknown run.
+ */
+export const finishEvaluationRun: OperationHandler<'finishEvaluationRun'> = async (
+  { path, body, account },
+  { database },
+) => {
+  const project_id = projectOf(path);
+  const run = await requireCall(database, project_id, path.evaluation_run_id, 'Evaluation run', isRun);
+  if (run.ended_at) return { success: true };
+  const { output } = await summarizeTrials(database, project_id, run.id);
+  await database.write((transaction) =>
+    endRun(transaction, { project_id, run, account, output, summary: body.summary ?? {} }),
+  );
+  return { success: true };
+};
+
+/**
+ * Records a prediction. One of a run gets a trial, which the scores of the prediction are recorded in as well.
+ * @throws Refusal 404 for an unknown run.
+ */
+export const createPrediction: OperationHandler<'createPrediction'> = async ({ path, body, account }, { database }) => {
+  const project_id = projectOf(path);
+  const { model, inputs, output, evaluation_run_id } = body;
+  const run =
+    evaluation_run_id == null
+      ? undefined
+      : await requireCall(database, project_id, evaluation_run_id, 'Evaluation run', isRun);
+  const name = parseReference(model)?.name ?? 'Model';
+  return database.write(async (transaction) => {
+    const operation = (operationName: string) =>
+      operationReference(transaction, { project_id, name: operationName, account });
+    const [trialId = '', id = ''] = newIds(2);
+    const trace_id = run ? (run.trace_id ?? run.id) : id;
+    const starts = [];
+    if (run) {
+      starts.push({
+        project_id,
+        id: trialId,
+        trace_id,
+        parent_id: run.id,
+        op_name: await operation(runOperations.trial),
+        started_at: now(),
+        attributes: { weave: { predict_call_id: id } },
+        inputs: { self: membersOf(run.inputs).self ?? null, model, example: inputs },
+      });
+    }
+    const ofRun = run ? { evaluation_run_id: run.id } : {};
+    starts.push({
+      project_id,
+      id,
+      trace_id,
+      parent_id: run ? trialId : null,
+      op_name: await operation(`${name}.predict`.slice(-128)),
+      started_at: now(),
+      attributes: { weave: { prediction: 'true', model, ...ofRun } },
+      inputs: { self: model, inputs },
+    });
+    await recordEvents(transaction, account, {
+      starts,
+      ends: [{ project_id, id, ended_at: now(), output, summary: {} }],
+    });
+    return { prediction_id: id };
+  });
+};
+
+/** Lists predictions, the oldest first. */
+export const listPredictions: OperationHandler<'listPredictions'> = async ({ path, query }, { database }) =>
+  readMarked(database, projectOf(path), 'prediction', query, toPrediction);
+
+/** Reads one prediction. @throws Refusal 404 when there is none. */
+export const readPrediction: OperationHandler<'readPrediction'> = async ({ path }, { database }) =>
+  toPrediction(await requireCall(database, projectOf(path), path.prediction_id, 'Prediction', isPrediction));
+
+const isPrediction = (call: RecordedCall): boolean => attributesOf(call).prediction === 'true';
+
+function toPrediction(call: RecordedCall): Prediction {
+  const { model = '', evaluation_run_id = null } = attributesOf(call);
+  const { self: _, inputs, ...others } = membersOf(call.inputs);
+  return {
+    prediction_id: call.id,
+    model: String(model),
+    inputs: inputs ?? others,
+    output: call.output ?? null,
+    evaluation_run_id: evaluation_run_id === null ? null : String(evaluation_run_id),
+    wb_user_id: call.wb_user_id ?? null,
+  };
+}
+
+/**
+ * Ends the trial of a prediction with the scores that it has.
+ * @throws Refusal 404 for an unknown prediction.
+ */
+export const finishPrediction: OperationHandler<'finishPrediction'> = async ({ path, account }, { database }) => {
+  const project_id = projectOf(path);
+  const prediction = await requireCall(database, project_id, path.prediction_id, 'Prediction', isPrediction);
+  const trial = prediction.parent_id ? await readCallOf(database, project_id, prediction.parent_id) : undefined;
+  if (!trial || !isTrial(trial) || trial.ended_at) return { success: true };
+  const children = (await readChildren(database, project_id, [trial.id])).get(trial.id) ?? [];
+  const { scores, model_latency_seconds } = toTrial(trial, children);
+  const model_latency = model_latency_seconds == null ? null : { mean: model_latency_seconds };
+  const output = { output: prediction.output ?? null, scores, model_latency };
+  const end = { project_id, id: trial.id, ended_at: now(), output, summary: {} };
+  await database.write((transaction) => recordEvents(transaction, account, { starts: [], ends: [end] }));
+  return { success: true };
+};
+
+/**
+ * Records a score of a prediction, as a call and as feedback on the prediction.
+ * @throws Refusal 404 for an unknown prediction, 400 for a scorer that is no reference to an object.
+ */
+export const createScore: OperationHandler<'createScore'> = async ({ path, body, account, ...input }, { database }) => {
+  const project_id = projectOf(path);
+  const { prediction_id, scorer, value, evaluation_run_id } = body;
+  const prediction = await requireCall(database, project_id, prediction_id, 'Prediction', () => true);
+  const reference = parseReference(scorer);
+  if (reference?.kind !== 'object') throw new Refusal(400, `Invalid scorer ref: ${scorer}`);
+  return database.write(async (transaction) => {
+    const [id = ''] = newIds(1);
+    const ofRun = evaluation_run_id == null ? {} : { evaluation_run_id };
+    const start = {
+      project_id,
+      id,
+      trace_id: evaluation_run_id ?? id,
+      parent_id: evaluation_run_id == null ? null : (prediction.parent_id ?? evaluation_run_id),
+      op_name: await operationReference(transaction, {
+        project_id,
+        name: `${reference.name}.score`.slice(-128),
+        account,
+      }),
+      started_at: now(),
+      attributes: { weave: { score: 'true', prediction_id, scorer, ...ofRun } },
+      inputs: {
+        self: scorer,
+        inputs: membersOf(prediction.inputs).inputs ?? {},
+        output: prediction.output ?? null,
+      },
+    };
+    const end = { project_id, id, ended_at: now(), output: value ?? null, summary: {} };
+    await recordEvents(transaction, account, { starts: [start], ends: [end] });
+    const feedback = {
+      project_id,
+      weave_ref: referenceToCall(project_id, prediction_id),
+      feedback_type: `wandb.runnable.${reference.name}`,
+      payload: { output: value ?? null },
+      runnable_ref: scorer,
+    };
+    await createFeedback(transaction, { ...input, path: {}, body: feedback, account });
+    return { score_id: id };
+  });
+};
+
+/** Lists scores, the oldest first. */
+export const listScores: OperationHandler<'listScores'> = async ({ path, query }, { database }) =>
+  readMarked(database, projectOf(path), 'score', query, toScore);
+
+/** Reads one score. @throws Refusal 404 when there is none. */
+export const readScore: OperationHandler<'readScore'> = async ({ path }, { database }) =>
+  toScore(
+    await requireCall(database, projectOf(path), path.score_id, 'Score', (call) => attributesOf(call).score === 'true'),
+  );
+
+function toScore(call: RecordedCall): Score {
+  const { scorer = '', evaluation_run_id = null } = attributesOf(call);
+  return {
+    score_id: call.id,
+    scorer: String(scorer),
+    value: call.output ?? null,
+    evaluation_run_id: evaluation_run_id === null ? null : String(evaluation_run_id),
+    wb_user_id: call.wb_user_id ?? null,
+  };
+}
+
+/** Reads the results of runs, by the rows of the dataset. */
+export const queryEvaluationResults: OperationHandler<'queryEvaluationResults'> = (
+  { path, body, maySee },
+  { database },
+) => readResults(database, projectOf(path), body, maySee);
+
+/** Reads the calls that are marked as predictions or scores, in the order of their start. */
+async function* readMarked<Value>(
+  database: Database,
+  project_id: string,
+  mark: 'prediction' | 'score',
+  { evaluation_run_id, limit, offset }: Parameters<typeof listScores>[0]['query'],
+  toValue: (call: RecordedCall) => Value,
+): AsyncGenerator<Value, void, undefined> {
+  const isEqual = (name: string, value: string) => ({
+    $eq: [{ $getField: `attributes.weave.${name}` }, { $literal: value }],
+  });
+  const ofRun = evaluation_run_id === undefined ? [] : [isEqual('evaluation_run_id', evaluation_run_id)];
+  const run = evaluation_run_id === undefined ? undefined : await readCallOf(database, project_id, evaluation_run_id);
+  // Without the run, every call of the project would be searched.
+  const traces = evaluation_run_id === undefined ? {} : { trace_ids: [run?.trace_id ?? evaluation_run_id] };
+  const query = { $expr: { $and: [isEqual(mark, 'true'), ...ofRun] } };
+  const body = { project_id, filter: traces, query, limit: limit ?? null, offset: offset ?? null };
+  for await (const calls of findCalls(database, body)) yield* calls.map(toValue);
+}
+
+async function readCallOf(database: Database, project_id: string, id: string): Promise<RecordedCall | undefined> {
+  for await (const [call] of findCalls(database, { project_id, filter: { call_ids: [id] }, limit: 1 })) return call;
+  return undefined;
+}
+
+async function requireCall(
+  database: Database,
+  project_id: string,
+  id: string,
+  kind: string,
+  isKind: (call: RecordedCall) => boolean,
+): Promise<RecordedCall> {
+  const call = await readCallOf(database, project_id, id);
+  if (!call || !isKind(call)) throw new Refusal(404, `${kind} ${id} not found`);
+  return call;
+}
+
+function now(): string {
+  return new Date().toISOString();
+}

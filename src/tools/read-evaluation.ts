@@ -1,0 +1,337 @@
+import * as z from 'zod';
+import type { EvaluationRun } from '../contract/evaluation-runs.ts';
+import { HeddleError } from '../core/errors.ts';
+import { compareScores, type ScorerComparison } from './support/compare-runs.ts';
+import { type ResultRow, type RunFacts, readResults, resolveRows, runFacts } from './support/evaluation-results.ts';
+import {
+  agreementWithColumn,
+  type ColumnAgreement,
+  columnsOf,
+  rankRows,
+  type ShownRow,
+  scoresOfRuns,
+  showRow,
+} from './support/evaluation-rows.ts';
+import { evaluationReferences } from './support/find-evaluation.ts';
+import { nearest, shortName } from './support/names.ts';
+import { firstRows, type PagePosition, pageMembers, pagePosition, pluralize } from './support/page.ts';
+import { renderRuns, renderRunTable } from './support/render-runs.ts';
+import { figuresOf, type RunFigures, summarizedFigures } from './support/score-figures.ts';
+import { cell, compactTable } from './support/table.ts';
+import { defineTool, projectArgument, projectOf, type ToolContext } from './support/tool.ts';
+
+const maxRuns = 10;
+/** Runs that the service lists; the newest of them come last. */
+const maxListedRuns = 10_000;
+
+const input = z
+  .strictObject({
+    run_ids: z.array(z.string().min(1).max(256)).min(1).max(maxRuns).optional().describe('The first is the baseline.'),
+    evaluation: z.string().min(1).optional().describe('Name or reference, for its newest runs.'),
+    compare: z.boolean().optional().describe('Compare the newest two; several run_ids always are.'),
+    expected: z.string().optional().describe("Column with people's judgements: agreement and kappa of each scorer."),
+    only: z.enum(['worst', 'failed', 'changed']).optional(),
+    limit: z.int().min(1).max(1000).default(10).describe('Maximum number of rows, or of runs of an evaluation.'),
+    offset: z.int().min(0).default(0),
+    max_value_chars: z.int().min(1).max(1000).default(200),
+    project_id: projectArgument('Project of the runs'),
+  })
+  .superRefine(({ run_ids, evaluation, compare, only }, context) => {
+    const refuse = (message: string): void => context.addIssue({ code: 'custom', message });
+    if ((run_ids === undefined) === (evaluation === undefined)) refuse('needs either run_ids or evaluation');
+    const isCompared = (run_ids?.length ?? 0) > 1 || (evaluation !== undefined && compare === true);
+    if (only === 'changed' && !isCompared) refuse('only "changed" needs two run_ids, or evaluation with compare');
+  });
+
+const output = z.looseObject({
+  runs: z.array(z.looseObject({ run_id: z.string(), status: z.string() })).describe('Figures by run.'),
+  comparisons: z.array(z.looseObject({ run_id: z.string() })).optional(),
+  agreement: z.array(z.looseObject({ scorer: z.string() })).optional(),
+  rows: z.array(z.looseObject({ call_id: z.string() })).optional(),
+  ...pageMembers,
+  total: z.int().describe('Rows that match, or runs.'),
+});
+
+interface RunComparison {
+  baseline: string;
+  run_id: string;
+  /** Rows that both runs have. */
+  shared_rows: number;
+  /** Rows that only one of them has. */
+  other_rows?: number;
+  scorers: ScorerComparison[];
+}
+
+interface EvaluationResult extends PagePosition {
+  runs: (RunFacts & Partial<RunFigures>)[];
+  comparisons?: RunComparison[];
+  agreement?: ColumnAgreement[];
+  rows?: ShownRow[];
+  total: number;
+  note?: string;
+  warnings?: string[];
+}
+
+const comparisonNote =
+  'Passed or a higher number counts as better. p: two-sided sign test; from 0.05 on the difference could be chance.';
+
+export const readEvaluationTool = defineTool({
+  name: 'read_evaluation',
+  title: 'Read results of evaluations',
+  groups: ['evaluation'],
+  uses: ['listEvaluationRuns', 'queryEvaluationResults'],
+  description: `Reads runs: status, figures of each scorer, and rows, the worst first. Of several runs it compares the rows that they share: better, worse, same, and whether that could be chance.
+Example: {"run_ids":["RUN_A","RUN_B"],"only":"changed"}`,
+  hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  input,
+  output,
+
+  async run({ run_ids, evaluation, compare = false, ...args }, context): Promise<EvaluationResult> {
+    const project = projectOf(args, context);
+    if (evaluation === undefined) return readRuns(await knownRuns(run_ids!, project, context), args, project, context);
+    const evaluations = await evaluationReferences(evaluation, project, context);
+    const query = { evaluations, limit: maxListedRuns };
+    const listed = await context.service.listEvaluationRuns(project, query, { signal: context.signal });
+    const runs = [...listed].sort((a, b) => ((a.started_at ?? '') < (b.started_at ?? '') ? 1 : -1));
+    if (!compare) return listRuns(runs, args, project, context);
+    const finished = runs.filter(({ status }) => status !== 'running');
+    const [newer, older] = finished;
+    if (newer && older) return readRuns([older, newer], args, project, context);
+    throw new HeddleError({
+      code: 'not_found',
+      message: `Nothing can be compared: the evaluation has ${pluralize(finished.length, 'finished run')}.`,
+      hint: 'Run it with run_evaluation, or pass run_ids of two runs of any evaluations.',
+    });
+  },
+
+  render(result: EvaluationResult) {
+    const { runs, comparisons = [], agreement = [], rows, offset, next_offset, total, note, warnings = [] } = result;
+    const more = next_offset === undefined ? '' : ` More follow: next_offset ${next_offset}.`;
+    if (rows === undefined) {
+      const heading = runs.length === 0 ? `No runs at offset ${offset}: there are ${total}.` : '';
+      return [
+        heading || `${pluralize(runs.length, 'run')} of ${total} from offset ${offset}, the newest first.${more}`,
+        ...renderRuns(runs),
+        ...renderRunTable(runs),
+        ...warnings.map(cell),
+      ].join('\n');
+    }
+    return [
+      ...renderRuns(runs),
+      ...renderRunTable(runs),
+      ...comparisons.map((comparison) => renderComparison(comparison, runs)),
+      ...(note === undefined ? [] : [note]),
+      ...agreement.map((entry) => renderAgreement(entry, runs)),
+      ...warnings.map(cell),
+      rows.length === 0
+        ? `No rows at offset ${offset}: ${total} match.`
+        : `${pluralize(rows.length, 'row')} of ${total} from offset ${offset}.${more}`,
+      ...(rows.length === 0 ? [] : [compactTable(rows.map(tableRow), ['call_id'])]),
+    ].join('\n');
+  },
+
+  shrink(result, share) {
+    const { rows, runs, offset } = result;
+    if (rows === undefined) {
+      const kept = firstRows(runs, share, offset, 'run');
+      return { ...result, runs: kept, ...pagePosition(offset, kept.length, true) };
+    }
+    if (rows.length === 0) return undefined;
+    const kept = firstRows(rows, share, offset, 'row');
+    return { ...result, rows: kept, ...pagePosition(offset, kept.length, true) };
+  },
+});
+
+type RowArguments = Pick<z.output<typeof input>, 'expected' | 'only' | 'limit' | 'offset' | 'max_value_chars'>;
+
+/**
+ * Reads the runs with these ids, in their order.
+ * @throws HeddleError `not_found` for an unknown one.
+ */
+async function knownRuns(
+  ids: readonly string[],
+  project: string,
+  { service, signal }: ToolContext,
+): Promise<EvaluationRun[]> {
+  const wanted = [...new Set(ids)];
+  const found = await service.listEvaluationRuns(project, { evaluation_run_ids: wanted }, { signal });
+  const runs = new Map(found.map((run) => [run.evaluation_run_id, run]));
+  const unknown = wanted.find((id) => !runs.has(id));
+  if (unknown === undefined) return wanted.map((id) => runs.get(id)!);
+  throw new HeddleError({
+    code: 'not_found',
+    message: `Project ${project} has no run ${JSON.stringify(shortName(unknown))}.`,
+    hint: 'Call read_evaluation with evaluation for its runs, and use the same project_id.',
+  });
+}
+
+/** Lists runs with the figures that the service computes. */
+async function listRuns(
+  runs: readonly EvaluationRun[],
+  { limit, offset }: RowArguments,
+  project: string,
+  context: ToolContext,
+): Promise<EvaluationResult> {
+  const page = runs.slice(offset, offset + limit);
+  const position = pagePosition(offset, page.length, runs.length > offset + limit);
+  if (page.length === 0) return { runs: [], ...position, total: runs.length };
+  const facts = await runFacts(page, project, context);
+  const query = {
+    evaluation_run_ids: page.map(({ evaluation_run_id }) => evaluation_run_id),
+    include_rows: false,
+    include_summary: true,
+    include_costs: true,
+  };
+  const { summary, warnings } = await context.service.queryEvaluationResults(project, query, {
+    signal: context.signal,
+  });
+  const figures = new Map(summary?.evaluations.map((one) => [one.evaluation_call_id, summarizedFigures(one)]));
+  return {
+    runs: facts.map((fact) => ({ ...fact, ...figures.get(fact.run_id) })),
+    ...position,
+    total: runs.length,
+    ...(warnings?.length && { warnings }),
+  };
+}
+
+/** Reads runs with their rows, and compares each with the first. */
+async function readRuns(
+  runs: readonly EvaluationRun[],
+  { expected, only, limit, offset, max_value_chars }: RowArguments,
+  project: string,
+  context: ToolContext,
+): Promise<EvaluationResult> {
+  const runIds = runs.map(({ evaluation_run_id }) => evaluation_run_id);
+  const facts = await runFacts(runs, project, context);
+  const { rows, warnings } = await readResults(runIds, project, context);
+  if (expected !== undefined) await resolveRows(rows, context);
+  const agreement = expected === undefined ? [] : agreementOfRuns(rows, runIds, expected);
+  await context.service.pause(context.signal);
+  const comparisons = runIds.slice(1).map((run_id) => compareWith(runIds[0]!, run_id, rows));
+  const choice = only ?? (runIds.length > 1 && expected === undefined ? 'changed' : 'worst');
+  const last = runIds.at(-1)!;
+  const scorers = agreement.filter(({ run_id }) => run_id === last).map(({ scorer }) => scorer);
+  const judged = expected === undefined ? undefined : { column: expected, scorers, runId: last };
+  const compared = new Set(comparisons.at(-1)?.scorers.map(({ scorer }) => scorer));
+  const ranked = rankRows(rows, runIds, { only: choice, expected: judged, compared });
+  const page = ranked.slice(offset, offset + limit);
+  await resolveRows(
+    page.map(({ row }) => row),
+    context,
+  );
+  const unfinished = facts.filter(({ status }) => status === 'running').length;
+  return {
+    runs: facts.map((fact) => ({
+      ...fact,
+      ...figuresOf(rows.flatMap((row) => row.runs.get(fact.run_id)?.trials ?? [])),
+    })),
+    ...(comparisons.length > 0 && { comparisons, note: comparisonNote }),
+    ...(agreement.length > 0 && { agreement }),
+    rows: page.map((entry) => showRow(entry, runIds, max_value_chars)),
+    ...pagePosition(offset, page.length, ranked.length > offset + limit),
+    total: ranked.length,
+    ...((warnings.length > 0 || unfinished > 0) && {
+      warnings: [
+        ...warnings,
+        ...(unfinished > 0
+          ? [`${pluralize(unfinished, 'run')} not finished: figures and rows are of what is done.`]
+          : []),
+      ],
+    }),
+  };
+}
+
+function compareWith(baseline: string, run_id: string, rows: readonly ResultRow[]): RunComparison {
+  const of = rows.filter(({ runs }) => runs.has(baseline) || runs.has(run_id));
+  const shared = of.filter(({ runs }) => runs.has(baseline) && runs.has(run_id));
+  const scores = shared.map((row) => scoresOfRuns(row, [baseline, run_id]).map((known) => known!));
+  const other_rows = of.length - shared.length;
+  return {
+    baseline,
+    run_id,
+    shared_rows: shared.length,
+    ...(other_rows > 0 && { other_rows }),
+    scorers: compareScores(scores.map(([before, after]) => [before!, after!] as const)),
+  };
+}
+
+/** @throws HeddleError `invalid_arguments` for a column that no row has, or with whose values no scorer can be compared. */
+function agreementOfRuns(rows: readonly ResultRow[], runIds: readonly string[], column: string): ColumnAgreement[] {
+  const columns = columnsOf(rows);
+  if (rows.length > 0 && !columns.includes(column)) {
+    const msg = `No row has the column ${JSON.stringify(shortName(column))}`;
+    throw new HeddleError({
+      code: 'invalid_arguments',
+      message: `${msg}.`,
+      hint: `The nearest columns are ${nearest(column, columns, (name) => [name])
+        .map(shortName)
+        .join(', ')}.`,
+      detail: [{ loc: ['arguments', 'expected'], msg, type: 'value_error' }],
+    });
+  }
+  const agreement = runIds.flatMap((runId) => agreementWithColumn(rows, runId, column));
+  if (rows.length === 0 || agreement.length > 0) return agreement;
+  const msg = `No scorer has a value that the column ${JSON.stringify(shortName(column))} has`;
+  throw new HeddleError({
+    code: 'invalid_arguments',
+    message: `${msg}, so nothing can agree.`,
+    hint: 'Compare with a column whose values are those of the scorer, like true and false. Read the rows without expected to see both.',
+    detail: [{ loc: ['arguments', 'expected'], msg, type: 'value_error' }],
+  });
+}
+
+/** Returns the number of a run in the text, from 1. */
+function placeOf(runId: string, runs: EvaluationResult['runs']): string {
+  return `run ${runs.findIndex(({ run_id }) => run_id === runId) + 1}`;
+}
+
+function renderComparison(
+  { baseline, run_id, shared_rows, other_rows, scorers }: RunComparison,
+  runs: EvaluationResult['runs'],
+): string {
+  const others = other_rows === undefined ? '' : `, ${other_rows} more in one of them only`;
+  const heading = `${placeOf(run_id, runs)} against ${placeOf(baseline, runs)}: ${pluralize(shared_rows, 'shared row')}${others}.`;
+  if (scorers.length === 0) return heading;
+  const hasLabels = scorers.some(({ changed }) => changed !== undefined);
+  const lines = scorers.map(({ scorer, better, worse, same, changed, p, verdict }) =>
+    [cell(scorer), better, worse, same, ...(hasLabels ? [changed ?? ''] : []), p ?? '', verdict].join('\t'),
+  );
+  const columns = ['scorer', 'better', 'worse', 'same', ...(hasLabels ? ['changed'] : []), 'p', 'verdict'];
+  return [heading, columns.join('\t'), ...lines].join('\n');
+}
+
+/** Returns a class as a cell; numbers and truth values are not taken for text. */
+function classCell(name: string | undefined): string {
+  return name !== undefined && /^(true|false|-?\d{1,15}(\.\d{1,15})?)$/.test(name) ? name : cell(name);
+}
+
+function renderAgreement(entry: ColumnAgreement, runs: EvaluationResult['runs']): string {
+  const { run_id, scorer, n, percent, kappa, no_kappa, classes, confusion, other_classes } = entry;
+  const place = runs.length > 1 ? ` of ${placeOf(run_id, runs)}` : '';
+  const reason = no_kappa === undefined ? `kappa ${kappa}` : `kappa undefined: ${no_kappa}`;
+  const more = other_classes === undefined ? '' : `, ${pluralize(other_classes, 'rarer value')} left out`;
+  return [
+    `agreement of ${cell(scorer)}${place} with the column: ${pluralize(n, 'row')}, ${percent}% agree, ${reason}`,
+    [`expected \\ ${cell(scorer)}${more}`, ...classes.map(classCell)].join('\t'),
+    ...confusion.map((row, place) => [classCell(classes[place]), ...row].join('\t')),
+  ].join('\n');
+}
+
+/** Returns a row as a line of the table; scores have the names of their scorers. */
+function tableRow({ call_id, inputs = {}, scores, changes, ...rest }: ShownRow): Record<string, unknown> {
+  const named = Object.entries(scores).map(([name, value]) => [`score ${name}`, value]);
+  const { output, outputs, ...others } = rest;
+  return {
+    call_id,
+    ...inputs,
+    ...(output !== undefined && { output }),
+    ...(outputs && { outputs }),
+    ...Object.fromEntries(named),
+    ...(changes && {
+      changes: Object.entries(changes)
+        .map(([name, change]) => `${name} ${change}`)
+        .join(', '),
+    }),
+    ...others,
+  };
+}

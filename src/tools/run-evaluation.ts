@@ -1,0 +1,411 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import * as z from 'zod';
+import type { EvaluationStatusResponse } from '../contract/evaluations.ts';
+import { classMembers } from '../contract/objects.ts';
+import { objectReference, parseReference } from '../contract/references.ts';
+import { llmModelClass } from '../contract/scorers.ts';
+import { HeddleError } from '../core/errors.ts';
+import {
+  type DatasetRows,
+  planOf,
+  type RunPlan,
+  readDataset,
+  readScorers,
+  readTemplate,
+  unfilledPlaceholders,
+} from './support/evaluation-plan.ts';
+import { type RunFacts, runFacts } from './support/evaluation-results.ts';
+import { type FoundEvaluation, findEvaluation } from './support/find-evaluation.ts';
+import { shortName } from './support/names.ts';
+import { orElse } from './support/or-else.ts';
+import { pluralize } from './support/page.ts';
+import { placeholdersOf } from './support/prompt-template.ts';
+import { renderRuns, renderRunTable } from './support/render-runs.ts';
+import { requireAgreement } from './support/require-agreement.ts';
+import { type RunFigures, summarizedFigures } from './support/score-figures.ts';
+import { cell } from './support/table.ts';
+import { defineTool, projectArgument, projectOf, type ToolContext } from './support/tool.ts';
+
+/** Runs of more predictions than this need the user's agreement. */
+const maxUnconfirmed = 100;
+const maxConcurrency = 64;
+/** Rows that max_rows can choose; they are stored as a dataset of their own. */
+const maxDerivedRows = 10_000;
+
+/** Time between two looks at a run: short at first, because small runs end soon. */
+const minPollMs = 100;
+const maxPollMs = 2000;
+/** Time that is left for the result when the waiting ends, at most, and as a share of the time of the call. */
+const maxReserveMs = 10_000;
+const reserveShare = 0.2;
+
+const input = z
+  .strictObject({
+    evaluation: z.string().min(1).optional().describe('Name or reference.'),
+    model: z.string().min(1).optional().describe('Id of a model, or reference to a stored one.'),
+    prompt: z.string().min(1).optional().describe('Text with {column} placeholders, or reference to a stored prompt.'),
+    messages: z.array(z.looseObject({})).min(1).optional().describe('Instead of prompt.'),
+    max_rows: z.int().min(1).max(maxDerivedRows).optional().describe('Run the first rows only.'),
+    concurrency: z.int().min(1).max(maxConcurrency).optional(),
+    run_id: z.string().min(1).max(256).optional().describe('Alone: goes on waiting for this run.'),
+    project_id: projectArgument('Project of the evaluation'),
+    dry_run: z.boolean().optional(),
+    confirm: z.boolean().optional().describe('The user has agreed.'),
+  })
+  .superRefine(({ run_id, project_id: _, ...rest }, context) => {
+    const refuse = (message: string): void => context.addIssue({ code: 'custom', message });
+    const { evaluation, model, prompt, messages } = rest;
+    if (run_id !== undefined) {
+      const others = Object.entries(rest).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+      if (others.length > 0) refuse(`run_id goes on waiting, so it cannot be combined with ${others.join(', ')}`);
+      return;
+    }
+    if (evaluation === undefined || model === undefined) return refuse('needs evaluation and model, or run_id');
+    if (prompt !== undefined && messages !== undefined) refuse('has both prompt and messages');
+    const isStored = parseReference(model) !== undefined;
+    const hasMessages = prompt !== undefined || messages !== undefined;
+    if (!isStored && !hasMessages) refuse('needs prompt or messages, unless model is the reference to a stored model');
+    if (isStored && hasMessages) refuse('has a stored model, whose own messages would be ignored');
+  });
+
+const output = z.looseObject({
+  run_id: z.string().optional(),
+  status: z.string().describe('dry_run, running, complete or failed.'),
+  scorers: z.array(z.looseObject({ scorer: z.string() })).optional(),
+  next: z.string().optional(),
+});
+
+interface RunResult extends Partial<RunFacts & RunFigures & RunPlan> {
+  status: string;
+  /** How the tokens were estimated. */
+  estimate?: string;
+  /** Rows of the dataset, where only the first of them are run. */
+  dataset_rows?: number;
+  evaluation_ref?: string;
+  model_ref?: string;
+  /** The next step. */
+  next?: string;
+  warnings?: string[];
+}
+
+const estimate =
+  'A quarter of the characters of the filled messages of the first rows; replies, and their length in what judges read, come on top.';
+
+export const runEvaluationTool = defineTool({
+  name: 'run_evaluation',
+  title: 'Run an evaluation',
+  groups: ['evaluation'],
+  uses: ['evaluateModel', 'evaluationStatus'],
+  description: `Asks a model for each row of an evaluation and scores the answers. Waits, and returns run_id and figures. More than ${maxUnconfirmed} predictions need the user's agreement; dry_run estimates. Cancelling the call cancels the run.
+Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer briefly: {question}"}`,
+  hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
+  input,
+  output,
+
+  async run({ run_id, evaluation, model, concurrency, dry_run = false, confirm = false, ...args }, context) {
+    const project = projectOf(args, context);
+    if (run_id !== undefined) return waitForRun(run_id, project, {}, context);
+    const found = await findEvaluation(evaluation!, project, context);
+    const prepared = await prepare(found, model!, args, context);
+    const { plan, dataset, warnings } = prepared;
+    const facts = {
+      ...(plan.rows < dataset.count && { dataset_rows: dataset.count }),
+      ...(warnings.length > 0 && { warnings }),
+    };
+    if (plan.predictions === 0) {
+      throw new HeddleError({
+        code: 'invalid_request',
+        message: `Nothing was started: the dataset of ${found.name} has no rows.`,
+        hint: 'Choose an evaluation on another dataset.',
+      });
+    }
+    if (dry_run) {
+      return { status: 'dry_run', evaluation_ref: found.reference, ...plan, estimate, ...facts };
+    }
+    if (!confirm && plan.predictions > maxUnconfirmed) {
+      const calls = `${plan.predictions} predictions${plan.judge_calls > 0 ? ` and ${plan.judge_calls} calls of judges` : ''}`;
+      requireAgreement(
+        {
+          question: `Run the evaluation ${found.name} on ${model}: ${calls}, about ${plan.estimated_tokens} tokens without the replies?`,
+          reason: `${calls} need the user's agreement`,
+          alternative: `set max_rows so that there are at most ${maxUnconfirmed} predictions`,
+        },
+        context,
+      );
+    }
+    const evaluation_ref = await storeEvaluation(found, prepared, context);
+    const model_ref = prepared.model_ref ?? (await storeModel(model!, prepared.messages, project, context));
+    const started = await start({ project_id: project, evaluation_ref, model_ref, concurrency }, context);
+    const left = started.left_out_scorers?.map(({ scorer, reason }) => `Left out: ${scorer}, ${reason}`) ?? [];
+    const all = [...warnings, ...left.filter((line) => !warnings.includes(line))];
+    return waitForRun(
+      started.call_id,
+      project,
+      { ...facts, evaluation_ref, model_ref, ...(all.length > 0 && { warnings: all }), predictions: plan.predictions },
+      context,
+    );
+  },
+
+  render(result: RunResult) {
+    const { run_id, status, rows = 0, predictions = 0, judge_calls = 0, estimated_tokens = 0 } = result;
+    const { dataset_rows, next, warnings = [], evaluation_ref, model_ref } = result;
+    const first = dataset_rows === undefined ? '' : ` (the first of ${dataset_rows} rows)`;
+    const lines =
+      run_id === undefined
+        ? [
+            `Nothing was started (${status}). ${pluralize(rows, 'row')}${first}: ${pluralize(predictions, 'prediction')}, ${pluralize(judge_calls, 'call')} of judges, about ${estimated_tokens} tokens. ${estimate}`,
+          ]
+        : [
+            ...renderRuns([{ ...result, run_id }]),
+            ...renderRunTable([{ ...result, run_id }]),
+            ...(first === '' ? [] : [`Only some rows were run${first}.`]),
+            ...(evaluation_ref === undefined ? [] : [`evaluation_ref ${evaluation_ref}`]),
+            ...(model_ref === undefined ? [] : [`model_ref ${model_ref}`]),
+          ];
+    return [...lines, ...warnings.map(cell), ...(next === undefined ? [] : [next])].join('\n');
+  },
+
+  shrink: () => undefined,
+});
+
+interface PromptArguments {
+  prompt?: string;
+  messages?: unknown[];
+  max_rows?: number;
+}
+
+interface PreparedRun {
+  messages: unknown[];
+  /** The stored model, if the call names one. */
+  model_ref?: string;
+  dataset: DatasetRows;
+  plan: RunPlan;
+  max_rows: number | undefined;
+  warnings: string[];
+}
+
+/**
+ * Reads what a run needs, and checks that each placeholder has a column.
+ * @throws HeddleError before anything is stored or started.
+ */
+async function prepare(
+  found: FoundEvaluation,
+  model: string,
+  { prompt, messages, max_rows }: PromptArguments,
+  context: ToolContext,
+): Promise<PreparedRun> {
+  const isStoredModel = parseReference(model) !== undefined;
+  const argument = isStoredModel ? 'model' : prompt === undefined ? 'messages' : 'prompt';
+  const template = isStoredModel
+    ? await readTemplate(model, 'model', context)
+    : { messages: messages ?? (await promptMessages(prompt!, context)) };
+  const [dataset, scorers] = await Promise.all([readDataset(found, context), readScorers(found, context)]);
+  const maxRows = max_rows ?? dataset.count;
+  const { missing, columns } = await unfilledPlaceholders(
+    placeholdersOf(template.messages, argument),
+    dataset,
+    maxRows,
+  );
+  if (missing.length > 0) {
+    const names = missing.map((name) => `{${shortName(name)}}`).join(', ');
+    const msg = `No column for ${names}`;
+    throw new HeddleError({
+      code: 'invalid_arguments',
+      message: `Nothing was started: the dataset has no column for ${names}.`,
+      hint: `Its columns are ${columns.slice(0, 50).map(shortName).join(', ')}. Write {{ and }} for literal braces.`,
+      detail: [{ loc: ['arguments', argument], msg, type: 'value_error' }],
+    });
+  }
+  const trials = Number.isInteger(found.val.trials) ? Math.max(1, found.val.trials as number) : 1;
+  const warnings =
+    scorers.unknown.length === 0
+      ? []
+      : [`heddle cannot run ${pluralize(scorers.unknown.length, 'scorer')}: ${scorers.unknown.join(', ')}.`];
+  return {
+    messages: template.messages,
+    ...(isStoredModel && { model_ref: model }),
+    dataset,
+    plan: planOf(template.messages, dataset, scorers, { trials, maxRows }),
+    max_rows,
+    warnings,
+  };
+}
+
+async function promptMessages(prompt: string, context: ToolContext): Promise<unknown[]> {
+  if (parseReference(prompt) === undefined) return [{ role: 'user', content: prompt }];
+  return (await readTemplate(prompt, 'prompt', context)).messages;
+}
+
+/** Returns the evaluation to run: with max_rows one on a dataset of the first rows, which is stored as well. */
+async function storeEvaluation(
+  { reference, name, projectId, val }: FoundEvaluation,
+  { dataset, max_rows }: PreparedRun,
+  { service, signal }: ToolContext,
+): Promise<string> {
+  if (max_rows === undefined || max_rows >= dataset.count) return reference;
+  const datasetName = parseReference(dataset.reference)!.name;
+  const rows = await dataset.read(max_rows);
+  const stored = await service.createDataset(
+    projectId,
+    {
+      name: withSuffix(datasetName, max_rows),
+      description: `The first ${max_rows} rows of ${dataset.reference}`,
+      rows,
+    },
+    { signal },
+  );
+  const { scorers, trials } = val as { scorers?: string[]; trials?: number };
+  const created = await service.createEvaluation(
+    projectId,
+    {
+      name: withSuffix(name, max_rows),
+      dataset: objectReference(projectId, stored.object_id, stored.digest),
+      description: `${reference} on the first ${max_rows} rows`,
+      scorers: scorers ?? [],
+      trials: trials ?? 1,
+    },
+    { signal },
+  );
+  return created.evaluation_ref;
+}
+
+/** Returns a name that says how many rows were taken, and fits the limit for names. */
+function withSuffix(name: string, rows: number): string {
+  const suffix = `-first-${rows}`;
+  return name.slice(0, 128 - suffix.length) + suffix;
+}
+
+/** Stores the model with its messages; the same again is the same version. */
+async function storeModel(
+  model: string,
+  messages: unknown[],
+  project_id: string,
+  { service, signal, withoutSecrets }: ToolContext,
+) {
+  const object_id = model.replaceAll(/[^\p{L}\p{N}_.-]/gu, '-').slice(0, 128);
+  const val = {
+    name: model,
+    llm_model_id: model,
+    default_params: { messages_template: await withoutSecrets(messages), response_format: 'text' },
+    ...classMembers('Model', llmModelClass),
+  };
+  const obj = { project_id, object_id, val, builtin_object_class: llmModelClass };
+  const { digest } = await service.createObject({ obj }, { signal });
+  return objectReference(project_id, object_id, digest);
+}
+
+type StartRequest = Parameters<ToolContext['service']['evaluateModel']>[0];
+
+/**
+ * Starts a run. It is not broken off when the call is cancelled, because the run could then be neither followed nor cancelled.
+ * @throws HeddleError that says how to find out whether the run was started.
+ */
+async function start(request: StartRequest, { service, signal }: ToolContext) {
+  signal.throwIfAborted();
+  const { concurrency, ...body } = request;
+  try {
+    return await service.evaluateModel({ ...body, ...(concurrency !== undefined && { concurrency }) });
+  } catch (error) {
+    const mayHaveStarted =
+      error instanceof HeddleError &&
+      ['timeout', 'network', 'service_unavailable', 'bad_response'].includes(error.code);
+    if (!mayHaveStarted) throw error;
+    const hint = `${error.hint} Call read_evaluation with evaluation ${JSON.stringify(request.evaluation_ref)}: its newest run is this one, if it was started.`;
+    throw new HeddleError({ ...error, message: error.message, hint });
+  }
+}
+
+/** Waits until a run has ended, or until little of the time of the call is left. A cancelled call cancels the run. */
+async function waitForRun(
+  run_id: string,
+  project: string,
+  facts: Partial<RunResult>,
+  context: ToolContext,
+): Promise<RunResult> {
+  const { service, signal } = context;
+  const isNew = facts.evaluation_ref !== undefined;
+  // A client that gives up before the first look knows the run from here.
+  context.progress(0, `run_id ${run_id}: started`);
+  try {
+    const status = await pollUntilEnd(run_id, project, isNew, context);
+    return await resultOf(run_id, project, status, facts, context);
+  } catch (error) {
+    if (signal.aborted) {
+      await service.cancelEvaluation({ project_id: project, call_id: run_id }).catch(() => undefined);
+      throw error;
+    }
+    if (!(error instanceof HeddleError) || !isNew) throw error;
+    const message = `The run ${run_id} was started, but could not be followed; call again with this run_id. ${error.message}`;
+    throw new HeddleError({ ...error, message });
+  }
+}
+
+type Status = EvaluationStatusResponse['status'];
+
+async function pollUntilEnd(
+  call_id: string,
+  project_id: string,
+  isNew: boolean,
+  { service, signal, progress }: ToolContext,
+): Promise<Status> {
+  const reserveMs = Math.min(maxReserveMs, service.remainingMs * reserveShare);
+  let pollMs = minPollMs;
+  for (;;) {
+    const { status } = await service.evaluationStatus({ project_id, call_id }, { signal });
+    const { code, completed_rows, total_rows } = status;
+    if (code === 'not_found' && !isNew) throw unknownRun(call_id, project_id);
+    // A service may record a run only a moment after it has answered.
+    if (code !== 'running' && code !== 'not_found') return status;
+    const done = completed_rows ?? 0;
+    progress(done, `run_id ${call_id}: ${done} of ${total_rows ?? '?'} predictions`);
+    if (service.remainingMs - pollMs < reserveMs) return status;
+    await delay(pollMs, undefined, { signal });
+    pollMs = Math.min(maxPollMs, pollMs * 1.5);
+  }
+}
+
+function unknownRun(run_id: string, project: string): HeddleError {
+  return new HeddleError({
+    code: 'not_found',
+    message: `Project ${project} has no run ${JSON.stringify(shortName(run_id))}.`,
+    hint: 'Call read_evaluation with evaluation for its runs, and use the same project_id.',
+  });
+}
+
+/** Returns what a run has come to, with its figures as far as the service tells them. */
+async function resultOf(
+  run_id: string,
+  project: string,
+  { code, completed_rows, total_rows, error }: Status,
+  { predictions, ...facts }: Partial<RunResult>,
+  context: ToolContext,
+): Promise<RunResult> {
+  const { service, signal } = context;
+  const isRunning = code === 'running' || code === 'not_found';
+  const result = await orElse<Partial<RunResult>>(
+    async () => {
+      const listed = await service.listEvaluationRuns(project, { evaluation_run_ids: [run_id] }, { signal });
+      const [fact] = isRunning ? [] : await runFacts(listed, project, context);
+      const query = { evaluation_run_ids: [run_id], include_rows: false, include_summary: true, include_costs: true };
+      const { summary, warnings } = await service.queryEvaluationResults(project, query, { signal });
+      const figures = summary?.evaluations.find((one) => one.evaluation_call_id === run_id);
+      const all = [...new Set([...(facts.warnings ?? []), ...(warnings ?? [])])];
+      return { ...fact, ...(figures && summarizedFigures(figures)), ...(all.length > 0 && { warnings: all }) };
+    },
+    async () => ({}),
+  );
+  return {
+    ...facts,
+    ...result,
+    run_id,
+    status: isRunning ? 'running' : code,
+    ...(isRunning && {
+      completed: completed_rows ?? 0,
+      ...((total_rows ?? predictions) !== undefined && { total: total_rows ?? predictions }),
+    }),
+    ...(error && { error }),
+    next: isRunning
+      ? `Call again with {"run_id":${JSON.stringify(run_id)}} to go on waiting.`
+      : 'read_evaluation shows the rows, and compares with another run.',
+  };
+}

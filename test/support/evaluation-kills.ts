@@ -1,0 +1,166 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'vitest';
+import { execute, startTestService, temporaryData } from './embedded-service.ts';
+import { EvaluationSetup, project_id } from './evaluation-setup.ts';
+import { startScriptedModel } from './scripted-model.ts';
+import { tally } from './tally.ts';
+
+const workerFile = fileURLToPath(new URL('evaluation-worker.ts', import.meta.url));
+const leaseMs = 1000;
+const concurrency = 6;
+const latencyMs = 20;
+
+/** A call that is stored: its id, what it is about, and its output. */
+interface StoredCall {
+  id: string;
+  op_name: string;
+  inputs: string;
+  output: string;
+}
+
+/** What a run with kills came to. */
+export interface KillOutcome {
+  kills: number;
+  predictions: number;
+  /** Predictions and scores that were stored and are missing or changed at the end. */
+  lost: number;
+  /** Requests for predictions and scores that were stored before. */
+  askedAgain: number;
+  /** Requests that were repeated because they were under way at a kill. */
+  repeated: number;
+  /** Trials of a row beyond the first. */
+  doubled: number;
+}
+
+/** Lets two processes share runs of evaluations, kills one or both of them at random moments, and starts them again. */
+export async function killSharedRuns(kills: number): Promise<KillOutcome> {
+  const data = await temporaryData();
+  const stored = new Map<string, StoredCall>();
+  // A request is named after the row, or after the prediction that a judge is shown.
+  const storedRequests = new Set<string>();
+  let askedAgain = 0;
+  const asks = new Map<string, number>();
+  const model = await startScriptedModel(async ({ model: name, messages }) => {
+    const text = messages[0]!.content;
+    const request = `${name} ${text}`;
+    asks.set(request, (asks.get(request) ?? 0) + 1);
+    if (storedRequests.has(request)) askedAgain += 1;
+    await wait(latencyMs * (0.5 + Math.random()));
+    // Every answer is different, so that a score shows which prediction it is about.
+    return name === 'judge' ? JSON.stringify({ seen: text }) : `${text} ${Math.random()}`;
+  });
+  const noteStored = async (): Promise<void> => {
+    for (const call of await storedCalls(data)) {
+      stored.set(call.id, call);
+      storedRequests.add(requestOf(call));
+    }
+  };
+  const outcome: KillOutcome = { kills: 0, predictions: 0, lost: 0, askedAgain: 0, repeated: 0, doubled: 0 };
+  const setupService = await startTestService({ data });
+  const setup = new EvaluationSetup(setupService);
+  const processes: (Worker | undefined)[] = [undefined, undefined];
+  while (outcome.kills < kills) {
+    await startMissing(processes, data, model.url);
+    const rows = Array.from({ length: 150 }, (_, index) => ({ question: `r${outcome.kills}-${index}` }));
+    const scorers = [
+      await setup.judge('rated', { scoring_prompt: '{output}' }),
+      await setup.scorer('exact', { kind: 'contains', expected: 'question' }),
+    ];
+    const evaluation_ref = await setup.evaluation(await setup.dataset(rows), scorers);
+    const ofWorker = new EvaluationSetup({ url: processes[0]!.url });
+    const run = await ofWorker.start(evaluation_ref, await setup.model('{question}'), { concurrency });
+    while (outcome.kills < kills) {
+      await wait(100 + Math.random() * 600);
+      const victims = pickVictims(processes);
+      await Promise.all(victims.map((index) => kill(processes[index]!)));
+      await noteStored();
+      for (const index of victims) processes[index] = undefined;
+      outcome.kills += victims.length;
+      tally('kill rounds', victims.length);
+      await startMissing(processes, data, model.url);
+      if ((await setup.status(run)).code === 'complete') break;
+    }
+    expect(await setup.ended(run, 60_000)).toMatchObject({ code: 'complete' });
+    const trials = await setup.results([run]);
+    for (const { raw_data_row, evaluations } of trials.rows) {
+      const [trial, ...others] = evaluations[0].trials;
+      outcome.predictions += 1;
+      outcome.doubled += others.length;
+      expect(trial).toMatchObject({ error: null, scorer_errors: {}, scores: { exact: true } });
+      expect(trial.model_output).toContain(raw_data_row.question);
+      expect(trial.scores.rated).toEqual({ seen: trial.model_output });
+    }
+    expect(trials.rows).toHaveLength(rows.length);
+  }
+  await Promise.all(processes.map((worker) => worker && kill(worker)));
+  const last = new Map((await storedCalls(data)).map((call) => [call.id, call]));
+  outcome.lost = [...stored.values()].filter(({ id, output }) => last.get(id)?.output !== output).length;
+  outcome.askedAgain = askedAgain;
+  outcome.repeated = [...asks.values()].reduce((sum, count) => sum + count - 1, 0);
+  tally('lost', outcome.lost);
+  tally('doubled', outcome.doubled + askedAgain);
+  return outcome;
+}
+
+/** The most requests that can be under way at a kill: asked, or answered and not stored. */
+export const mostUnderWay = 2 * concurrency;
+
+interface Worker {
+  child: ChildProcess;
+  url: string;
+  stderr: () => string;
+}
+
+/** Returns the index of one running process, or of both. */
+function pickVictims(processes: readonly (Worker | undefined)[]): number[] {
+  const running = processes.flatMap((worker, index) => (worker ? [index] : []));
+  return Math.random() < 0.35 ? running : [running[Math.floor(Math.random() * running.length)]!];
+}
+
+async function startMissing(processes: (Worker | undefined)[], data: string, modelUrl: string): Promise<void> {
+  await Promise.all(
+    processes.map(async (worker, index) => {
+      processes[index] = worker ?? (await startWorker(data, modelUrl));
+    }),
+  );
+}
+
+async function startWorker(data: string, modelUrl: string): Promise<Worker> {
+  const child = spawn(process.execPath, ['--import', 'tsx', workerFile, data, modelUrl, `${leaseMs}`], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stderr = '';
+  child.stderr.on('data', (bytes) => {
+    stderr += bytes;
+  });
+  const [line] = await Promise.race([
+    once(child.stdout, 'data'),
+    once(child, 'exit').then(() => Promise.reject(new Error(stderr))),
+  ]);
+  return { child, url: String(line).trim(), stderr: () => stderr };
+}
+
+async function kill({ child, stderr }: Worker): Promise<void> {
+  const ended = once(child, 'exit');
+  child.kill('SIGKILL');
+  await ended;
+  expect(stderr()).toBe('');
+}
+
+/** Reads the predictions and scores that are stored. */
+async function storedCalls(data: string): Promise<StoredCall[]> {
+  const rows = await execute(
+    data,
+    `select id, op_name, inputs, output from calls where project_id = '${project_id}' and ended_at is not null
+      and (op_name like '%/op/helper.predict:%' or op_name like '%/op/rated.score:%')`,
+  );
+  return rows as unknown as StoredCall[];
+}
+
+function requestOf({ op_name, inputs }: StoredCall): string {
+  const { inputs: row, output } = JSON.parse(inputs);
+  return op_name.includes('.predict:') ? `small ${row.question}` : `judge ${output}`;
+}

@@ -1,0 +1,281 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type EvaluatingService, evaluationReference, startEvaluatingService } from '../support/evaluating-service.ts';
+import { sendResponse } from '../support/fake-service.ts';
+import { emptyHome, temporaryFolder } from '../support/heddle.ts';
+import { connectStdioClient, type StdioClientOptions } from '../support/stdio-client.ts';
+
+async function connect(options: StdioClientOptions = {}, settings: Record<string, string> = {}) {
+  const service = await startEvaluatingService();
+  const client = await connectStdioClient(
+    emptyHome(temporaryFolder(), { ...service.environment, ...settings }),
+    options,
+  );
+  return { service, ...client };
+}
+
+const run = { evaluation: 'Answers', model: 'org/model', prompt: '{question}' };
+const startsOf = (service: EvaluatingService): number => service.bodiesOf('/evaluations/evaluate_model').length;
+const writesOf = (service: EvaluatingService): string[] =>
+  service.requests
+    .map(({ method, path }) => `${method} ${path}`)
+    .filter((line) => /evaluate_model|obj\/create|\/datasets|POST .*\/evaluations$/.test(line));
+
+const summary = {
+  evaluation_call_id: 'run-1',
+  trial_count: 4,
+  predict_total_tokens: 120,
+  scorer_stats: [
+    { scorer_key: 'contains', path: null, trial_count: 4, pass_known_count: 4, pass_true_count: 3, pass_rate: 0.75 },
+    { scorer_key: 'judge', path: 'score', trial_count: 3, numeric_count: 3, numeric_mean: 3.5, error_count: 1 },
+  ],
+};
+
+describe('run_evaluation', () => {
+  it('stores the model with its prompt, starts one run, waits until its end, and returns the figures', async () => {
+    const { service, call } = await connect();
+    service.statuses = [
+      { code: 'not_found' },
+      { code: 'running', completed_rows: 1, total_rows: 4 },
+      { code: 'complete' },
+    ];
+    service.results = { rows: [], total_rows: 4, summary: { row_count: 4, evaluations: [summary] }, warnings: [] };
+    const { text, ...result } = await call('run_evaluation', run);
+    expect(result).toEqual({
+      run_id: 'run-1',
+      status: 'complete',
+      evaluation_ref: evaluationReference,
+      model_ref: `weave:///team/project/object/org-model:${'m'.repeat(43)}`,
+      predictions: 4,
+      tokens: 120,
+      scorers: [
+        { scorer: 'contains', n: 4, pass_rate: 0.75 },
+        { scorer: 'judge.score', n: 3, errors: 1, mean: 3.5 },
+      ],
+      warnings: ['heddle cannot run 1 scorer: python.'],
+      next: 'read_evaluation shows the rows, and compares with another run.',
+    });
+    expect(text).toContain('run run-1 complete, 4 predictions, 120 tokens');
+    expect(text).toContain('contains\t75% of 4 passed\njudge.score\tmean 3.5 of 3, 1 without a score');
+    expect(service.bodiesOf('/obj/create')).toEqual([
+      {
+        obj: {
+          project_id: 'team/project',
+          object_id: 'org-model',
+          val: {
+            name: 'org/model',
+            llm_model_id: 'org/model',
+            default_params: { messages_template: [{ role: 'user', content: '{question}' }], response_format: 'text' },
+            _type: 'LLMStructuredCompletionModel',
+            _class_name: 'LLMStructuredCompletionModel',
+            _bases: ['Model', 'Object', 'BaseModel'],
+          },
+          builtin_object_class: 'LLMStructuredCompletionModel',
+        },
+      },
+    ]);
+    expect(service.bodiesOf('/evaluations/evaluate_model')).toEqual([
+      { project_id: 'team/project', evaluation_ref: evaluationReference, model_ref: result.model_ref },
+    ]);
+  });
+
+  it('tells the run_id with the first progress notification, and counts predictions', async () => {
+    const { service, client } = await connect();
+    service.statuses = [
+      { code: 'running', completed_rows: 3, total_rows: 4 },
+      { code: 'running', completed_rows: 3, total_rows: 4 },
+      { code: 'running', completed_rows: 3, total_rows: 4 },
+      { code: 'complete' },
+    ];
+    const seen: string[] = [];
+    await client.callTool(
+      { name: 'run_evaluation', arguments: run },
+      { onprogress: ({ progress, message }) => void seen.push(`${progress} ${message}`) },
+    );
+    expect(seen[0]).toBe('0 run_id run-1: started');
+    expect(seen).toContain('3 run_id run-1: 3 of 4 predictions');
+  });
+
+  it('ends before the deadline with how far the run is, and goes on waiting with run_id', async () => {
+    const { service, call } = await connect({}, { HEDDLE_TIMEOUT_MS: '2000' });
+    service.statuses = [{ code: 'running', completed_rows: 2, total_rows: 4 }];
+    const waiting = await call('run_evaluation', run);
+    expect(waiting).toMatchObject({ run_id: 'run-1', status: 'running', completed: 2, total: 4 });
+    expect(waiting.text).toContain('run-1 running (2 of 4 predictions)');
+    expect(waiting.text).toContain('Call again with {"run_id":"run-1"} to go on waiting.');
+    service.statuses = [{ code: 'failed', error: 'The model does not exist' }];
+    const ended = await call('run_evaluation', { run_id: 'run-1' });
+    expect(ended).toMatchObject({ run_id: 'run-1', status: 'failed', error: 'The model does not exist' });
+    expect(startsOf(service)).toBe(1);
+  });
+
+  it('estimates without starting anything, and says how', async () => {
+    const { service, call } = await connect();
+    const { text, ...result } = await call('run_evaluation', { ...run, dry_run: true });
+    expect(result).toMatchObject({ status: 'dry_run', rows: 4, predictions: 4, judge_calls: 4, estimated_tokens: 90 });
+    expect(text).toContain(
+      'Nothing was started (dry_run). 4 rows: 4 predictions, 4 calls of judges, about 90 tokens. A quarter of the characters',
+    );
+    expect(writesOf(service)).toEqual([]);
+  });
+
+  it.each([
+    [
+      'prompt',
+      { prompt: 'In {country}: {question} {{literal}}' },
+      /no column for \{country\}/,
+      /columns are question, capital/,
+    ],
+    [
+      'messages',
+      { prompt: undefined, messages: [{ role: 'user', content: [{ type: 'text', text: '{a}{b}' }] }] },
+      /\{a\}, \{b\}/,
+      /columns/,
+    ],
+    ['a lone brace', { prompt: '{question} }' }, /a lone \}/, /literal brace/],
+  ])('refuses %s whose placeholders no column fills, before anything is started', async (_, args, message, hint) => {
+    const { service, call } = await connect();
+    const { error } = await call('run_evaluation', { ...run, ...args });
+    expect(error).toMatchObject({ code: 'invalid_arguments', message: expect.stringMatching(message) });
+    expect(error.hint).toMatch(hint);
+    expect(writesOf(service)).toEqual([]);
+  });
+
+  it('ignores placeholders in messages of the assistant, as the service does', async () => {
+    const { call } = await connect();
+    const messages = [
+      { role: 'assistant', content: '{none}' },
+      { role: 'user', content: '{question}' },
+    ];
+    expect(await call('run_evaluation', { ...run, prompt: undefined, messages })).toMatchObject({ status: 'complete' });
+  });
+
+  it('uses the messages of a stored prompt', async () => {
+    const { service, call } = await connect();
+    await call('run_evaluation', { ...run, prompt: 'weave:///team/project/object/brief:latest' });
+    expect(service.bodiesOf('/obj/create')[0].obj.val.default_params.messages_template).toEqual([
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: '{question}' },
+    ]);
+  });
+
+  it('runs the first rows as an evaluation of their own', async () => {
+    const { service, call } = await connect();
+    const result = await call('run_evaluation', { ...run, max_rows: 2, concurrency: 3 });
+    expect(result).toMatchObject({ dataset_rows: 4 });
+    expect(result.text).toContain('Only some rows were run (the first of 4 rows).');
+    expect(service.bodiesOf('/v2/team/project/datasets')).toMatchObject([
+      { name: 'capitals-first-2', rows: [{ capital: 'Oslo' }, { capital: 'Rome' }] },
+    ]);
+    expect(service.bodiesOf('/v2/team/project/evaluations')).toMatchObject([
+      {
+        name: 'answers-first-2',
+        dataset: `weave:///team/project/object/capitals-first-2:${'n'.repeat(43)}`,
+        scorers: [{}, {}, {}].map(() => expect.any(String)),
+        trials: 1,
+      },
+    ]);
+    expect(service.bodiesOf('/evaluations/evaluate_model')).toMatchObject([
+      { evaluation_ref: `weave:///team/project/object/answers-first-2:${'f'.repeat(43)}`, concurrency: 3 },
+    ]);
+  });
+
+  it('asks a person before more than 100 predictions, and starts nothing when declined', async () => {
+    const { service, call, questions } = await connect({ answer: 'decline' });
+    service.rows = Array.from({ length: 101 }, (_, n) => ({ question: `${n}?` }));
+    const { error } = await call('run_evaluation', run);
+    expect(error.code).toBe('cancelled');
+    expect(questions).toEqual([
+      expect.stringMatching(
+        /^Run the evaluation answers on org\/model: 101 predictions and 101 calls of judges, about \d+ tokens/,
+      ),
+    ]);
+    expect(writesOf(service)).toEqual([]);
+  });
+
+  it('needs confirm where nobody can be asked, and none for 100 predictions', async () => {
+    const { service, call } = await connect();
+    service.rows = Array.from({ length: 101 }, (_, n) => ({ question: `${n}?` }));
+    const { error } = await call('run_evaluation', run);
+    expect(error).toMatchObject({ code: 'invalid_arguments' });
+    expect(error.hint).toContain('confirm: true, or set max_rows so that there are at most 100 predictions');
+    expect(await call('run_evaluation', { ...run, confirm: true })).toMatchObject({ status: 'complete' });
+    service.rows.pop();
+    expect(await call('run_evaluation', run)).toMatchObject({ status: 'complete' });
+    expect(startsOf(service)).toBe(2);
+  });
+
+  it.each([500, 502])('does not start a run again after status %i, and says how to find it', async (status) => {
+    const { service, call } = await connect();
+    const respond = service.respond;
+    service.respond = (request) =>
+      request.path === '/evaluations/evaluate_model'
+        ? sendResponse(request, status, { reason: 'Broken' })
+        : respond(request);
+    const { error } = await call('run_evaluation', run);
+    expect(error.code).toBe('service_unavailable');
+    expect(error.hint).toContain('may have carried it out');
+    expect(error.hint).toContain(`Call read_evaluation with evaluation "${evaluationReference}"`);
+    expect(startsOf(service)).toBe(1);
+  });
+
+  it('names the run when the service fails while it waits', async () => {
+    const { service, call } = await connect();
+    service.missing.add('/evaluations/status');
+    const { error } = await call('run_evaluation', run);
+    expect(error.message).toContain(
+      'The run run-1 was started, but could not be followed; call again with this run_id.',
+    );
+  });
+
+  it('cancels the run when the call is cancelled, and not when it reaches its deadline', async () => {
+    const { service, client, call } = await connect({}, { HEDDLE_TIMEOUT_MS: '1500' });
+    service.statuses = [{ code: 'running', completed_rows: 0, total_rows: 4 }];
+    await call('run_evaluation', run);
+    expect(service.bodiesOf('/evaluations/cancel')).toEqual([]);
+    const cancelled = new Promise<void>((resolve) => {
+      const respond = service.respond;
+      service.respond = (request) => {
+        if (request.path === '/evaluations/cancel') resolve();
+        respond(request);
+      };
+    });
+    const abort = new AbortController();
+    onTestFinished(() => abort.abort());
+    const waiting = client.callTool(
+      { name: 'run_evaluation', arguments: { run_id: 'run-1' } },
+      { signal: abort.signal, onprogress: () => abort.abort() },
+    );
+    await expect(waiting).rejects.toThrow();
+    await cancelled;
+    expect(service.bodiesOf('/evaluations/cancel')).toEqual([{ project_id: 'team/project', call_id: 'run-1' }]);
+  });
+
+  it.each([
+    [
+      { evaluation: 'Answrs', model: 'm', prompt: 'Hi' },
+      'not_found',
+      /no evaluation "Answrs"/,
+      /nearest evaluations are answers/,
+    ],
+    [{ ...run, evaluation: 'capitals' }, 'invalid_arguments', /no evaluation but a Dataset/, /kind evaluation/],
+    [{ run_id: 'none' }, 'not_found', /no run "none"/, /read_evaluation/],
+    [{ run_id: 'r', model: 'm' }, 'invalid_arguments', /cannot be combined with model/, /./],
+    [{ evaluation: 'answers' }, 'invalid_arguments', /needs evaluation and model, or run_id/, /./],
+    [{ evaluation: 'answers', model: 'm' }, 'invalid_arguments', /needs prompt or messages/, /./],
+    [{ ...run, messages: [{ role: 'user' }] }, 'invalid_arguments', /both prompt and messages/, /./],
+    [{ ...run, model: evaluationReference }, 'invalid_arguments', /would be ignored/, /./],
+    [{ evaluation: 'answers', model: evaluationReference }, 'invalid_arguments', /no stored model/, /read_object/],
+  ])('refuses %j', async (args, code, message, hint) => {
+    const { service, call } = await connect();
+    if ('run_id' in args) service.statuses = [{ code: 'not_found' }];
+    const { error } = await call('run_evaluation', args);
+    expect(error).toMatchObject({ code, message: expect.stringMatching(message), hint: expect.stringMatching(hint) });
+    expect(writesOf(service)).toEqual([]);
+  });
+
+  it('refuses an evaluation on a dataset without rows', async () => {
+    const { service, call } = await connect();
+    service.rows = [];
+    expect((await call('run_evaluation', { ...run, prompt: 'Hi' })).error.message).toContain('has no rows');
+  });
+});
