@@ -1,5 +1,6 @@
 import type { SortKey } from '../../contract/queue-items.ts';
 import type { TableRow } from '../../contract/tables.ts';
+import { Pacer } from '../../core/event-loop.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { compareValues } from '../query/compare-values.ts';
 import { fieldAt } from '../query/expression.ts';
@@ -13,16 +14,31 @@ import { ResponseSize } from './response-size.ts';
 const maxRows = 1_000_000;
 /** Maximum number of changes inside a list in one request; each of them moves the rows after it. */
 const maxMoves = 1000;
+/** Maximum number of rows in one transaction, so that other changes need not wait for a whole list. */
+const rowsPerTransaction = 5000;
 
 /** Stores a list of rows; the same rows again are the same list. */
 export const createTable: OperationHandler<'createTable'> = async ({ body: { table }, account }, { database }) => {
   const { project_id, rows } = table;
-  // Computed before the transaction, which keeps others from writing.
-  const row_digests = rows.map(contentDigest);
+  // Computed before the transactions, which keep others from writing.
+  const row_digests: string[] = [];
+  const pacer = new Pacer();
+  for (const row of rows) {
+    await pacer.pause();
+    row_digests.push(contentDigest(row));
+  }
   const digest = tableDigest(row_digests);
+  const isKnown = await database.read((transaction) => findTable(transaction, { project_id, table_digest: digest }));
+  if (isKnown) return { digest, row_digests };
+  // Rows that a failure leaves without a list are found by the next attempt.
+  for (let at = 0; at < rows.length; at += rowsPerTransaction) {
+    const end = at + rowsPerTransaction;
+    await database.write((transaction) =>
+      putRows(transaction, project_id, rows.slice(at, end), row_digests.slice(at, end)),
+    );
+  }
   await database.write(async (transaction) => {
     if (await findTable(transaction, { project_id, table_digest: digest })) return;
-    await putRows(transaction, project_id, rows, row_digests);
     await putTable(transaction, { project_id, digest, created_by: account }, row_digests);
   });
   return { digest, row_digests };

@@ -1,4 +1,5 @@
 import type { EndedCall, StartCallResponse, StartedCall } from '../../contract/calls.ts';
+import { Pacer } from '../../core/event-loop.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
 import { countChars, toCallRow, toJson } from './call-rows.ts';
 import type { Transaction } from './database.ts';
@@ -11,6 +12,7 @@ type EarlyEnd = Tables['early_call_ends'];
 
 /** Stays below the database engines' limits on parameters. */
 const rowsPerInsert = 100;
+const charsPerInsert = 512 * 1024;
 
 /**
  * Records starts and ends of calls of any projects, in a write transaction. What is recorded does not change: of several
@@ -53,27 +55,27 @@ async function recordEventsOf(
   account: string,
   { starts, ends }: { starts: readonly IdentifiedStart[]; ends: readonly EndedCall[] },
 ): Promise<Map<string, string>> {
+  const pacer = new Pacer();
   const ids = [...starts, ...ends].map(({ id }) => id);
   const { recorded, deleted, early } = await findKnown(transaction, project_id, ids);
   const newCalls = new Map<string, Tables['calls']>();
   for (const start of starts) {
+    await pacer.pause();
     const { id } = start;
     if (recorded.has(id) || deleted.has(id) || newCalls.has(id)) continue;
     newCalls.set(id, withEnd(startedRow(start, account), early.get(id)));
   }
   const earlyEnds = new Map<string, EarlyEnd>();
   for (const end of ends.map(endedRow)) {
+    await pacer.pause();
     const newCall = newCalls.get(end.id);
     if (newCall) newCalls.set(end.id, withEnd(newCall, end));
     else if (recorded.has(end.id)) await endCall(transaction, end);
     else if (!deleted.has(end.id) && !earlyEnds.has(end.id)) earlyEnds.set(end.id, end);
   }
-  const rows = [...newCalls.values()];
-  for (let start = 0; start < rows.length; start += rowsPerInsert) {
-    await transaction
-      .insertInto('calls')
-      .values(rows.slice(start, start + rowsPerInsert))
-      .execute();
+  for (const rows of insertsOf([...newCalls.values()])) {
+    await pacer.pause();
+    await transaction.insertInto('calls').values(rows).execute();
   }
   const arrived = [...newCalls.keys()].filter((id) => early.has(id));
   await inChunks(arrived, async (chunk) => {
@@ -86,6 +88,22 @@ async function recordEventsOf(
   });
   await keepEarlyEnds(transaction, [...earlyEnds.values()]);
   return new Map([...recorded].map(([id, { trace_id }]) => [id, trace_id]));
+}
+
+/** Splits rows into lists that one statement inserts without holding the event loop for long. */
+function* insertsOf(rows: readonly Tables['calls'][]): Generator<Tables['calls'][]> {
+  let list: Tables['calls'][] = [];
+  let chars = 0;
+  for (const row of rows) {
+    if (list.length === rowsPerInsert || (list.length > 0 && chars + row.chars > charsPerInsert)) {
+      yield list;
+      list = [];
+      chars = 0;
+    }
+    list.push(row);
+    chars += row.chars;
+  }
+  if (list.length > 0) yield list;
 }
 
 /** Returns what is stored about calls: their rows, whether they were deleted, and their early ends. */

@@ -1,4 +1,5 @@
 import type { PathStep } from '../../contract/references.ts';
+import { Pacer } from '../../core/event-loop.ts';
 import type { Transaction } from './database.ts';
 
 /** Identifies a stored list of rows. */
@@ -8,7 +9,7 @@ export interface TableKey {
 }
 
 /** Stays below the database engines' limits on parameters. */
-const rowsPerInsert = 500;
+const rowsPerInsert = 200;
 
 /** Stores rows in a write transaction, except those that the project has already. */
 export async function putRows(
@@ -18,7 +19,9 @@ export async function putRows(
   digests: readonly string[],
 ): Promise<void> {
   const distinct = [...new Map(digests.map((digest, index) => [digest, index]))];
+  const pacer = new Pacer();
   for (let start = 0; start < distinct.length; start += rowsPerInsert) {
+    await pacer.pause();
     const values = distinct
       .slice(start, start + rowsPerInsert)
       .map(([digest, index]) => ({ project_id, digest, content: JSON.stringify(rows[index]) }));
@@ -41,7 +44,9 @@ export async function putTable(
     .insertInto('row_tables')
     .values({ project_id, digest, row_count, created_at: new Date().toISOString(), created_by })
     .execute();
+  const pacer = new Pacer();
   for (let start = 0; start < row_count; start += rowsPerInsert) {
+    await pacer.pause();
     const places = rowDigests
       .slice(start, start + rowsPerInsert)
       .map((row_digest, index) => ({ project_id, table_digest: digest, row_index: start + index, row_digest }));
