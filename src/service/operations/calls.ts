@@ -1,8 +1,9 @@
 import type { CompletedCall, EndedCall, QueryCallsRequest, RecordedCall, StartedCall } from '../../contract/calls.ts';
 import { splitProjectId } from '../../contract/identifiers.ts';
 import { formatReference, referenceScheme } from '../../contract/references.ts';
+import { nextTurn } from '../../core/event-loop.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { expandReferences } from '../query/expand-references.ts';
+import { ReferenceExpander } from '../query/expand-references.ts';
 import { countFoundCalls, findCalls } from '../query/find-calls.ts';
 import { nameCall, recordEvents, removeCalls } from '../storage/call-events.ts';
 import { emptyMembers } from '../storage/call-rows.ts';
@@ -32,11 +33,12 @@ async function* readCalls(
   maySee: ProjectFilter,
 ): AsyncGenerator<RecordedCall, void, undefined> {
   const { columns, expand_columns, include_costs, include_feedback } = body;
+  const expander = new ReferenceExpander(maySee);
   for await (const found of findCalls(database, body)) {
     const calls = found.map((call) => selectColumns(call, columns ?? []));
     if (expand_columns?.length || include_feedback || include_costs) {
       await database.read(async (transaction) => {
-        if (expand_columns?.length) await expandReferences(transaction, calls, expand_columns, maySee);
+        if (expand_columns?.length) await expander.expand(transaction, calls, expand_columns);
         if (include_costs) await addCosts(transaction, body.project_id, calls);
         if (include_feedback) await addFeedback(transaction, body.project_id, calls);
       });
@@ -65,12 +67,15 @@ function callReference(project_id: string, name: string): string {
 }
 
 /**
- * Counts the recorded calls that match; no more than `limit`, if the request has one.
+ * Counts the recorded calls that match; no more than `limit`, if the request has one, and then tells whether there are more.
  * @throws Refusal 422 for a query that cannot be evaluated.
  */
-export const countCalls: OperationHandler<'countCalls'> = async ({ body }, { database }) => ({
-  count: await countFoundCalls(database, body, body.limit ?? Number.MAX_SAFE_INTEGER),
-});
+export const countCalls: OperationHandler<'countCalls'> = async ({ body }, { database }) => {
+  const { limit } = body;
+  if (limit == null) return { count: await countFoundCalls(database, body, Number.MAX_SAFE_INTEGER) };
+  const count = await countFoundCalls(database, body, limit + 1);
+  return { count: Math.min(count, limit), has_more: count > limit };
+};
 
 /** Members that every response has. */
 const requiredMembers = ['id', 'project_id', 'trace_id', 'op_name', 'started_at'];
@@ -97,8 +102,8 @@ function project(value: unknown, paths: string[][]): unknown {
   return Object.fromEntries([...nextPaths].map(([name, paths]) => [name, project(members[name], paths)]));
 }
 
-/** Maximum number of events in one transaction, so that other changes need not wait for a whole batch of megabytes. */
-const eventsPerTransaction = 1000;
+/** Maximum number of events in one transaction, so that other requests need not wait for a whole batch of megabytes. */
+const eventsPerTransaction = 500;
 
 /**
  * Records starts and ends of calls: none if one of them is invalid. A failure between two transactions leaves some recorded,
@@ -115,6 +120,7 @@ export const recordCalls: OperationHandler<'recordCalls'> = async ({ body: { bat
     const events = batch.slice(at, at + step);
     const starts = events.flatMap(({ req }) => ('start' in req ? [req.start] : []));
     const ends = events.flatMap(({ req }) => ('end' in req ? [req.end] : []));
+    await nextTurn();
     const started = await database.write((transaction) => recordEvents(transaction, account, { starts, ends }));
     res.push(...events.map(({ mode }) => (mode === 'start' ? started.shift()! : {})));
   }
@@ -167,6 +173,7 @@ export const completeCalls: OperationHandler<'completeCalls'> = async (
   checkSameProject(path, batch);
   checkStorable(batch);
   for (let at = 0; at < batch.length; at += eventsPerTransaction / 2) {
+    await nextTurn();
     const calls = batch.slice(at, at + eventsPerTransaction / 2);
     const ends = calls.map((call) => ({ ...call, summary: call.summary ?? {} }));
     await database.write((transaction) => recordEvents(transaction, account, { starts: calls, ends }));

@@ -17,12 +17,19 @@ import { createEvaluation } from './evaluations.ts';
 import { createFeedback, createFeedbackBatch, purgeFeedback, queryFeedback, replaceFeedback } from './feedback.ts';
 import { createFile, readFile } from './files.ts';
 import { listModels, readModel, runInference } from './inference.ts';
-import { createObject, listObjects, queryObjects, readObject, readReferences } from './objects.ts';
+import { createObject, deleteObject, listObjects, queryObjects, readObject, readReferences } from './objects.ts';
 import type { OperationHandler, TransactionOperation } from './operation.ts';
 import { listProjects } from './projects.ts';
 import { addQueueItems, queryQueueItems, updateProgress } from './queue-items.ts';
 import { createQueue, deleteQueue, queryQueues, queueStats, readQueue, updateQueue } from './queues.ts';
-import { countTableRows, createTable, queryTable, updateTable } from './tables.ts';
+import {
+  countRowsOfTables,
+  countTableRows,
+  createTable,
+  createTableFromDigests,
+  queryTable,
+  updateTable,
+} from './tables.ts';
 
 /** The handler of each endpoint; an endpoint without one does not compile. */
 export const handlers: { [Name in EndpointName]: OperationHandler<Name> } = {
@@ -57,12 +64,15 @@ export const handlers: { [Name in EndpointName]: OperationHandler<Name> } = {
   purgeCosts: writing(purgeCosts),
   createObject: writing(createObject),
   readObject: reading(readObject),
+  deleteObject: writing(deleteObject),
   queryObjects: reading(queryObjects),
   readReferences: reading(readReferences),
   createTable,
   updateTable: writing(updateTable),
   queryTable: reading(queryTable),
+  createTableFromDigests,
   countTableRows: reading(countTableRows),
+  countRowsOfTables: reading(countRowsOfTables),
   createFile,
   readFile,
   runInference,

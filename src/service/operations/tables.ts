@@ -1,12 +1,22 @@
 import type { SortKey } from '../../contract/queue-items.ts';
 import type { TableRow } from '../../contract/tables.ts';
-import { Pacer } from '../../core/event-loop.ts';
+import { nextTurn, Pacer } from '../../core/event-loop.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { compareValues } from '../query/compare-values.ts';
 import { fieldAt } from '../query/expression.ts';
 import type { Transaction } from '../storage/database.ts';
 import { contentDigest, tableDigest } from '../storage/digest.ts';
-import { findTable, putRows, putTable, rowDigestsOf, selectRows, type TableKey } from '../storage/row-tables.ts';
+import { inChunks } from '../storage/in-chunks.ts';
+import {
+  findTable,
+  findTables,
+  findUnknownRow,
+  putRows,
+  putTable,
+  rowDigestsOf,
+  selectRows,
+  type TableKey,
+} from '../storage/row-tables.ts';
 import type { OperationHandler, OperationInput, TransactionOperation } from './operation.ts';
 import { ResponseSize } from './response-size.ts';
 
@@ -15,7 +25,7 @@ const maxRows = 1_000_000;
 /** Maximum number of changes inside a list in one request; each of them moves the rows after it. */
 const maxMoves = 1000;
 /** Maximum number of rows in one transaction, so that other changes need not wait for a whole list. */
-const rowsPerTransaction = 5000;
+const rowsPerTransaction = 1000;
 
 /** Stores a list of rows; the same rows again are the same list. */
 export const createTable: OperationHandler<'createTable'> = async ({ body: { table }, account }, { database }) => {
@@ -32,6 +42,7 @@ export const createTable: OperationHandler<'createTable'> = async ({ body: { tab
   if (isKnown) return { digest, row_digests };
   // Rows that a failure leaves without a list are found by the next attempt.
   for (let at = 0; at < rows.length; at += rowsPerTransaction) {
+    await nextTurn();
     const end = at + rowsPerTransaction;
     await database.write((transaction) =>
       putRows(transaction, project_id, rows.slice(at, end), row_digests.slice(at, end)),
@@ -103,6 +114,40 @@ export const queryTable: TransactionOperation<'queryTable'> = async (transaction
   if (!sort_by?.length) return { rows: await readRows(transaction, body, { limit, offset }) };
   const rows = await readRows(transaction, body, { limit: Number.MAX_SAFE_INTEGER, offset: 0 });
   return { rows: rows.sort(byKeys(sort_by)).slice(offset, offset + limit) };
+};
+
+/**
+ * Stores a list of rows that the project has already; the same rows again are the same list.
+ * @throws Refusal 404 for an unknown row, 400 for another digest than the expected one, 413 for too many rows.
+ */
+export const createTableFromDigests: OperationHandler<'createTableFromDigests'> = async (
+  { body: { project_id, row_digests, expected_digest }, account },
+  { database },
+) => {
+  if (row_digests.length > maxRows) throw new Refusal(413, `A table has at most ${maxRows} rows`);
+  const digest = tableDigest(row_digests);
+  if (expected_digest && expected_digest !== digest) {
+    throw new Refusal(400, `These rows have the digest ${digest}, not ${expected_digest}`);
+  }
+  await database.write(async (transaction) => {
+    if (await findTable(transaction, { project_id, table_digest: digest })) return;
+    const unknown = await findUnknownRow(transaction, project_id, row_digests);
+    if (unknown !== undefined) throw new Refusal(404, `Row ${unknown.slice(0, 100)} not found`);
+    await putTable(transaction, { project_id, digest, created_by: account }, row_digests);
+  });
+  return { digest };
+};
+
+/** Counts the rows of lists; unknown lists are skipped. */
+export const countRowsOfTables: TransactionOperation<'countRowsOfTables'> = async (transaction, { body }) => {
+  const digests = [...new Set(body.digests ?? [])];
+  const found = await inChunks(digests, (chunk) => findTables(transaction, body.project_id, chunk));
+  const counts = new Map(found.map(({ digest, row_count }) => [digest, row_count]));
+  return {
+    tables: digests
+      .filter((digest) => counts.has(digest))
+      .map((digest) => ({ digest, count: counts.get(digest)!, storage_size_bytes: null })),
+  };
 };
 
 /** Counts the rows of a list; an unknown list has none. */

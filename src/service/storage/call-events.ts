@@ -1,5 +1,4 @@
 import type { EndedCall, StartCallResponse, StartedCall } from '../../contract/calls.ts';
-import { Pacer } from '../../core/event-loop.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
 import { countChars, toCallRow, toJson } from './call-rows.ts';
 import type { Transaction } from './database.ts';
@@ -55,26 +54,22 @@ async function recordEventsOf(
   account: string,
   { starts, ends }: { starts: readonly IdentifiedStart[]; ends: readonly EndedCall[] },
 ): Promise<Map<string, string>> {
-  const pacer = new Pacer();
   const ids = [...starts, ...ends].map(({ id }) => id);
   const { recorded, deleted, early } = await findKnown(transaction, project_id, ids);
   const newCalls = new Map<string, Tables['calls']>();
   for (const start of starts) {
-    await pacer.pause();
     const { id } = start;
     if (recorded.has(id) || deleted.has(id) || newCalls.has(id)) continue;
     newCalls.set(id, withEnd(startedRow(start, account), early.get(id)));
   }
   const earlyEnds = new Map<string, EarlyEnd>();
   for (const end of ends.map(endedRow)) {
-    await pacer.pause();
     const newCall = newCalls.get(end.id);
     if (newCall) newCalls.set(end.id, withEnd(newCall, end));
     else if (recorded.has(end.id)) await endCall(transaction, end);
     else if (!deleted.has(end.id) && !earlyEnds.has(end.id)) earlyEnds.set(end.id, end);
   }
   for (const rows of insertsOf([...newCalls.values()])) {
-    await pacer.pause();
     await transaction.insertInto('calls').values(rows).execute();
   }
   const arrived = [...newCalls.keys()].filter((id) => early.has(id));

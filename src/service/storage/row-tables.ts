@@ -1,6 +1,7 @@
 import type { PathStep } from '../../contract/references.ts';
 import { Pacer } from '../../core/event-loop.ts';
 import type { Transaction } from './database.ts';
+import { inChunks } from './in-chunks.ts';
 
 /** Identifies a stored list of rows. */
 export interface TableKey {
@@ -10,6 +11,8 @@ export interface TableKey {
 
 /** Stays below the database engines' limits on parameters. */
 const rowsPerInsert = 200;
+/** Number of rows that are written in one turn of the event loop. */
+const rowsWithoutPause = 5000;
 
 /** Stores rows in a write transaction, except those that the project has already. */
 export async function putRows(
@@ -19,9 +22,7 @@ export async function putRows(
   digests: readonly string[],
 ): Promise<void> {
   const distinct = [...new Map(digests.map((digest, index) => [digest, index]))];
-  const pacer = new Pacer();
   for (let start = 0; start < distinct.length; start += rowsPerInsert) {
-    await pacer.pause();
     const values = distinct
       .slice(start, start + rowsPerInsert)
       .map(([digest, index]) => ({ project_id, digest, content: JSON.stringify(rows[index]) }));
@@ -46,7 +47,8 @@ export async function putTable(
     .execute();
   const pacer = new Pacer();
   for (let start = 0; start < row_count; start += rowsPerInsert) {
-    await pacer.pause();
+    // Only for long lists: it keeps others from writing for longer.
+    if (row_count > rowsWithoutPause) await pacer.pause();
     const places = rowDigests
       .slice(start, start + rowsPerInsert)
       .map((row_digest, index) => ({ project_id, table_digest: digest, row_index: start + index, row_digest }));
@@ -79,6 +81,40 @@ export async function findTable(
     .where('project_id', '=', project_id)
     .where('digest', '=', table_digest)
     .executeTakeFirst();
+}
+
+/** Returns the numbers of rows of those lists that exist. */
+export async function findTables(
+  transaction: Transaction,
+  project_id: string,
+  digests: string[],
+): Promise<{ digest: string; row_count: number }[]> {
+  return transaction
+    .selectFrom('row_tables')
+    .select(['digest', 'row_count'])
+    .where('project_id', '=', project_id)
+    .where('digest', 'in', digests)
+    .execute();
+}
+
+/** Returns the first of some digests for which the project has no row. */
+export async function findUnknownRow(
+  transaction: Transaction,
+  project_id: string,
+  digests: readonly string[],
+): Promise<string | undefined> {
+  const pacer = new Pacer();
+  const found = await inChunks([...digests], async (chunk) => {
+    await pacer.pause();
+    return transaction
+      .selectFrom('row_contents')
+      .select('digest')
+      .where('project_id', '=', project_id)
+      .where('digest', 'in', chunk)
+      .execute();
+  });
+  const known = new Set(found.map(({ digest }) => digest));
+  return digests.find((digest) => !known.has(digest));
 }
 
 /** Returns the rows of a list with their places and contents, as a query to be narrowed and ordered. */
