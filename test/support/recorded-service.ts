@@ -251,7 +251,7 @@ export async function startRecordedService(): Promise<RecordedService> {
     if (service.missing.has(path)) return undefined;
     if (path === '/annotation_queues') return createQueue(body);
     if (path === '/obj/create') return createObject(body);
-    if (path === '/calls/query_stats') return { count: matchingCalls(body).length };
+    if (path === '/calls/query_stats') return { count: Math.min(matchingCalls(body).length, body.limit ?? Infinity) };
     if (path === '/annotation_queues/stats') return { stats: body.queue_ids.map(statsOf) };
     if (path === '/refs/read_batch') return readReferences(body.refs);
     if (path === '/call/read') return { call: readCall(body) };
