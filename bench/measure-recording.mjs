@@ -2,6 +2,7 @@
 // timed.
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -72,6 +73,7 @@ function casesOf({ oldest, newest, middle }) {
     'text that every call has, newest 21': matching(hasText('refund')),
     'text that no call has, newest 21': matching(hasText('xylophone')),
     'count, text that no call has': count({ query: { $expr: hasText('xylophone') } }),
+    'count, text that every call has, up to 1,000': count({ query: { $expr: hasText('refund') }, limit: 1000 }),
     'sorted by a nested member, first 21': page({ sort_by: [{ field: 'output.score', direction: 'desc' }] }),
     'sorted by two members, first 21': page({
       sort_by: [
@@ -112,15 +114,22 @@ async function record(url, key, calls, ask, log) {
     .then(() => {
       isDone = true;
     });
-  const pages = [];
-  while (!isDone) {
+  const meanwhile = { pages: [], queues: [], changes: [] };
+  const timeOf = async (times, request) => {
     const asked = performance.now();
-    await ask({ path: '/calls/stream_query', body: { project_id, sort_by: newestFirst, limit: 21, columns: ['id'] } });
-    pages.push(performance.now() - asked);
+    await ask(request);
+    times.push(performance.now() - asked);
+  };
+  while (!isDone) {
+    const page = { project_id, sort_by: newestFirst, limit: 21, columns: ['id'] };
+    await timeOf(meanwhile.pages, { path: '/calls/stream_query', body: page });
+    await timeOf(meanwhile.queues, { path: '/annotation_queues/query', body: { project_id } });
+    const object = { project_id, object_id: 'note', val: { written: meanwhile.changes.length } };
+    await timeOf(meanwhile.changes, { path: '/obj/create', body: { obj: object } });
     await Promise.race([setTimeout(1000), done]);
   }
   await done;
-  return { acknowledged, pages };
+  return { acknowledged, ...meanwhile };
 }
 
 /** Returns calls a second between two shares of all calls. */
@@ -168,17 +177,21 @@ export async function measureRecording(calls, repetitions, run, log) {
     if (response.statusCode !== 200) throw new Error(`${path}: ${text.slice(0, 500)}`);
     return text;
   };
-  const { acknowledged, pages } = await record(url, key, calls, ask, log);
+  const { acknowledged, pages, queues, changes } = await record(url, key, calls, ask, log);
   const recording = {
     calls: acknowledged.at(-1).recorded,
     seconds: acknowledged.at(-1).ms / 1000,
-    firstTenth: rateBetween(acknowledged, 0, 0.1),
-    lastTenth: rateBetween(acknowledged, 0.9, 1),
+    tenths: Array.from({ length: 10 }, (_, tenth) => rateBetween(acknowledged, tenth / 10, (tenth + 1) / 10)),
+    load: loadavg()[1],
     cpuSeconds: cpuOf(child) / 1000,
     bytes: bytesIn(folder),
     peakMb: memoryOf(child).peak,
     pageMs: median(pages),
     slowestPageMs: quantile(pages, 1),
+    queuesMs: median(queues),
+    slowestQueuesMs: quantile(queues, 1),
+    changeMs: median(changes),
+    slowestChangeMs: quantile(changes, 1),
   };
   const count = JSON.parse(await ask({ path: '/calls/query_stats', body: { project_id } })).count;
   if (count !== recording.calls) throw new Error(`${recording.calls} calls were acknowledged and ${count} are there`);
@@ -211,14 +224,14 @@ export async function measureRecording(calls, repetitions, run, log) {
 
 /** Renders the measurement as Markdown. */
 export function reportRecording(measured) {
-  const { calls, seconds, firstTenth, lastTenth, cpuSeconds, bytes, peakMb, peakOfQueriesMb, pageMs, slowestPageMs } =
-    measured;
+  const { calls, seconds, tenths, load, cpuSeconds, bytes, peakMb, peakOfQueriesMb } = measured;
+  const { pageMs, slowestPageMs, queuesMs, slowestQueuesMs, changeMs, slowestChangeMs } = measured;
   // A tenth that is smaller than a batch has no rate.
   const rounded = (value) => (Number.isFinite(value) ? Math.round(value).toLocaleString('en') : '–');
   const facts = [
     ['calls a second', rounded(calls / seconds)],
-    ['calls a second, first tenth', rounded(firstTenth)],
-    ['calls a second, last tenth', rounded(lastTenth)],
+    ['calls a second, each tenth of the calls', tenths.map(rounded).join(', ')],
+    ['load of the machine, average of 5 minutes at the end', shown(load)],
     ['seconds in all', rounded(seconds)],
     ["seconds of the service's processor time", rounded(cpuSeconds)],
     ['bytes on disk a call', rounded(bytes / calls)],
@@ -226,6 +239,10 @@ export function reportRecording(measured) {
     ['MB of memory at most, with the queries after it', rounded(peakOfQueriesMb)],
     ['ms for a page of 21 while recording, median', rounded(pageMs)],
     ['ms for a page of 21 while recording, slowest', rounded(slowestPageMs)],
+    ['ms for the list of queues while recording, median', rounded(queuesMs)],
+    ['ms for the list of queues while recording, slowest', rounded(slowestQueuesMs)],
+    ['ms to store an object while recording, median', rounded(changeMs)],
+    ['ms to store an object while recording, slowest', rounded(slowestChangeMs)],
   ];
   const queries = Object.entries(measured.queries).map(([name, { ms }]) => [name, shown(ms)]);
   return `## Recorded calls

@@ -85,7 +85,10 @@ export type QueryCallsRequest = z.infer<typeof queryCallsRequest>;
 export const countCallsRequest = queryCallsRequest.pick({ project_id: true, filter: true, query: true, limit: true });
 export type CountCallsRequest = z.infer<typeof countCallsRequest>;
 
-export const countCallsResponse = z.looseObject({ count: z.int() });
+export const countCallsResponse = z.looseObject({
+  count: z.int(),
+  has_more: z.boolean().nullish().describe('True if more calls match than limit.'),
+});
 export type CountCallsResponse = z.infer<typeof countCallsResponse>;
 
 const callId = z.string().min(1);

@@ -69,6 +69,21 @@ export type ReadObjectRequest = z.infer<typeof readObjectRequest>;
 export const readObjectResponse = z.looseObject({ obj: objectVersion });
 export type ReadObjectResponse = z.infer<typeof readObjectResponse>;
 
+/** Request to delete versions of an object. */
+export const deleteObjectRequest = z.object({
+  project_id: projectId,
+  object_id: z.string(),
+  digests: z
+    .array(z.string())
+    .max(100)
+    .nullish()
+    .describe('Versions by their digest, `vN` or `latest`; all of them by default.'),
+});
+export type DeleteObjectRequest = z.infer<typeof deleteObjectRequest>;
+
+export const deleteObjectResponse = z.looseObject({ num_deleted: z.int() });
+export type DeleteObjectResponse = z.infer<typeof deleteObjectResponse>;
+
 /** Request for versions of objects. */
 export const queryObjectsRequest = z.object({
   project_id: projectId,

@@ -70,3 +70,29 @@ export type CountTableRowsRequest = z.infer<typeof countTableRowsRequest>;
 
 export const countTableRowsResponse = z.looseObject({ count: z.int() });
 export type CountTableRowsResponse = z.infer<typeof countTableRowsResponse>;
+
+/** Request for the numbers of rows of several lists. */
+export const countRowsOfTablesRequest = z.object({
+  project_id: projectId,
+  digests: z.array(z.string()).max(1000).nullish().describe('Digests of the lists.'),
+});
+export type CountRowsOfTablesRequest = z.infer<typeof countRowsOfTablesRequest>;
+
+/** One entry for each list that exists. */
+export const countRowsOfTablesResponse = z.looseObject({
+  tables: z.array(
+    z.looseObject({ digest: z.string(), count: z.int(), storage_size_bytes: z.int().nullish().describe('Not known.') }),
+  ),
+});
+export type CountRowsOfTablesResponse = z.infer<typeof countRowsOfTablesResponse>;
+
+/** Request to store a list of rows that are stored already. */
+export const createTableFromDigestsRequest = z.object({
+  project_id: projectId,
+  row_digests: z.array(z.string()).describe('Digests of the rows, in their order.'),
+  expected_digest: z.string().nullish().describe('Digest that the list must have.'),
+});
+export type CreateTableFromDigestsRequest = z.infer<typeof createTableFromDigestsRequest>;
+
+export const createTableFromDigestsResponse = z.looseObject({ digest: z.string() });
+export type CreateTableFromDigestsResponse = z.infer<typeof createTableFromDigestsResponse>;

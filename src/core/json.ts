@@ -15,6 +15,11 @@ export class JsonLimitError extends SyntaxError {}
  */
 export function parseJsonText(text: string): unknown {
   checkJsonLimits(text);
+  return parseCheckedJson(text);
+}
+
+/** Parses JSON that {@link checkJsonLimits} has accepted. @throws SyntaxError for text that is not JSON. */
+export function parseCheckedJson(text: string): unknown {
   const { stackTraceLimit } = Error;
   // Millions of faulty lines take several times longer with a stack for each.
   Error.stackTraceLimit = 0;

@@ -6,6 +6,8 @@ const pattern =
  * Returns undefined for any other text and for dates that do not exist.
  */
 export function normalizeTimestamp(text: string): string | undefined {
+  // Most times have this form already. Date moves 30 February to March, so that it is not the same any more.
+  if (text.length === 24 && new Date(text).toJSON() === text) return text;
   const match = pattern.exec(text);
   if (!match) return undefined;
   const [, date, minutes, seconds = '00', fraction = '', zoneHours = '+00', zoneMinutes = '00'] = match;

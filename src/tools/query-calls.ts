@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { QueryCallsRequest, RecordedCall } from '../contract/calls.ts';
+import type { CountCallsRequest, QueryCallsRequest, RecordedCall } from '../contract/calls.ts';
 import { type SortKey, sortKey } from '../contract/queue-items.ts';
 import { callPath, maxPaths, valuesAt } from './support/call-values.ts';
 import { callsFilterArgument, callsQuery } from './support/calls-query.ts';
@@ -37,14 +37,18 @@ const output = z.looseObject({
   calls: z.array(z.looseObject({ id: z.string() })).describe('Values by path; those that a call lacks are omitted.'),
   ...pageMembers,
   total: z.int().optional().describe('Number of matching calls, if known.'),
+  total_at_least: z.int().optional(),
   missing: z.array(z.string()).optional().describe('Fields that no call of this page has.'),
 });
 
 interface CallPage extends PagePosition {
   calls: Record<string, unknown>[];
   total?: number;
+  total_at_least?: number;
   missing?: string[];
 }
+
+type Total = Pick<CallPage, 'total' | 'total_at_least'>;
 
 const newestFirst: SortKey[] = [{ field: 'started_at', direction: 'desc' }];
 const defaultFields = ['op_name', 'started_at', 'exception', 'inputs', 'output'];
@@ -53,6 +57,8 @@ const minCallChars = 50;
 /** Length at which a value is cut: values of the default fields, and values that were asked for. */
 const maxDefaultChars = 200;
 const maxFieldChars = 1000;
+/** Number of calls at which counting ends that have a text: a service reads the values of each. */
+const maxCountedByText = 10_000;
 
 export const queryCallsTool = defineTool({
   name: 'query_calls',
@@ -87,25 +93,31 @@ Example: {"filter":{"op_name":"answer","started_after":"2026-01-31","text":"refu
     if (fields) await resolveReferences(page, fields, context);
     const calls = page.map((call) => toRow(call, paths, fields ? maxFieldChars : maxDefaultChars));
     const hasMore = found.length > pageSize;
-    const total = await totalOf({ project_id, ...matching }, { offset, count: page.length, hasMore }, context);
+    const limits = filter?.text === undefined ? {} : { limit: maxCountedByText };
+    const total = await totalOf(
+      { project_id, ...matching, ...limits },
+      { offset, count: page.length, hasMore },
+      context,
+    );
     const missing = (calls.length > 0 ? (fields ?? []) : []).filter(
       (path) => path !== '*' && !calls.some((call) => Object.hasOwn(call, path)),
     );
     return {
       calls,
       ...pagePosition(offset, calls.length, hasMore),
-      ...(total !== undefined && { total }),
+      ...total,
       ...(missing.length > 0 && { missing }),
     };
   },
 
-  render({ calls, offset, next_offset, total, missing }: CallPage) {
+  render({ calls, offset, next_offset, total, total_at_least, missing }: CallPage) {
     if (calls.length === 0) {
       return total === 0
         ? 'No calls match.'
         : `No calls at offset ${offset}: ${total === undefined ? 'fewer' : `only ${total}`} match.`;
     }
-    const count = total === undefined ? '' : ` of ${total}`;
+    const known = total === undefined ? total_at_least && `at least ${total_at_least}` : total;
+    const count = known === undefined ? '' : ` of ${known}`;
     const lacking = missing ? ` No call of this page has ${missing.join(', ')}.` : '';
     const summary = `${pluralize(calls.length, 'call')}${count} from offset ${offset}.${lacking}`;
     return renderPage(summary, calls, ['id', ...defaultFields], next_offset);
@@ -135,16 +147,20 @@ function isEmpty(value: unknown): boolean {
   return value === null || (typeof value === 'object' && Object.keys(value).length === 0);
 }
 
-/** Returns the number of matching calls where a page tells it, and else counts them with the first page. */
+/** Returns the number of matching calls where a page tells it, and else counts them with the first page, up to a limit. */
 async function totalOf(
-  matching: Pick<QueryCallsRequest, 'project_id' | 'filter' | 'query'>,
+  matching: CountCallsRequest,
   { offset, count, hasMore }: { offset: number; count: number; hasMore: boolean },
   { service, signal }: ToolContext,
-): Promise<number | undefined> {
-  if (!hasMore && (count > 0 || offset === 0)) return offset + count;
-  if (hasMore && offset > 0) return undefined;
+): Promise<Total> {
+  if (!hasMore && (count > 0 || offset === 0)) return { total: offset + count };
+  if (hasMore && offset > 0) return {};
   return orElse(
-    async () => (await service.countCalls(matching, { signal })).count,
-    async () => undefined,
+    async () => {
+      const { count: total } = await service.countCalls(matching, { signal });
+      // Some services do not tell whether there are more.
+      return matching.limit != null && total >= matching.limit ? { total_at_least: total } : { total };
+    },
+    async () => ({}),
   );
 }

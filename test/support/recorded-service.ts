@@ -310,7 +310,8 @@ export async function startRecordedService(): Promise<RecordedService> {
     if (path === '/table/create') return createTable(body);
     if (path === '/table/query') return queryTable(body);
     if (path === '/objs/query') return queryObjects(body);
-    if (path === '/calls/query_stats') return { count: matchingCalls(body).length };
+    if (path === '/calls/query_stats')
+      return { count: Math.min(matchingCalls(body).length, body.limit ?? Number.POSITIVE_INFINITY) };
     if (path === '/annotation_queues/stats') return { stats: body.queue_ids.map(statsOf) };
     if (path === '/refs/read_batch') return readReferences(body.refs);
     if (path === '/call/read') return { call: readCall(body) };

@@ -177,7 +177,7 @@ describe('query_calls', () => {
         columns: ['id', 'op_name', 'started_at', 'exception', 'inputs', 'output'],
       },
     ]);
-    expect(service.bodiesOf('/calls/query_stats')).toEqual([matching]);
+    expect(service.bodiesOf('/calls/query_stats')).toEqual([{ ...matching, limit: 10_000 }]);
   });
 
   it('follows references on the way to a field', async () => {
@@ -190,6 +190,15 @@ describe('query_calls', () => {
       columns: ['id', 'inputs.row.question'],
       expand_columns: ['inputs.row', 'inputs.row.question'],
     });
+  });
+
+  it('counts no more than 10,000 calls with a text, and says that there are at least as many', async () => {
+    const service = await startRecordedService();
+    service.calls = Array.from({ length: 10_002 }, (_, index) => ({ id: `call-${index}`, inputs: { q: 'refund' } }));
+    const { call } = await connectStdioClient(service.environmentOf('ada'));
+    const page = await call('query_calls', { filter: { text: 'refund' }, limit: 1 });
+    expect(page).toMatchObject({ total_at_least: 10_000, next_offset: 1 });
+    expect(page).not.toHaveProperty('total');
   });
 
   it('returns no total at a service that cannot count', async () => {

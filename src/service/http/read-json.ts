@@ -1,10 +1,13 @@
 import type { IncomingMessage } from 'node:http';
+import { nextTurn } from '../../core/event-loop.ts';
 import { BodyReader } from '../../core/http/body-reader.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { JsonLimitError } from '../../core/json.ts';
-import { InexactNumberError, parseExactJson } from '../../core/json-numbers.ts';
+import { InexactNumberError, parseExactJson, parseExactJsonInTurns } from '../../core/json-numbers.ts';
 
 const bodyReader = new BodyReader(32 * 1024 * 1024);
+/** Length from which a body is parsed in several turns of the event loop. */
+const longBodyBytes = 512 * 1024;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
@@ -16,7 +19,12 @@ export async function readJson(request: IncomingMessage): Promise<unknown> {
   const bytes = await bodyReader.read(request);
   if (bytes === undefined) throw new Refusal(400, 'The connection was closed before the body was complete');
   try {
-    return parseExactJson(utf8.decode(bytes));
+    const text = utf8.decode(bytes);
+    if (bytes.length < longBodyBytes) return parseExactJson(text);
+    await nextTurn();
+    const value = await parseExactJsonInTurns(text);
+    await nextTurn();
+    return value;
   } catch (error) {
     if (error instanceof JsonLimitError) throw invalidBody(`The body is ${error.message}`, 'value_error');
     if (error instanceof InexactNumberError) {

@@ -1,7 +1,8 @@
 import type { CompletedCall, EndedCall, QueryCallsRequest, RecordedCall, StartedCall } from '../../contract/calls.ts';
+import { nextTurn } from '../../core/event-loop.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { referenceToCall } from '../evaluation/recorded-runs.ts';
-import { expandReferences } from '../query/expand-references.ts';
+import { ReferenceExpander } from '../query/expand-references.ts';
 import { countFoundCalls, findCalls } from '../query/find-calls.ts';
 import { nameCall, recordEvents, removeCalls } from '../storage/call-events.ts';
 import { emptyMembers } from '../storage/call-rows.ts';
@@ -32,11 +33,12 @@ async function* readCalls(
   maySee: ProjectFilter,
 ): AsyncGenerator<RecordedCall, void, undefined> {
   const { columns, expand_columns, include_costs, include_feedback } = body;
+  const expander = new ReferenceExpander(maySee);
   for await (const found of findCalls(database, body)) {
     const calls = found.map((call) => selectColumns(call, columns ?? []));
     if (expand_columns?.length || include_feedback || include_costs) {
       await database.read(async (transaction) => {
-        if (expand_columns?.length) await expandReferences(transaction, calls, expand_columns, maySee);
+        if (expand_columns?.length) await expander.expand(transaction, calls, expand_columns);
         if (include_costs) await addCosts(transaction, body.project_id, calls);
         if (include_feedback) await addFeedback(transaction, body.project_id, calls);
       });
@@ -61,12 +63,15 @@ async function addFeedback(
 }
 
 /**
- * Counts the recorded calls that match; no more than `limit`, if the request has one.
+ * Counts the recorded calls that match; no more than `limit`, if the request has one, and then tells whether there are more.
  * @throws Refusal 422 for a query that cannot be evaluated.
  */
-export const countCalls: OperationHandler<'countCalls'> = async ({ body }, { database }) => ({
-  count: await countFoundCalls(database, body, body.limit ?? Number.MAX_SAFE_INTEGER),
-});
+export const countCalls: OperationHandler<'countCalls'> = async ({ body }, { database }) => {
+  const { limit } = body;
+  if (limit == null) return { count: await countFoundCalls(database, body, Number.MAX_SAFE_INTEGER) };
+  const count = await countFoundCalls(database, body, limit + 1);
+  return { count: Math.min(count, limit), has_more: count > limit };
+};
 
 /** Members that every response has. */
 const requiredMembers = ['id', 'project_id', 'trace_id', 'op_name', 'started_at'];
@@ -93,17 +98,37 @@ function project(value: unknown, paths: string[][]): unknown {
   return Object.fromEntries([...nextPaths].map(([name, paths]) => [name, project(members[name], paths)]));
 }
 
-/** Records starts and ends of calls in a write transaction: all of them, or none. */
-export const recordCalls: TransactionOperation<'recordCalls'> = async (transaction, { body, account }) => {
-  const starts: StartedCall[] = [];
-  const ends: EndedCall[] = [];
-  for (const { req } of body.batch) {
-    if ('start' in req) starts.push(req.start);
-    else ends.push(req.end);
+/** Maximum number of events in one transaction, so that other requests need not wait for a whole batch of megabytes. */
+const eventsPerTransaction = 500;
+
+/**
+ * Records starts and ends of calls: none if one of them is invalid. A failure between two transactions leaves some recorded,
+ * which sending the batch again does not change.
+ * @throws Refusal 400 for text that cannot be stored.
+ */
+export const recordCalls: OperationHandler<'recordCalls'> = async ({ body: { batch }, account }, { database }) => {
+  checkStorable(batch.map(({ req }) => ('start' in req ? req.start : req.end)));
+  const res: { id?: string; trace_id?: string }[] = [];
+  // A start without an id that is sent again is another call, so all of such a batch is recorded, or nothing.
+  const hasIds = batch.every(({ req }) => !('start' in req) || req.start.id);
+  const step = hasIds ? eventsPerTransaction : batch.length;
+  for (let at = 0; at < batch.length; at += step) {
+    const events = batch.slice(at, at + step);
+    const starts = events.flatMap(({ req }) => ('start' in req ? [req.start] : []));
+    const ends = events.flatMap(({ req }) => ('end' in req ? [req.end] : []));
+    await nextTurn();
+    const started = await database.write((transaction) => recordEvents(transaction, account, { starts, ends }));
+    res.push(...events.map(({ mode }) => (mode === 'start' ? started.shift()! : {})));
   }
-  const started = await recordEvents(transaction, account, { starts, ends });
-  return { res: body.batch.map(({ mode }) => (mode === 'start' ? started.shift()! : {})) };
+  return { res };
 };
+
+/** @throws Refusal 400 for text that the databases do not keep; in values, which are stored as JSON, it is escaped. */
+function checkStorable(events: readonly object[]): void {
+  const isStorable = (value: unknown) => typeof value !== 'string' || (!value.includes('\0') && value.isWellFormed());
+  if (events.every((event) => Object.values(event).every(isStorable))) return;
+  throw new Refusal(400, 'Text contains a NUL character or an unpaired surrogate, which cannot be stored');
+}
 
 /** Records the start of a call in a write transaction. */
 export const startCall: TransactionOperation<'startCall'> = async (transaction, { body, account }) => {
@@ -133,13 +158,22 @@ export const endCallInProject: TransactionOperation<'endCallInProject'> = async 
 };
 
 /**
- * Records calls that have ended in a write transaction: all of them, or none.
- * @throws Refusal 400 for calls of another project than the one in the path.
+ * Records calls that have ended: none if one of them is invalid. A failure between two transactions leaves some recorded,
+ * which sending the batch again does not change.
+ * @throws Refusal 400 for calls of another project than the one in the path, and for text that cannot be stored.
  */
-export const completeCalls: TransactionOperation<'completeCalls'> = async (transaction, { path, body, account }) => {
-  checkSameProject(path, body.batch);
-  const ends = body.batch.map((call) => ({ ...call, summary: call.summary ?? {} }));
-  await recordEvents(transaction, account, { starts: body.batch, ends });
+export const completeCalls: OperationHandler<'completeCalls'> = async (
+  { path, body: { batch }, account },
+  { database },
+) => {
+  checkSameProject(path, batch);
+  checkStorable(batch);
+  for (let at = 0; at < batch.length; at += eventsPerTransaction / 2) {
+    await nextTurn();
+    const calls = batch.slice(at, at + eventsPerTransaction / 2);
+    const ends = calls.map((call) => ({ ...call, summary: call.summary ?? {} }));
+    await database.write((transaction) => recordEvents(transaction, account, { starts: calls, ends }));
+  }
   return {};
 };
 

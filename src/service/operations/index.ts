@@ -32,12 +32,19 @@ import { cancelEvaluation, createEvaluation, evaluateModel, evaluationStatus } f
 import { createFeedback, createFeedbackBatch, purgeFeedback, queryFeedback, replaceFeedback } from './feedback.ts';
 import { createFile, readFile } from './files.ts';
 import { listModels, readModel, runInference } from './inference.ts';
-import { createObject, listObjects, queryObjects, readObject, readReferences } from './objects.ts';
+import { createObject, deleteObject, listObjects, queryObjects, readObject, readReferences } from './objects.ts';
 import type { OperationHandler, TransactionOperation } from './operation.ts';
 import { listProjects } from './projects.ts';
 import { addQueueItems, queryQueueItems, updateProgress } from './queue-items.ts';
 import { createQueue, deleteQueue, queryQueues, queueStats, readQueue, updateQueue } from './queues.ts';
-import { countTableRows, createTable, queryTable, updateTable } from './tables.ts';
+import {
+  countRowsOfTables,
+  countTableRows,
+  createTable,
+  createTableFromDigests,
+  queryTable,
+  updateTable,
+} from './tables.ts';
 
 /** The handler of each endpoint; an endpoint without one does not compile. */
 export const handlers: { [Name in EndpointName]: OperationHandler<Name> } = {
@@ -54,12 +61,12 @@ export const handlers: { [Name in EndpointName]: OperationHandler<Name> } = {
   readCall,
   queryCalls,
   countCalls,
-  recordCalls: writing(recordCalls),
+  recordCalls,
   startCall: writing(startCall),
   endCall: writing(endCall),
   startCallInProject: writing(startCallInProject),
   endCallInProject: writing(endCallInProject),
-  completeCalls: writing(completeCalls),
+  completeCalls,
   updateCall: writing(updateCall),
   deleteCalls: writing(deleteCalls),
   createFeedback: writing(createFeedback),
@@ -72,13 +79,16 @@ export const handlers: { [Name in EndpointName]: OperationHandler<Name> } = {
   purgeCosts: writing(purgeCosts),
   createObject: writing(createObject),
   readObject: reading(readObject),
+  deleteObject: writing(deleteObject),
   queryObjects: reading(queryObjects),
   readReferences: reading(readReferences),
   createTable,
   updateTable: writing(updateTable),
   queryTable: reading(queryTable),
+  createTableFromDigests,
   countTableRows: reading(countTableRows),
   createDataset,
+  countRowsOfTables: reading(countRowsOfTables),
   createFile,
   readFile,
   runInference,

@@ -4,6 +4,7 @@ import { objectNamePattern, parsePartReference } from '../../contract/references
 import { llmModel, llmModelClass } from '../../contract/scorers.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import type { Transaction } from '../storage/database.ts';
+import { inChunks } from '../storage/in-chunks.ts';
 import { findVersion, objectClasses, putVersion, withMarks } from '../storage/object-versions.ts';
 import { createPartReader } from '../storage/read-part.ts';
 import type { Tables } from '../storage/tables.ts';
@@ -89,6 +90,37 @@ export const readObject: TransactionOperation<'readObject'> = async (transaction
   const latest = await findVersion(transaction, { project_id, object_id, version: 'latest' });
   const { content, ...version } = row;
   return { obj: toVersion(version, row.version_index === latest?.version_index, content) };
+};
+
+/**
+ * Deletes versions of an object for good, in a write transaction: all that are named, or none.
+ * @throws Refusal 404 for an unknown version, or an object without versions.
+ */
+export const deleteObject: TransactionOperation<'deleteObject'> = async (transaction, { body }) => {
+  const { project_id, object_id, digests } = body;
+  const versions = transaction
+    .selectFrom('objects')
+    .select('digest')
+    .where('project_id', '=', project_id)
+    .where('object_id', '=', object_id);
+  const named = new Set<string>();
+  for (const version of digests ?? []) {
+    const row = await findVersion(transaction, { project_id, object_id, version });
+    if (!row) throw new Refusal(404, `Object ${object_id}:${version} not found`);
+    named.add(row.digest);
+  }
+  const deleted = digests?.length ? [...named] : (await versions.execute()).map(({ digest }) => digest);
+  if (deleted.length === 0) throw new Refusal(404, `Object ${object_id} not found`);
+  await inChunks(deleted, async (chunk) => {
+    await transaction
+      .deleteFrom('objects')
+      .where('project_id', '=', project_id)
+      .where('object_id', '=', object_id)
+      .where('digest', 'in', chunk)
+      .execute();
+    return [];
+  });
+  return { num_deleted: deleted.length };
 };
 
 const sortFields = ['created_at', 'object_id'] as const;

@@ -1,14 +1,17 @@
 import type { SortKey } from '../../contract/queue-items.ts';
 import type { TableRow } from '../../contract/tables.ts';
+import { nextTurn, Pacer } from '../../core/event-loop.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { compareValues } from '../query/compare-values.ts';
 import { fieldAt } from '../query/expression.ts';
-import type { Transaction } from '../storage/database.ts';
+import type { Database, Transaction } from '../storage/database.ts';
 import { contentDigest, tableDigest } from '../storage/digest.ts';
+import { inChunks } from '../storage/in-chunks.ts';
 import {
   findTable,
+  findTables,
+  findUnknownRow,
   putRows,
-  putRowTable,
   putTable,
   rowDigestsOf,
   selectRows,
@@ -21,17 +24,43 @@ import { ResponseSize } from './response-size.ts';
 const maxRows = 1_000_000;
 /** Maximum number of changes inside a list in one request; each of them moves the rows after it. */
 const maxMoves = 1000;
+/** Maximum number of rows in one transaction, so that other changes need not wait for a whole list. */
+const rowsPerTransaction = 1000;
 
 /** Stores a list of rows; the same rows again are the same list. */
-export const createTable: OperationHandler<'createTable'> = async ({ body: { table }, account }, { database }) => {
-  const { project_id, rows } = table;
-  // Computed before the transaction, which keeps others from writing.
-  const row_digests = rows.map(contentDigest);
+export const createTable: OperationHandler<'createTable'> = async ({ body: { table }, account }, { database }) =>
+  storeRows(database, { project_id: table.project_id, created_by: account }, table.rows);
+
+/** Stores a list of rows in several transactions, so that other requests can proceed. Returns its digest and those of the rows. */
+export async function storeRows(
+  database: Database,
+  { project_id, created_by }: { project_id: string; created_by: string },
+  rows: readonly object[],
+): Promise<{ digest: string; row_digests: string[] }> {
+  // Computed before the transactions, which keep others from writing.
+  const row_digests: string[] = [];
+  const pacer = new Pacer();
+  for (const row of rows) {
+    await pacer.pause();
+    row_digests.push(contentDigest(row));
+  }
   const digest = tableDigest(row_digests);
-  const key = { project_id, digest, created_by: account };
-  await database.write((transaction) => putRowTable(transaction, key, rows, row_digests));
+  const isKnown = await database.read((transaction) => findTable(transaction, { project_id, table_digest: digest }));
+  if (isKnown) return { digest, row_digests };
+  // Rows that a failure leaves without a list are found by the next attempt.
+  for (let at = 0; at < rows.length; at += rowsPerTransaction) {
+    await nextTurn();
+    const end = at + rowsPerTransaction;
+    await database.write((transaction) =>
+      putRows(transaction, project_id, rows.slice(at, end), row_digests.slice(at, end)),
+    );
+  }
+  await database.write(async (transaction) => {
+    if (await findTable(transaction, { project_id, table_digest: digest })) return;
+    await putTable(transaction, { project_id, digest, created_by }, row_digests);
+  });
   return { digest, row_digests };
-};
+}
 
 /**
  * Stores the list that results from changes of a stored one, which stays as it is.
@@ -92,6 +121,40 @@ export const queryTable: TransactionOperation<'queryTable'> = async (transaction
   if (!sort_by?.length) return { rows: await readRows(transaction, body, { limit, offset }) };
   const rows = await readRows(transaction, body, { limit: Number.MAX_SAFE_INTEGER, offset: 0 });
   return { rows: rows.sort(byKeys(sort_by)).slice(offset, offset + limit) };
+};
+
+/**
+ * Stores a list of rows that the project has already; the same rows again are the same list.
+ * @throws Refusal 404 for an unknown row, 400 for another digest than the expected one, 413 for too many rows.
+ */
+export const createTableFromDigests: OperationHandler<'createTableFromDigests'> = async (
+  { body: { project_id, row_digests, expected_digest }, account },
+  { database },
+) => {
+  if (row_digests.length > maxRows) throw new Refusal(413, `A table has at most ${maxRows} rows`);
+  const digest = tableDigest(row_digests);
+  if (expected_digest && expected_digest !== digest) {
+    throw new Refusal(400, `These rows have the digest ${digest}, not ${expected_digest}`);
+  }
+  await database.write(async (transaction) => {
+    if (await findTable(transaction, { project_id, table_digest: digest })) return;
+    const unknown = await findUnknownRow(transaction, project_id, row_digests);
+    if (unknown !== undefined) throw new Refusal(404, `Row ${unknown.slice(0, 100)} not found`);
+    await putTable(transaction, { project_id, digest, created_by: account }, row_digests);
+  });
+  return { digest };
+};
+
+/** Counts the rows of lists; unknown lists are skipped. */
+export const countRowsOfTables: TransactionOperation<'countRowsOfTables'> = async (transaction, { body }) => {
+  const digests = [...new Set(body.digests ?? [])];
+  const found = await inChunks(digests, (chunk) => findTables(transaction, body.project_id, chunk));
+  const counts = new Map(found.map(({ digest, row_count }) => [digest, row_count]));
+  return {
+    tables: digests
+      .filter((digest) => counts.has(digest))
+      .map((digest) => ({ digest, count: counts.get(digest)!, storage_size_bytes: null })),
+  };
 };
 
 /** Counts the rows of a list; an unknown list has none. */

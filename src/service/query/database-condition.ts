@@ -1,5 +1,6 @@
 import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
+import type { Database } from '../storage/database.ts';
 import type { Tables } from '../storage/tables.ts';
 
 /** Columns of calls that a condition of the database may compare; the record has the same values. */
@@ -23,44 +24,71 @@ export const maxListedValues = 1000;
 
 const eb = expressionBuilder<Tables, 'calls'>();
 
-/** A condition that the database applies. Every record that the expression accepts satisfies it. */
-export interface DatabaseCondition {
+/** One of several conditions that must all hold. */
+export interface ConditionPart {
   condition: Expression<SqlBool>;
+  /**
+   * How an index applies it: it finds the calls in the order of start, or in another order. Without an index, the database
+   * tests it for one call after the other.
+   */
+  index?: 'in order of start' | 'in another order';
+  /** Set for a limit of the time of start, which the position of a scan replaces. */
+  limits?: 'from' | 'before';
+}
+
+/** A condition that the database applies. Every record that the expression accepts satisfies all of its parts. */
+export interface DatabaseCondition {
+  parts: ConditionPart[];
   /** True if the expression accepts every record that satisfies the condition. The condition is then never null. */
   isExact: boolean;
   /** The opposite of an exact condition in a form that an index applies; the engines use none for `not (…)`. */
-  opposite?: Expression<SqlBool>;
+  opposite?: ConditionPart;
 }
 
+/** The operator of a database engine for LIKE that ignores the case of ASCII letters. */
+export type FoldedLike = Database['foldedLike'];
+
 type Operator = Record<string, unknown>;
+
+/** Returns the condition that has only one part. */
+export function exactly(part: ConditionPart): DatabaseCondition {
+  return { parts: [part], isExact: true };
+}
+
+/** Joins the parts of a condition. */
+export function joined(parts: readonly ConditionPart[]): Expression<SqlBool> {
+  return eb.and(parts.map(({ condition }) => condition));
+}
 
 /**
  * Translates an expression to a condition on the columns of calls, as far as it is about columns. Returns undefined if the
  * database cannot narrow its rows by it. The expression is valid: `compileExpression` has accepted it.
  */
-export function databaseCondition(expression: unknown): DatabaseCondition | undefined {
+export function databaseCondition(expression: unknown, foldedLike: FoldedLike): DatabaseCondition | undefined {
   const [[operator, value] = ['', undefined]] = Object.entries(Object(expression) as Operator);
   switch (operator) {
     case '$and': {
       const operands = value as unknown[];
-      const parts = operands.map((operand) => databaseCondition(operand)).filter((part) => part !== undefined);
+      const parts = operands
+        .map((operand) => databaseCondition(operand, foldedLike))
+        .filter((part) => part !== undefined);
       if (parts.length === 0) return undefined;
       const isExact = parts.length === operands.length && parts.every((part) => part.isExact);
-      return { condition: eb.and(parts.map(({ condition }) => condition)), isExact };
+      return { parts: parts.flatMap((part) => part.parts), isExact };
     }
     case '$or': {
-      const parts = (value as unknown[]).map((operand) => databaseCondition(operand));
+      const parts = (value as unknown[]).map((operand) => databaseCondition(operand, foldedLike));
       if (parts.length === 0 || !parts.every((part) => part !== undefined)) return undefined;
-      const condition = eb.or(parts.map(({ condition }) => condition));
-      return { condition, isExact: parts.every(({ isExact }) => isExact) };
+      const condition = eb.or(parts.map((part) => joined(part.parts)));
+      return { parts: [{ condition }], isExact: parts.every(({ isExact }) => isExact) };
     }
     case '$not': {
-      const part = databaseCondition((value as unknown[])[0]);
-      return part?.isExact ? { condition: part.opposite ?? eb.not(part.condition), isExact: true } : undefined;
+      const part = databaseCondition((value as unknown[])[0], foldedLike);
+      return part?.isExact ? exactly(part.opposite ?? { condition: eb.not(joined(part.parts)) }) : undefined;
     }
     case '$eq': {
       const [field, literal] = value as unknown[];
-      return equality(field, [literal]);
+      return equality(field, [literal]) ?? textEquality(field, (Object(literal) as Operator).$literal);
     }
     case '$in': {
       const [field, literals] = value as [unknown, unknown[]];
@@ -72,22 +100,38 @@ export function databaseCondition(expression: unknown): DatabaseCondition | unde
       return timeComparison(field, literal, operator);
     }
     case '$contains':
-      return containment(value as Operator);
+      return containment(value as Operator, foldedLike);
     default:
       return undefined;
   }
 }
+
+/** Columns whose equal values an index has in the order of start. */
+const indexedColumns: readonly Column[] = ['id', 'op_name', 'trace_id', 'parent_id', 'thread_id'];
 
 function equality(field: unknown, literals: unknown[]): DatabaseCondition | undefined {
   const column = columnOf(field, textColumns);
   const values = literals.map((literal) => (Object(literal) as Operator).$literal);
   if (!column || values.length === 0 || values.length > maxListedValues) return undefined;
   if (values.length === 1 && values[0] === null) {
-    return { condition: eb(column, 'is', null), isExact: true, opposite: eb(column, 'is not', null) };
+    const opposite: ConditionPart = {
+      condition: eb(column, 'is not', null),
+      ...(column === 'exception' && { index: 'in order of start' }),
+    };
+    return { ...exactly({ condition: eb(column, 'is', null) }), opposite };
   }
   if (!values.every(isStorable)) return undefined;
   const compared = values.length === 1 ? eb(column, '=', values[0]!) : eb(column, 'in', values);
-  return { condition: eb.and([eb(column, 'is not', null), compared]), isExact: true };
+  const condition = eb.and([eb(column, 'is not', null), compared]);
+  const isIndexed = indexedColumns.includes(column) && (values.length === 1 || column !== 'op_name');
+  return exactly({ condition, ...(isIndexed && { index: 'in order of start' }) });
+}
+
+/** Translates the equality of a member of a value and a text, which the JSON of the value contains. */
+function textEquality(field: unknown, text: unknown): DatabaseCondition | undefined {
+  const column = jsonColumnOf(field);
+  const pattern = column && isStorable(text) && patternIn(text, false);
+  return pattern ? { parts: [{ condition: eb(column, 'like', pattern) }], isExact: false } : undefined;
 }
 
 /** Returns whether the engines take a value as text. */
@@ -95,13 +139,64 @@ export function isStorable(value: unknown): value is string {
   return typeof value === 'string' && !value.includes('\0') && value.isWellFormed();
 }
 
-function containment({ input, substr, case_insensitive }: Operator): DatabaseCondition | undefined {
-  const column = columnOf(input, textColumns);
+function containment(
+  { input, substr, case_insensitive }: Operator,
+  foldedLike: FoldedLike,
+): DatabaseCondition | undefined {
   const text = (Object(substr) as Operator).$literal;
-  if (!column || !isStorable(text) || text === '' || case_insensitive === true) return undefined;
-  // Unlike LIKE, it respects case in every engine.
-  const removed = sql<SqlBool>`replace(${sql.ref(`calls.${column}`)}, ${text}, '') <> ${sql.ref(`calls.${column}`)}`;
-  return { condition: eb.and([eb(column, 'is not', null), removed]), isExact: true };
+  if (!isStorable(text) || text === '') return undefined;
+  const isFolded = case_insensitive === true;
+  const column = isFolded ? undefined : columnOf(input, textColumns);
+  if (column) {
+    // Unlike LIKE, it respects case in every engine.
+    const removed = sql<SqlBool>`replace(${sql.ref(`calls.${column}`)}, ${text}, '') <> ${sql.ref(`calls.${column}`)}`;
+    return exactly({ condition: eb.and([eb(column, 'is not', null), removed]) });
+  }
+  const jsonColumn = jsonColumnOf(input);
+  const pattern = jsonColumn && patternIn(text, isFolded);
+  if (!pattern) return undefined;
+  // A missing value counts as an empty object.
+  const condition = eb.or([eb(jsonColumn, isFolded ? foldedLike : 'like', pattern), eb(jsonColumn, 'is', null)]);
+  return { parts: [{ condition }], isExact: false };
+}
+
+const jsonColumns = ['inputs', 'output', 'attributes'] as const;
+
+/** Returns the column with the JSON of the value that an operand reads, or of the value that contains it. */
+function jsonColumnOf(operand: unknown): (typeof jsonColumns)[number] | undefined {
+  const path = (Object(operand) as Operator).$getField;
+  return typeof path === 'string' ? jsonColumns.find((column) => column === path.split('.', 1)[0]) : undefined;
+}
+
+/** Translates that the JSON of a value contains one of some strings; undefined if they are too many. */
+export function stringsCondition(
+  column: (typeof jsonColumns)[number],
+  strings: readonly string[],
+): DatabaseCondition | undefined {
+  const patterns = strings.map((text) => (isStorable(text) ? patternIn(text, false) : undefined));
+  if (patterns.length > maxPatterns || !patterns.every((pattern) => pattern !== undefined)) return undefined;
+  return { parts: [{ condition: eb.or(patterns.map((pattern) => eb(column, 'like', pattern))) }], isExact: false };
+}
+
+/** Maximum number of patterns that are compared with the same value. */
+const maxPatterns = 20;
+
+/** Characters of a text that a pattern has; comparing more of them takes longer and finds hardly less. */
+const maxPatternChars = 64;
+
+/**
+ * Returns a LIKE pattern that matches the JSON of every value whose text contains a text; undefined if it would match any.
+ * @param isFolded ignores case: of ASCII letters, as each engine does.
+ */
+function patternIn(text: string, isFolded: boolean): string | undefined {
+  const signs = [...text.slice(0, maxPatternChars).toWellFormed()].map((sign) => {
+    // JSON may escape these. Letters beyond ASCII have the case that an engine does not know.
+    if (sign < ' ' || '"\\\ufffd'.includes(sign) || (isFolded && sign > '~')) return '%';
+    // The wildcards of a pattern, and the letters that are also the lower case of a letter beyond ASCII.
+    return sign === '%' || sign === '_' || (isFolded && /[ik]/i.test(sign)) ? '_' : sign;
+  });
+  const pattern = `%${signs.join('')}%`;
+  return /[^%_]/.test(pattern) ? pattern.replaceAll(/%+/g, '%') : undefined;
 }
 
 function timeComparison(field: unknown, literal: unknown, operator: '$gt' | '$gte'): DatabaseCondition | undefined {
@@ -109,11 +204,14 @@ function timeComparison(field: unknown, literal: unknown, operator: '$gt' | '$gt
   const first = column && firstTime((Object(literal) as Operator).$literal, operator);
   if (!column || first === undefined) return undefined;
   const isBefore = eb(column, '<', first);
+  const condition = eb.and([eb(column, 'is not', null), eb(column, '>=', first)]);
+  if (column !== 'started_at') {
+    return { ...exactly({ condition }), opposite: { condition: eb.or([eb(column, 'is', null), isBefore]) } };
+  }
   return {
-    condition: eb.and([eb(column, 'is not', null), eb(column, '>=', first)]),
-    isExact: true,
+    ...exactly({ condition, index: 'in order of start', limits: 'from' }),
     // Every call has started.
-    opposite: column === 'started_at' ? isBefore : eb.or([eb(column, 'is', null), isBefore]),
+    opposite: { condition: isBefore, index: 'in order of start', limits: 'before' },
   };
 }
 

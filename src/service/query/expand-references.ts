@@ -1,41 +1,62 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import { parsePartReference } from '../../contract/references.ts';
+import { Pacer } from '../../core/event-loop.ts';
 import type { ProjectFilter, Transaction } from '../storage/database.ts';
 import { createPartReader, type PartReader } from '../storage/read-part.ts';
 
 type Members = Record<string, unknown>;
 
-/**
- * Replaces the references at the given paths of calls by the values they lead to; an object also keeps its reference, as
- * `_ref`. A reference that leads nowhere, or where the account may not see, stays. Shorter paths go first, so that a longer one can lead into an object.
- */
-export async function expandReferences(
-  transaction: Transaction,
-  calls: readonly RecordedCall[],
-  columns: readonly string[],
-  maySee: ProjectFilter,
-): Promise<void> {
-  const paths = columns.map((column) => column.split('.')).sort((a, b) => a.length - b.length);
-  const known = new Map<string, unknown>();
-  const read = createPartReader(transaction, maySee);
-  for (const path of paths) {
-    for (const call of calls) {
-      const parent = path.slice(0, -1).reduce<unknown>(memberOf, call);
-      const name = path.at(-1)!;
-      const reference = memberOf(parent, name);
-      if (typeof reference !== 'string') continue;
-      if (!known.has(reference)) known.set(reference, await expanded(reference, read));
-      (parent as Members)[name] = known.get(reference);
+/** Maximum number of characters of JSON that references of one response are replaced by. */
+const maxExpandedChars = 64 * 1024 * 1024;
+
+/** Replaces the references in the calls of one response by the values they lead to, as far as these are not too large together. */
+export class ReferenceExpander {
+  readonly #maySee: ProjectFilter;
+  #chars = 0;
+
+  constructor(maySee: ProjectFilter) {
+    this.#maySee = maySee;
+  }
+
+  /**
+   * Replaces the references at the given paths of calls; an object also keeps its reference, as `_ref`. A reference that leads
+   * nowhere, or where the account may not see, stays, and so do all that exceed 64 Mi characters together with those before.
+   * Shorter paths go first, so that a longer one can lead into an object.
+   */
+  async expand(transaction: Transaction, calls: readonly RecordedCall[], columns: readonly string[]): Promise<void> {
+    const paths = columns.map((column) => column.split('.')).sort((a, b) => a.length - b.length);
+    const known = new Map<string, { value: unknown; chars: number }>();
+    const read = createPartReader(transaction, this.#maySee);
+    const pacer = new Pacer();
+    for (const path of paths) {
+      for (const call of calls) {
+        const parent = path.slice(0, -1).reduce<unknown>(memberOf, call);
+        const name = path.at(-1)!;
+        const reference = memberOf(parent, name);
+        if (typeof reference !== 'string') continue;
+        await pacer.pause();
+        let expanded = known.get(reference);
+        if (!expanded) {
+          expanded = await readExpanded(reference, read);
+          // A value that is too large for this response is not kept: it would fill the memory.
+          if (this.#chars + expanded.chars > maxExpandedChars) expanded = { value: reference, chars: 0 };
+          known.set(reference, expanded);
+        }
+        if (this.#chars + expanded.chars > maxExpandedChars) continue;
+        this.#chars += expanded.chars;
+        (parent as Members)[name] = expanded.value;
+      }
     }
   }
 }
 
-async function expanded(reference: string, read: PartReader): Promise<unknown> {
+/** Reads the value of a reference and its size; a reference that leads nowhere is its own value. */
+async function readExpanded(reference: string, read: PartReader): Promise<{ value: unknown; chars: number }> {
   const parsed = parsePartReference(reference);
   const value = parsed && (await read(parsed));
-  if (value === undefined) return reference;
+  if (value === undefined) return { value: reference, chars: 0 };
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isObject ? { ...value, _ref: reference } : value;
+  return { value: isObject ? { ...value, _ref: reference } : value, chars: JSON.stringify(value).length };
 }
 
 function memberOf(value: unknown, name: string): unknown {

@@ -1,17 +1,29 @@
 import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
 import type { CallsFilter, QueryCallsRequest, RecordedCall } from '../../contract/calls.ts';
 import type { SortKey } from '../../contract/queue-items.ts';
-import { type CallRow, type JsonColumn, jsonColumns, smallColumns, toCall } from '../storage/call-rows.ts';
+import { nextTurn } from '../../core/event-loop.ts';
+import {
+  type CallRow,
+  emptyMembers,
+  type JsonColumn,
+  jsonColumns,
+  smallColumns,
+  toCall,
+} from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/tables.ts';
 import { matchesFilter } from './calls-filter.ts';
 import { compareValues } from './compare-values.ts';
 import {
+  type ConditionPart,
   type DatabaseCondition,
   databaseCondition,
+  type FoldedLike,
   fieldsOf,
   isStorable,
+  joined,
   maxListedValues,
+  stringsCondition,
 } from './database-condition.ts';
 import { compileExpression, fieldAt } from './expression.ts';
 
@@ -27,8 +39,11 @@ export type CallsSelection = Pick<QueryCallsRequest, 'project_id' | 'filter' | '
 /** The meaning of a selection, for the database and for the calls that it returns. */
 interface Plan {
   project_id: string;
-  condition: Expression<SqlBool>;
-  /** Tests what the condition leaves open; undefined if it leaves nothing open. */
+  /** The conditions that the database applies. */
+  parts: ConditionPart[];
+  /** True if the database tests one call after the other by one of them. */
+  isScan: boolean;
+  /** Tests what the conditions leave open; undefined if they leave nothing open. */
   test: ((call: RecordedCall) => boolean) | undefined;
   /** The paths that the test reads. */
   fields: string[];
@@ -45,14 +60,15 @@ export async function* findCalls(
   database: Database,
   body: QueryCallsRequest,
 ): AsyncGenerator<RecordedCall[], void, undefined> {
-  const plan = planOf(body);
+  const plan = planOf(body, database.foldedLike);
   const { sort_by, columns } = body;
   const offset = body.offset ?? 0;
   const limit = body.limit ?? Number.MAX_SAFE_INTEGER;
   const [first, ...others] = sort_by ?? [];
   const read = columns?.length ? jsonColumnsOf([...columns, ...plan.fields]) : jsonColumns;
   if (first === undefined || (first.field === 'started_at' && others.length === 0)) {
-    yield* inOrderOfStart(database, plan, { direction: first?.direction ?? 'asc', read, offset, limit });
+    const scan = { direction: first?.direction ?? 'asc', columns: [...smallColumns, ...read], offset, limit };
+    yield* inOrderOfStart(database, plan, scan, toTested(plan));
     return;
   }
   const ids = limit === 0 ? [] : await sortedIds(database, plan, sort_by!, offset + limit);
@@ -64,35 +80,69 @@ export async function* findCalls(
  * @throws Refusal 422 for a query that cannot be evaluated.
  */
 export async function countFoundCalls(database: Database, selection: CallsSelection, limit: number): Promise<number> {
-  const plan = planOf(selection);
-  if (!plan.test) {
-    const { count } = await database.read((transaction) =>
-      transaction
-        .selectFrom('calls')
-        .select(({ fn }) => fn.countAll<number>().as('count'))
-        .where(plan.condition)
-        .executeTakeFirstOrThrow(),
-    );
+  const plan = planOf(selection, database.foldedLike);
+  const { failed, others } = splitByFailure(selection);
+  // Few calls have failed, and an index has them. The others would be read one by one.
+  if (others && !plan.test && limit === Number.MAX_SAFE_INTEGER) {
+    const failedCount = await countFoundCalls(database, failed, limit);
+    return Math.max(0, (await countFoundCalls(database, others, limit)) - failedCount);
+  }
+  if (!plan.isScan && !plan.test) {
+    const { count } = await database.read((transaction) => countWhere(transaction, joined(plan.parts)));
     // PostgreSQL's driver returns counts as strings.
     return Math.min(Number(count), limit);
   }
   let count = 0;
-  const read = jsonColumnsOf(plan.fields);
-  for await (const calls of inOrderOfStart(database, plan, { direction: 'asc', read, offset: 0, limit })) {
+  if (!plan.test) {
+    for await (const found of countInSpans(database, plan)) {
+      count += found;
+      if (count >= limit) return limit;
+    }
+    return count;
+  }
+  const columns = [...smallColumns, ...jsonColumnsOf(plan.fields)];
+  const scan = { direction: 'asc', columns, offset: 0, limit } as const;
+  for await (const calls of inOrderOfStart(database, plan, scan, toTested(plan))) {
     count += calls.length;
   }
   return count;
 }
 
-function planOf({ project_id, filter, query }: CallsSelection): Plan {
+const countWhere = (transaction: Transaction, condition: Expression<SqlBool>) =>
+  transaction
+    .selectFrom('calls')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where(condition)
+    .executeTakeFirstOrThrow();
+
+/** Returns the selections without a condition that calls have not failed, and of those that have; none if it has no such condition. */
+function splitByFailure(selection: CallsSelection): { failed: CallsSelection; others?: CallsSelection } {
+  const expression = selection.query?.$expr;
+  const operands = Array.isArray(expression?.$and) ? (expression.$and as unknown[]) : [expression];
+  const others = operands.filter((operand) => JSON.stringify(operand) !== hasNotFailed);
+  if (others.length === operands.length) return { failed: selection };
+  const having = ($and: unknown[]): CallsSelection => ({
+    ...selection,
+    query: $and.length > 0 ? { $expr: { $and } } : null,
+  });
+  const hasFailed = { $not: [JSON.parse(hasNotFailed)] };
+  return { failed: having([...others, hasFailed]), others: having(others) };
+}
+
+const hasNotFailed = JSON.stringify({ $eq: [{ $getField: 'exception' }, { $literal: null }] });
+
+function planOf({ project_id, filter, query }: CallsSelection, foldedLike: FoldedLike): Plan {
   const fitsQuery = query ? compileExpression(query.$expr) : undefined;
   const fitsFilter = matchesFilter(filter ?? {});
   const ofFilter = filterCondition(filter ?? {});
-  const ofQuery = query ? databaseCondition(query.$expr) : undefined;
+  const ofQuery = query ? databaseCondition(query.$expr, foldedLike) : undefined;
   const tests = [...(ofFilter.isExact ? [] : [fitsFilter]), ...(fitsQuery && !ofQuery?.isExact ? [fitsQuery] : [])];
+  const ofProject: ConditionPart = { condition: eb('project_id', '=', project_id), index: 'in order of start' };
+  const parts = [ofProject, ...ofFilter.parts, ...(ofQuery?.parts ?? [])];
   return {
     project_id,
-    condition: eb.and([eb('project_id', '=', project_id), ofFilter.condition, ...(ofQuery ? [ofQuery.condition] : [])]),
+    parts,
+    isScan: parts.some(({ index }) => !index),
     test: tests.length === 0 ? undefined : (call) => tests.every((test) => test(call)),
     fields: [...(ofFilter.isExact ? [] : ['inputs', 'output']), ...(ofQuery?.isExact ? [] : fieldsOf(query?.$expr))],
     listsIds: isListable(filter?.call_ids ?? []),
@@ -109,24 +159,41 @@ const filterColumns = [
   ['wb_run_ids', 'wb_run_id'],
 ] as const;
 
+/** Columns of the filter that no index has. */
+const unindexedColumns: readonly string[] = ['turn_id', 'wb_user_id', 'wb_run_id'];
+
 /** Translates a filter to a condition, which is exact unless it looks into values or a list is too long. */
 function filterCondition(filter: CallsFilter): DatabaseCondition {
-  const conditions: Expression<SqlBool>[] = [];
-  let isExact = !filter.input_refs?.length && !filter.output_refs?.length;
+  const parts: ConditionPart[] = [];
+  let isExact = true;
   for (const [member, column] of filterColumns) {
     const values = filter[member];
     if (!values?.length) continue;
-    if (isListable(values)) conditions.push(eb(column, 'in', values));
-    else isExact = false;
+    if (!isListable(values)) isExact = false;
+    else if (unindexedColumns.includes(column)) parts.push({ condition: eb(column, 'in', values) });
+    else parts.push({ condition: eb(column, 'in', values), index: 'in order of start' });
   }
   const names = filter.op_names ?? [];
-  if (isListable(names)) {
-    const exact = names.filter((name) => !name.endsWith(':*'));
-    const prefixes = names.filter((name) => name.endsWith(':*')).map((name) => name.slice(0, -1));
-    conditions.push(eb.or([...(exact.length > 0 ? [eb('op_name', 'in', exact)] : []), ...prefixes.map(startsWith)]));
-  } else if (names.length > 0) isExact = false;
-  if (filter.trace_roots_only) conditions.push(eb('parent_id', 'is', null));
-  return { condition: eb.and(conditions), isExact };
+  if (isListable(names)) parts.push(namesCondition(names));
+  else if (names.length > 0) isExact = false;
+  if (filter.trace_roots_only) parts.push({ condition: eb('parent_id', 'is', null), index: 'in order of start' });
+  for (const [column, references] of [
+    ['inputs', filter.input_refs],
+    ['output', filter.output_refs],
+  ] as const) {
+    if (!references?.length) continue;
+    isExact = false;
+    parts.push(...(stringsCondition(column, references)?.parts ?? []));
+  }
+  return { parts, isExact };
+}
+
+/** Translates names of operations, of which some end in `:*` for all versions. */
+function namesCondition(names: readonly string[]): ConditionPart {
+  const exact = names.filter((name) => !name.endsWith(':*'));
+  const prefixes = names.filter((name) => name.endsWith(':*')).map((name) => name.slice(0, -1));
+  const condition = eb.or([...(exact.length > 0 ? [eb('op_name', 'in', exact)] : []), ...prefixes.map(startsWith)]);
+  return { condition, index: names.length === 1 && exact.length === 1 ? 'in order of start' : 'in another order' };
 }
 
 const isListable = (values: readonly string[]): boolean =>
@@ -146,57 +213,157 @@ function jsonColumnsOf(paths: readonly string[]): JsonColumn[] {
   );
 }
 
+type CallColumn = (typeof smallColumns)[number] | JsonColumn;
+
 interface ScanOptions {
   direction: SortKey['direction'];
-  /** The JSON columns to read. */
-  read: readonly JsonColumn[];
+  /** The columns to read. */
+  columns: readonly CallColumn[];
   offset: number;
   limit: number;
 }
 
 /** The place of a call in the order of start. */
-type Position = Pick<Tables['calls'], 'id' | 'started_at' | 'chars'>;
+type Position = Pick<Tables['calls'], 'id' | 'started_at'>;
 
-async function* inOrderOfStart(
-  database: Database,
-  { condition, test, listsIds, ...plan }: Plan,
-  { direction, read, offset, limit }: ScanOptions,
-): AsyncGenerator<RecordedCall[], void, undefined> {
-  // The database skips calls only if it applies every condition.
-  let skipped = test ? offset : 0;
-  let wanted = limit;
-  let last: Position | undefined;
-  while (wanted > 0) {
-    const { rows, end } = await database.read(async (transaction) => {
-      let positions = transaction
-        .selectFrom('calls')
-        .select(['id', 'started_at', 'chars'])
-        .where(condition)
-        .orderBy(listsIds ? unindexedStart : 'started_at', direction)
-        .orderBy('id')
-        .limit(test ? maxBatchCalls : Math.min(wanted, maxBatchCalls));
-      if (last) positions = positions.where(isAfter(last, direction));
-      else if (!test) positions = positions.offset(offset);
-      const batch = upToMaxChars(await positions.execute());
-      return {
-        rows: await readRows(
-          transaction,
-          plan,
-          batch.map(({ id }) => id),
-          read,
-        ),
-        end: batch.at(-1),
-      };
-    });
-    if (!end) return;
-    last = end;
-    const calls = rows.map(toCall).filter((call) => test?.(call) ?? true);
-    const found = calls.slice(skipped, skipped + wanted);
-    skipped = Math.max(0, skipped - calls.length);
-    wanted -= found.length;
-    if (found.length > 0) yield found;
+/**
+ * Number of calls among which the database looks for those that match in one statement. It follows the time that this takes:
+ * SQLite answers no other request meanwhile.
+ */
+class Span {
+  calls = 500;
+
+  /** Runs a statement for as many calls, and corrects their number. */
+  async timed<T>(statement: () => Promise<T>): Promise<T> {
+    const startedAt = performance.now();
+    const result = await statement();
+    const ms = performance.now() - startedAt;
+    if (ms < 25) this.calls = Math.min(this.calls * 2, 20_000);
+    else if (ms > 75) this.calls = Math.max(Math.floor(this.calls / 2), 200);
+    return result;
   }
 }
+
+/** A part of the order of start: the calls after one of them, up to another one. */
+interface Stretch {
+  direction: SortKey['direction'];
+  after: Position | undefined;
+  upTo?: Position | undefined;
+}
+
+/**
+ * Returns the conditions for a stretch. Its ends replace the limits of time of the selection, which contain them: an engine
+ * would choose either of two limits, and read all calls between them again for every stretch.
+ */
+function conditionOf(parts: readonly ConditionPart[], { direction, after, upTo }: Stretch): Expression<SqlBool> {
+  const [afterReplaces, upToReplaces] = direction === 'asc' ? ['from', 'before'] : ['before', 'from'];
+  const kept = parts.filter(
+    ({ limits }) => !limits || !((after && limits === afterReplaces) || (upTo && limits === upToReplaces)),
+  );
+  const ends = [...(after ? [isAfter(after, direction)] : []), ...(upTo ? [isUpTo(upTo, direction)] : [])];
+  return eb.and([joined(kept), ...ends]);
+}
+
+/** Returns the position of the last of the next calls that an index finds in order; undefined if there are fewer. */
+async function endOfSpan(
+  transaction: Transaction,
+  { parts, listsIds }: Plan,
+  stretch: Stretch,
+  calls: number,
+): Promise<Position | undefined> {
+  return transaction
+    .selectFrom('calls')
+    .select(['id', 'started_at'])
+    .where(
+      conditionOf(
+        parts.filter(({ index }) => index === 'in order of start'),
+        stretch,
+      ),
+    )
+    .orderBy(listsIds ? unindexedStart : 'started_at', stretch.direction)
+    .orderBy('id')
+    .limit(1)
+    .offset(calls - 1)
+    .executeTakeFirst();
+}
+
+/** Counts the calls that match conditions which only the database tests, span by span. */
+async function* countInSpans(database: Database, plan: Plan): AsyncGenerator<number, void, undefined> {
+  const span = new Span();
+  let after: Position | undefined;
+  do {
+    await nextTurn();
+    const { count, end } = await database.read((transaction) =>
+      span.timed(async () => {
+        const end = await endOfSpan(transaction, plan, { direction: 'asc', after }, span.calls);
+        const { count } = await countWhere(
+          transaction,
+          conditionOf(plan.parts, { direction: 'asc', after, upTo: end }),
+        );
+        return { count, end };
+      }),
+    );
+    yield Number(count);
+    after = end;
+  } while (after);
+}
+
+/** Yields what a function makes of the rows of a plan, in the order of start. It returns undefined for a row to leave out. */
+async function* inOrderOfStart<T>(
+  database: Database,
+  plan: Plan,
+  { direction, columns, offset, limit }: ScanOptions,
+  convert: (row: CallRow) => T | undefined,
+): AsyncGenerator<T[], void, undefined> {
+  const { parts, isScan, test, listsIds } = plan;
+  const isSmall = !jsonColumns.some((column) => columns.includes(column));
+  const span = new Span();
+  // The database skips calls only if an index applies every condition.
+  const skipsInDatabase = !test && !isScan;
+  let skipped = skipsInDatabase ? 0 : offset;
+  let wanted = limit;
+  let after: Position | undefined;
+  while (wanted > 0) {
+    await nextTurn();
+    const maxFound = test ? maxBatchCalls : Math.min(skipped + wanted, maxBatchCalls);
+    const { rows, next, passed } = await database.read(async (transaction) => {
+      const { found, end } = await span.timed(async () => {
+        const end = isScan ? await endOfSpan(transaction, plan, { direction, after }, span.calls) : undefined;
+        const positions = transaction
+          .selectFrom('calls')
+          .select(['id', 'started_at', 'chars', ...(isSmall ? columns : [])])
+          .where(conditionOf(parts, { direction, after, upTo: end }))
+          .orderBy(listsIds ? unindexedStart : 'started_at', direction)
+          .orderBy('id')
+          .limit(maxFound)
+          .offset(skipsInDatabase && !after ? offset : 0);
+        return { found: await positions.execute(), end };
+      });
+      const kept = test ? found : found.slice(skipped);
+      const batch = upToMaxChars(kept);
+      const isCut = batch.length < kept.length || found.length === maxFound;
+      const next = isCut ? (batch.at(-1) ?? found.at(-1)) : end;
+      const ids = batch.map(({ id }) => id);
+      const rows = isSmall ? (batch as CallRow[]) : await readRows(transaction, plan, ids, columns);
+      return { rows, next, passed: found.length - kept.length };
+    });
+    const values = rows.map(convert).filter((value) => value !== undefined);
+    const chosen = test ? values.slice(skipped, skipped + wanted) : values;
+    skipped = test ? Math.max(0, skipped - values.length) : skipped - passed;
+    wanted -= chosen.length;
+    if (chosen.length > 0) yield chosen;
+    if (!next) return;
+    after = next;
+  }
+}
+
+/** Returns the call of a row if it passes the test of a plan. */
+const toTested =
+  ({ test }: Plan) =>
+  (row: CallRow): RecordedCall | undefined => {
+    const call = toCall(row);
+    return test && !test(call) ? undefined : call;
+  };
 
 /** Sorts by start without the index of that order, in which SQLite would look for the listed ids among all calls. */
 const unindexedStart = sql<string>`started_at || ''`;
@@ -207,6 +374,15 @@ function isAfter({ id, started_at }: Position, direction: SortKey['direction']):
   return eb.and([
     eb('started_at', notAfter, started_at),
     eb.or([eb('started_at', before, started_at), eb('id', '>', id)]),
+  ]);
+}
+
+/** The opposite of {@link isAfter}. */
+function isUpTo({ id, started_at }: Position, direction: SortKey['direction']): Expression<SqlBool> {
+  const [before, notAfter] = direction === 'asc' ? (['<', '<='] as const) : (['>', '>='] as const);
+  return eb.and([
+    eb('started_at', notAfter, started_at),
+    eb.or([eb('started_at', before, started_at), eb('id', '<=', id)]),
   ]);
 }
 
@@ -225,15 +401,16 @@ async function readRows(
   transaction: Transaction,
   { project_id }: Pick<Plan, 'project_id'>,
   ids: readonly string[],
-  read: readonly JsonColumn[],
+  columns: readonly CallColumn[],
 ): Promise<CallRow[]> {
   if (ids.length === 0) return [];
-  const rows: CallRow[] = await transaction
+  const rows = (await transaction
     .selectFrom('calls')
-    .select([...smallColumns, ...read])
+    // No index has the last column. Without it, SQLite might look for the ids in the whole index of another order.
+    .select([...columns, 'chars'])
     .where('project_id', '=', project_id)
     .where('id', 'in', ids)
-    .execute();
+    .execute()) as CallRow[];
   const byId = new Map(rows.map((row) => [row.id, row]));
   return ids.flatMap((id) => byId.get(id) ?? []);
 }
@@ -247,20 +424,41 @@ interface Sortable {
 /** Returns the ids of the first `count` calls of a selection in an order that the database does not know. */
 async function sortedIds(database: Database, plan: Plan, sortBy: readonly SortKey[], count: number): Promise<string[]> {
   const compare = byKeys(sortBy);
-  const read = jsonColumnsOf([...plan.fields, ...sortBy.map(({ field }) => field)]);
+  const fields = sortBy.map(({ field }) => field);
   let found: Sortable[] = [];
   const keepFirst = (): void => {
     found = found.sort(compare).slice(0, count);
   };
-  const scan = { direction: 'asc', read, offset: 0, limit: Number.MAX_SAFE_INTEGER } as const;
-  for await (const calls of inOrderOfStart(database, plan, scan)) {
-    for (const call of calls) {
-      found.push({ id: call.id, keys: sortBy.map(({ field }) => sortableOf(fieldAt(call, field))) });
-    }
+  const keysOf = (record: object) =>
+    fields.map((field) => sortableOf(fieldAt(record as Record<string, unknown>, field)));
+  const toSortable = (row: CallRow): Sortable | undefined => {
+    const call = toTested(plan)(row);
+    return call && { id: call.id, keys: keysOf(call) };
+  };
+  const read = jsonColumnsOf([...plan.fields, ...fields]);
+  // Most of the time would go into the members of calls that the order does not need.
+  const isPlain = !plan.test && read.every((column) => column !== 'summary' && column !== 'data');
+  const columns = isPlain
+    ? ([...new Set(['id', ...smallColumns.filter((column) => fields.includes(column)), ...read])] as CallColumn[])
+    : [...smallColumns, ...read];
+  const toPlain = (row: CallRow): Sortable => ({ id: row.id, keys: keysOf(withValues(row, read)) });
+  const scan = { direction: 'asc', columns, offset: 0, limit: Number.MAX_SAFE_INTEGER } as const;
+  for await (const batch of inOrderOfStart(database, plan, scan, isPlain ? toPlain : toSortable)) {
+    found.push(...batch);
     if (found.length > 2 * count + maxBatchCalls) keepFirst();
   }
   keepFirst();
   return found.map(({ id }) => id);
+}
+
+/** Returns a row with the values of JSON columns; a missing value of inputs or attributes is an empty object. */
+function withValues(row: CallRow, columns: readonly JsonColumn[]): object {
+  const values: Record<string, unknown> = { ...row };
+  for (const column of columns) {
+    const json = row[column];
+    values[column] = json == null ? (emptyMembers as Record<string, unknown>)[column] : JSON.parse(json);
+  }
+  return values;
 }
 
 /** Returns a number as it is and anything else as text; undefined for no value. */
@@ -288,6 +486,7 @@ async function* byIds(
 ): AsyncGenerator<RecordedCall[], void, undefined> {
   let start = 0;
   while (start < ids.length) {
+    await nextTurn();
     const { rows, count } = await database.read(async (transaction) => {
       const next = ids.slice(start, start + maxBatchCalls);
       const sizes = await transaction
@@ -298,7 +497,7 @@ async function* byIds(
         .execute();
       const sizeOf = new Map(sizes.map(({ id, chars }) => [id, chars]));
       const batch = upToMaxChars(next.map((id) => ({ id, chars: sizeOf.get(id) ?? 0 }))).map(({ id }) => id);
-      return { rows: await readRows(transaction, plan, batch, read), count: batch.length };
+      return { rows: await readRows(transaction, plan, batch, [...smallColumns, ...read]), count: batch.length };
     });
     start += count;
     // A call that was deleted since its place was found has no row.

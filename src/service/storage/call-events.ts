@@ -11,6 +11,7 @@ type EarlyEnd = Tables['early_call_ends'];
 
 /** Stays below the database engines' limits on parameters. */
 const rowsPerInsert = 100;
+const charsPerInsert = 512 * 1024;
 
 /**
  * Records starts and ends of calls of any projects, in a write transaction. What is recorded does not change: of several
@@ -68,12 +69,8 @@ async function recordEventsOf(
     else if (recorded.has(end.id)) await endCall(transaction, end);
     else if (!deleted.has(end.id) && !earlyEnds.has(end.id)) earlyEnds.set(end.id, end);
   }
-  const rows = [...newCalls.values()];
-  for (let start = 0; start < rows.length; start += rowsPerInsert) {
-    await transaction
-      .insertInto('calls')
-      .values(rows.slice(start, start + rowsPerInsert))
-      .execute();
+  for (const rows of insertsOf([...newCalls.values()])) {
+    await transaction.insertInto('calls').values(rows).execute();
   }
   const arrived = [...newCalls.keys()].filter((id) => early.has(id));
   await inChunks(arrived, async (chunk) => {
@@ -86,6 +83,22 @@ async function recordEventsOf(
   });
   await keepEarlyEnds(transaction, [...earlyEnds.values()]);
   return new Map([...recorded].map(([id, { trace_id }]) => [id, trace_id]));
+}
+
+/** Splits rows into lists that one statement inserts without holding the event loop for long. */
+function* insertsOf(rows: readonly Tables['calls'][]): Generator<Tables['calls'][]> {
+  let list: Tables['calls'][] = [];
+  let chars = 0;
+  for (const row of rows) {
+    if (list.length === rowsPerInsert || (list.length > 0 && chars + row.chars > charsPerInsert)) {
+      yield list;
+      list = [];
+      chars = 0;
+    }
+    list.push(row);
+    chars += row.chars;
+  }
+  if (list.length > 0) yield list;
 }
 
 /** Returns what is stored about calls: their rows, whether they were deleted, and their early ends. */

@@ -83,23 +83,23 @@ export const emptyMembers = {
   total_storage_size_bytes: null,
 };
 
+/** Columns that every call has as a member, with null for a missing value. */
+const plainColumns = smallColumns.filter((column) => column !== 'thread_id' && column !== 'turn_id');
+
 /** Returns the call of a row. Members whose columns were not read are empty. */
 export function toCall(row: CallRow): RecordedCall {
-  const { attributes, inputs, output, summary, data, thread_id, turn_id, ...texts } = row;
-  const others = (data === undefined ? {} : JSON.parse(data)) as Members;
-  const call: RecordedCall = {
-    ...emptyMembers,
-    // Unknown members stay readable, but cannot override the columns.
-    ...others,
-    deleted_at: toText(others.deleted_at),
-    ...(thread_id !== null && { thread_id }),
-    ...(turn_id !== null && { turn_id }),
-    ...(attributes != null && { attributes: JSON.parse(attributes) }),
-    ...(inputs != null && { inputs: JSON.parse(inputs) }),
-    ...(output != null && { output: JSON.parse(output) }),
-    ...texts,
-  };
-  if (summary !== undefined) call.summary = deriveSummary(call, summary === null ? {} : JSON.parse(summary));
+  // Unknown members stay readable, but cannot override the columns.
+  const others = row.data === undefined || row.data === '{}' ? undefined : (JSON.parse(row.data) as Members);
+  const call: RecordedCall = { ...emptyMembers, ...others, id: row.id };
+  if (others) call.deleted_at = toText(others.deleted_at);
+  if (row.thread_id !== null) call.thread_id = row.thread_id;
+  if (row.turn_id !== null) call.turn_id = row.turn_id;
+  for (const column of ['attributes', 'inputs', 'output'] as const) {
+    if (row[column] != null) call[column] = JSON.parse(row[column]);
+  }
+  for (const column of plainColumns) (call as Members)[column] = row[column];
+  if (row.summary !== undefined)
+    call.summary = deriveSummary(call, row.summary === null ? {} : JSON.parse(row.summary));
   return call;
 }
 

@@ -1,5 +1,7 @@
 import type { PathStep } from '../../contract/references.ts';
+import { Pacer } from '../../core/event-loop.ts';
 import type { Transaction } from './database.ts';
+import { inChunks } from './in-chunks.ts';
 
 /** Identifies a stored list of rows. */
 export interface TableKey {
@@ -8,7 +10,9 @@ export interface TableKey {
 }
 
 /** Stays below the database engines' limits on parameters. */
-const rowsPerInsert = 500;
+const rowsPerInsert = 200;
+/** Number of rows that are written in one turn of the event loop. */
+const rowsWithoutPause = 5000;
 
 /** Stores rows in a write transaction, except those that the project has already. */
 export async function putRows(
@@ -30,19 +34,6 @@ export async function putRows(
   }
 }
 
-/** Stores a list of rows in a write transaction, unless the project has it already. */
-export async function putRowTable(
-  transaction: Transaction,
-  table: { project_id: string; digest: string; created_by: string },
-  rows: readonly object[],
-  rowDigests: readonly string[],
-): Promise<void> {
-  const { project_id, digest } = table;
-  if (await findTable(transaction, { project_id, table_digest: digest })) return;
-  await putRows(transaction, project_id, rows, rowDigests);
-  await putTable(transaction, table, rowDigests);
-}
-
 /** Stores a list of stored rows, which the project does not have yet, in a write transaction. */
 export async function putTable(
   transaction: Transaction,
@@ -54,7 +45,10 @@ export async function putTable(
     .insertInto('row_tables')
     .values({ project_id, digest, row_count, created_at: new Date().toISOString(), created_by })
     .execute();
+  const pacer = new Pacer();
   for (let start = 0; start < row_count; start += rowsPerInsert) {
+    // Only for long lists: it keeps others from writing for longer.
+    if (row_count > rowsWithoutPause) await pacer.pause();
     const places = rowDigests
       .slice(start, start + rowsPerInsert)
       .map((row_digest, index) => ({ project_id, table_digest: digest, row_index: start + index, row_digest }));
@@ -87,6 +81,40 @@ export async function findTable(
     .where('project_id', '=', project_id)
     .where('digest', '=', table_digest)
     .executeTakeFirst();
+}
+
+/** Returns the numbers of rows of those lists that exist. */
+export async function findTables(
+  transaction: Transaction,
+  project_id: string,
+  digests: string[],
+): Promise<{ digest: string; row_count: number }[]> {
+  return transaction
+    .selectFrom('row_tables')
+    .select(['digest', 'row_count'])
+    .where('project_id', '=', project_id)
+    .where('digest', 'in', digests)
+    .execute();
+}
+
+/** Returns the first of some digests for which the project has no row. */
+export async function findUnknownRow(
+  transaction: Transaction,
+  project_id: string,
+  digests: readonly string[],
+): Promise<string | undefined> {
+  const pacer = new Pacer();
+  const found = await inChunks([...digests], async (chunk) => {
+    await pacer.pause();
+    return transaction
+      .selectFrom('row_contents')
+      .select('digest')
+      .where('project_id', '=', project_id)
+      .where('digest', 'in', chunk)
+      .execute();
+  });
+  const known = new Set(found.map(({ digest }) => digest));
+  return digests.find((digest) => !known.has(digest));
 }
 
 /** Returns the rows of a list with their places and contents, as a query to be narrowed and ordered. */

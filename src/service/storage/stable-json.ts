@@ -23,11 +23,12 @@ function stableObject(value: object): string {
   return `{${members.map(([name, member]) => `${asciiString(name)}: ${stableJson(member)}`).join(', ')}}`;
 }
 
+const beyondAscii = /[\u007f-\uffff]/;
+
 function asciiString(text: string): string {
-  return JSON.stringify(text).replaceAll(
-    /[\u007f-\uffff]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  const json = JSON.stringify(text);
+  if (!beyondAscii.test(json)) return json;
+  return json.replaceAll(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** Python writes an exponent from 1e-5 downwards, JavaScript from 1e-7 downwards; Python's has at least two digits. */

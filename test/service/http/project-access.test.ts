@@ -181,6 +181,7 @@ const requests: { [Name in EndpointName]: (project_id: string, named: Ids) => Bo
   purgeCosts: (project_id, { feedback }) => ({ project_id, query: byId(feedback) }),
   createObject: (project_id, { object }) => ({ obj: { project_id, object_id: object, val: { text: 'new' } } }),
   readObject: (project_id, { object, digest }) => ({ project_id, object_id: object, digest }),
+  deleteObject: (project_id, { object }) => ({ project_id, object_id: object }),
   queryObjects: (project_id) => ({ project_id }),
   createTable: (project_id) => ({ table: { project_id, rows: [{ question: 'new' }] } }),
   updateTable: (project_id, { table }) => ({
@@ -189,8 +190,10 @@ const requests: { [Name in EndpointName]: (project_id: string, named: Ids) => Bo
     updates: [{ append: { row: { question: 'new' } } }],
   }),
   queryTable: (project_id, { table }) => ({ project_id, digest: table }),
+  createTableFromDigests: (project_id, { row }) => ({ project_id, row_digests: [row, row] }),
   countTableRows: (project_id, { table }) => ({ project_id, digest: table }),
   createDataset: () => ({ name: 'new', rows: [{ question: 'new' }] }),
+  countRowsOfTables: (project_id, { table }) => ({ project_id, digests: [table] }),
   createFile: (project_id) => ({ project_id, file: 'new' }),
   readFile: (project_id, { file }) => ({ project_id, digest: file }),
   createEvaluation: definition,

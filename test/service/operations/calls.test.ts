@@ -296,9 +296,10 @@ describe('calls', () => {
     const $expr = { $gte: [{ $getField: 'inputs.n' }, { $literal: 3 }] };
     expect(await count({ query: { $expr } })).toEqual({ count: 4 });
     expect(await count({ query: { $expr }, filter: { op_names: ['odd'] } })).toEqual({ count: 2 });
-    expect(await count({ limit: 5 })).toEqual({ count: 5 });
-    expect(await count({ limit: 1, filter: { op_names: ['odd'] } })).toEqual({ count: 1 });
-    expect(await count({ limit: 0 })).toEqual({ count: 0 });
+    expect(await count({ limit: 5 })).toEqual({ count: 5, has_more: true });
+    expect(await count({ limit: 7 })).toEqual({ count: 7, has_more: false });
+    expect(await count({ limit: 1, filter: { op_names: ['odd'] } })).toEqual({ count: 1, has_more: true });
+    expect(await count({ limit: 0 })).toEqual({ count: 0, has_more: true });
   });
 
   it('refuses a query without an account, and GET', async () => {

@@ -363,6 +363,47 @@ describe('queryObjects', () => {
   });
 });
 
+describe('deleteObject', () => {
+  const remove = (body: object) => post('/obj/delete', body);
+
+  it('deletes the named versions, by digest, number or latest, and leaves the others', async () => {
+    const digests = [await create('short-lived', 0), await create('short-lived', 1), await create('short-lived', 2)];
+    expect(bodyOf(await remove({ object_id: 'short-lived', digests: ['v0', 'latest', digests[2]] }))).toEqual({
+      num_deleted: 2,
+    });
+    expect(await post('/obj/read', { object_id: 'short-lived', digest: digests[2]! })).toMatchObject({ status: 404 });
+    expect(await read('short-lived', 'latest')).toMatchObject({ digest: digests[1], version_index: 1, val: 1 });
+    const reference = `weave:///p/q/object/short-lived:${digests[0]}`;
+    expect(bodyOf(await post('/refs/read_batch', { refs: [reference] })).vals).toEqual([null]);
+  });
+
+  it('deletes every version without digests, after which the same content is stored again', async () => {
+    await create('temporary', 'a');
+    await create('temporary', 'b');
+    expect(bodyOf(await remove({ object_id: 'temporary' }))).toEqual({ num_deleted: 2 });
+    expect(bodyOf(await post('/objs/query', { filter: { object_ids: ['temporary'] } })).objs).toEqual([]);
+    expect(await remove({ object_id: 'temporary' })).toMatchObject({
+      status: 404,
+      body: { reason: 'Object temporary not found' },
+    });
+    await create('temporary', 'b');
+    expect(await read('temporary', 'latest')).toMatchObject({ version_index: 0, val: 'b' });
+  });
+
+  it('deletes nothing if one of the versions is unknown, or there are more than 100', async () => {
+    await create('kept', 1);
+    const digests = ['v0', 'v7'];
+    expect(await remove({ object_id: 'kept', digests })).toMatchObject({
+      status: 404,
+      body: { reason: 'Object kept:v7 not found' },
+    });
+    expect(await remove({ object_id: 'kept', digests: Array.from({ length: 101 }, () => 'v0') })).toMatchObject({
+      status: 422,
+    });
+    expect(await read('kept', 'v0')).toMatchObject({ val: 1 });
+  });
+});
+
 describe('readReferences', () => {
   const readAll = (refs: string[]) => post('/refs/read_batch', { refs });
 

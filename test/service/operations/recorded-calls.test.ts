@@ -198,6 +198,49 @@ describe('POST /call/upsert_batch', () => {
     expect((await post('/call/upsert_batch', { batch: faulty }, 422)).detail).toHaveLength(100);
   });
 
+  it('answers another request before a large batch that was sent earlier is recorded', async () => {
+    const inputs = { text: 'order refund invoice '.repeat(40) };
+    const batch = Array.from({ length: 10_000 }, (_, index) =>
+      started(`slow${index}`, { project_id: 'p/slow', inputs }),
+    );
+    const order: string[] = [];
+    const recorded = post('/call/upsert_batch', { batch }).then(() => order.push('batch'));
+    const others = async () => {
+      await post('/annotation_queues/query', { project_id: 'p/slow' });
+      order.push('queues');
+      await post('/obj/create', { obj: { project_id: 'p/slow', object_id: 'note', val: 1 } });
+      order.push('object');
+    };
+    await Promise.all([recorded, others()]);
+    expect(order).toEqual(['queues', 'object', 'batch']);
+    expect(await post('/calls/query_stats', { project_id: 'p/slow' })).toEqual({ count: 10_000 });
+  });
+
+  it.each([[started('\ud800')], [started('x', { op_name: 'a\0b' })], [ended('x', { exception: '\udc00' })]])(
+    'records nothing of a long batch with text that cannot be stored: %j',
+    async (entry) => {
+      const batch = [...Array.from({ length: 1500 }, (_, index) => started(`unstored${index}`)), entry];
+      expect((await post('/call/upsert_batch', { batch }, 400)).reason).toBe(
+        'Text contains a NUL character or an unpaired surrogate, which cannot be stored',
+      );
+      expect(await read('unstored0')).toBe(null);
+    },
+  );
+
+  it('finishes a batch of which a part was recorded, when it is sent again', async () => {
+    const batch = Array.from({ length: 1200 }, (_, index) => [started(`again${index}`), ended(`again${index}`)]).flat();
+    const part = await record(...batch.slice(0, 1001));
+    const whole = await record(...batch);
+    expect(whole.res).toHaveLength(2400);
+    expect(whole.res.slice(0, 1001)).toEqual(part.res);
+    const filter = { trace_ids: ['trace-again0', 'trace-again500', 'trace-again1199'] };
+    expect((await find({ filter, columns: ['ended_at'] })).map(({ id, ended_at }) => [id, ended_at])).toEqual([
+      ['again0', '2026-01-01T00:00:02.250Z'],
+      ['again1199', '2026-01-01T00:00:02.250Z'],
+      ['again500', '2026-01-01T00:00:02.250Z'],
+    ]);
+  });
+
   it('refuses a batch of more than 32 MiB', async () => {
     const inputs = { text: 'x'.repeat(33 * 1024 * 1024) };
     expect(

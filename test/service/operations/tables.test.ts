@@ -218,6 +218,48 @@ describe('countTableRows', () => {
   });
 });
 
+describe('countRowsOfTables', () => {
+  it('counts the rows of each list, and skips unknown ones', async () => {
+    const { digest } = await create(sums);
+    const { digest: empty } = await create([]);
+    const digests = [empty, 'unknown', digest, empty];
+    expect(bodyOf(await post('/table/query_stats_batch', { digests, include_storage_size: true }))).toEqual({
+      tables: [
+        { digest: empty, count: 0, storage_size_bytes: null },
+        { digest, count: 2, storage_size_bytes: null },
+      ],
+    });
+    expect(bodyOf(await post('/table/query_stats_batch', {}))).toEqual({ tables: [] });
+  });
+});
+
+describe('createTableFromDigests', () => {
+  it('stores a list of stored rows, which is the same as one with their contents', async () => {
+    await create(sums);
+    const row_digests = [second, first, second];
+    const { digest } = bodyOf(await post('/table/create_from_digests', { row_digests }));
+    expect((await query(digest)).map(({ val }: { val: unknown }) => val)).toEqual([sums[1], sums[0], sums[1]]);
+    expect((await create([sums[1]!, sums[0]!, sums[1]!])).digest).toBe(digest);
+    const known = { row_digests: [first, second], expected_digest: sumsDigest };
+    expect(bodyOf(await post('/table/create_from_digests', known))).toEqual({ digest: sumsDigest });
+  });
+
+  it('stores nothing for a row of another project, or another digest than the expected one', async () => {
+    await create([{ only: 'there' }], 'p/other');
+    const { row_digests } = await create([{ only: 'here' }]);
+    const foreign = { project_id: 'p/other', row_digests };
+    expect(await post('/table/create_from_digests', foreign)).toMatchObject({
+      status: 404,
+      body: { reason: `Row ${row_digests[0]} not found` },
+    });
+    const unexpected = { row_digests: [first], expected_digest: sumsDigest };
+    expect(await post('/table/create_from_digests', unexpected)).toMatchObject({
+      status: 400,
+      body: { reason: expect.stringMatching(`^These rows have the digest [0-9a-f]{64}, not ${sumsDigest}$`) },
+    });
+  });
+});
+
 describe('references to rows', () => {
   it('lead through an object to its table, by digest or place, and on to members', async () => {
     const { digest } = await create(sums);

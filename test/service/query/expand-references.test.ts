@@ -63,6 +63,27 @@ describe('expandReferences', () => {
     expect([call.id, call.inputs]).toEqual(['c', inputs]);
   });
 
+  it('leaves the references that would make a response larger than 64 Mi characters', async () => {
+    const large = await store('large', { text: 'x'.repeat(23 * 1024 * 1024) });
+    const calls = ['l1', 'l2', 'l3', 'l4'].map((call_id, index) =>
+      JSON.stringify({ ...line, call_id, call: { inputs: { value: index === 3 ? customer : large } } }),
+    );
+    await withStore(service.data, (opened) => opened.importItems(calls, { projectId: 'p/large', queueId: 'q' }));
+    const body = { project_id: 'p/large', expand_columns: ['inputs.value'] };
+    const answer = await service.send('POST', '/calls/stream_query', basic, body);
+    const values = (answer.body as string)
+      .split('\n')
+      .slice(0, -1)
+      .map((text) => JSON.parse(text).inputs.value);
+    expect(values.map((value) => (typeof value === 'string' ? value : value._ref))).toEqual([
+      large,
+      large,
+      large,
+      customer,
+    ]);
+    expect(values.map((value) => typeof value)).toEqual(['object', 'object', 'string', 'object']);
+  });
+
   it('expands the columns that are selected', async () => {
     const call = await read({ columns: ['inputs.row'], expand_columns: ['inputs.row', 'output'] });
     expect([call.inputs, call.output]).toEqual([{ row: { question: 'Why?', customer, _ref: row } }, null]);

@@ -140,3 +140,78 @@ describe('compileExpression', () => {
     expect(await service.send('POST', '/calls/query_stats', basic, body)).toMatchObject({ status: 422 });
   });
 });
+
+/** Texts that JSON escapes, that a pattern of a database could take for a wildcard, or whose case a database does not know. */
+const texts: Record<string, string> = {
+  a: 'say "hi" to C:\\temp',
+  b: '100% of_all',
+  c: 'line one\nline two\t\u0001',
+  d: '\u212aelvin \u0130stanbul STRASSE',
+  e: 'Kelvin istanbul straße ÄÖÜ',
+  f: '😀 emoji \ud83d half',
+  g: '100x of all',
+  h: 'nline',
+};
+const searchable = Object.entries(texts).map(([id, text], index) =>
+  JSON.stringify({
+    call_id: id,
+    call_op_name: 'op',
+    call_trace_id: 't',
+    call_started_at: `2026-01-01T00:00:0${index}Z`,
+    call: { inputs: { text }, output: text },
+  }),
+);
+await withStore(service.data, (store) =>
+  store.importItems([...searchable, JSON.stringify({ ...JSON.parse(searchable[0]!), call_id: 'none', call: {} })], {
+    projectId: 'p/texts',
+    queueId: 'q',
+  }),
+);
+
+describe('a search for text in values', () => {
+  it.each([
+    ['"hi"', 'a', 'a'],
+    ['C:\\t', 'a', 'a'],
+    ['100%', 'b', 'b'],
+    ['f_a', 'b', 'b'],
+    ['one\nline', 'c', 'c'],
+    ['\u0001', 'c', 'c'],
+    ['kelvin', '', 'de'],
+    ['Kelvin', 'e', 'de'],
+    ['\u212aelvin', 'd', 'de'],
+    ['istanbul', 'e', 'e'],
+    ['i\u0307stanbul', '', 'd'],
+    ['strasse', '', 'd'],
+    ['straße', 'e', 'e'],
+    ['äöü', '', 'e'],
+    ['😀 e', 'f', 'f'],
+    ['nline', 'h', 'h'],
+    ['_', 'b', 'b'],
+    ['%', 'b', 'b'],
+  ])('finds %j, with its case in %j and without in %j', async (text, exact, folded) => {
+    const idsOf = async (input: unknown, members: object = {}) => {
+      const body = { project_id: 'p/texts', columns: ['id'], query: { $expr: contains(input, text, members) } };
+      const answer = await service.send('POST', '/calls/stream_query', basic, body);
+      expect(answer.status).toBe(200);
+      const count = await service.send('POST', '/calls/query_stats', basic, body);
+      const ids = [...(answer.body as string).matchAll(/"id":"(\w+)"/g)].map(([, id]) => id);
+      expect(count.body.count).toBe(ids.length);
+      return ids.join('');
+    };
+    const ignoring = { case_insensitive: true };
+    expect([await idsOf(get('output')), await idsOf(get('output'), ignoring)]).toEqual([exact, folded]);
+    expect([await idsOf(get('inputs.text')), await idsOf(get('inputs.text'), ignoring)]).toEqual([exact, folded]);
+  });
+
+  it('finds an object by its JSON, and an empty one where there is no value', async () => {
+    const idsOf = async ($expr: unknown) => {
+      const body = { project_id: 'p/texts', query: { $expr } };
+      return (await service.send('POST', '/calls/query_stats', basic, body)).body.count;
+    };
+    expect(await idsOf(contains(get('inputs'), '{"text":"nline"}'))).toBe(1);
+    expect(await idsOf(contains(get('inputs'), '{}'))).toBe(1);
+    expect(await idsOf({ $eq: [get('inputs.text'), is('100% of_all')] })).toBe(1);
+    expect(await idsOf({ $eq: [get('output'), is('line one\nline two\t\u0001')] })).toBe(1);
+    expect(await idsOf({ $not: [contains(get('output'), 'nline')] })).toBe(8);
+  });
+});

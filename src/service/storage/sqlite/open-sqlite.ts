@@ -25,20 +25,31 @@ const beginWrite = 'begin immediate';
 export async function openSqlite(file: string): Promise<Database> {
   const open = await loadSqlite();
   createPrivateFile(file);
-  return retryWhileBusy(async () => {
+  const connect = () => {
     const database = kyselyDatabase(openConnection(open, file));
-    const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database }) });
+    return new Kysely<Tables>({ dialect: new SqliteDialect({ database }) });
+  };
+  return retryWhileBusy(async () => {
+    const writer = connect();
+    // A connection of its own, so that reading goes on while a long change is written.
+    let reader: Kysely<Tables>;
     try {
-      await upgrade(db);
+      await upgrade(writer);
+      reader = connect();
+      await sql`pragma query_only = on`.execute(reader);
     } catch (error) {
-      await db.destroy();
+      await writer.destroy();
       throw error;
     }
     return {
-      read: (work) => retryWhileBusy(() => runTransaction(db, 'begin', work)),
-      write: (work) => retryWhileBusy(() => runTransaction(db, beginWrite, work)),
-      integrityCheck: () => retryWhileBusy(() => integrityCheck(db)),
-      close: () => db.destroy(),
+      foldedLike: 'like',
+      read: (work) => retryWhileBusy(() => runTransaction(reader, 'begin', work)),
+      write: (work) => retryWhileBusy(() => runTransaction(writer, beginWrite, work)),
+      integrityCheck: () => retryWhileBusy(() => integrityCheck(writer)),
+      close: async () => {
+        await reader.destroy();
+        await writer.destroy();
+      },
     };
   });
 }
