@@ -178,7 +178,7 @@ const cases: Case[] = [
         /^Stored: weave:\S+, 2 rows with the columns output\./,
         /"dataset_ref":"weave:\S+?","row_count":2,"columns":\["output"\].*"existed":false/,
       ],
-      [/1 of the rows repeat another row\./, /"warnings":\["1 of the rows repeat another row\."/],
+      [/1 row with the content of another row\./, /"warnings":\["1 row with the content of another row\."/],
     ],
   },
   {
