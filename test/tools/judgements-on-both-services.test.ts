@@ -257,6 +257,7 @@ describe.each(services)('update_queue_items on $name', (service) => {
       code: 'invalid_arguments',
       message: "Nothing was changed: changing 21 items needs the user's agreement. A finished state is final.",
       hint: expect.stringContaining('call again with confirm: true'),
+      detail: [{ loc: ['arguments', 'confirm'] }],
     });
     const question = `Change 21 items of queue ${queue_id}: set to completed? A finished state is final.`;
     const unwilling = await connectStdioClient(service.environmentOf('ada'), { answer: 'decline' });
