@@ -266,7 +266,7 @@ interface Stretch {
  * would choose either of two limits, and read all calls between them again for every stretch.
  */
 function conditionOf(parts: readonly ConditionPart[], { direction, after, upTo }: Stretch): Expression<SqlBool> {
-  const [afterReplaces, upToReplaces] = direction === 'asc' ? ['from', 'before'] : ['before', 'from'];
+  const [afterReplaces, upToReplaces] = direction === 'asc' ? ['since', 'before'] : ['before', 'since'];
   const kept = parts.filter(
     ({ limits }) => !limits || !((after && limits === afterReplaces) || (upTo && limits === upToReplaces)),
   );
