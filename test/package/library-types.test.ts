@@ -57,7 +57,7 @@ describe('the types of the package', () => {
       ['a state that no item has', "body.filter = { annotation_states: ['done'] };", 'TS2322'],
       ['an unknown operation', "client.deleteQueue('q1');", 'TS2339'],
       ['a list of items as a string', 'export const text: string = items;', 'TS2322'],
-      ['an endpoint that is not in the contract', 'contract.deleteProject;', 'TS2339'],
+      ['an endpoint that is not in the contract', 'contract.renameEverything;', 'TS2339'],
       ['a server option of another type', "createServer({ readOnly: 'yes' });", 'TS2322'],
       ['a client without a base URL', 'createClient({});', 'TS2741'],
     ];

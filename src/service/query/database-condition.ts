@@ -33,7 +33,7 @@ export interface ConditionPart {
    */
   index?: 'in order of start' | 'in another order';
   /** Set for a limit of the time of start, which the position of a scan replaces. */
-  limits?: 'from' | 'before';
+  limits?: 'since' | 'before';
 }
 
 /** A condition that the database applies. Every record that the expression accepts satisfies all of its parts. */
@@ -209,7 +209,7 @@ function timeComparison(field: unknown, literal: unknown, operator: '$gt' | '$gt
     return { ...exactly({ condition }), opposite: { condition: eb.or([eb(column, 'is', null), isBefore]) } };
   }
   return {
-    ...exactly({ condition, index: 'in order of start', limits: 'from' }),
+    ...exactly({ condition, index: 'in order of start', limits: 'since' }),
     // Every call has started.
     opposite: { condition: isBefore, index: 'in order of start', limits: 'before' },
   };

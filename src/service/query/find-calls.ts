@@ -226,20 +226,30 @@ interface ScanOptions {
 /** The place of a call in the order of start. */
 type Position = Pick<Tables['calls'], 'id' | 'started_at'>;
 
+const minSpan = 500;
+const maxSpan = 20_000;
+
 /**
- * Number of calls among which the database looks for those that match in one statement. It follows the time that this takes:
- * SQLite answers no other request meanwhile.
+ * Number of calls among which the database looks for those that match in one statement. It follows the time that this takes
+ * if other requests wait meanwhile.
  */
 class Span {
-  calls = 500;
+  calls: number;
+  readonly #isFixed: boolean;
+
+  constructor({ holdsEventLoop }: Database) {
+    this.#isFixed = !holdsEventLoop;
+    this.calls = holdsEventLoop ? minSpan : maxSpan;
+  }
 
   /** Runs a statement for as many calls, and corrects their number. */
   async timed<T>(statement: () => Promise<T>): Promise<T> {
     const startedAt = performance.now();
     const result = await statement();
     const ms = performance.now() - startedAt;
-    if (ms < 25) this.calls = Math.min(this.calls * 2, 20_000);
-    else if (ms > 75) this.calls = Math.max(Math.floor(this.calls / 2), 200);
+    if (this.#isFixed) return result;
+    if (ms < 25) this.calls = Math.min(this.calls * 2, maxSpan);
+    else if (ms > 75) this.calls = Math.max(Math.floor(this.calls / 2), minSpan);
     return result;
   }
 }
@@ -256,7 +266,7 @@ interface Stretch {
  * would choose either of two limits, and read all calls between them again for every stretch.
  */
 function conditionOf(parts: readonly ConditionPart[], { direction, after, upTo }: Stretch): Expression<SqlBool> {
-  const [afterReplaces, upToReplaces] = direction === 'asc' ? ['from', 'before'] : ['before', 'from'];
+  const [afterReplaces, upToReplaces] = direction === 'asc' ? ['since', 'before'] : ['before', 'since'];
   const kept = parts.filter(
     ({ limits }) => !limits || !((after && limits === afterReplaces) || (upTo && limits === upToReplaces)),
   );
@@ -289,7 +299,7 @@ async function endOfSpan(
 
 /** Counts the calls that match conditions which only the database tests, span by span. */
 async function* countInSpans(database: Database, plan: Plan): AsyncGenerator<number, void, undefined> {
-  const span = new Span();
+  const span = new Span(database);
   let after: Position | undefined;
   do {
     await nextTurn();
@@ -317,7 +327,7 @@ async function* inOrderOfStart<T>(
 ): AsyncGenerator<T[], void, undefined> {
   const { parts, isScan, test, listsIds } = plan;
   const isSmall = !jsonColumns.some((column) => columns.includes(column));
-  const span = new Span();
+  const span = new Span(database);
   // The database skips calls only if an index applies every condition.
   const skipsInDatabase = !test && !isScan;
   let skipped = skipsInDatabase ? 0 : offset;

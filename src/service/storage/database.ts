@@ -9,6 +9,8 @@ export type ProjectFilter = (projectId: string) => boolean;
 
 /** The embedded service's database. All access goes through one of two transactions, whose work may run more than once. */
 export interface Database {
+  /** True if nothing else runs in this process during a statement. */
+  readonly holdsEventLoop: boolean;
   /** The engine's operator for LIKE that ignores the case of ASCII letters. */
   readonly foldedLike: 'like' | 'ilike';
   /** Runs read-only work on a snapshot, which shows no write that was committed after its first statement. */

@@ -42,6 +42,7 @@ export async function openSqlite(file: string): Promise<Database> {
       throw error;
     }
     return {
+      holdsEventLoop: true,
       foldedLike: 'like',
       read: (work) => retryWhileBusy(() => runTransaction(reader, 'begin', work)),
       write: (work) => retryWhileBusy(() => runTransaction(writer, beginWrite, work)),
