@@ -4,14 +4,13 @@ import { objectNamePattern, parseReference } from '../../contract/references.ts'
 import { Refusal } from '../../core/http/refusal.ts';
 import { resolveDefinition } from '../evaluation/definition.ts';
 import {
+  countEndedTrials,
   isRun,
-  isTrial,
   membersOf,
   operationReference,
   readCallsById,
   runOperations,
 } from '../evaluation/recorded-runs.ts';
-import { findCalls } from '../query/find-calls.ts';
 import { recordEvents } from '../storage/call-events.ts';
 import type { Database, ProjectFilter } from '../storage/database.ts';
 import { deleteJobs, findProgress, putJob } from '../storage/evaluation-jobs.ts';
@@ -144,11 +143,7 @@ async function statusOf(
   if (!isRun(run)) throw new Refusal(400, 'Call is not an evaluation');
   if (run.exception) return { status: { code: 'failed', error: run.exception } };
   if (run.ended_at) return { status: { code: 'complete', output: run.output ?? null } };
-  let completed_rows = 0;
-  const query = { project_id, filter: { parent_ids: [call_id] }, columns: ['ended_at'] };
-  for await (const calls of findCalls(database, query)) {
-    completed_rows += calls.filter((call) => isTrial(call) && call.ended_at).length;
-  }
+  const completed_rows = await database.read((transaction) => countEndedTrials(transaction, { project_id, call_id }));
   const total = await trialCount(database, { project_id, call_id }, run, maySee);
   return { status: { code: 'running', completed_rows, total_rows: Math.max(total, completed_rows) } };
 }
