@@ -74,7 +74,7 @@ const pauseAfterFailureMs = 1000;
 const claimedPerRequest = 3;
 
 /** Results are stored together that arrive within this time, because every transaction waits for the disk. */
-const gatheringMs = 25;
+const gatheringMs = 50;
 
 /** Rows up to this size are read together, ahead of their trials. */
 const maxPreparedChars = 64 * 1024;
@@ -318,7 +318,7 @@ export class RunWorker {
       for (const scorer of judges) {
         const outcome = await timed(applyScorer(scorer, judged));
         recorded.scores.set(scorer.key, outcome);
-        await this.#storePart(trial, [calls.score(scorer, prediction.output, outcome)], undefined);
+        void this.#storePart(trial, [calls.score(scorer, prediction.output, outcome)], undefined);
       }
       events.push(calls.end(prediction, inOrder(scorers, recorded.scores)));
       return this.#storeLast(trial, events);
