@@ -28,6 +28,7 @@ const parts = {
   board: await import('./measure-board.mjs'),
   service: await import('./measure-service.mjs'),
   recording: await import('./measure-recording.mjs'),
+  evaluations: await import('./measure-evaluations.mjs'),
   growth: await import('./measure-growth.mjs'),
   text: await import('./measure-text.mjs'),
 };
@@ -81,6 +82,7 @@ try {
     recording: await measurePart('recording', ({ measureRecording }) =>
       measureRecording(effort.recorded, effort.pages, run, log),
     ),
+    evaluations: await measurePart('evaluations', ({ measureEvaluations }) => measureEvaluations(run, log)),
     text: await measurePart('text', ({ measureText }) => measureText(log)),
   };
   const budgeted = measured.start && measured.calls && measured.tokens;
@@ -101,6 +103,7 @@ try {
     measured.board && parts.board.reportBoard(measured.board),
     measured.service && parts.service.reportService(measured.service),
     measured.recording && parts.recording.reportRecording(measured.recording),
+    measured.evaluations && parts.evaluations.reportEvaluations(measured.evaluations),
     measured.text && parts.text.reportText(measured.text),
   ];
   const text = `${report.filter(Boolean).join('\n\n')}\n`;
