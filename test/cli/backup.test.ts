@@ -4,6 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { connectStdioClient } from '../support/stdio-client.ts';
 
+/** Each test starts heddle several times. */
+const manyStarts = { timeout: 120_000 };
+
 interface Place {
   folder: string;
   environment: Record<string, string>;
@@ -30,7 +33,7 @@ const totalOf = async ({ environment }: Place): Promise<number> =>
 const queueNames = async ({ environment }: Place): Promise<string[]> =>
   (await call('list_queues', {}, environment)).result.queues.map(({ name }: { name: string }) => name);
 
-describe('heddle service backup and restore', () => {
+describe('heddle service backup and restore', manyStarts, () => {
   it('bring back the data of the backup, and keep the data of before', async () => {
     const place = await homeWithData();
     const { folder, data, service, environment } = place;
@@ -123,7 +126,7 @@ describe('heddle service backup and restore', () => {
   });
 });
 
-describe('heddle service reset', () => {
+describe('heddle service reset', manyStarts, () => {
   it('begins again with the sample project and keeps the data of before', async () => {
     const place = await homeWithData();
     await call('create_queue', { name: 'Mine' }, place.environment);
@@ -133,7 +136,7 @@ describe('heddle service reset', () => {
   });
 });
 
-describe('heddle queue export', () => {
+describe('heddle queue export', manyStarts, () => {
   it('writes judgements and notes, and defuses formulas in CSV only', async () => {
     const { folder, environment } = await homeWithData();
     const file = join(folder, 'rows.csv');

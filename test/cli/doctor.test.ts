@@ -274,7 +274,7 @@ describe('heddle doctor', () => {
       }),
     );
     expect(muted.states).toMatchObject({ TCP: 'ok', HTTP: 'failure' });
-  });
+  }, 120_000);
 
   it('gives advice for missing credentials and a damaged data file', async () => {
     const home = temporaryFolder();
@@ -364,5 +364,5 @@ describe('heddle doctor', () => {
     ]);
     provider.respond = (request) => sendResponse(request, 404, {});
     expect(await found(url)).toMatchObject([0, { state: 'warning' }]);
-  });
+  }, 120_000);
 });
