@@ -9,9 +9,6 @@ import { controlC, converse, converseWith, enter, hasTerminal } from '../support
 /** Each test starts heddle several times. */
 const manyStarts = { timeout: 120_000 };
 
-/** Each test starts heddle several times. */
-const manyStarts = { timeout: 120_000 };
-
 /** Removes colors and the codes that move the cursor. */
 const plain = (screen: string): string => stripVTControlCharacters(screen).replaceAll('\r', '');
 
