@@ -48,7 +48,8 @@ ${table(
 | data of the embedded service: \`heddle.db\` | \`$XDG_DATA_HOME/heddle\`, otherwise \`~/.local/share/heddle\` | \`~/Library/Application Support/heddle\` | \`%LOCALAPPDATA%\\heddle\\Data\` |
 | compiled code for faster starts; safe to delete, and disabled by \`NODE_DISABLE_COMPILE_CACHE=1\` | \`$XDG_CACHE_HOME/heddle\`, otherwise \`~/.cache/heddle\` | \`~/Library/Caches/heddle\` | \`%LOCALAPPDATA%\\heddle\\Cache\` |
 
-A profile is an object in \`config.json\`. It never contains a secret. \`heddle login\` writes it, and you can edit it:
+A profile is an object in \`config.json\`. It never contains a secret. \`heddle login\` writes it, \`heddle config set KEY VALUE\`
+checks and changes one value, \`heddle config list\` shows them, and you can edit the file:
 
 \`\`\`json config
 {
@@ -58,5 +59,13 @@ A profile is an object in \`config.json\`. It never contains a secret. \`heddle 
   }
 }
 \`\`\`
+
+## Completion
+
+\`heddle completion bash\`, \`zsh\` and \`fish\` print a script that completes commands, options, clients, tools and profiles.
+It asks the installed heddle, so it needs no update. For bash, add \`source <(heddle completion bash)\` to \`~/.bashrc\`; for zsh,
+write the script to a file \`_heddle\` in a folder of \`$fpath\`; for fish, to \`~/.config/fish/completions/heddle.fish\`.
+
+Help and results are colored on a terminal only, and not if \`NO_COLOR\` is set.
 `;
 }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { notConfigured } from '../core/errors.ts';
 import { editJson, parseJson } from './edit-json.ts';
 import { editToml, parseToml } from './edit-toml.ts';
-import { type Edit, type Entry, isLocalEntry } from './entry.ts';
+import { type Edit, type Entry, isSameKind } from './entry.ts';
 
 type Members = Record<string, unknown>;
 
@@ -52,7 +52,7 @@ export function isEmptyConfig(text: string): boolean {
 function editServers(servers: Members, { name, entry }: Edit): Members {
   const { [name]: existing, ...others } = servers;
   if (entry === undefined) return others;
-  return { ...others, [name]: isLocalEntry(existing) ? { ...existing, ...entry } : entry };
+  return { ...others, [name]: isSameKind(existing, entry) ? { ...existing, ...entry } : entry };
 }
 
 function asMembers(value: unknown, name: string): Members {

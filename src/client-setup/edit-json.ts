@@ -9,7 +9,7 @@ import {
 } from 'jsonc-parser';
 import { notConfigured } from '../core/errors.ts';
 import { checkJsonLimits } from '../core/json.ts';
-import { type Edit, isLocalEntry } from './entry.ts';
+import { type Edit, isSameKind } from './entry.ts';
 
 /**
  * Parses JSON with comments and trailing commas, which most clients accept. Empty text is an empty object.
@@ -47,7 +47,7 @@ export function editJson(text: string, { servers, name, entry, existing }: Edit 
     const isEmpty = holder && /^\{\s*\}$/.test(withoutEntry.slice(holder.offset, holder.offset + holder.length));
     return isEmpty ? removeProperty(withoutEntry, [servers]) : withoutEntry;
   }
-  if (isLocalEntry(existing)) {
+  if (isSameKind(existing, entry)) {
     return Object.entries(entry)
       .filter(([member, value]) => JSON.stringify(existing[member]) !== JSON.stringify(value))
       .reduce((edited, [member, value]) => setProperty(edited, [servers, name, member], value), text);

@@ -1,6 +1,6 @@
 import { parse, TomlError } from 'smol-toml';
 import { notConfigured } from '../core/errors.ts';
-import { type Edit, isLocalEntry } from './entry.ts';
+import { type Edit, isSameKind } from './entry.ts';
 
 /**
  * Parses TOML.
@@ -34,7 +34,7 @@ export function editToml(text: string, { servers, name, entry, existing }: Edit 
     .join('');
 
   const header = tables.findIndex((keys) => isInEntry(keys) && keys.length === 2);
-  if (entry && isLocalEntry(existing) && header >= 0) {
+  if (entry && isSameKind(existing, entry) && header >= 0) {
     const end = tables.lastIndexOf(tables[header]!) + 1;
     const oldMembers = new RegExp(`^[ \\t]*(${Object.keys(entry).join('|')})\\s*=\\s*(\\[[^\\]]*\\])?.*\\r?\\n?`, 'gm');
     const otherMembers = lines

@@ -1,8 +1,5 @@
-export interface Entry {
-  type?: 'stdio';
-  command: string;
-  args: string[];
-}
+/** Members of one server in the configuration file of a client. */
+export type Entry = Record<string, unknown>;
 
 /** A change to one server of a client's configuration file. */
 export interface Edit {
@@ -14,7 +11,7 @@ export interface Edit {
   entry: Entry | undefined;
 }
 
-/** Returns true for the entry of a server that the client starts itself. An entry with a URL has no member in common. */
-export function isLocalEntry(existing: unknown): existing is Record<string, unknown> {
-  return typeof existing === 'object' && existing !== null && 'command' in existing;
+/** Returns true for two entries of the same kind, one that the client starts itself or one with an address. */
+export function isSameKind(existing: unknown, entry: Entry): existing is Record<string, unknown> {
+  return typeof existing === 'object' && existing !== null && 'command' in existing === 'command' in entry;
 }

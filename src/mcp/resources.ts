@@ -1,8 +1,9 @@
-import { type ReadResourceResult, ResourceNotFoundError } from '@modelcontextprotocol/server';
+import { type ReadResourceResult, type Resource, ResourceNotFoundError } from '@modelcontextprotocol/server';
 import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
 import { pathSegment, projectId } from '../contract/identifiers.ts';
 import { HeddleError } from '../core/errors.ts';
+import { cutValue } from '../tools/support/call-values.ts';
 import type { CompletionKind } from './completions.ts';
 
 /** Resources that a user can attach to a conversation, in the form of `resources/templates/list`. */
@@ -22,6 +23,30 @@ export const listedTemplates = [
     mimeType: 'application/json',
   },
 ];
+
+/** Queues that are listed as resources; clients find the others through the template and its completion. */
+const maxListedQueues = 20;
+/** Time for the service to list them: clients ask when they connect, and must not wait long. */
+const listTimeoutMs = 5_000;
+const maxDescriptionChars = 200;
+
+/** Returns the newest queues of a project in the form of `resources/list`, so that a person can pick one. */
+export async function listQueueResources(
+  project: string,
+  service: ServiceClient,
+  signal: AbortSignal,
+): Promise<Resource[]> {
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(listTimeoutMs)]);
+  const queues = await service.queryQueues({ project_id: project, limit: maxListedQueues }, { signal: limited });
+  const path = project.split('/').map(encodeURIComponent).join('/');
+  return queues.slice(0, maxListedQueues).map(({ id, name, description }) => ({
+    uri: `heddle://${path}/queues/${encodeURIComponent(id)}`,
+    name: id,
+    title: name,
+    description: String(cutValue(description || `Annotation queue of ${project}`, maxDescriptionChars)),
+    mimeType: 'application/json',
+  }));
+}
 
 /** Returns the kind of values that completes a variable of a template. */
 export function completionOfVariable(uriTemplate: string, variable: string): CompletionKind | undefined {

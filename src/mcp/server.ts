@@ -9,6 +9,7 @@ import {
   type ListToolsResult,
   ProtocolError,
   ProtocolErrorCode,
+  type Resource,
   Server,
   type ServerContext,
   type ServerOptions,
@@ -24,7 +25,7 @@ import type { ToolContext } from '../tools/support/tool.ts';
 import { type CallOptions, callTool } from './call-tool.ts';
 import { complete } from './completions.ts';
 import { listedPrompt, type PromptDefinition, promptResult, prompts } from './prompts.ts';
-import { completionOfVariable, listedTemplates, readResource } from './resources.ts';
+import { completionOfVariable, listedTemplates, listQueueResources, readResource } from './resources.ts';
 import { appsExtension, listedViews, readView, viewLink } from './views.ts';
 import { InputRequired, originOf, watchCall } from './watch-call.ts';
 
@@ -44,6 +45,9 @@ const progressIntervalMs = 250;
 
 /** Clients may keep lists for an hour: they change only with heddle's version and configuration. */
 const listCacheHint = { ttlMs: 3_600_000, cacheScope: 'private' } as const;
+
+/** Queues come and go while a client is connected. */
+const queueCacheHint = { ttlMs: 60_000, cacheScope: 'private' } as const;
 
 /** Returns a tool in the form of `tools/list`. */
 export function toMcpTool(tool: ListedTool): ListToolsResult['tools'][number] {
@@ -82,7 +86,7 @@ export function protocolOptions({ instructions }: McpServerOptions): ServerOptio
     cacheHints: {
       'tools/list': listCacheHint,
       'prompts/list': listCacheHint,
-      'resources/list': listCacheHint,
+      'resources/list': queueCacheHint,
       'resources/templates/list': listCacheHint,
     },
   };
@@ -161,14 +165,27 @@ function registerResourcesAndCompletions(
   };
   const addresses = new Set(options.tools.flatMap(({ view }) => view ?? []));
   const views = listedViews.filter(({ uri }) => addresses.has(uri));
-  // Clients find queues and calls through the templates and their completions.
-  server.setRequestHandler('resources/list', () => ({ resources: views }));
+  // Clients find further queues, and calls, through the templates and their completions.
+  server.setRequestHandler('resources/list', async (_, context) => ({
+    resources: [...views, ...(await queueResources(context))],
+  }));
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: listedTemplates }));
   server.setRequestHandler('resources/read', ({ params }, context) =>
     views.some(({ uri }) => uri === params.uri)
       ? readView(params.uri)
       : runWatched('resources/read', context, (service) => readResource(params.uri, service, context.mcpReq.signal)),
   );
+  const queueResources = async ({ mcpReq }: ServerContext): Promise<Resource[]> => {
+    const { project, service, log } = options;
+    if (project === undefined) return [];
+    try {
+      return await listQueueResources(project, await service(), mcpReq.signal);
+    } catch (error) {
+      // Clients list resources when they connect; a service that is down must not keep them from the tools.
+      log('info', 'queues not listed', { error: options.redactor.redact((error as Error).message) });
+      return [];
+    }
+  };
   server.setRequestHandler('completion/complete', async ({ params: { ref, argument, context: filled } }, context) => {
     const kind =
       ref.type === 'ref/prompt'

@@ -9,6 +9,9 @@ import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 // biome-ignore lint/suspicious/noTemplateCurlyInString: a host leaves exactly this for a field that is not filled in
 const placeholder = '${user_config.secret}';
 
+/** Node 20 works, but gets no security fixes. */
+const nodeState: Record<string, string> = Number.parseInt(process.versions.node, 10) >= 22 ? {} : { Node: 'warning' };
+
 interface Finding {
   check: string;
   state: string;
@@ -34,6 +37,7 @@ describe('heddle doctor', () => {
     const { code, findings, states } = await examine(environment);
     expect(states).toEqual({
       version: 'ok',
+      ...nodeState,
       configuration: 'ok',
       keychain: 'warning',
       'data file': 'ok',
@@ -106,6 +110,7 @@ describe('heddle doctor', () => {
     );
     expect(states).toEqual({
       version: 'ok',
+      ...nodeState,
       configuration: 'ok',
       keychain: 'warning',
       credentials: 'ok',
@@ -142,6 +147,7 @@ describe('heddle doctor', () => {
       const { code, states, findings, service, messageOf } = await examineBoth(`${inference.url}/v1`);
       expect(states).toEqual({
         version: 'ok',
+        ...nodeState,
         configuration: 'ok',
         keychain: 'warning',
         credentials: 'ok',
@@ -224,7 +230,7 @@ describe('heddle doctor', () => {
         HEDDLE_MODEL_PROVIDER_KEY: placeholder,
       }),
     );
-    const worse = findings.filter(({ state, check }) => state !== 'ok' && check !== 'keychain');
+    const worse = findings.filter(({ state, check }) => state !== 'ok' && check !== 'keychain' && check !== 'Node');
     expect(worse.map(({ check, state }) => [check, state])).toEqual([
       ['configuration', 'warning'],
       ['clock', 'warning'],
@@ -268,7 +274,7 @@ describe('heddle doctor', () => {
       }),
     );
     expect(muted.states).toMatchObject({ TCP: 'ok', HTTP: 'failure' });
-  });
+  }, 120_000);
 
   it('gives advice for missing credentials and a damaged data file', async () => {
     const home = temporaryFolder();
@@ -314,6 +320,7 @@ describe('heddle doctor', () => {
     expect(code).toBe(2);
     expect(findings.map(({ check, state }) => [check, state])).toEqual([
       ['version', 'ok'],
+      ...Object.entries(nodeState),
       ['configuration', 'failure'],
     ]);
   });
@@ -330,4 +337,32 @@ describe('heddle doctor', () => {
         'Set HEDDLE_BASE_URL too, or remove HEDDLE_INFERENCE_URL. HEDDLE_MODEL_PROVIDER_URL lets the embedded service forward inference to an API.',
     });
   });
+
+  it('asks the model provider, and fails if it is dead or rejects the key', async () => {
+    const environment = emptyHome(temporaryFolder());
+    const provider = await startFakeService();
+    const found = async (url: string, key = 'provider-key-1234') => {
+      const settings = { ...environment, HEDDLE_MODEL_PROVIDER_URL: url, HEDDLE_MODEL_PROVIDER_KEY: key };
+      const { code, findings } = await examine(settings);
+      expect(JSON.stringify(findings)).not.toContain(key);
+      return [code, findings.find(({ check }) => check === 'model provider')];
+    };
+    provider.respond = (request) =>
+      request.headers.authorization === 'Bearer provider-key-1234'
+        ? sendResponse(request, 200, { data: [{ id: 'm1' }, { id: 'm2' }] })
+        : sendResponse(request, 401, {});
+    const url = `${provider.url}/v1`;
+    expect(await found(url)).toEqual([0, { check: 'model provider', state: 'ok', message: `${url} has 2 models` }]);
+    expect(await found(url, 'another-key-1234')).toMatchObject([
+      1,
+      { state: 'failure', message: `${url} rejects the key (status 401)` },
+    ]);
+    const dead = `http://127.0.0.1:${await freePort()}/v1`;
+    expect(await found(dead)).toMatchObject([
+      1,
+      { state: 'failure', message: expect.stringContaining('cannot be reached') },
+    ]);
+    provider.respond = (request) => sendResponse(request, 404, {});
+    expect(await found(url)).toMatchObject([0, { state: 'warning' }]);
+  }, 120_000);
 });

@@ -36,6 +36,23 @@ describe('heddle setup', () => {
     ['codex', '.codex/config.toml', { mcp_servers: { heddle: started } }],
     ['gemini-cli', '.gemini/settings.json', { mcpServers: { heddle: started } }],
     ['windsurf', '.codeium/windsurf/mcp_config.json', { mcpServers: { heddle: started } }],
+    [
+      'opencode',
+      '.config/opencode/opencode.json',
+      { mcp: { heddle: { type: 'local', command: [started.command, ...started.args], enabled: true } } },
+    ],
+    [
+      'copilot-cli',
+      '.copilot/mcp-config.json',
+      { mcpServers: { heddle: { type: 'local', ...started, tools: ['*'] } } },
+    ],
+    ['zed', '.config/zed/settings.json', { context_servers: { heddle: { source: 'custom', ...started } } }],
+    ['jetbrains', '.junie/mcp/mcp.json', { mcpServers: { heddle: started } }],
+    [
+      'cline',
+      '.config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json',
+      { mcpServers: { heddle: started } },
+    ],
   ])('prints, writes and removes the entry of %s', async (client, file, expected) => {
     const { folder, setup } = home();
     const path = join(folder, file);
@@ -47,7 +64,7 @@ describe('heddle setup', () => {
     expect(existsSync(path)).toBe(false);
 
     const made = await setup(client, '--yes');
-    expect(made).toMatchObject({ code: 0, stderr: '' });
+    expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining('seems not to be installed: there is no ') });
     expect(made.stdout).toContain(`Create ${path}:`);
     expect(made.stdout.match(/^\+/gm)).not.toBeNull();
     expect(read(readFileSync(path, 'utf8'))).toEqual(expected);
@@ -56,6 +73,92 @@ describe('heddle setup', () => {
     expect((await setup(client, '--remove', '--yes')).stdout).toContain(`Remove ${path}:`);
     // The file held nothing else, so no copy of it is kept.
     expect(readdirSync(dirname(path)).filter((name) => !name.startsWith('.'))).toEqual([]);
+  });
+
+  // biome-ignore-start lint/suspicious/noTemplateCurlyInString: clients fill these in
+  it.each([
+    ['claude-code', { mcpServers: { heddle: { type: 'http', url: 'URL', headers: 'Bearer ${TOKEN}' } } }],
+    ['cursor', { mcpServers: { heddle: { url: 'URL', headers: 'Bearer ${env:TOKEN}' } } }],
+    ['vscode', { servers: { heddle: { type: 'http', url: 'URL', headers: 'Bearer ${env:TOKEN}' } } }],
+    ['codex', { mcp_servers: { heddle: { url: 'URL', bearer_token_env_var: 'TOKEN' } } }],
+    ['gemini-cli', { mcpServers: { heddle: { httpUrl: 'URL', headers: 'Bearer ${TOKEN}' } } }],
+    ['windsurf', { mcpServers: { heddle: { serverUrl: 'URL', headers: 'Bearer ${env:TOKEN}' } } }],
+    ['opencode', { mcp: { heddle: { type: 'remote', url: 'URL', enabled: true, headers: 'Bearer {env:TOKEN}' } } }],
+    ['copilot-cli', { mcpServers: { heddle: { type: 'http', url: 'URL', tools: ['*'], headers: 'Bearer ${TOKEN}' } } }],
+    // biome-ignore-end lint/suspicious/noTemplateCurlyInString: clients fill these in
+    ['zed', { context_servers: { heddle: { source: 'custom', url: 'URL' } } }],
+    ['jetbrains', { mcpServers: { heddle: { url: 'URL' } } }],
+    ['cline', { mcpServers: { heddle: { type: 'streamableHttp', url: 'URL' } } }],
+  ])(
+    'writes the entry of %s for a server over HTTP, with the variable that holds the token',
+    async (client, expected) => {
+      const { setup } = home();
+      const url = 'http://127.0.0.1:3920/mcp';
+      const takesVariable = !['zed', 'jetbrains', 'cline'].includes(client);
+      const { code, stdout, stderr } = await setup(
+        client,
+        '--print',
+        '--url',
+        url,
+        ...(takesVariable ? ['--token-env', 'TOKEN'] : []),
+      );
+      expect(code, stderr).toBe(0);
+      const entry = client === 'codex' ? parse(stdout) : JSON.parse(stdout);
+      const text = JSON.stringify(expected)
+        .replace('"URL"', JSON.stringify(url))
+        .replace(/"headers":("[^"]*")/, '"headers":{"Authorization":$1}');
+      expect(entry).toEqual(JSON.parse(text));
+      if (takesVariable) return;
+      expect(await setup(client, '--print', '--url', url, '--token-env', 'TOKEN')).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('heddle writes no secret into it'),
+      });
+    },
+  );
+
+  it('refuses --url where it cannot have an effect', async () => {
+    const { setup } = home();
+    const url = 'http://127.0.0.1:3920/mcp';
+    for (const [args, message] of [
+      [['claude-desktop', '--url', url], 'The file of Claude Desktop takes no servers over HTTP.'],
+      [['cursor', '--url', 'http://x/?token=1'], '--url must not have a query or fragment'],
+      [['cursor', '--url', url, '--project', 'a/b'], '--project has no effect with --url'],
+      [['cursor', '--token-env', 'TOKEN'], '--token-env has no effect without --url'],
+      [['cursor', '--url', url, '--token-env', 'ab-c'], 'It must be the name of a variable, not the token.'],
+      [['cursor', '--all'], 'name a client or pass --all, not both'],
+    ] as const) {
+      expect(await setup(...args), args.join(' ')).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
+    }
+  });
+
+  it('replaces an entry for stdio by one for HTTP, and back', async () => {
+    const { folder, put, setup } = home();
+    const path = put('.cursor/mcp.json', '{"mcpServers":{"heddle":{"command":"old","env":{"A":"1"}}}}');
+    await setup('cursor', '--yes', '--url', 'http://127.0.0.1:3920/mcp');
+    expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({
+      mcpServers: { heddle: { url: 'http://127.0.0.1:3920/mcp' } },
+    });
+    await setup('cursor', '--yes');
+    expect(JSON.parse(readFileSync(join(folder, '.cursor/mcp.json'), 'utf8'))).toEqual({
+      mcpServers: { heddle: started },
+    });
+  });
+
+  it('sets up every installed client with --all, and names those that are not', async () => {
+    const { folder, put, setup } = home();
+    put('.cursor/mcp.json', '{}');
+    put('.codex/config.toml', 'model = "o4\n');
+    mkdirSync(join(folder, '.claude'));
+    const { code, stdout, stderr } = await setup('--all', '--yes');
+    expect(JSON.parse(readFileSync(join(folder, '.cursor/mcp.json'), 'utf8'))).toEqual({
+      mcpServers: { heddle: started },
+    });
+    expect(existsSync(join(folder, '.claude.json'))).toBe(true);
+    expect(stdout).toContain(`Zed: not installed (there is no ${join(folder, '.config/zed')})`);
+    expect(existsSync(join(folder, '.config/zed'))).toBe(false);
+    // A broken file is reported, and keeps no other client from being set up.
+    expect(stderr).toContain('is not valid TOML');
+    expect(code).toBe(2);
   });
 
   describe('with an existing file', () => {

@@ -22,6 +22,11 @@ describe('clients', () => {
         '/home/ada/.codex/config.toml',
         '/home/ada/.gemini/settings.json',
         '/home/ada/.codeium/windsurf/mcp_config.json',
+        '/home/ada/.config/opencode/opencode.json',
+        '/home/ada/.copilot/mcp-config.json',
+        '/home/ada/.config/zed/settings.json',
+        '/home/ada/.junie/mcp/mcp.json',
+        '/home/ada/.config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json',
       ],
       [
         '/Users/ada/Library/Application Support/Claude/claude_desktop_config.json',
@@ -31,6 +36,11 @@ describe('clients', () => {
         '/Users/ada/.codex/config.toml',
         '/Users/ada/.gemini/settings.json',
         '/Users/ada/.codeium/windsurf/mcp_config.json',
+        '/Users/ada/.config/opencode/opencode.json',
+        '/Users/ada/.copilot/mcp-config.json',
+        '/Users/ada/.config/zed/settings.json',
+        '/Users/ada/.junie/mcp/mcp.json',
+        '/Users/ada/Library/Application Support/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json',
       ],
       [
         'C:\\Users\\ada\\AppData\\Roaming\\Claude\\claude_desktop_config.json',
@@ -40,6 +50,11 @@ describe('clients', () => {
         'C:\\Users\\ada\\.codex\\config.toml',
         'C:\\Users\\ada\\.gemini\\settings.json',
         'C:\\Users\\ada\\.codeium\\windsurf\\mcp_config.json',
+        'C:\\Users\\ada\\.config\\opencode\\opencode.json',
+        'C:\\Users\\ada\\.copilot\\mcp-config.json',
+        'C:\\Users\\ada\\AppData\\Roaming\\Zed\\settings.json',
+        'C:\\Users\\ada\\.junie\\mcp\\mcp.json',
+        'C:\\Users\\ada\\AppData\\Roaming\\Code\\User\\globalStorage\\saoudrizwan.claude-dev\\settings\\cline_mcp_settings.json',
       ],
     ]);
   });
@@ -51,6 +66,7 @@ describe('clients', () => {
       CLAUDE_CONFIG_DIR: '/claude',
       CODEX_HOME: '/codex',
       GEMINI_CLI_HOME: '/gemini',
+      COPILOT_HOME: '/copilot',
     });
     expect(linux).toEqual([
       '/conf/Claude/claude_desktop_config.json',
@@ -60,6 +76,11 @@ describe('clients', () => {
       '/codex/config.toml',
       '/gemini/.gemini/settings.json',
       '/home/ada/.codeium/windsurf/mcp_config.json',
+      '/conf/opencode/opencode.json',
+      '/copilot/mcp-config.json',
+      '/conf/zed/settings.json',
+      '/home/ada/.junie/mcp/mcp.json',
+      '/conf/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json',
     ]);
     expect([windows![0], windows![3]]).toEqual([
       'D:\\roaming\\Claude\\claude_desktop_config.json',

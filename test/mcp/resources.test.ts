@@ -3,6 +3,20 @@ import { importNumberedQueue } from '../support/numbered-queue.ts';
 import { connectStdioClient } from '../support/stdio-client.ts';
 
 describe('resources', () => {
+  it('list the first twenty queues, which can be read', async () => {
+    const home = await importNumberedQueue(1);
+    const { client } = await connectStdioClient(home);
+    for (let n = 1; n <= 21; n += 1) {
+      await client.callTool({ name: 'create_queue', arguments: { name: `Queue ${n}`, guidelines: 'x'.repeat(300) } });
+    }
+    const { resources } = await client.listResources();
+    expect(resources).toHaveLength(20);
+    expect(resources[0]).toMatchObject({ title: 'Queue 21', mimeType: 'application/json' });
+    expect(resources[0]!.description).toMatch(/^x{200}…/);
+    const [content] = (await client.readResource({ uri: resources[0]!.uri })).contents;
+    expect(JSON.parse((content as { text: string }).text)).toMatchObject({ name: 'Queue 21', total_items: 0 });
+  });
+
   it('return a queue with its item counts, and a recorded call', async () => {
     const { client } = await connectStdioClient(await importNumberedQueue(3));
     const { resourceTemplates } = await client.listResourceTemplates();

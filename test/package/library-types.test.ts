@@ -55,7 +55,7 @@ describe('the types of the package', () => {
       ['a body without a project', "client.queryQueueItems('q1', {});", 'TS2741'],
       ['an unknown member of a body', "client.queryQueueItems('q1', { project_id: 'a/b', project: 'c' });", 'TS2353'],
       ['a state that no item has', "body.filter = { annotation_states: ['done'] };", 'TS2322'],
-      ['an unknown operation', "client.deleteQueue('q1');", 'TS2339'],
+      ['an unknown operation', "client.dropQueue('q1');", 'TS2339'],
       ['a list of items as a string', 'export const text: string = items;', 'TS2322'],
       ['an endpoint that is not in the contract', 'contract.renameEverything;', 'TS2339'],
       ['a server option of another type', "createServer({ readOnly: 'yes' });", 'TS2322'],

@@ -94,7 +94,7 @@ async function runCall(call: Command, { name, json, form }: ToolCall): Promise<v
 
 function printResult(structured: object, read: string, form: ResultForm): void {
   if (form.text) printText(read);
-  else if (form.structured) printLine(JSON.stringify(structured));
+  else if (form.structured) printText(JSON.stringify(structured));
   else if (form.json || !process.stdout.isTTY) printJson(structured);
   else printLine(drawResult(structured, columnsOf(process.stdout)));
 }

@@ -54,7 +54,7 @@ function explainWaiting(): void {
 /** Tells a person at a terminal how a client connects to the server over HTTP. */
 function explainConnection(url: string, { values }: ResolvedSettings, { tokenFile }: HttpFlags): void {
   if (!process.stderr.isTTY) return;
-  const address = values.publicUrl ?? url;
+  const address = redactor.redact(values.publicUrl ?? url);
   const isTokenNeeded = tokenFile !== undefined || values.httpToken !== undefined;
   const access =
     values.oauthIssuer !== undefined
@@ -63,7 +63,7 @@ function explainConnection(url: string, { values }: ResolvedSettings, { tokenFil
         ? 'Clients send the header `Authorization: Bearer TOKEN` with the token of this server.'
         : 'It needs no token, since only this machine can reach it.';
   const lines = [`Connect a client with \`heddle setup CLIENT --url ${address}\`. ${access} Ctrl-C ends it.`, ''];
-  process.stderr.write(redactor.redact(lines.join('\n')));
+  process.stderr.write(lines.join('\n'));
 }
 
 const httpHeading = 'Options of --http:';

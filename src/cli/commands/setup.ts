@@ -1,10 +1,16 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
-import { styleText } from 'node:util';
 import { confirm } from '@clack/prompts';
-import { Argument, type Command } from 'commander';
-import { type ClientName, clients, type McpClient } from '../../client-setup/clients.ts';
+import { Argument, type Command, InvalidArgumentError } from 'commander';
+import {
+  type ClientName,
+  clients,
+  type LocalServer,
+  type McpClient,
+  type Places,
+  traceOf,
+} from '../../client-setup/clients.ts';
 import { readConfig, replaceConfig } from '../../client-setup/config-file.ts';
 import { diffOf } from '../../client-setup/diff.ts';
 import { editConfig, isEmptyConfig, isOwnConfig } from '../../client-setup/edit-config.ts';
@@ -13,13 +19,18 @@ import { HeddleError, notConfigured } from '../../core/errors.ts';
 import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
 import { type Setting, settingDefinitions, settingNames } from '../../settings/settings.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
+import { explain } from '../support/help.ts';
 import { printLine } from '../support/print.ts';
-import { UsageError } from '../support/report-failure.ts';
+import { reportFailure, UsageError } from '../support/report-failure.ts';
+import { paint } from '../support/terminal.ts';
 
 interface SetupOptions {
   print?: true;
   remove?: true;
   yes?: true;
+  all?: true;
+  url?: string;
+  tokenEnv?: string;
   name: string;
   file?: string;
 }
@@ -27,30 +38,103 @@ interface SetupOptions {
 export function addSetup(program: Command): void {
   const setup = program
     .command('setup')
-    .description('add heddle to the configuration of an MCP client')
-    .addArgument(new Argument('<client>', 'the client').choices(Object.keys(clients)))
+    .description('add heddle to the configuration of an MCP client, or of all that are installed')
+    .addArgument(new Argument('[client]', 'the client').choices(Object.keys(clients)))
+    .option('--all', 'every client that is installed, instead of one')
+    .option('--url <url>', 'address of a running `heddle serve --http`, which the client then connects to')
+    .option(
+      '--token-env <variable>',
+      'with --url: variable of the environment that holds the bearer token; no token is ever written',
+      asVariable,
+    )
     .option('--print', 'print the entry and the file it belongs in, and write nothing')
     .option('--remove', 'remove the entry')
     .option('--yes', 'write without asking for confirmation')
     .option('--name <name>', 'name of the entry', 'heddle')
     .option('--file <file>', "file to change instead of the user's own, such as .vscode/mcp.json of a project");
-  addSettingFlags(setup, runtimeFlags).action((name: ClientName, options: SetupOptions) => {
+  explain(setup, {
+    examples: [
+      'heddle setup claude-code',
+      'heddle setup --all                                # every client that is installed',
+      'heddle setup cursor --project team/support',
+      'heddle setup vscode --url http://127.0.0.1:3920/mcp --token-env HEDDLE_HTTP_TOKEN',
+    ],
+    page: 'README.md#connect, docs/troubleshooting.md',
+  });
+  addSettingFlags(setup, runtimeFlags).action(async (name: ClientName | undefined, options: SetupOptions) => {
+    checkOptions(name, options);
     // A wrong setting is reported here, to the person who typed it, instead of later to the client.
     const settings = options.remove ? undefined : settingsOf(setup, { newProfile: true });
-    return runSetup(clients[name], options, settings);
+    if (options.url !== undefined && settings) checkUnused(settings);
+    if (name !== undefined) return runSetup(clients[name], options, settings);
+    await setUpAll(options, settings);
   });
+}
+
+function asVariable(text: string): string {
+  if (/^[A-Za-z_]\w{0,127}$/.test(text)) return text;
+  throw new InvalidArgumentError('It must be the name of a variable, not the token.');
+}
+
+function checkOptions(name: ClientName | undefined, { all, file, url, tokenEnv }: SetupOptions): void {
+  if (name === undefined && !all) {
+    throw new UsageError(`no client: name one of ${Object.keys(clients).join(', ')}, or pass --all`);
+  }
+  if (all && name !== undefined) throw new UsageError('name a client or pass --all, not both');
+  if (all && file !== undefined) throw new UsageError('--file belongs to one client; name it instead of --all');
+  if (tokenEnv !== undefined && url === undefined) throw new UsageError('--token-env has no effect without --url');
+}
+
+/** Refuses settings of a server that is configured elsewhere: where it was started. */
+function checkUnused({ sources }: ResolvedSettings): void {
+  const unused = settingNames.find((name) => sources[name].from === 'flag');
+  if (unused === undefined) return;
+  throw new UsageError(`${sources[unused].name} has no effect with --url: pass it to \`heddle serve --http\``);
+}
+
+/** Sets up every client that is installed, and says which are not. */
+async function setUpAll(options: SetupOptions, settings?: ResolvedSettings): Promise<void> {
+  let failures = 0;
+  for (const client of Object.values<McpClient>(clients)) {
+    if (!isInstalled(client)) {
+      printLine(`${client.title}: not installed (there is no ${traceOf(client, places())})`);
+      continue;
+    }
+    printLine(paint('bold', `${client.title}:`));
+    try {
+      await runSetup(client, options, settings);
+    } catch (error) {
+      if (!(error instanceof HeddleError)) throw error;
+      // One broken file must not keep the other clients from being set up.
+      failures += 1;
+      reportFailure(error);
+    }
+  }
+  if (failures > 0) process.exitCode = 2;
+}
+
+function places(): Places {
+  const { platform, env: environment } = process;
+  return { platform, home: homedir(), environment };
+}
+
+function isInstalled(client: McpClient): boolean {
+  return existsSync(traceOf(client, places())) || existsSync(client.file(places()));
 }
 
 /** Prints or writes the entry with these settings in a client's configuration file; without settings, removes it. */
 async function runSetup(client: McpClient, options: SetupOptions, settings?: ResolvedSettings): Promise<void> {
-  const { platform, env: environment } = process;
-  const path = resolve(options.file ?? client.file({ platform, home: homedir(), environment }));
-  const entry = settings && entryOf(client, settings);
+  const path = resolve(options.file ?? client.file(places()));
+  const entry = settings && entryOf(client, settings, options);
   const edit: Edit = { format: client.format ?? 'json', servers: client.servers, name: options.name, entry };
   if (options.print) {
     process.stdout.write(editConfig('', edit));
     process.stderr.write(`Add this to ${path} (${client.title}). Nothing was written.\n`);
     return;
+  }
+  if (entry && options.file === undefined && !isInstalled(client)) {
+    const trace = traceOf(client, places());
+    process.stderr.write(`${client.title} seems not to be installed: there is no ${trace}. The entry waits for it.\n`);
   }
   const file = readConfig(path);
   const before = file.text ?? '';
@@ -66,6 +150,9 @@ async function runSetup(client: McpClient, options: SetupOptions, settings?: Res
   const copy = replaceConfig(file, isRemoved ? undefined : after, { keepsCopy });
   printLine(copy === undefined ? 'Done.' : `Done. The previous version was saved as ${copy}`);
   printLine(client.afterwards);
+  if (entry && options.tokenEnv !== undefined) {
+    printLine(`Set ${options.tokenEnv} to the token of the server where ${client.title} is started.`);
+  }
 }
 
 /** @throws UsageError if there is no terminal to ask on. */
@@ -74,8 +161,38 @@ async function askToWrite(): Promise<boolean> {
   throw new UsageError('nothing was written: there is no terminal to ask for confirmation on; add --yes');
 }
 
-/** Returns an entry that starts this installation with the settings given as flags. Secrets have no flags. */
-function entryOf({ typed }: McpClient, { values, sources }: ResolvedSettings): Entry {
+/** Returns an entry that starts this installation with the settings given as flags, or that connects to a server over HTTP. */
+function entryOf(client: McpClient, settings: ResolvedSettings, { url, tokenEnv }: SetupOptions): Entry {
+  if (url === undefined) {
+    const server = localServer(settings);
+    return client.local ? client.local(server) : { ...server };
+  }
+  const address = parseUrl(url);
+  if (!client.remote) {
+    throw notConfigured(
+      `The file of ${client.title} takes no servers over HTTP.`,
+      `Run \`heddle setup\` without --url, or add ${address} as a connector in ${client.title}, if it can reach the address.`,
+    );
+  }
+  if (tokenEnv !== undefined && !client.variable) {
+    throw notConfigured(
+      `The file of ${client.title} cannot take a token from the environment, and heddle writes no secret into it.`,
+      'Run the command without --token-env, then add the header with the token to the entry by hand.',
+    );
+  }
+  return client.remote({ url: address, ...(tokenEnv !== undefined && { tokenVariable: tokenEnv }) });
+}
+
+function parseUrl(text: string): string {
+  try {
+    return settingDefinitions.publicUrl.parse(text);
+  } catch (error) {
+    throw new UsageError(`--url ${(error as Error).message}`);
+  }
+}
+
+/** Returns how this installation is started with the settings given as flags. Secrets have no flags. */
+function localServer({ values, sources }: ResolvedSettings): LocalServer {
   const args = [scriptPath(), 'serve'];
   for (const name of settingNames) {
     if (sources[name].from !== 'flag') continue;
@@ -85,7 +202,7 @@ function entryOf({ typed }: McpClient, { values, sources }: ResolvedSettings): E
     args.push(option!);
     if (placeholder !== undefined) args.push(name === 'dataDir' ? resolve(value) : value);
   }
-  return { ...(typed && { type: 'stdio' }), command: nodePath(), args };
+  return { command: nodePath(), args };
 }
 
 /** Returns the absolute path of this program: desktop applications have another PATH than a shell. */
@@ -116,5 +233,5 @@ function editFile(path: string, text: string, edit: Edit): string {
 }
 
 function colored(line: string): string {
-  return line.startsWith('+') ? styleText('green', line) : line.startsWith('-') ? styleText('red', line) : line;
+  return line.startsWith('+') ? paint('green', line) : line.startsWith('-') ? paint('red', line) : line;
 }

@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../../tools/support/arguments.ts';
 import type { ListedTool } from '../../tools/support/registry.ts';
-import { drawTable } from './table.ts';
+import { drawRecord } from './table.ts';
 import { paint } from './terminal.ts';
 
 /** Depth to which the members of an argument are listed. */
@@ -12,14 +12,14 @@ export function describeTool(tool: ListedTool, width: number): string {
   const example = /^Example: (\{.*\})$/m.exec(description)?.[1];
   const purpose = description.replace(/^Example: .*$/m, '').trim();
   const trueHints = Object.entries(hints).flatMap(([hint, value]) => (value ? [hint] : []));
-  const rows = argumentRows(inputJsonSchema);
+  const texts = argumentTexts(inputJsonSchema);
   return [
     `${paint('bold', name)}: ${title}`,
     '',
     purpose,
     '',
     paint('bold', 'Arguments (* required):'),
-    rows.length === 0 ? 'none' : drawTable(rows, { width, uncut: ['argument'] }),
+    drawRecord(texts, { width }) || 'none',
     ...(example === undefined ? [] : ['', paint('bold', 'Example:'), `  $ heddle call ${name} '${example}'`]),
     '',
     `${paint('bold', 'Hints:')} ${trueHints.join(', ') || 'none'}`,
@@ -27,22 +27,23 @@ export function describeTool(tool: ListedTool, width: number): string {
   ].join('\n');
 }
 
-/** Returns a row for each argument and each member of it. */
-function argumentRows(schema: JsonSchema, path = '', depth = 0): Record<string, string>[] {
+/** Returns the description of each argument and each member of it, by its path. */
+function argumentTexts(schema: JsonSchema, path = '', depth = 0): Record<string, string> {
   const required = (schema.required ?? []) as string[];
-  return Object.entries(schema.properties ?? {}).flatMap(([name, member]) => {
+  const texts: Record<string, string> = {};
+  for (const [name, member] of Object.entries(schema.properties ?? {})) {
     const place = `${path}${name}`;
-    const { default: fallback, description = '' } = member as { default?: unknown; description?: string };
-    const row = {
-      argument: required.includes(name) ? `${place}*` : place,
-      type: typeOf(member),
-      default: fallback === undefined ? '' : JSON.stringify(fallback),
-      description,
-    };
-    if (depth >= maxDepth) return [row];
-    const inner = member.items?.properties ? member.items : member;
-    return [row, ...argumentRows(inner, inner === member ? `${place}.` : `${place}[].`, depth + 1)];
-  });
+    const { default: fallback, description } = member as { default?: unknown; description?: string };
+    const type = fallback === undefined ? typeOf(member) : `${typeOf(member)}, default ${JSON.stringify(fallback)}`;
+    texts[required.includes(name) ? `${place}*` : place] = description === undefined ? type : `${type}: ${description}`;
+    if (depth >= maxDepth) continue;
+    const isList = member.items?.properties !== undefined;
+    Object.assign(
+      texts,
+      argumentTexts(isList ? member.items! : member, isList ? `${place}[].` : `${place}.`, depth + 1),
+    );
+  }
+  return texts;
 }
 
 function typeOf(schema: JsonSchema): string {

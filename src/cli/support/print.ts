@@ -5,7 +5,7 @@ export function printLine(text: string): void {
 }
 
 export function printJson(value: unknown): void {
-  printLine(JSON.stringify(value, null, 2));
+  printText(JSON.stringify(value, null, 2));
 }
 
 /** Prints text that others wrote. On a terminal, control characters in it are escaped, except tabs and line ends. */

@@ -28,12 +28,7 @@ export async function probeService(
   { project, timeoutMs }: Pick<SettingValues, 'project' | 'timeoutMs'>,
   { withCreation = false } = {},
 ): Promise<Probe[]> {
-  const client = new ServiceClient({
-    connect: async () => connection,
-    timeoutMs,
-    userAgent: `heddle/${version}`,
-    redact: (text) => redactor.redact(text),
-  });
+  const client = clientOf(connection, timeoutMs);
   const project_id = project ?? placeholderProject;
   const isPlaceholder = project === undefined;
   const probes: Probe[] = [];
@@ -57,6 +52,28 @@ export async function probeService(
     await client.close();
   }
   return probes;
+}
+
+/** Lists the projects that an account may see; undefined at a service that cannot list them. */
+export async function listVisibleProjects(connection: Connection, timeoutMs: number): Promise<string[] | undefined> {
+  const client = clientOf(connection, timeoutMs);
+  try {
+    return (await client.listProjects()).projects.map(({ project_id }) => project_id);
+  } catch (error) {
+    if (error instanceof HeddleError) return undefined;
+    throw error;
+  } finally {
+    await client.close();
+  }
+}
+
+function clientOf(connection: Connection, timeoutMs: number): ServiceClient {
+  return new ServiceClient({
+    connect: async () => connection,
+    timeoutMs,
+    userAgent: `heddle/${version}`,
+    redact: (text) => redactor.redact(text),
+  });
 }
 
 /** Returns true if the address responded but has none of the operations: it is not the service. */

@@ -3,11 +3,15 @@ import { columnsOf } from './terminal.ts';
 
 const barWidth = 30;
 
+let isLineShown = false;
+
 /** Replaces the progress line if stderr is a terminal. An empty text removes it. */
 export function showProgress(text: string): void {
   const { stderr } = process;
+  if (!stderr.isTTY || (text === '' && !isLineShown)) return;
   // A line that wraps could not be replaced. The last column stays free, where some terminals wrap already.
-  if (stderr.isTTY) stderr.write(`\r${cut(textOfValue(text), columnsOf(stderr) - 1)}\u001b[K`);
+  stderr.write(`\r${cut(textOfValue(text), columnsOf(stderr) - 1)}\u001b[K`);
+  isLineShown = text !== '';
 }
 
 /** Returns a bar with its numbers: `writing [####......] 4 of 10`. Without a total, only the number. */

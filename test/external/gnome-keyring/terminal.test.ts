@@ -16,6 +16,7 @@ describe.skipIf(!hasSecretService)('heddle login at a terminal', () => {
       ['User name', `mia${enter}`],
       ['Password of mia', `correct-horse${enter}`],
       ['Bearer token', `tok-11112222${enter}`],
+      ['Project of tool calls', enter],
     ]);
     expect(screen).toContain(`Stored in the keychain, profile "default", for ${service.url}.`);
     expect(code).toBe(0);
@@ -33,12 +34,15 @@ describe.skipIf(!hasSecretService)('heddle login at a terminal', () => {
     ]);
     const { code, screen } = await converse(['login', '--weave', '--base-url', service.url], session.environment, [
       ['API key for', `weave-key-1234${enter}`],
+      ['Project of tool calls', enter],
     ]);
     expect(code).toBe(0);
     expect(screen).not.toContain('weave-key');
     expect(service.requestLines()).toEqual([
       'POST /annotation_queues/00000000-0000-0000-0000-000000000000/items/query Basic YXBpOndlYXZlLWtleS0xMjM0',
       'GET /inference/v1/models Bearer weave-key-1234',
+      'GET /projects Basic YXBpOndlYXZlLWtleS0xMjM0',
+      'POST /annotation_queues/00000000-0000-0000-0000-000000000000/items/query Basic YXBpOndlYXZlLWtleS0xMjM0',
     ]);
   });
 

@@ -1,37 +1,74 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { styleText } from 'node:util';
 import type { Client } from '@modelcontextprotocol/client';
 import type { Command } from 'commander';
+import { HeddleError } from '../../../core/errors.ts';
+import { loadSqlite } from '../../../service/index.ts';
 import { connectToServer } from '../../support/connect-to-server.ts';
-import { printLine } from '../../support/print.ts';
+import { drawResult } from '../../support/draw-result.ts';
+import { explain } from '../../support/help.ts';
+import { escapeControls, printLine } from '../../support/print.ts';
+import { columnsOf, paint } from '../../support/terminal.ts';
 import { findSdk, recordedProject, recordWithSdk } from './record-with-sdk.ts';
 import recordedSteps from './recorded-steps.json' with { type: 'json' };
 import steps from './steps.json' with { type: 'json' };
 
 export function addDemo(program: Command): void {
-  program
+  const demo = program
     .command('demo')
     .description('triage a sample queue on the embedded service, step by step, through a real MCP client')
-    .action(runDemo);
+    .option('--text', 'print the text that a model reads instead of tables, also on a terminal');
+  explain(demo, { examples: ['heddle demo', 'heddle demo --text'], page: 'README.md' });
+  demo.action(async ({ text }: { text?: true }) => {
+    // Says what is missing before anything is started.
+    await loadSqlite();
+    const stop = new AbortController();
+    let exitCode: number | undefined;
+    for (const [signal, code] of [
+      ['SIGINT', 130],
+      ['SIGTERM', 143],
+      ['SIGHUP', 129],
+    ] as const) {
+      process.once(signal, () => {
+        exitCode = code;
+        stop.abort();
+      });
+    }
+    try {
+      await runDemo({ drawsTables: !text && process.stdout.isTTY, signal: stop.signal });
+    } catch (error) {
+      if (exitCode === undefined) throw error;
+      process.stderr.write('heddle: the demo was cut off; its folder is removed.\n');
+      process.exitCode = exitCode;
+    }
+  });
 }
 
-async function runDemo(): Promise<void> {
+interface DemoOptions {
+  /** Draws results for people instead of printing the text that a model reads. */
+  drawsTables: boolean;
+  /** Aborts when the person cuts the demo off. */
+  signal: AbortSignal;
+}
+
+async function runDemo(options: DemoOptions): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'heddle-demo-'));
+  const { signal } = options;
   try {
     printHeading(`A client starts \`heddle serve\`; its embedded service keeps its data in ${folder}`);
     const environment = isolatedEnvironment(folder);
     const client = await connectToServer('heddle-demo', ['--data-dir', folder], environment);
     try {
+      signal.throwIfAborted();
       const { tools } = await client.listTools();
       printHeading(`The server offers ${tools.map(({ name }) => name).join(', ')}.`);
-      await runSteps(client, steps);
+      await runSteps(client, steps, options);
       const sdk = findSdk(process.cwd());
       if (sdk !== undefined) {
         printHeading(`\nA program with npm weave, which is installed here, records two calls in ${recordedProject}.`);
-        await recordWithSdk(sdk, folder, environment);
-        await runSteps(client, recordedSteps, steps.length);
+        await recordWithSdk(sdk, folder, environment, signal);
+        await runSteps(client, recordedSteps, options, steps.length);
       }
       const files = await readdir(folder);
       printHeading(`\nThe data folder now holds ${files.join(', ')}. It is removed again.`);
@@ -39,10 +76,13 @@ async function runDemo(): Promise<void> {
       await client.close();
     }
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    // A server that a signal ends as well may still write.
+    await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
-  printHeading('Next: connect your own client, see "Connect" in README.md.');
+  printHeading('Next: connect your own client with `heddle setup CLIENT`, see "Connect" in README.md.');
 }
+
+const indent = '   ';
 
 /** A tool call of the demo. */
 interface Step {
@@ -56,7 +96,12 @@ interface Step {
  * Makes tool calls. `ITEM_1` in their arguments stands for the id of the first item that an earlier step read, `QUEUE` for the
  * queue that one created.
  */
-async function runSteps(client: Client, calls: readonly Step[], numberedFrom = 0): Promise<void> {
+async function runSteps(
+  client: Client,
+  calls: readonly Step[],
+  { drawsTables, signal }: DemoOptions,
+  numberedFrom = 0,
+): Promise<void> {
   let itemIds: string[] = [];
   let queueId = '';
   for (const [index, { title, tool, arguments: template, isErrorExpected = false }] of calls.entries()) {
@@ -64,14 +109,16 @@ async function runSteps(client: Client, calls: readonly Step[], numberedFrom = 0
       .replaceAll(/ITEM_(\d)/g, (_, position) => itemIds[position - 1]!)
       .replaceAll('QUEUE', queueId);
     printHeading(`\n${numberedFrom + index + 1}. ${title}`);
-    printLine(styleText('cyan', `   ${tool} ${json}`));
-    const result = await client.callTool({ name: tool, arguments: JSON.parse(json) });
-    for (const block of result.content) {
-      if (block.type !== 'text') continue;
-      const text = block.text.replace(/^/gm, '   ');
-      printLine(result.isError ? styleText('yellow', text) : text);
-    }
-    if (Boolean(result.isError) !== isErrorExpected) throw new Error(`Unexpected result of ${tool}`);
+    printLine(paint('cyan', `   ${tool} ${json}`));
+    const result = await client.callTool({ name: tool, arguments: JSON.parse(json) }, { signal });
+    const read = result.content.map((block) => (block.type === 'text' ? block.text : '')).join('\n');
+    const drawn =
+      drawsTables && result.structuredContent
+        ? drawResult(result.structuredContent, columnsOf(process.stdout) - indent.length)
+        : escapeControls(read);
+    const shown = drawn.replace(/^/gm, indent);
+    printLine(result.isError ? paint('yellow', shown) : shown);
+    if (Boolean(result.isError) !== isErrorExpected) throw unexpectedResult(tool, read);
     const { items, queue_id = queueId } = (result.structuredContent ?? {}) as {
       items?: { id: string }[];
       queue_id?: string;
@@ -81,6 +128,12 @@ async function runSteps(client: Client, calls: readonly Step[], numberedFrom = 0
   }
 }
 
+/** Returns the error for a result that the demo cannot go on from, with what the tool said. */
+function unexpectedResult(tool: string, read: string): HeddleError {
+  const [message = '', hint = ''] = read.split('\n');
+  return new HeddleError({ code: 'internal', message: `The demo cannot go on after ${tool}: ${message}`, hint });
+}
+
 /** Returns an environment without the user's settings, so that the demo never reaches a real service. */
 function isolatedEnvironment(folder: string): Record<string, string> {
   const homes = ['HOME', 'USERPROFILE', 'APPDATA', 'LOCALAPPDATA', 'XDG_CONFIG_HOME', 'XDG_DATA_HOME'];
@@ -88,5 +141,5 @@ function isolatedEnvironment(folder: string): Record<string, string> {
 }
 
 function printHeading(text: string): void {
-  printLine(styleText('bold', text));
+  printLine(paint('bold', text));
 }

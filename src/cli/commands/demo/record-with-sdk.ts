@@ -39,7 +39,12 @@ export function findSdk(folder: string): string | undefined {
  * address and the key from its two environment variables; see docs/recording.md.
  * @throws Error if the service does not start, or the program fails.
  */
-export async function recordWithSdk(sdk: string, folder: string, environment: Record<string, string>): Promise<void> {
+export async function recordWithSdk(
+  sdk: string,
+  folder: string,
+  environment: Record<string, string>,
+  signal: AbortSignal,
+): Promise<void> {
   const heddle = [...process.execArgv, process.argv[1]!, 'service'];
   const data = ['--data-dir', folder];
   const service = spawn(process.execPath, [...heddle, 'start', '--port', '0', ...data], {
@@ -51,11 +56,13 @@ export async function recordWithSdk(sdk: string, folder: string, environment: Re
     const account = ['add-user', 'recorder', recordedProject, '--env', '--url', url];
     const { stdout } = await promisify(execFile)(process.execPath, [...heddle, ...account, ...data], {
       env: environment,
+      signal,
     });
     const variables = Object.fromEntries([...stdout.matchAll(/^export (\w+)=(.*)$/gm)].map(([, ...pair]) => pair));
     await promisify(execFile)(process.execPath, ['-e', program, sdk], {
       env: { ...environment, ...variables },
       timeout: sdkTimeoutMs,
+      signal,
     });
   } finally {
     const exit = once(service, 'exit');

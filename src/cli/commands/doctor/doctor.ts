@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { styleText } from 'node:util';
 import type { Command } from 'commander';
 import { ownInferenceUrl } from '../../../client/connection.ts';
 import { HeddleError } from '../../../core/errors.ts';
@@ -12,11 +11,17 @@ import { settingDefinitions, settingNames } from '../../../settings/settings.ts'
 import { connectToServer } from '../../support/connect-to-server.ts';
 import { describeSource, snakeCase } from '../../support/describe-source.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../../support/flags.ts';
+import { explain } from '../../support/help.ts';
 import { printJson, printLine } from '../../support/print.ts';
 import { openSecretStore, readCredentials, redactor } from '../../support/secrets.ts';
+import { paint } from '../../support/terminal.ts';
 import { checkDatabase, checkDataFile } from './check-data.ts';
+import { checkModelProvider } from './check-model-provider.ts';
 import { checkService } from './check-service.ts';
 import { type Finding, failure, ok, warning } from './finding.ts';
+
+/** Oldest major version of Node that its makers still fix. */
+const oldestSupportedNode = 22;
 
 type Findings = Iterable<Finding> | AsyncIterable<Finding>;
 /** Yields nothing if the settings give it nothing to check. What it throws is reported as a failure. */
@@ -29,6 +34,7 @@ const checks: [name: string, check: Check, advice?: string][] = [
   ['token issuer', checkIssuer],
   ['data file', checkDataFile, 'Set HEDDLE_DATA_DIR to a folder of your own, or correct the permissions.'],
   ['database', checkDatabase],
+  ['model provider', checkModelProvider, 'Start the model provider, or correct HEDDLE_MODEL_PROVIDER_URL.'],
   ['MCP', checkHandshake, 'Run `heddle serve` in a terminal to see what it prints.'],
 ];
 
@@ -39,6 +45,10 @@ export function addDoctor(program: Command): void {
       'check the configuration, the credentials, the connection and each operation, and say how to fix problems',
     )
     .option('--json', 'print the findings as JSON');
+  explain(doctor, {
+    examples: ['heddle doctor', 'heddle doctor --profile work --json'],
+    page: 'docs/troubleshooting.md',
+  });
   addSettingFlags(doctor, [...runtimeFlags, 'oauthIssuer']).action(async ({ json }: { json?: true }) => {
     const findings: Finding[] = [];
     for await (const finding of runChecks(doctor)) {
@@ -58,13 +68,13 @@ export function addDoctor(program: Command): void {
 const colors = { ok: 'green', warning: 'yellow', failure: 'red' } as const;
 
 function formatFinding({ check, state, message, advice }: Finding): string {
-  const line = `${styleText(colors[state], state.padEnd(7))}  ${check}: ${message}`;
+  const line = `${paint(colors[state], state.padEnd(7))}  ${check}: ${message}`;
   return advice === undefined ? line : `${line}\n         ${advice}`;
 }
 
 /** Runs all checks, from the configuration up to an MCP session. */
 async function* runChecks(doctor: Command): AsyncGenerator<Finding> {
-  yield checkVersion();
+  yield* checkVersion();
   let settings: ResolvedSettings;
   try {
     settings = settingsOf(doctor);
@@ -81,11 +91,14 @@ async function* runChecks(doctor: Command): AsyncGenerator<Finding> {
   }
 }
 
-function checkVersion(): Finding {
+function* checkVersion(): Generator<Finding> {
   const { node } = process.versions;
   const message = `heddle ${version} on Node ${node}, ${process.platform} ${process.arch}`;
   const isOld = node.localeCompare(oldestNode, 'en', { numeric: true }) < 0;
-  return isOld ? failure('version', message, `Install Node ${oldestNode} or later.`) : ok('version', message);
+  yield isOld ? failure('version', message, `Install Node ${oldestNode} or later.`) : ok('version', message);
+  if (Number.parseInt(node, 10) >= oldestSupportedNode) return;
+  const advice = 'Install Node 22 or 24. Only this version needs a package for the embedded service.';
+  yield warning('Node', `Node ${node} is out of support: it gets no security fixes since April 2026`, advice);
 }
 
 function failureOf(check: string, error: unknown, advice?: string): Finding {

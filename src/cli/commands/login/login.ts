@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import type { Connection } from '../../../client/connection.ts';
 import { HeddleError } from '../../../core/errors.ts';
 import { remoteConnection } from '../../../runtime/runtime.ts';
 import {
@@ -14,10 +15,17 @@ import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
 import type { SecretRecord, SecretStore } from '../../../settings/secrets/secret-store.ts';
 import { defaultInferenceUrl, publicWeave, type SettingName, type SettingValues } from '../../../settings/settings.ts';
 import { addSettingFlags, settingsOf } from '../../support/flags.ts';
+import { explain } from '../../support/help.ts';
 import { printLine } from '../../support/print.ts';
-import { lacksEveryOperation, type Probe, probeService } from '../../support/probe-service.ts';
+import { lacksEveryOperation, listVisibleProjects, type Probe, probeService } from '../../support/probe-service.ts';
 import { openSecretStore } from '../../support/secrets.ts';
-import { type LoginDefaults, type LoginOptions, readLoginInput } from './read-login-input.ts';
+import {
+  askForProject,
+  isScripted,
+  type LoginDefaults,
+  type LoginOptions,
+  readLoginInput,
+} from './read-login-input.ts';
 
 const loginFlags: readonly SettingName[] = [
   'profile',
@@ -37,6 +45,14 @@ export function addLogin(program: Command): void {
     .addOption(new Option('--store <kind>', 'where to store secrets; the keychain by default').choices(storeKinds))
     .option('--password-stdin', 'read the password from the first line of stdin')
     .option('--token-stdin', 'read the token from stdin, from the second line if the password comes first');
+  explain(login, {
+    examples: [
+      'heddle login --weave',
+      'heddle login --base-url https://service.example.com --project team/support',
+      'printf %s "$KEY" | heddle login --weave --password-stdin --project team/support',
+    ],
+    page: 'docs/configuration.md, docs/security.md',
+  });
   addSettingFlags(login, loginFlags).action((options: LoginOptions) =>
     runLogin(options, settingsOf(login, { newProfile: true })),
   );
@@ -51,11 +67,15 @@ async function runLogin(options: LoginOptions, settings: ResolvedSettings): Prom
   const store = openSecretStore(options.store ?? storeOf(profile) ?? 'keychain', values);
   await ensureUsable(store, name);
 
-  const { project, ...defaults } = loginDefaults(settings, options, profile);
+  const { project: givenProject, ...defaults } = loginDefaults(settings, options, profile);
   const input = await readLoginInput(options, defaults);
   const { baseUrl } = input;
   const inferenceUrl = inferenceUrlOf(settings, baseUrl);
-  await checkCredentials(input, inferenceUrl, { project, timeoutMs: values.timeoutMs });
+  const { timeoutMs } = values;
+  await checkCredentials(input, inferenceUrl, { project: givenProject, timeoutMs });
+  const connection = remoteConnection(baseUrl, inferenceUrl, { ...input.record, token: undefined });
+  const isAsked = givenProject === undefined && !isScripted(options) && connection.basic !== undefined;
+  const project = isAsked ? await chooseProject(connection, timeoutMs) : givenProject;
 
   // The profile is written last, in one step, so an interrupted login changes nothing.
   const inference = inferenceUrl !== defaultInferenceUrl(baseUrl) && { inference_url: inferenceUrl };
@@ -75,6 +95,26 @@ async function runLogin(options: LoginOptions, settings: ResolvedSettings): Prom
   for (const variable of ['HEDDLE_PASSWORD', 'HEDDLE_TOKEN']) {
     if (process.env[variable]) printLine(`Note: ${variable} is set in this environment and overrides what is stored.`);
   }
+}
+
+/**
+ * Asks a person for the project, and checks it. A project that the service does not list is reported.
+ * @returns undefined if the person leaves it open.
+ * @throws HeddleError if the service refuses the project.
+ */
+async function chooseProject(connection: Connection, timeoutMs: number): Promise<string | undefined> {
+  const known = await listVisibleProjects(connection, timeoutMs);
+  const project = await askForProject(known);
+  if (project === undefined) return undefined;
+  const [probe] = await probeService(connection, { project, timeoutMs });
+  if (probe?.state === 'failed') {
+    const { code, message, status } = probe.error;
+    const hint = 'Choose a project that you may see, then run `heddle login` again.';
+    throw new HeddleError({ code, message: `${message} Nothing was stored.`, hint, status });
+  }
+  if (known?.includes(project)) printLine(`project ${project}: found`);
+  else if (known) printLine(`project ${project}: the service does not list it; it lists ${known.join(', ') || 'none'}`);
+  return project;
 }
 
 /** Fails before anyone types a password that cannot be stored. A locked keychain may still be unlocked on writing. */

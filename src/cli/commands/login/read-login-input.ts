@@ -15,6 +15,9 @@ export interface LoginOptions {
   tokenStdin?: true;
 }
 
+/** Number of projects that are offered as a list. */
+const maxListedProjects = 30;
+
 /** Values from flags, environment and profile. Absent ones are asked for. */
 export interface LoginDefaults {
   baseUrl?: string;
@@ -34,11 +37,10 @@ export async function readLoginInput(
   options: LoginOptions,
   defaults: LoginDefaults,
 ): Promise<{ baseUrl: string; record: SecretRecord }> {
-  const isScripted = options.passwordStdin || options.tokenStdin;
-  if (!isScripted && !process.stdin.isTTY) {
+  if (!isScripted(options) && !process.stdin.isTTY) {
     throw new UsageError('stdin is not a terminal: pass secrets with --password-stdin or --token-stdin');
   }
-  const input = isScripted ? await readLines(options, defaults) : await askForInput(defaults);
+  const input = isScripted(options) ? await readLines(options, defaults) : await askForInput(defaults);
   const { baseUrl, username, password, token } = input;
   redactor.protect(password, token);
   if (!password && !token) throw new UsageError('neither a password nor a token was given');
@@ -51,6 +53,11 @@ export async function readLoginInput(
     );
   }
   return { baseUrl, record: { ...(password && { username, password }), ...(token && { token }) } };
+}
+
+/** Returns whether a login reads its secrets from stdin, so that nobody can be asked anything. */
+export function isScripted({ passwordStdin, tokenStdin }: LoginOptions): boolean {
+  return Boolean(passwordStdin || tokenStdin);
 }
 
 /** Reads the password from the first line and the token from the next; the options say which of them are there. */
@@ -84,6 +91,22 @@ async function askForInput({ baseUrl: givenUrl, username: givenName, weave }: Lo
   return { baseUrl, username, password, token };
 }
 
+/**
+ * Asks for the project of tool calls that name none. `known` are the projects of a service that lists them.
+ * @returns undefined if the person leaves it open.
+ */
+export async function askForProject(known: readonly string[] | undefined): Promise<string | undefined> {
+  const open = 'none: each call names one';
+  if (known !== undefined && known.length > 0 && known.length <= maxListedProjects) {
+    const options = [...known.map((value) => ({ value, label: value })), { value: '', label: open }];
+    const chosen = await answerOf(prompts.select({ message: 'Project of tool calls that name none', options }));
+    return chosen || undefined;
+  }
+  const validate = (text = ''): string | undefined => (text === '' ? undefined : problemOf('project', text));
+  const message = 'Project of tool calls that name none, as entity/project; leave empty for none';
+  return (await answerOf(prompts.text({ message, validate }))) || undefined;
+}
+
 async function askForUrl(): Promise<string> {
   const validate = (url = ''): string | undefined => problemOf('baseUrl', url);
   const url = await answerOf(prompts.text({ message: 'Base URL of the service', validate }));
@@ -98,7 +121,7 @@ async function answerOf(question: Promise<string | symbol | undefined>): Promise
 }
 
 /** Returns why a value is not valid for a setting; undefined if it is. */
-function problemOf(name: 'baseUrl' | 'token', value: string): string | undefined {
+function problemOf(name: 'baseUrl' | 'token' | 'project', value: string): string | undefined {
   try {
     settingDefinitions[name].parse(value);
     return undefined;

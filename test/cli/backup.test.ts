@@ -1,0 +1,205 @@
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+import { connectStdioClient } from '../support/stdio-client.ts';
+
+/** Each test starts heddle several times. */
+const manyStarts = { timeout: 120_000 };
+
+interface Place {
+  folder: string;
+  environment: Record<string, string>;
+  data: string;
+  service: (...args: string[]) => ReturnType<typeof run>;
+}
+
+/** Creates a home whose queue support-triage exists. */
+async function homeWithData(): Promise<Place> {
+  const folder = temporaryFolder();
+  const environment = emptyHome(folder);
+  await run(['call', 'list_queues'], environment);
+  return {
+    folder,
+    environment,
+    data: join(folder, 'heddle', 'heddle.db'),
+    service: (...args) => run(['service', ...args], environment),
+  };
+}
+
+const totalOf = async ({ environment }: Place): Promise<number> =>
+  (await call('list_queues', {}, environment)).result.queues[0].total;
+
+const queueNames = async ({ environment }: Place): Promise<string[]> =>
+  (await call('list_queues', {}, environment)).result.queues.map(({ name }: { name: string }) => name);
+
+describe('heddle service backup and restore', manyStarts, () => {
+  it('bring back the data of the backup, and keep the data of before', async () => {
+    const place = await homeWithData();
+    const { folder, data, service, environment } = place;
+    const backup = join(folder, 'backup.db');
+    expect(await service('backup', backup)).toEqual({
+      code: 0,
+      stdout: `Backed up ${data} to ${backup}.\n`,
+      stderr: '',
+    });
+    if (process.platform !== 'win32') expect(statSync(backup).mode & 0o777).toBe(0o600);
+    await call('create_queue', { name: 'Later' }, environment);
+    const restored = await service('restore', backup, '--yes');
+    expect(restored).toMatchObject({ code: 0, stderr: '' });
+    expect(await queueNames(place)).toEqual(['support-triage']);
+    const [, kept] = /^The earlier data is in (\S+);/m.exec(restored.stdout)!;
+    expect((await service('restore', kept!, '--yes')).code).toBe(0);
+    expect((await queueNames(place)).sort()).toEqual(['Later', 'support-triage']);
+    expect(existsSync(backup)).toBe(true);
+    expect(readdirSync(join(folder, 'heddle')).filter((name) => name.endsWith('.tmp'))).toEqual([]);
+  });
+
+  it('back up while a client uses the data, but refuse to restore and to reset', async () => {
+    const place = await homeWithData();
+    const { folder, data, service, environment } = place;
+    const backup = join(folder, 'backup.db');
+    const { client } = await connectStdioClient(environment);
+    await client.callTool({ name: 'list_queues', arguments: {} });
+    expect((await service('backup', backup)).code).toBe(0);
+    const before = statSync(data).ino;
+    for (const args of [
+      ['restore', backup, '--yes'],
+      ['reset', '--yes'],
+    ]) {
+      const { code, stdout, stderr } = await service(...args);
+      expect([code, stdout]).toEqual([1, '']);
+      expect(stderr).toContain(`A heddle process uses ${data}. Nothing was changed.`);
+    }
+    expect(statSync(data).ino).toBe(before);
+    const { isError } = await client.callTool({ name: 'create_queue', arguments: { name: 'Still here' } });
+    expect(isError).toBeFalsy();
+    await client.close();
+    expect(await queueNames(place)).toContain('Still here');
+  });
+
+  it('refuse files that are no backup, and leave the data as it is', async () => {
+    const place = await homeWithData();
+    const { folder, data, service } = place;
+    const backup = join(folder, 'backup.db');
+    await service('backup', backup);
+    expect(await service('backup', backup)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('exists already'),
+    });
+    const cut = join(folder, 'cut.db');
+    writeFileSync(cut, readFileSync(backup).subarray(0, 20_000));
+    const text = join(folder, 'text.db');
+    writeFileSync(text, 'this is not a data file, however long it may be'.repeat(100));
+    const empty = join(folder, 'empty.db');
+    writeFileSync(empty, '');
+    for (const file of [cut, text, empty, join(folder, 'missing.db'), folder]) {
+      const { code, stderr } = await service('restore', file, '--yes');
+      expect(code, stderr).toBe(1);
+      expect(stderr).toContain('Nothing was changed');
+    }
+    expect(await totalOf(place)).toBe(12);
+    expect(readdirSync(join(folder, 'heddle')).filter((name) => /tmp|bak/.test(name))).toEqual([]);
+    expect(existsSync(data)).toBe(true);
+  });
+
+  it('restore over a damaged data file, which is kept', async () => {
+    const place = await homeWithData();
+    const { folder, data, service } = place;
+    const backup = join(folder, 'backup.db');
+    await service('backup', backup);
+    writeFileSync(data, 'damaged beyond repair, and long enough to be read as a page'.repeat(100));
+    const { code, stdout } = await service('restore', backup, '--yes');
+    expect(code).toBe(0);
+    expect(readFileSync(/is in (\S+);/.exec(stdout)![1]!, 'utf8')).toMatch(/^damaged/);
+    expect(await totalOf(place)).toBe(12);
+  });
+
+  it('ask first, and name the programs of PostgreSQL', async () => {
+    const { folder, service, environment } = await homeWithData();
+    for (const args of [['restore', join(folder, 'b.db')], ['reset']]) {
+      expect(await service(...args)).toMatchObject({ code: 2, stderr: expect.stringContaining('add --yes') });
+    }
+    const postgres = { ...environment, HEDDLE_DATABASE_URL: 'postgres://ada:hush-1@127.0.0.1/heddle' };
+    const { code, stderr } = await run(['service', 'backup', join(folder, 'b.db')], postgres);
+    expect([code, stderr.includes('pg_dump'), stderr.includes('hush-1')]).toEqual([1, true, false]);
+  });
+});
+
+describe('heddle service reset', manyStarts, () => {
+  it('begins again with the sample project and keeps the data of before', async () => {
+    const place = await homeWithData();
+    await call('create_queue', { name: 'Mine' }, place.environment);
+    const { stdout } = await place.service('reset', '--yes');
+    expect(stdout).toContain('The earlier data is in ');
+    expect(await queueNames(place)).toEqual(['support-triage']);
+  });
+});
+
+describe('heddle queue export', manyStarts, () => {
+  it('writes judgements and notes, and defuses formulas in CSV only', async () => {
+    const { folder, environment } = await homeWithData();
+    const file = join(folder, 'rows.csv');
+    writeFileSync(file, '\ufeffquestion,answer\r\n"two\r\nlines","say ""hi"", ok"\r\n=HYPERLINK(1),-5\r\n');
+    const target = ['--project', 'a/b', '--queue', 'q'];
+    expect((await run(['service', 'import', file, ...target], environment)).stdout).toBe('2 added, 0 duplicates\n');
+    expect((await run(['service', 'import', file, ...target], environment)).stdout).toBe('0 added, 2 duplicates\n');
+    const change = { judgements: { ok: true, why: '@sum(A1)' }, note: '+1' };
+    await call('update_queue_items', { project_id: 'a/b', queue_id: 'q', filter: {}, change }, environment);
+
+    const jsonl = await run(['queue', 'export', 'q', '--project', 'a/b', '--values'], environment);
+    const rows = jsonl.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(rows).toHaveLength(6);
+    expect(rows[0]).toMatchObject({
+      queue_id: 'q',
+      call_op_name: 'import',
+      field: 'ok',
+      value: true,
+      call_values: { 'inputs.question': 'two\r\nlines', 'output.answer': 'say "hi", ok' },
+    });
+    expect(rows.map(({ value, note }) => value ?? note)).toContain('@sum(A1)');
+
+    const out = join(folder, 'out.csv');
+    const csv = ['queue', 'export', 'q', '--project', 'a/b', '--values', '--format', 'csv', '--out', out];
+    const { code, stdout, stderr } = await run(csv, environment);
+    expect([code, stdout]).toEqual([0, '']);
+    expect(stderr).toBe(
+      '6 judgements and notes of 2 items. 5 cells that a spreadsheet would run as formulas begin with an apostrophe.\n',
+    );
+    const text = readFileSync(out, 'utf8');
+    expect(text.split('\r\n')[0]).toBe(
+      'project_id,queue_id,item_id,call_id,call_op_name,call_started_at,annotation_state,field,value,note,annotator,judged_at,call.inputs.question,call.output.answer',
+    );
+    expect(text).toContain(`,"two\r\nlines","say ""hi"", ok"\r\n`);
+    expect(text).toContain(`,'=HYPERLINK(1),-5\r\n`);
+    expect(text).toContain(`,why,'@sum(A1),,`);
+    expect(readdirSync(folder).filter((name) => name.endsWith('.tmp'))).toEqual([]);
+  });
+
+  it('names the nearest queues for an unknown one, and writes no file', async () => {
+    const { folder, environment } = await homeWithData();
+    const out = join(folder, 'out.jsonl');
+    const { code, stderr } = await run(['queue', 'export', 'support-triag', '--out', out], environment);
+    expect([code, existsSync(out)]).toEqual([1, false]);
+    expect(stderr).toContain('support-triage');
+  });
+
+  it('import refuses CSV that would lose values', async () => {
+    const { folder, environment } = await homeWithData();
+    const file = join(folder, 'bad.csv');
+    for (const [content, message] of [
+      ['a,a\n1,2\n', 'Two columns have the name "a".'],
+      ['a,\n1,2\n', 'A column of the first line has no name.'],
+      ['a,b\n1,2,3\n', 'is not valid CSV'],
+      ['a,b\n"1,2\n', 'is not valid CSV'],
+      [Buffer.from([0x61, 0x0a, 0xe9, 0x0a]), 'is not UTF-8 text'],
+    ] as const) {
+      writeFileSync(file, content);
+      const { code, stderr } = await run(['service', 'import', file, '--project', 'a/b', '--queue', 'q'], environment);
+      expect([code, stderr.includes(message)], stderr).toEqual([1, true]);
+    }
+  });
+});
