@@ -22,7 +22,15 @@ describe('the tools on offer', () => {
     [
       'HEDDLE_READ_ONLY keeps the tools that change nothing',
       { HEDDLE_READ_ONLY: 'true' },
-      ['list_queues', 'query_queue_items', 'summarize_queue', 'read_call', 'query_calls', 'list_objects'],
+      [
+        'list_queues',
+        'query_queue_items',
+        'summarize_queue',
+        'read_call',
+        'query_calls',
+        'review_queue',
+        'list_objects',
+      ],
       [],
     ],
     [
