@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { suggestionsOf } from '../../src/tools/support/queue-feedback.ts';
 import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+import { connectStdioClient } from '../support/stdio-client.ts';
 
 const queue_id = 'support-triage';
 
@@ -37,19 +38,20 @@ describe('review_queue', () => {
   });
 
   it("shows the user's own judgements and note, and nothing of what an agent judged", async () => {
-    const environment = emptyHome(temporaryFolder());
-    const [item] = (await call('review_queue', { queue_id }, environment)).result.items;
+    const server = await connectStdioClient(emptyHome(temporaryFolder()));
+    const itemsOf = async (filter: object) =>
+      (await server.call('review_queue', { queue_id, filter, limit: 100 })).items;
+    const [item] = await itemsOf({});
     const change = { item_id: item.id, judgements: { helpful: false }, note: 'By the agent' };
-    await call('update_queue_items', { queue_id, items: [change] }, environment);
-    const before = (await call('review_queue', { queue_id }, environment)).result.items[0];
+    await server.call('update_queue_items', { queue_id, items: [change] });
+    const [before] = await itemsOf({});
     expect(before).not.toHaveProperty('judgements');
     expect(before).not.toHaveProperty('note');
     const own = { item_id: item.id, judgements: { helpful: true }, note: 'By me' };
-    await call('update_queue_items', { queue_id, items: [own], by_user: true }, environment);
-    const after = (await call('review_queue', { queue_id }, environment)).result.items[0];
+    await server.call('update_queue_items', { queue_id, items: [own], by_user: true });
+    const [after] = await itemsOf({});
     expect(after).toMatchObject({ judgements: { helpful: true }, note: 'By me' });
-    const mine = { queue_id, filter: { unjudged_by_me: true }, limit: 100 };
-    const unjudged = (await call('review_queue', mine, environment)).result.items;
+    const unjudged = await itemsOf({ unjudged_by_me: true });
     expect(unjudged.map(({ id }: { id: string }) => id)).not.toContain(item.id);
     expect(unjudged).toHaveLength(11);
   });
