@@ -33,14 +33,10 @@ describe('the tools on offer', () => {
         'summarize_queue',
         'read_call',
         'query_calls',
-<<<<<<< HEAD
+        'review_queue',
         'list_objects',
         'read_object',
         'read_evaluation',
-=======
-        'review_queue',
-        'list_objects',
->>>>>>> w-board
       ],
       [],
     ],
