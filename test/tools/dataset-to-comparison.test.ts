@@ -104,17 +104,17 @@ describe('an agent with only the tools of heddle', () => {
       prompt: 'Does this answer solve "{question}"? {output}',
     });
     await call('create_evaluation', {
-      name: 'Helpfulness',
+      name: 'Helpful answers',
       dataset: dataset.dataset_ref,
       scorers: [scorer.scorer_ref],
     });
     const before = await call('run_evaluation', {
-      evaluation: 'Helpfulness',
+      evaluation: 'Helpful answers',
       model: 'helper',
       prompt: 'Answer: {question}',
     });
     const after = await call('run_evaluation', {
-      evaluation: 'Helpfulness',
+      evaluation: 'Helpful answers',
       model: 'helper',
       prompt: 'Answer step by step: {question}',
     });
