@@ -61,7 +61,7 @@ const clientFault: StatusFailure = {
 const serviceFault: StatusFailure = {
   code: 'service_unavailable',
   summary: 'failed',
-  hint: 'The fault is at the service. Try again later; if it stays, tell the user.',
+  hint: 'The fault is with the service. Try again later; if it persists, tell the user.',
   retryable: true,
   mayHaveRun: true,
 };
@@ -77,7 +77,11 @@ const statusFailures: Partial<Record<number, StatusFailure>> = {
   408: { ...serviceFault, code: 'timeout', summary: 'gave up waiting' },
   409: { code: 'conflict', summary: 'reports a conflict', hint: 'Read the current state, then decide again.' },
   413: { code: 'too_large', summary: 'finds the request too large', hint: 'Send less at once.' },
-  422: { code: 'validation_failed', summary: 'found the request invalid', hint: 'Correct what detail names.' },
+  422: {
+    code: 'validation_failed',
+    summary: 'found the request invalid',
+    hint: 'Correct the members listed in detail.',
+  },
   429: {
     code: 'rate_limited',
     summary: 'limits the rate of requests',
@@ -98,7 +102,7 @@ const networkFailures: (FailureKind & { pattern: RegExp })[] = [
   {
     pattern: /HTTPParserError|\b(Z_|ERR__ERROR_|ERR_BROTLI|UND_ERR_HEADERS_OVERFLOW)/,
     code: 'bad_response',
-    hint: 'Ask the user to check that the base URL is the API of the service, and any proxy in between.',
+    hint: 'Ask the user to check that the base URL points to the API of the service, and to check any proxy in between.',
   },
   {
     pattern: /\bUND_ERR_DESTROYED/,
@@ -120,14 +124,14 @@ const networkFailures: (FailureKind & { pattern: RegExp })[] = [
 
 const mayHaveRunHint = 'The service may have carried it out: check before you send it again.';
 
-/** Returns the error for a response other than success. Reads every error body that services of this interface send. */
+/** Returns the error for an unsuccessful response. Reads every form of error body that services with this interface send. */
 export function failureOf(response: ServiceResponse, info: RequestInfo): HeddleError {
   const { text, detail } = readErrorBody(response.body);
   const { code, summary, hint, retryable, mayHaveRun } = kindOf(response, text);
   const schemeName = info.auth === 'basic' ? 'Basic' : 'Bearer';
   const scheme = code === 'unauthorized' || code === 'forbidden' ? ` (${schemeName})` : '';
   const quotation = text === undefined ? '' : `: ${quote(text, info)}`;
-  // A date in Retry-After is by the clock of the service.
+  // A date in Retry-After follows the clock of the service.
   const now = Date.parse(String(response.headers.date)) || Date.now();
   return new HeddleError({
     code,
@@ -165,7 +169,7 @@ export function badResponse(
     code: 'bad_response',
     message: `The service answered ${info.operation} with status ${response.status}, but ${reason}.${excerpt}`,
     hint: namingSetting(
-      'Ask the user to check that the base URL is the API of the service, not a web page or a proxy.',
+      'Ask the user to check that the base URL points to the API of the service, not a web page or a proxy.',
       info,
     ),
     status: response.status,
@@ -175,7 +179,7 @@ export function badResponse(
 
 /**
  * Returns the error for a request without a complete response: connection refused or reset, name not resolved,
- * certificate not trusted, no HTTP.
+ * certificate not trusted, not an HTTP response.
  */
 export function networkFailure(error: unknown, info: RequestInfo, origin: string, notSent: boolean): HeddleError {
   const { code = '', message, name } = error as NodeJS.ErrnoException;
@@ -206,35 +210,36 @@ export function cancellation({ operation }: RequestInfo, partialText: string | u
   });
 }
 
-/** Returns the error for a request that missed its deadline. `setting` names the setting that raises it. */
+/** Returns the error for a request that missed its deadline. `timeoutSetting` names the setting that raises it; `isAnswered` is
+ * true once the response has begun to arrive. */
 export function timeoutFailure(
   { operation, repeatable }: RequestInfo,
-  options: { timeoutMs: number; setting: string; attempt: number; isAnswered: boolean; partialText?: string },
+  options: { timeoutMs: number; timeoutSetting: string; attempt: number; isAnswered: boolean; partialText?: string },
 ): HeddleError {
-  const { timeoutMs, setting, attempt, isAnswered, partialText } = options;
-  if (isAnswered) return overdueWork(timeoutMs, `the response to ${operation}`, setting);
+  const { timeoutMs, timeoutSetting, attempt, isAnswered, partialText } = options;
+  if (isAnswered) return overdueWork(timeoutMs, `the response to ${operation}`, timeoutSetting);
   const inAttempt = attempt === 1 ? '' : `, in attempt ${attempt}`;
   return new HeddleError({
     code: 'timeout',
     message: `${operation} got no complete response within ${timeoutMs} ms${inAttempt}.`,
     hint: repeatable
-      ? `Try again, request less at once, or raise ${setting}.`
-      : `${mayHaveRunHint} To allow more time, raise ${setting}.`,
+      ? `Try again, request less at once, or raise ${timeoutSetting}.`
+      : `${mayHaveRunHint} To allow more time, raise ${timeoutSetting}.`,
     retryable: true,
     partialText,
   });
 }
 
-/** Returns the error for work on what the service has sent that was not done at the deadline. */
+/** Returns the error when the processing of a response has not finished at the deadline. */
 export function overdueWork(
   timeoutMs: number,
   work = 'what the service has sent',
-  setting = 'HEDDLE_TIMEOUT_MS',
+  timeoutSetting = 'HEDDLE_TIMEOUT_MS',
 ): HeddleError {
   return new HeddleError({
     code: 'timeout',
-    message: `Working through ${work} was not done within ${timeoutMs} ms.`,
-    hint: `Request less at once, or raise ${setting}.`,
+    message: `Processing ${work} did not finish within ${timeoutMs} ms.`,
+    hint: `Request less at once, or raise ${timeoutSetting}.`,
     retryable: true,
   });
 }
@@ -265,9 +270,10 @@ function errorText(value: unknown): string | undefined {
   return undefined;
 }
 
-/** Returns the quoted text of an error that arrives inside a stream. */
+/** Returns the text of an error that arrives inside a stream, quoted after a colon; nothing for an error without text. */
 export function quotedErrorText(value: unknown, info: RequestInfo): string {
-  return quote(errorText(value) ?? 'without a reason', info);
+  const text = errorText(value);
+  return text === undefined ? '' : `: ${quote(text, info)}`;
 }
 
 function quote(text: string, info: RequestInfo): string {

@@ -19,7 +19,7 @@ const unsentCodes = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH
 export interface RequestSenderOptions {
   /** Called before each request; reads the credentials, or starts the embedded service on first use. */
   connect: () => Promise<Connection>;
-  /** Time limit in milliseconds, retries included, for one request or all requests of a tool call. Default 60 000. */
+  /** Time limit in milliseconds, retries included, for a single request, or for all requests of one tool call together. Default 60 000. */
   timeoutMs?: number;
   /** Time limit of an inference request in milliseconds. Default 600 000. */
   inferenceTimeoutMs?: number;
@@ -42,8 +42,8 @@ export interface RequestParts {
 }
 
 /**
- * Reads the result from a successful response. An error with a `code` counts as a broken connection. `pause` is to be
- * called between the steps of the work on a response that has arrived.
+ * Reads the result from a successful response. If it throws an error with a `code`, that counts as a broken connection.
+ * It calls `pause` between the steps of its work on a response that has arrived.
  */
 type ResponseReader<Result> = (
   response: TransportResponse,
@@ -77,7 +77,7 @@ interface FailedAttempt {
   notSent: boolean;
 }
 
-/** Sends requests to the service: one deadline over all attempts, and a retry policy that judges each attempt. */
+/** Sends requests to the service: one deadline across all attempts, and a retry policy that judges each attempt. */
 export class RequestSender {
   readonly #options: RequestSenderOptions;
   readonly #transport: HttpTransport;
@@ -243,7 +243,7 @@ export class RequestSender {
     const delayMs = failure.retryable ? retryDelayMs(outcome, Math.random()) : undefined;
     if (delayMs === undefined) throw failure;
     this.#toolCall?.scope?.onRetry();
-    this.#log('info', 'sending again', { operation, attempt, of: maxAttempts, delay_ms: Math.round(delayMs), code });
+    this.#log('info', 'retrying', { operation, attempt, of: maxAttempts, delay_ms: Math.round(delayMs), code });
     await delay(delayMs, undefined, { signal: deadline.signal });
   }
 
@@ -264,8 +264,8 @@ export class RequestSender {
 }
 
 /**
- * Lets other work run once a response has arrived, and ends a request at its deadline. The response to a request that
- * must not be sent again is never given up.
+ * Lets other work run once a response has arrived, and ends a request at its deadline. If the request must not
+ * be repeated, its response is read to the end even past the deadline.
  */
 async function pauseAfterResponse(pending: PendingRequest): Promise<void> {
   pending.isAnswered = true;
@@ -301,7 +301,13 @@ function finalError(error: unknown, { endpoint, info, deadline, attempt, isAnswe
   const reported = status !== undefined && status >= 300;
   if (deadline.abortCode !== 'timeout' || reported) return error;
   const setting = endpoint.timeout === 'inference' ? 'HEDDLE_INFERENCE_TIMEOUT_MS' : 'HEDDLE_TIMEOUT_MS';
-  return timeoutFailure(info, { timeoutMs: deadline.timeoutMs, setting, attempt, isAnswered, partialText });
+  return timeoutFailure(info, {
+    timeoutMs: deadline.timeoutMs,
+    timeoutSetting: setting,
+    attempt,
+    isAnswered,
+    partialText,
+  });
 }
 
 /** Returns the code of an error. A network error has a `code`; an invalid HTTP response has the name HTTPParserError. */

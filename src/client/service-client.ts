@@ -89,7 +89,7 @@ export interface RequestOptions {
 }
 
 export interface ProjectOptions extends RequestOptions {
-  /** `entity/project` that the service accounts the request to. Left out if a header cannot carry it. */
+  /** `entity/project` that the service attributes the request to. Left out if a header cannot carry it. */
   project?: string;
 }
 
@@ -380,7 +380,7 @@ export class ServiceClient {
   }
 
   /**
-   * Lets other work run. A tool that only reads calls it between the steps of long work on what it has read.
+   * Lets other work run. Read-only tools call this between the steps of lengthy work on what they have read.
    * @throws HeddleError `timeout` when the time of the tool call is over, `cancelled` if `signal` was aborted.
    */
   pause(signal?: AbortSignal): Promise<void> {

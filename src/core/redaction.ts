@@ -133,7 +133,7 @@ export class Redactor {
     return new Transform({
       transform(chunk: Buffer, _encoding, done) {
         const text = finder.replace(held + chunk.toString('latin1'), mark);
-        const cutAt = finder.cutSecretAt(text, 0) ?? text.length;
+        const cutAt = finder.startOfCutSecret(text, 0) ?? text.length;
         held = text.slice(cutAt);
         done(null, Buffer.from(text.slice(0, cutAt), 'latin1'));
       },
@@ -145,7 +145,7 @@ export class Redactor {
 }
 
 function withoutCutSecret(text: string, finder: SecretFinder): string {
-  const cutAt = finder.cutSecretAt(text, maxShownChars + 1);
+  const cutAt = finder.startOfCutSecret(text, maxShownChars + 1);
   return cutAt === undefined ? text : text.slice(0, cutAt) + mark;
 }
 

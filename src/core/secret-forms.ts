@@ -11,13 +11,14 @@ const maxCharacterChars = 4 * (3 * maxBackslashes + 6);
 /** Characters that are searched in one step. */
 const charsPerStep = 4096;
 
-/** The ways in which one character of a secret may be written. All but `literals` are compared without regard to case. */
+/** The ways in which one character of a secret may be written. Case matters for `literals` and for escapes of
+ * one character, and for nothing else. */
 interface Character {
   /** For a run of backslashes its length, which quoting multiplies; otherwise 0. */
   backslashes: number;
   literals: string[];
   encoded: string[];
-  /** What may follow one or more backslashes; several parts have backslashes of their own, like `\xc3\xa9`. */
+  /** What may follow one or more backslashes; each of several parts has its own backslashes, like `\xc3\xa9`. */
   escaped: string[][];
 }
 
@@ -104,7 +105,7 @@ interface Progress {
   isCut: boolean;
 }
 
-/** Matches `wanted`, which is in lower case where case is ignored, at a position; the text may end inside of it. */
+/** Matches `wanted`, which is in lower case where case is ignored, at a position; the text may end inside it. */
 function matchText(text: string, at: number, wanted: string, progress: Progress, ignoresCase: boolean): void {
   for (let offset = 0; offset < wanted.length; offset += 1) {
     if (at + offset >= text.length) {
@@ -131,23 +132,24 @@ function backslashAt(text: string, at: number): number {
   return isEncoded ? 3 : 0;
 }
 
-/** Returns whether the text ends at a position, or inside of a percent-encoded backslash there. */
+/** Returns whether the text ends at a position, or inside a percent-encoded backslash there. */
 function endsAt(text: string, at: number): boolean {
   return text.length - at < 3 && '%5c'.startsWith(text.slice(at).toLowerCase());
 }
 
 /** Returns the positions after each of the backslashes at a position. */
-function afterBackslashes(text: string, start: number, most: number): number[] {
+function afterBackslashes(text: string, start: number, maxCount: number): number[] {
   const positions: number[] = [];
   let at = start;
-  for (let length = backslashAt(text, at); length > 0 && positions.length < most; length = backslashAt(text, at)) {
+  for (let length = backslashAt(text, at); length > 0 && positions.length < maxCount; length = backslashAt(text, at)) {
     at += length;
     positions.push(at);
   }
   return positions;
 }
 
-/** Matches parts that each follow one or more backslashes; before the first part of a match there is just one. */
+/** Matches parts that each follow one or more backslashes; a match begins at a backslash, so only one precedes
+ * its first part. */
 function matchEscaped(text: string, start: number, parts: string[], isFirst: boolean, progress: Progress): void {
   let at = start;
   for (const [index, part] of parts.entries()) {
@@ -176,7 +178,7 @@ function matchCharacter(text: string, at: number, character: Character, isFirst:
     for (const end of ends.slice(backslashes - 1)) addEnd(progress, end);
     progress.isCut ||= endsAt(text, ends.at(-1)!);
   } else if (escaped[0]?.[0] === literals[0]) {
-    // A quote behind backslashes may be percent-encoded like they are.
+    // A character that is escaped as itself may be percent-encoded like its backslashes.
     const after = afterBackslashes(text, at, isFirst ? 1 : maxBackslashes).at(-1)!;
     progress.isCut ||= endsAt(text, after);
     for (const form of encoded) matchText(text, after, form, progress, true);
@@ -187,11 +189,11 @@ function matchCharacter(text: string, at: number, character: Character, isFirst:
 interface Match {
   /** End of the longest match. */
   end?: number;
-  /** Number of characters of the secret before the end of the text, if that may be inside of the secret; otherwise -1. */
+  /** Number of characters matched when the text ended inside a possible secret; otherwise -1. */
   cutAfter: number;
 }
 
-/** Matches a spelling at a position. Follows all ways of reading at once, so the time has a bound for each position. */
+/** Matches a spelling at a position. Follows all readings in parallel, so the time for each position is bounded. */
 function matchSpelling(text: string, start: number, spelling: Spelling): Match {
   let ends = [start];
   let cutAfter = -1;
@@ -205,7 +207,7 @@ function matchSpelling(text: string, start: number, spelling: Spelling): Match {
   return { end: Math.max(...ends), cutAfter };
 }
 
-/** A spelling, and the characters that may follow its first one. */
+/** A spelling, and the characters that may follow its first character. */
 interface Start {
   spelling: Spelling;
   /** 1 for the low byte of the code of each such character. */
@@ -215,7 +217,7 @@ interface Start {
 /** Finds secrets in text, in time that grows linearly with the text. */
 export class SecretFinder {
   readonly #starts = new Map<number, Start[]>();
-  /** 1 for the low byte of each code in the map. Most characters of a text need no more than this. */
+  /** 1 for the low byte of each code in `#starts`; this look-up is enough for most characters of a text. */
   readonly #mayStart = new Uint8Array(256);
   /** Maximum length of a written secret. */
   #maxChars = 0;
@@ -251,7 +253,7 @@ export class SecretFinder {
     return resultOf(this.replaceInSteps(text, mark));
   }
 
-  /** Does what `replace` does in steps of a few milliseconds: some characters take microseconds each. */
+  /** Does what `replace` does in steps of a few milliseconds, since a single character can take microseconds. */
   *replaceInSteps(text: string, mark: string): Steps<string> {
     let clean = '';
     let kept = 0;
@@ -270,12 +272,12 @@ export class SecretFinder {
   }
 
   /**
-   * Returns where the end of a text may be the beginning of a secret, of which at least `least` characters are there;
+   * Returns where the end of a text may be the beginning of a secret, of which at least `minChars` characters are there;
    * undefined if it cannot.
    */
-  cutSecretAt(text: string, least: number): number | undefined {
+  startOfCutSecret(text: string, minChars: number): number | undefined {
     for (let at = Math.max(0, text.length - this.#maxChars); at < text.length; at += 1) {
-      if (this.#spellingsAt(text, at).some((spelling) => matchSpelling(text, at, spelling).cutAfter >= least))
+      if (this.#spellingsAt(text, at).some((spelling) => matchSpelling(text, at, spelling).cutAfter >= minChars))
         return at;
     }
     return undefined;

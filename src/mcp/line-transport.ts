@@ -20,10 +20,10 @@ import { maxBatchMessages } from './limits.ts';
  */
 
 const maxLineBytes = 10 * 1024 * 1024;
-/** Size of both ends of a line that is too long; the id of its request is looked for there. */
+/** Bytes that are kept of each end of a line that is too long; the id of its request is looked for there. */
 const keptBytes = 512;
 const maxRequests = 1_024;
-/** Maximum of output that the client has not read, beyond which no more input is taken. */
+/** Maximum amount of output that the client has not read, beyond which no more input is taken. */
 const maxUnreadBytes = 64 * 1024 * 1024;
 /** Time for requests to be answered after the end of the input or a signal to stop. */
 const answerGraceMs = 1_000;
@@ -65,7 +65,7 @@ export class LineTransport implements Transport {
     for await (const chunk of input) {
       this.#readChunk(chunk);
       if (this.#output.writableLength > maxUnreadBytes) {
-        this.#log('warn', 'the client does not read its responses: no more input until it does');
+        this.#log('warn', 'input paused: the client is not reading its responses');
         await once(this.#output, 'drain');
       }
     }
@@ -105,7 +105,8 @@ export class LineTransport implements Transport {
     const line = Buffer.concat(this.#parts).toString('utf8');
     this.#parts = [];
     this.#lineBytes = 0;
-    if (bytes > maxLineBytes) this.#refuse(idAtEnds(line), `its ${bytes} bytes are larger than ${maxLineBytes}`);
+    if (bytes > maxLineBytes)
+      this.#refuse(idAtEnds(line), `it has ${bytes} bytes, more than the maximum of ${maxLineBytes}`);
     else if (line.trim() !== '') this.#readLine(line);
   }
 
@@ -132,13 +133,16 @@ export class LineTransport implements Transport {
     for (const message of messages) this.#sendRefusal(idOf(message), reason, invalidRequest);
   }
 
-  /** Refuses a message, or each message of a batch, because of a number that would change. */
+  /** Refuses a message, or each message of a batch, because of a number that JavaScript cannot represent exactly. */
   #refuseNumbers({ value, faults, message }: InexactNumberError): void {
     if (Array.isArray(value) && value.length > maxBatchMessages) {
       this.#refuseBatch(value);
       return;
     }
-    this.#log('warn', 'message refused', { reason: 'numbers that would change', numbers: faults.length });
+    this.#log('warn', 'message refused', {
+      reason: 'numbers that JavaScript cannot represent exactly',
+      numbers: faults.length,
+    });
     const messages = Array.isArray(value) ? value : [value];
     messages.forEach((part, index) => {
       // Under an id that has changed, the client could not find the response.
@@ -152,11 +156,11 @@ export class LineTransport implements Transport {
   }
 
   #receive(message: unknown): void {
-    // The SDK's checks of what is no message cost much more than this one.
+    // For values that are not messages, the SDK's checks cost much more than this one.
     const hasVersion = (Object(message) as { jsonrpc?: unknown }).jsonrpc === '2.0';
     const isRequest = hasVersion && isJSONRPCRequest(message);
     if (isRequest && this.#unanswered.has(message.id)) {
-      this.#refuse(message.id, 'a request with this id waits for its response');
+      this.#refuse(message.id, 'a request with this id is still waiting for its response');
     } else if (isRequest && this.#unanswered.size >= maxRequests) {
       this.#refuse(message.id, `more than ${maxRequests} requests`, serverBusy);
     } else if (isRequest || (hasVersion && (isJSONRPCNotification(message) || isJSONRPCResponse(message)))) {

@@ -29,7 +29,7 @@ import { InputRequired, originOf, watchCall } from './watch-call.ts';
 
 /** Options that all MCP servers of one runtime share. */
 export interface McpServerOptions extends CallOptions {
-  /** `stdio` on stdio; absent over HTTP, where the headers of a request show it. */
+  /** `stdio` on stdio; absent over HTTP, which is recognized by the request's headers. */
   transport?: 'stdio';
   /** Tells the client's model about this server and its service. */
   instructions: string;
@@ -178,7 +178,7 @@ function registerResourcesAndCompletions(
         : completionOfVariable(ref.uri, argument.name);
     if (!kind) return { completion: { values: [] } };
     const { project_id, entity, project } = filled?.arguments ?? {};
-    // Models belong to no project: the service accounts the request to the configured one.
+    // Models belong to no project: the service attributes the request to the configured one.
     const named = kind === 'model' ? undefined : project_id || (entity && project && `${entity}/${project}`);
     const searchedProject = named || options.project;
     const values = await runWatched('completion/complete', context, (service) =>
@@ -215,7 +215,7 @@ function unknownName(kind: string, name: string, known: ReadonlyMap<string, unkn
   );
 }
 
-/** Returns the key of a question, so that an answer counts for this question only, with the number that it names. */
+/** Returns the key of a question, so that an answer counts only for exactly this question, including the number of items in it. */
 function questionKey(question: string): string {
   return `confirm_${createHash('sha256').update(question).digest('hex').slice(0, 16)}`;
 }
@@ -229,7 +229,7 @@ function confirmationRequest(message: string) {
   });
 }
 
-/** Returns the name of the client: from 2026-07-28 on it comes with each request, before that with the first one. */
+/** Returns the name of the client: from protocol revision 2026-07-28 on it comes with each request, in earlier ones with `initialize`. */
 function clientName({ mcpReq }: ServerContext, server: Server): string | undefined {
   const envelope = mcpReq.envelope as Record<string, Implementation> | undefined;
   return (envelope?.[CLIENT_INFO_META_KEY] ?? server.getClientVersion())?.name;

@@ -110,7 +110,7 @@ function warningsOf(rows: readonly object[], columns: readonly string[], hadSecr
   const distinct = new Set(rows.map((row) => JSON.stringify(row))).size;
   return [
     ...(hadSecrets ? ['Secrets in the rows were replaced by [secret].'] : []),
-    ...(distinct < rows.length ? [`${rows.length - distinct} of the rows repeat another row.`] : []),
+    ...(distinct < rows.length ? [`${pluralize(rows.length - distinct, 'row')} with the content of another row.`] : []),
     ...(columns.includes('output')
       ? ['A judge prompt cannot use the column output: {output} is what the evaluated model answers.']
       : []),

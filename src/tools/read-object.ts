@@ -169,11 +169,13 @@ async function contentOf(
 ): Promise<Partial<ReadObject>> {
   const { val } = version;
   if (!isObject(val)) return { val };
-  const content = withoutMarks(val);
   if (version.base_object_class === 'Dataset') {
-    const { rows, ...about } = content;
+    const { rows, ...rest } = val;
+    const about = withoutMarks(rest);
     return { ...(Object.keys(about).length > 0 && { val: about }), ...(await readRows(rows, page, context)) };
   }
+  // Of an unknown class, every member is shown as it is.
+  const content = version.base_object_class == null ? val : withoutMarks(val);
   if (version.base_object_class === 'Prompt') return { val: content, ...variablesOf(content) };
   const scorer = parseScorer(val);
   if (scorer?.type !== 'judge') return { val: content };
@@ -248,10 +250,18 @@ function cutRow(row: unknown): unknown {
   return Object.fromEntries(Object.entries(row).map(([column, value]) => [column, cutValue(value, maxValueChars)]));
 }
 
-/** Removes the marks of the class, which the kind says, and members without content. */
+/** The members that mark the class of an object, which the kind says. */
+const marks = ['_type', '_class_name', '_bases'];
+
+/** Removes the marks of classes and members without content, also from what the members hold. */
 function withoutMarks(val: Record<string, unknown>): Record<string, unknown> {
-  const marks = ['_type', '_class_name', '_bases'];
-  return Object.fromEntries(Object.entries(val).filter(([name, value]) => !marks.includes(name) && !isEmpty(value)));
+  const kept = Object.entries(val).filter(([name, value]) => !marks.includes(name) && !isEmpty(value));
+  return Object.fromEntries(kept.map(([name, value]) => [name, withoutMarksWithin(value)]));
+}
+
+function withoutMarksWithin(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutMarksWithin);
+  return isObject(value) ? withoutMarks(value) : value;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

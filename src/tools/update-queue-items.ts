@@ -3,13 +3,13 @@ import { pathSegment } from '../contract/identifiers.ts';
 import type { QueueItem } from '../contract/queue-items.ts';
 import { HeddleError } from '../core/errors.ts';
 import {
-  addMeanwhile,
+  addConcurrentChanges,
   type Change,
   type CheckedResults,
   changeItems,
-  concurrentItems,
   type ItemResult,
   itemErrors,
+  maxConcurrentItems,
   openQueue,
   previewItems,
   type QueueAccess,
@@ -34,7 +34,7 @@ const change = z.strictObject({
     .optional()
     .describe('Values by field.'),
   note: z.string().min(1).max(1024).optional().describe('For people.'),
-  annotation_state: z.enum(targetStates).optional().describe('Your state.'),
+  annotation_state: z.enum(targetStates).optional().describe('Your progress on the item.'),
   retract: z.array(z.string()).optional().describe('Fields whose judgement you take back.'),
 });
 
@@ -47,12 +47,12 @@ const input = z.strictObject({
     .optional()
     .describe('Up to 100.'),
   filter: itemsFilter.optional().describe('As in query_queue_items, instead of items.'),
-  change: change.optional().describe('As in items, for filter.'),
+  change: change.optional().describe('The change for each item of filter.'),
   as_of: z
     .string()
     .refine((text) => !Number.isNaN(Date.parse(text)), 'must be the as_of of a page, a date and time')
     .optional()
-    .describe('as_of of what you read: refuses items that others judged or moved since.'),
+    .describe('as_of of the page you read; items that others judged or moved since are refused.'),
   expected_state: z
     .enum(['unstarted', ...targetStates])
     .optional()
@@ -73,7 +73,7 @@ const output = z.looseObject({
         meanwhile: z
           .string()
           .optional()
-          .describe('What others did to it during this call, with as_of or expected_state.'),
+          .describe('What others did to it during this call; only with as_of or expected_state.'),
         error: z.looseObject({}).optional(),
       }),
     )
@@ -81,11 +81,11 @@ const output = z.looseObject({
       'One result per change, or none if all are the same; for a filter, items that were refused or that others changed.',
     ),
   annotation_state: z.string().optional().describe('State that all items show, where all have the same result.'),
-  remaining: z.int().optional().describe('Items that were not reached; call again to go on.'),
+  remaining: z.int().optional().describe('Items that were not reached; call again to continue.'),
   dry_run: z.boolean().optional(),
   hint: z.string().optional(),
   first_changed: z.array(z.string()).optional().describe('Ids of the first changed items of a filter.'),
-  as_of: z.string().optional().describe('Time of the dry run, for the change itself.'),
+  as_of: z.string().optional().describe('Time of the dry run; pass it with the real change.'),
   state_counts: z.record(z.string(), z.int()).optional().describe('Shown states of the matching items, in a dry run.'),
 });
 
@@ -142,7 +142,7 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
     }));
     return [
       `${matching}${prefix}${results.join(', ') || 'Nothing changed'}.${first}${state}${seen}`,
-      ...(remaining ? [`${remaining} not reached: ${stopped_by?.message ?? ''} Call again to go on.`] : []),
+      ...(remaining ? [`${remaining} not reached: ${stopped_by?.message ?? ''} Call again to continue.`] : []),
       ...(hint === undefined ? [] : [hint]),
       ...(rows.length > 0 ? [compactTable(rows, ['item_id', 'result', 'annotation_state', 'meanwhile', 'error'])] : []),
     ].join('\n');
@@ -155,7 +155,7 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
       : {
           ...rest,
           items: [],
-          hint: `${hint === undefined ? '' : `${hint} `}The results of single items are left out because of the size limit.`,
+          hint: `${hint === undefined ? '' : `${hint} `}Results of individual items are omitted because of the size limit.`,
         },
 });
 
@@ -179,7 +179,9 @@ async function changeListed(
   if (!dry_run && !confirm && items.length > maxUnconfirmed) {
     requireAgreement(agreementFor(items.length, queue_id, items), context);
   }
-  const found = await concurrently(items, concurrentItems, (change) => findItem(change.item_id, queue, expected_state));
+  const found = await concurrently(items, maxConcurrentItems, (change) =>
+    findItem(change.item_id, queue, expected_state),
+  );
   const work = items.flatMap((change, index) => {
     const item = found[index]!;
     return item instanceof HeddleError ? [] : [{ item, change }];
@@ -211,11 +213,11 @@ async function changeListed(
   };
 }
 
-type Work = { item: QueueItem; change: Change }[];
+type PlannedChange = { item: QueueItem; change: Change };
 
 function rereadListed(
   results: ItemResult[],
-  work: Work,
+  work: PlannedChange[],
   queue: QueueAccess,
   startedAtMs: number,
 ): Promise<CheckedResults> {
@@ -224,7 +226,7 @@ function rereadListed(
     return (await queue.service.queryQueueItems(queue.id, query, { signal: queue.signal })).items[0];
   };
   const items = work.map(({ item }) => item);
-  return addMeanwhile(results, items, queue, startedAtMs, readItem);
+  return addConcurrentChanges(results, items, queue, startedAtMs, readItem);
 }
 
 function refuseDuplicates(items: readonly ListedChange[]): void {
@@ -241,7 +243,7 @@ function refuseEmpty(change: Change, loc: (string | number)[]): void {
   throw callRefusal(`${loc.slice(1).join('.')} changes nothing`, 'Pass judgements, note, annotation_state or retract.');
 }
 
-/** Returns the question whether to change many items. */
+/** Returns the request for the user's agreement to change many items. */
 function agreementFor(count: number, queueId: string, changes: readonly Change[]): AgreementRequest {
   const states = [...new Set(changes.flatMap(({ annotation_state }) => annotation_state ?? []))];
   const judged = changes.some(({ judgements, note, retract }) => judgements || note || retract);
@@ -306,11 +308,11 @@ function throwSharedFailure(results: readonly ItemResult[]): void {
   if (results.every(({ error }) => error?.code === failure.code)) throw failure;
 }
 
-/** Items that are planned and written together. */
+/** Number of items that are planned and written together. */
 const itemsPerRound = 250;
-/** Refused items that the result lists. */
+/** Maximum number of refused or otherwise changed items that the result lists. */
 const maxListed = 20;
-/** Ids of changed items that the result has. */
+/** Maximum number of ids of changed items in the result. */
 const maxShownIds = 5;
 
 async function changeMatching(args: Arguments, project: string, context: ToolContext): Promise<UpdateResult> {
@@ -345,15 +347,15 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
   }
   const startedAtMs = Date.now();
   const isGuarded = as_of !== undefined || expected_state !== undefined;
-  // A change may have made items fit the filter no longer, so they are read by what lasts.
-  const { annotation_states: _, ...lasting } = serviceFilter(filter);
+  // After the change, items may no longer match their state, so they are read again by the rest of the filter.
+  const { annotation_states: _, ...unaffectedFilter } = serviceFilter(filter);
   const readMatching = once(async () => {
-    const items = await matchingItems(queue_id, project, lasting, context);
+    const items = await matchingItems(queue_id, project, unaffectedFilter, context);
     return new Map(items.map((item) => [item.id, item]));
   });
   const rereadMatching = async (results: ItemResult[]): Promise<CheckedResults> =>
     isGuarded
-      ? addMeanwhile(results, matching, queue, startedAtMs, async (id) => (await readMatching()).get(id))
+      ? addConcurrentChanges(results, matching, queue, startedAtMs, async (id) => (await readMatching()).get(id))
       : { results };
   const results: ItemResult[] = [];
   let finished = 0;
@@ -424,7 +426,7 @@ function summaryOf({ results, hint }: CheckedResults, matched: number): UpdateRe
   const changed = results.filter(({ result }) => result === 'done' || result === 'would_send');
   const hints = [
     ...(hint === undefined ? [] : [hint]),
-    ...(unlisted > 0 ? [`${unlisted} more refused or changed by others are not listed.`] : []),
+    ...(unlisted > 0 ? [`${unlisted} more items, refused or changed by others, are not listed.`] : []),
   ];
   return {
     matched,

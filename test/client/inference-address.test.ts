@@ -91,7 +91,7 @@ describe('ServiceClient with inference at an address of its own', () => {
       code: 'bad_response',
       message:
         'The service answered GET /v1/models with status 200, but the body is not JSON. It starts with "<h1>[secret]</h1>"',
-      hint: 'Ask the user to check that the inference URL is the API of the service, not a web page or a proxy.',
+      hint: 'Ask the user to check that the inference URL points to the API of the service, not a web page or a proxy.',
     });
   });
 

@@ -193,7 +193,7 @@ describe('RequestSender', () => {
     });
     await expect(readCall(client)).rejects.toMatchObject({
       code: 'timeout',
-      message: 'Working through the response to POST /call/read was not done within 300 ms.',
+      message: 'Processing the response to POST /call/read did not finish within 300 ms.',
       hint: 'Request less at once, or raise HEDDLE_TIMEOUT_MS.',
     });
     await expect(client.createEvaluation('a/b', { name: 'e', dataset: 'd' })).resolves.toHaveProperty('evaluation_ref');
@@ -210,7 +210,7 @@ describe('RequestSender', () => {
     for (const end = performance.now() + 400; performance.now() < end; );
     await expect(task.pause()).rejects.toMatchObject({
       code: 'timeout',
-      message: 'Working through what the service has sent was not done within 300 ms.',
+      message: 'Processing what the service has sent did not finish within 300 ms.',
     });
   });
 

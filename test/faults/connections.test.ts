@@ -44,7 +44,7 @@ describe('a connection to the service', () => {
         hint: expect.stringContaining('then try again'),
       });
     }
-    expect(server.stderr().match(/"sending again"/g)).toHaveLength(2 * tools.length);
+    expect(server.stderr().match(/"retrying"/g)).toHaveLength(2 * tools.length);
   });
 
   it('to a name that does not exist is a retryable network error', async () => {

@@ -300,7 +300,9 @@ describe('numbers that would change, at the other entrances', () => {
     );
     for (const id of ['a', 'b']) expect((await server.answerTo(id)).error?.code).toBe(-32_602);
     expect((await server.ask({ id: 'c', method: 'ping' })).result).toEqual({});
-    expect(server.stderr).toContain('"message":"message refused","reason":"numbers that would change"');
+    expect(server.stderr).toContain(
+      '"message":"message refused","reason":"numbers that JavaScript cannot represent exactly"',
+    );
     expect(server.stderr).not.toContain('9007199254740993');
     expect(await server.end()).toBe(0);
   });

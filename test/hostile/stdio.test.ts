@@ -241,7 +241,7 @@ describe('stdio server under hostile input', () => {
     server.write('"}}\n');
     expect((await server.answerTo('huge')).error).toMatchObject({
       code: -32_600,
-      message: expect.stringContaining('larger than'),
+      message: expect.stringContaining('more than the maximum of 10485760'),
     });
     server.write(
       `{"method":"tools/call","params":{"name":"${'x'.repeat(11 * 1024 * 1024)}"},"jsonrpc":"2.0","id":4711}\n`,
@@ -252,7 +252,7 @@ describe('stdio server under hostile input', () => {
     console.log(`memory: ${before.peak} MB before, ${peak} MB at the peak of a line of 200 MB`);
     expect(peak - before.peak).toBeLessThan(120);
     expect(server.stderr).toMatch(
-      /"message":"message refused","id":"huge","reason":"its 2097\d+ bytes are larger than 10485760"/,
+      /"message":"message refused","id":"huge","reason":"it has 2097\d+ bytes, more than the maximum of 10485760"/,
     );
   });
 

@@ -41,7 +41,7 @@ describe('log', () => {
       {
         ...rest,
         level: 'info',
-        message: 'sending again',
+        message: 'retrying',
         operation: 'queryQueueItems',
         attempt: 1,
         of: 3,

@@ -75,6 +75,7 @@ const cases: Case[] = [
         /These paths lead nowhere: inputs\.none; inputs has [^;]*question/,
         /"missing":\["inputs\.none"\],"members":\{"inputs":\[.*"question"/,
       ],
+      [/Nearest to inputs\.none: inputs/, /"nearest":\{"inputs\.none":\["inputs/],
     ],
   },
   {
@@ -116,7 +117,7 @@ const cases: Case[] = [
     args: { queue_id, filter: unstarted, change: { annotation_state: 'skipped' }, dry_run: true },
     facts: [
       [
-        /^7 items matched\. Nothing was changed \(dry_run\)\. They show 7 unstarted\./,
+        /^7 items matched\. Nothing was changed \(dry_run\)\. They show 7 unstarted\. .* 7 would be sent\./,
         /"matched":7,"counts":\{"would_send":7\}.*"dry_run":true,"state_counts":\{"unstarted":7\}/,
       ],
       [/as_of \d{4}-\S+Z\./, /"as_of":"\d{4}-\S+?Z"/],
@@ -156,6 +157,54 @@ const cases: Case[] = [
     ],
   },
   {
+    question: 'which version it is, how many rows there are, and where the next ones begin',
+    tool: 'read_object',
+    args: { ref: 'weave:///demo/support/object/tickets:latest', limit: 1 },
+    facts: [
+      [
+        /^dataset, version 0, the latest: weave:\S+/,
+        /"ref":"weave:\S+?","kind":"dataset","version_index":0,"is_latest":true/,
+      ],
+      [/1 row of \d+ from offset 0\. More follow: next_offset 1\./, /"row_count":\d+,"rows":.*"next_offset":1/],
+      [/\(Sample data\.\)$/, /"sample_data":true/],
+    ],
+  },
+  {
+    question: 'what was stored under which reference, and what to know of it',
+    tool: 'create_dataset',
+    args: { name: 'Both', rows: [{ output: 1 }, { output: 1 }] },
+    facts: [
+      [
+        /^Stored: weave:\S+, 2 rows with the columns output\./,
+        /"dataset_ref":"weave:\S+?","row_count":2,"columns":\["output"\].*"existed":false/,
+      ],
+      [/1 row with the content of another row\./, /"warnings":\["1 row with the content of another row\."/],
+    ],
+  },
+  {
+    question: 'what would be stored',
+    tool: 'create_dataset',
+    args: { name: 'Both', from_queue: { queue_id }, dry_run: true },
+    facts: [
+      [
+        /^Dry run: nothing was stored\. There are 12 rows with the columns question, answer\. The first 3:\nquestion\tanswer\n/,
+        /"row_count":12,"columns":\["question","answer"\],"dry_run":true,"rows":\[\{"question":/,
+      ],
+    ],
+  },
+  {
+    question: 'what was stored under which reference, and what to know of it',
+    tool: 'create_scorer',
+    args: { name: 'Both judge', kind: 'llm_judge', model: 'none', prompt: '{output}' },
+    facts: [
+      [/^Stored: weave:\S+:\w{43}\./, /"scorer_ref":"weave:\S+:\w{43}","existed":false/],
+      [
+        /does not list the model none; the nearest are heddle\/echo/,
+        /"warnings":\["Inference does not list the model none/,
+      ],
+    ],
+  },
+  {
     question: 'what the model replied, and why it ended',
     tool: 'run_inference',
     args: { model: 'heddle/echo', messages: [{ role: 'user', content: 'Hello' }] },
@@ -167,9 +216,12 @@ const cases: Case[] = [
   {
     question: 'which version was stored under which reference',
     tool: 'create_evaluation',
-    args: { name: 'Both', dataset: 'weave:///demo/support/object/tickets:latest' },
+    args: { name: 'Both evaluation', dataset: 'weave:///demo/support/object/tickets:latest' },
     facts: [
-      [/^Stored as version 0 of both: weave:\S+/, /"version_index":0,"evaluation_ref":"weave:\S+?".*"existed":false/],
+      [
+        /^Stored as version 0 of both_evaluation: weave:\S+/,
+        /"version_index":0,"evaluation_ref":"weave:\S+?".*"existed":false/,
+      ],
     ],
   },
 ];

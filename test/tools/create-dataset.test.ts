@@ -59,7 +59,7 @@ describe.each(services)('create_dataset on $name', (service) => {
     expect(await rowsOf(both.dataset_ref)).toEqual([{ helpful: true }, { helpful: true }]);
     expect(both.warnings).toEqual([
       'Annotators differ about helpful in 1 row; the latest counts: call-0.',
-      '1 of the rows repeat another row.',
+      '1 row with the content of another row.',
     ]);
     expect(both.text).toContain(both.warnings[0]);
   });

@@ -140,5 +140,5 @@ describe('create_evaluation', () => {
     expect(reported.size).toBeGreaterThanOrEqual(20);
     expect(reported.size).toBeLessThan(100);
     for (const [description, index] of reported) expect(await create(servers[1]!.client, description)).toBe(index);
-  }, 60_000);
+  }, 180_000);
 });

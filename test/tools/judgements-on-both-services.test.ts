@@ -134,7 +134,7 @@ describe.each(services)('update_queue_items on $name', (service) => {
     });
     const refused = [
       expect.stringMatching(/^Not changed: .*bob [(]test via heddle[)] judged score as 4 at \S+Z, after as_of[.]$/),
-      // A service keeps no time of a move, but it was between these two.
+      // A service does not record when a state changed, but it was between these two.
       expect.stringMatching(new RegExp(`^Not changed: bob moved it to skipped between ${as_of} and \\S+Z[.]$`)),
     ];
     const messagesOf = ({ items }: { items: { error?: { message: string } }[] }) =>
@@ -241,7 +241,7 @@ describe.each(services)('update_queue_items on $name', (service) => {
     expect(done).toMatchObject({ matched: 2, counts: { done: 1, refused: 1 } });
     // A state that is final is refused by the service, after the judgement is stored.
     expect(done.items).toMatchObject([
-      { item_id: ids[2], error: { message: expect.stringMatching(/^The judgement is stored, but not all of the/) } },
+      { item_id: ids[2], error: { message: expect.stringMatching(/^Part of the change is stored, the rest/) } },
     ]);
     expect((await ada.call('query_queue_items', { queue_id })).state_counts).toEqual({
       completed: 1,
@@ -257,6 +257,7 @@ describe.each(services)('update_queue_items on $name', (service) => {
       code: 'invalid_arguments',
       message: "Nothing was changed: changing 21 items needs the user's agreement. A finished state is final.",
       hint: expect.stringContaining('call again with confirm: true'),
+      detail: [{ loc: ['arguments', 'confirm'] }],
     });
     const question = `Change 21 items of queue ${queue_id}: set to completed? A finished state is final.`;
     const unwilling = await connectStdioClient(service.environmentOf('ada'), { answer: 'decline' });
@@ -280,7 +281,7 @@ describe.each(services)('update_queue_items on $name', (service) => {
     const stopped = await call('update_queue_items', args);
     expect(stopped).toMatchObject({ matched: 120, counts: { done: 30 }, remaining: 90, items: [] });
     expect(stopped.text).toMatch(
-      /^120 items matched[.] 30 done[.] The first: [^\n]*[.]\n90 not reached: .* Call again to go on[.]$/,
+      /^120 items matched[.] 30 done[.] The first: [^\n]*[.]\n90 not reached: .* Call again to continue[.]$/,
     );
     left = Number.POSITIVE_INFINITY;
     const progress: object[] = [];

@@ -87,4 +87,46 @@ describe('list_objects', () => {
     expect((await call('list_objects', { kind: 'evaluation', offset: 2 })).objects).toMatchObject([{ object_id: 'b' }]);
     expect((await call('list_objects', { kind: 'op' })).error).toMatchObject({ code: 'unsupported' });
   });
+
+  it('finds objects by a part of their name, and the versions of one', async () => {
+    const { call } = await connectStdioClient(emptyHome(temporaryFolder()));
+    for (const n of [1, 2, 3]) await call('create_dataset', { name: 'Refund questions', rows: [{ n }] });
+    await call('create_dataset', { name: 'Refund answers', rows: [{ n: 1 }] });
+    const namesOf = ({ objects }: { objects: { object_id: string; version_index: number }[] }) =>
+      objects.map(({ object_id, version_index }) => `${object_id} ${version_index}`);
+    expect(namesOf(await call('list_objects', { kind: 'dataset', name: 'Refund Q' }))).toEqual(['refund_questions 2']);
+    expect(namesOf(await call('list_objects', { kind: 'dataset', name: 'refund', limit: 1 }))).toEqual([
+      'refund_answers 0',
+    ]);
+    const versions = { kind: 'dataset', name: 'refund_questions', versions: true };
+    expect(namesOf(await call('list_objects', versions)).sort()).toEqual([
+      'refund_questions 0',
+      'refund_questions 1',
+      'refund_questions 2',
+    ]);
+    expect((await call('list_objects', { kind: 'dataset', name: 'none' })).objects).toEqual([]);
+    expect((await call('list_objects', { kind: 'dataset', versions: true })).error).toMatchObject({
+      code: 'invalid_arguments',
+      message: expect.stringContaining('versions: needs the name of a stored object'),
+    });
+  });
+
+  it('tells stored models and the classes of scorers apart', async () => {
+    const { call } = await connectStdioClient(emptyHome(temporaryFolder()));
+    await call('create_scorer', { name: 'Judge', kind: 'llm_judge', model: 'heddle/echo', prompt: '{output}' });
+    await call('create_scorer', { name: 'Valid', kind: 'json_valid' });
+    const classes = async (kind: string, name?: string) =>
+      (await call('list_objects', { kind, name })).objects.map((one: { object_id: string; class?: string }) => [
+        one.object_id,
+        one.class,
+      ]);
+    expect(await classes('stored_model')).toEqual([['judge-model', 'LLMStructuredCompletionModel']]);
+    expect(await classes('scorer', 'judge')).toEqual([['judge', 'LLMAsAJudgeScorer']]);
+    expect(await classes('scorer', 'valid')).toEqual([['valid', 'HeddleScorer']]);
+    expect((await call('list_objects', { kind: 'model', name: 'ECHO' })).objects).toMatchObject([
+      { id: 'heddle/echo' },
+    ]);
+    expect((await call('list_objects', { kind: 'model', name: 'none' })).objects).toEqual([]);
+    expect((await call('list_objects', { kind: 'field' })).objects).toMatchObject([{ object_id: 'helpful' }]);
+  });
 });

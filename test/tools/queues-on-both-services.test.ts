@@ -141,6 +141,18 @@ describe.each(services)('on $name', (service) => {
     });
   });
 
+  it('query_queue_items gives the id of a queue that is named instead', async () => {
+    const { queue_id } = await call('create_queue', { name: 'Named queue' });
+    const { error } = await call('query_queue_items', { queue_id: 'named queue'.replace(' ', '-') });
+    expect(error.hint).toContain(`The nearest ids are ${queue_id} ("Named queue")`);
+    const exact = await call('create_queue', { name: 'Exact-name' });
+    const named = await call('query_queue_items', { queue_id: 'exact-name' });
+    expect(named.error).toMatchObject({
+      code: 'not_found',
+      hint: `That is the name of the queue with the id ${exact.queue_id}: pass the id.`,
+    });
+  });
+
   it.each<[string, object, Record<EitherService['name'], object>]>([
     ['query_queue_items', { queue_id: 'q' }, unknownProject],
     ['summarize_queue', { queue_id: 'q' }, unknownProject],

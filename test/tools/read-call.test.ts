@@ -24,6 +24,16 @@ describe('read_call', () => {
     expect(await end('inputs.none.deeper[0]')).toEqual({ inputs: ['question'] });
   });
 
+  it('names the paths that are nearest to one that leads nowhere', async () => {
+    const { call } = await connectStdioClient(await importNumberedQueue(2));
+    const paths = ['input.question', 'question', 'output.texts[9]'];
+    const { nearest, text } = await call('read_call', { call_id: 'call-1', paths });
+    expect(nearest['input.question'][0]).toBe('inputs.question');
+    expect(nearest.question[0]).toBe('inputs.question');
+    expect(nearest['output.texts[9]'][0]).toBe('output.texts[0]');
+    expect(text).toContain('Nearest to input.question: inputs.question, ');
+  });
+
   it('names the nearest calls when there is no such call', async () => {
     const { call } = await connectStdioClient(await importNumberedQueue(2));
     expect(await call('read_call', { call_id: 'call-01' })).toMatchObject({

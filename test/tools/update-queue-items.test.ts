@@ -450,7 +450,7 @@ describe('update_queue_items at a service that answers as the public one', () =>
         error: {
           code: 'conflict',
           message:
-            'Not changed: bob moved it to skipped, perhaps after as_of: the service keeps no time of it, and this server has not shown the item with this as_of.',
+            'Not changed: bob moved it to skipped, perhaps after as_of: the service does not record when, and this server has not shown the item with this as_of.',
           hint: 'Read the item again, or pass expected_state skipped if that is what you saw.',
         },
       },
@@ -493,7 +493,7 @@ describe('update_queue_items at a service that answers as the public one', () =>
         result: 'refused',
         error: {
           code: 'invalid_request',
-          message: expect.stringMatching(/^The judgement is stored, but not all of the change\. .*from 'skipped' to/),
+          message: expect.stringMatching(/^Part of the change is stored, the rest is not\. .*from 'skipped' to/),
         },
       },
     ]);

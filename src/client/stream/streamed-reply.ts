@@ -53,7 +53,7 @@ export async function readStreamedReply(
       if (!chunk && event.truncated) break;
       if (!chunk) throw await failure('bad_response', 'has an event that is not a JSON object');
       if (isError(chunk, event)) {
-        throw await failure('service_unavailable', `was ended by the service: ${quotedErrorText(chunk, info)}`);
+        throw await failure('service_unavailable', `was ended by the service${quotedErrorText(chunk, info)}`);
       }
       const charactersBefore = assembly.characters;
       assembly.add(chunk);

@@ -34,7 +34,7 @@ export function createApp(options: AppOptions): Hono<AppEnvironment> {
   app.use(logRequests(options.log));
   app.use(methodNotAllowed({ app, onMethodNotAllowed: refuseMethod }));
   app.get('/health', () => checkHealth(options));
-  // Clients of the public service ask for the oldest version of the SDK that it accepts; every version may try.
+  // Clients of the public service ask which version of the SDK is the oldest accepted; here every version is.
   app.get('/server_info', (context) => context.json({ min_required_weave_python_version: '0.0.1' }));
   app.get('/openapi.json', (context) => context.json(openApiJson));
   for (const name of Object.keys(endpoints) as EndpointName[]) {
@@ -132,7 +132,7 @@ const maxHeldChars = 256 * 1024;
 
 /**
  * Sends values as lines while they are read. A short list is sent whole, with its length. A failure after the first part
- * breaks the connection, so that the client cannot take what it has for everything.
+ * breaks the connection, so that the client cannot mistake a partial list for a complete one.
  */
 async function sendLines(values: AsyncIterable<unknown>, context: Context<AppEnvironment>): Promise<Response> {
   const parts = textParts(values);
@@ -148,7 +148,7 @@ async function sendLines(values: AsyncIterable<unknown>, context: Context<AppEnv
   };
   await pipeline(all, outgoing).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE')
-      context.get('log')('error', 'list broken off', { error: error.stack });
+      context.get('log')('error', 'list interrupted', { error: error.stack });
   });
   return RESPONSE_ALREADY_SENT;
 }
@@ -222,7 +222,7 @@ function errorResponse(error: Error, context: Context<AppEnvironment>): Response
   return respond(500, { reason: 'Internal Server Error' });
 }
 
-/** Adds an error in the form of OpenAI's API, the only one that its clients show, to the body of a refused request. */
+/** Adds an `error` in OpenAI's format to the body of an error response; clients of OpenAI's API show nothing else. */
 function withOpenAiError(status: number, body: unknown): unknown {
   const { error, reason, detail } = body as { error?: unknown; reason?: string; detail?: ErrorDetail[] | string };
   if (error !== undefined) return body;

@@ -12,7 +12,7 @@ import type { OperationInput, TransactionOperation } from './operation.ts';
 import { ResponseSize } from './response-size.ts';
 
 /**
- * Stores a version of an object; the same content returns the existing version.
+ * Stores a version of an object; storing the same content again returns the existing version.
  * @throws Refusal 400 for an invalid name, or a value that does not fit the class.
  */
 export const createObject: TransactionOperation<'createObject'> = async (transaction, { body: { obj }, account }) => {
@@ -73,7 +73,7 @@ function classesOf(val: unknown): Pick<Tables['objects'], 'kind' | 'base_object_
   const { success, data } = marked.safeParse(val);
   if (!success) return { kind: 'object', base_object_class: null, leaf_object_class: null };
   const leaf = data._class_name;
-  // The bases are listed from the nearest to Object; the one before Object is the base class.
+  // Bases are listed nearest first; the one just before Object is the base class.
   const base = data._bases[data._bases.indexOf('Object') - 1];
   return { kind: 'object', base_object_class: base ?? leaf, leaf_object_class: leaf };
 }
@@ -95,7 +95,7 @@ const sortFields = ['created_at', 'object_id'] as const;
 
 /**
  * Reads versions of objects, by default the oldest first.
- * @throws Refusal 413 for versions whose content is too large together.
+ * @throws Refusal 413 for versions whose content is too large in total.
  */
 export const queryObjects: TransactionOperation<'queryObjects'> = async (transaction, { body }) => {
   const { project_id, filter, metadata_only } = body;
@@ -152,9 +152,9 @@ export const queryObjects: TransactionOperation<'queryObjects'> = async (transac
 };
 
 /**
- * Reads the values of references, in their order; null for one that leads nowhere, or where the account may not see.
- * @throws Refusal 400 for text that is no reference, or whose version is not a digest; 413 for values that are too large
- * together.
+ * Reads the values of references, in their order; null for one that leads nowhere, or that the account may not see.
+ * @throws Refusal 400 for text that is not a reference, or whose version is not a digest; 413 for values that are too large
+ * in total.
  */
 export const readReferences: TransactionOperation<'readReferences'> = async (
   transaction,

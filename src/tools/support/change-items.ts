@@ -21,7 +21,7 @@ export interface Change {
 /** The outcome for one item. */
 export interface ItemResult {
   item_id: string;
-  /** `would_send` only in a dry run: the service decides on states. */
+  /** `would_send` only in a dry run: only the service knows whether a change of state is allowed. */
   result: 'done' | 'would_send' | 'unchanged' | 'refused';
   annotation_state?: string;
   /** Changes by others to the item during this call. */
@@ -29,8 +29,8 @@ export interface ItemResult {
   error?: HeddleError;
 }
 
-/** Items that are changed at the same time. */
-export const concurrentItems = 8;
+/** Maximum number of items that are changed at the same time. */
+export const maxConcurrentItems = 8;
 
 /** A queue, its fields, and the means to reach it. */
 export interface QueueAccess extends Pick<ToolContext, 'service' | 'signal' | 'clientName'> {
@@ -52,19 +52,20 @@ export async function openQueue(
   const { service, signal, clientName } = context;
   const needsFields = changes.some(({ change }) => change.judgements || change.retract);
   const fields = needsFields ? await readQueueFields(id, project, context) : [];
-  refuseUnfit(changes, fields);
+  refuseInvalidChanges(changes, fields);
   return { id, project, fields, service, signal, clientName };
 }
 
-function refuseUnfit(
+function refuseInvalidChanges(
   changes: readonly { change: Change; loc: (string | number)[] }[],
   fields: readonly QueueField[],
 ): void {
   const detail: ErrorDetail[] = [];
   for (const { change, loc } of changes) {
     for (const [name, value] of Object.entries(change.judgements ?? {})) {
-      const type = judgementType(name, value, fields);
-      if (typeof type === 'string') detail.push({ loc: [...loc, 'judgements', name], msg: type, type: 'value_error' });
+      const typeOrProblem = judgementType(name, value, fields);
+      if (typeof typeOrProblem === 'string')
+        detail.push({ loc: [...loc, 'judgements', name], msg: typeOrProblem, type: 'value_error' });
       else if (change.retract?.includes(name)) {
         detail.push({ loc: [...loc, 'retract'], msg: `${name} is also judged`, type: 'value_error' });
       }
@@ -102,7 +103,7 @@ type NewFeedback = Parameters<ToolContext['service']['createFeedback']>[0];
 export interface ItemGuard {
   /** Time since which nobody else may have judged or moved an item. */
   asOf?: string | undefined;
-  /** The state that the items were checked for already. */
+  /** The state that the items were already checked for. */
   expectedState?: string | undefined;
 }
 
@@ -115,7 +116,7 @@ export async function changeItems(
 ): Promise<ItemResult[]> {
   const updates = await planUpdates(work, queue, guard);
   await writeFeedback(updates, queue);
-  return concurrently(updates, concurrentItems, async (update) => {
+  return concurrently(updates, maxConcurrentItems, async (update) => {
     const result = await finishUpdate(update, queue);
     onFinished();
     return result;
@@ -123,7 +124,7 @@ export async function changeItems(
 }
 
 /**
- * Returns what would be done, without doing it. States are not predicted: the service decides on them.
+ * Returns what would be done, without doing it. States are not predicted, because only the service knows which changes it allows.
  */
 export async function previewItems(
   work: readonly { item: QueueItem; change: Change }[],
@@ -167,7 +168,7 @@ async function planUpdates(
       update.feedback.push({ ...newFeedback(item, queue), ...type, payload: { value }, id });
     }
     for (const name of change.retract ?? []) {
-      // An earlier judgement of the field must not count again.
+      // All of them are deleted, or an earlier one would count again.
       update.purge.push(...own.filter(({ field }) => field === name).map(({ id }) => id));
     }
     const { note } = change;
@@ -202,7 +203,7 @@ function newFeedback(item: QueueItem, queue: QueueAccess) {
   };
 }
 
-/** Returns the refusal of an item that anybody else has judged or moved since `asOf`, or may have moved. */
+/** Returns the refusal of an item that somebody else has judged or moved since `asOf`, or may have moved. */
 function changedSince(
   { asOf, expectedState }: ItemGuard & { asOf: string },
   { item }: Update,
@@ -217,16 +218,16 @@ function changedSince(
   const { learned } = queue.service;
   const shown = learned.shownItem(asOf, item.id);
   const isOwnMove = item.annotator_user_id === (learned.annotatorId ?? learned.userId);
-  // No item ever becomes unstarted again, so nobody has moved one that still is.
+  // No item ever becomes unstarted again, so an item that is still unstarted has not been moved.
   if (item.annotation_state === 'unstarted' || isOwnMove || shown === shownText(item)) return undefined;
-  // The service keeps no time of a move.
+  // The service does not record when a state changed.
   if (shown !== undefined) {
     const seen = `${new Date(since).toISOString().slice(0, 19)}Z`;
     return conflict(`${moveText(item)} between ${seen} and ${learned.timeAfter(Date.now())}`);
   }
   if (expectedState !== undefined) return undefined;
   const hint = `Read the item again, or pass expected_state ${item.annotation_state} if that is what you saw.`;
-  const reason = 'the service keeps no time of it, and this server has not shown the item with this as_of';
+  const reason = 'the service does not record when, and this server has not shown the item with this as_of';
   return conflict(`${moveText(item)}, perhaps after as_of: ${reason}`, hint);
 }
 
@@ -243,14 +244,14 @@ function conflict(reason: string, hint = 'Read the item again.'): HeddleError {
   return new HeddleError({ code: 'conflict', message: `Not changed: ${reason}.`, hint });
 }
 
-/** Values and texts of other people are short in messages, which no size limit could shorten. */
+/** Values and texts of other people are cut here, because the size limit of results does not apply to messages. */
 const maxValueChars = 200;
 const maxTexts = 3;
 
 /** The results of a change, with what others did to the items. */
 export interface CheckedResults {
   results: ItemResult[];
-  /** Tells that it could not be read what others did. */
+  /** Says that the changes by others could not be read. */
   hint?: string;
 }
 
@@ -259,7 +260,7 @@ export interface CheckedResults {
  * be told to change an item only in a certain state, so somebody may change it between the check and the change. `items`
  * are the items as they were found; `readItem` reads one of them again.
  */
-export async function addMeanwhile(
+export async function addConcurrentChanges(
   results: readonly ItemResult[],
   items: readonly QueueItem[],
   queue: QueueAccess,
@@ -272,7 +273,7 @@ export async function addMeanwhile(
   const { learned } = queue.service;
   const callIds = changed.map(({ call_id }) => call_id);
   const reads = async () => {
-    const after = await concurrently(changed, concurrentItems, ({ id }) => readItem(id));
+    const after = await concurrently(changed, maxConcurrentItems, ({ id }) => readItem(id));
     return { after, judgements: judgementsOf(await readFeedback(queue.id, queue.project, queue, callIds)) };
   };
   const read = await reads().catch((error: unknown) => {
@@ -320,17 +321,17 @@ export const itemErrors = new Set<ErrorCode>([
   'invalid_arguments',
 ]);
 
-/** Feedback that one request stores. */
+/** Maximum number of judgements and notes that one request stores. */
 const feedbackPerRequest = 100;
 
 /**
- * Stores the judgements and notes, and deletes what is retracted. This comes before any state, because an item must not be
- * finished without its judgement. One request stores many where the service can do that.
+ * Stores the judgements and notes, and deletes what is retracted. This happens before any state is set, because an item must
+ * not be finished without its judgement. One request stores several of them if the service supports it.
  */
 async function writeFeedback(updates: Update[], queue: QueueAccess): Promise<void> {
   const pending = updates.filter(({ error }) => !error);
   const entries = pending.flatMap((update) => update.feedback.map((feedback) => ({ update, feedback })));
-  await concurrently(inBatches(entries, feedbackPerRequest), concurrentItems, (batch) => writeBatch(batch, queue));
+  await concurrently(inBatches(entries, feedbackPerRequest), maxConcurrentItems, (batch) => writeBatch(batch, queue));
   for (const update of pending) {
     if (update.error || update.purge.length === 0) continue;
     await attempt(update, queue, async () => {
@@ -346,7 +347,7 @@ async function writeBatch(
 ): Promise<void> {
   const { service, signal } = queue;
   const oneByOne = async (): Promise<void> => {
-    await concurrently(entries, concurrentItems, async ({ update, feedback }) => {
+    await concurrently(entries, maxConcurrentItems, async ({ update, feedback }) => {
       await attempt(update, queue, async () => {
         await service.createFeedback(feedback, { signal });
         update.wrote = true;
@@ -362,7 +363,7 @@ async function writeBatch(
     }, oneByOne);
   } catch (error) {
     if (!(error instanceof HeddleError) || signal.aborted) throw error;
-    // A service refuses the whole batch for one of them; each on its own tells which.
+    // One bad entry makes a service refuse the whole batch; sending them one by one shows which.
     if (itemErrors.has(error.code)) await oneByOne();
     else for (const { update } of entries) update.error = error;
   }
@@ -378,7 +379,7 @@ async function attempt(update: Update, { signal }: QueueAccess, step: () => Prom
   }
 }
 
-/** Sets the annotator's state, which the service decides on, and returns the result for the item. */
+/** Sets the annotator's state, which the service may refuse, and returns the result for the item. */
 async function finishUpdate(update: Update, queue: QueueAccess): Promise<ItemResult> {
   const { item, change } = update;
   const item_id = item.id;
@@ -391,12 +392,12 @@ async function finishUpdate(update: Update, queue: QueueAccess): Promise<ItemRes
   await attempt(update, queue, async () => {
     const body = { project_id: queue.project, annotation_state };
     after = (await queue.service.updateProgress(queue.id, item_id, body, { signal: queue.signal })).item;
-    // A state that was set before is not set again: the item then goes on showing whoever moved it last.
+    // Setting the same state again has no effect: the item keeps showing who changed it last.
     const isOwnMove = shownText(after) !== shownText(item) && after.annotation_state === annotation_state;
     if (isOwnMove) queue.service.learned.annotatorId = after.annotator_user_id ?? undefined;
   });
   if (update.error) return { item_id, result: 'refused', error: partlyDone(refusedState(update.error), update.wrote) };
-  // The item shows the state of whoever changed it last. Only if that stays the same, nothing has changed.
+  // The item shows the state of whoever changed it last. If that is the same and nothing was written, nothing has changed.
   const isUnchanged = !update.wrote && shownText(after) === shownText(item);
   return { item_id, result: isUnchanged ? 'unchanged' : 'done', annotation_state: after.annotation_state };
 }
@@ -404,12 +405,12 @@ async function finishUpdate(update: Update, queue: QueueAccess): Promise<ItemRes
 /** Says what a refused state means: the agent has nothing to correct. */
 function refusedState(error: HeddleError): HeddleError {
   if (error.code !== 'invalid_request') return error;
-  const hint = 'Your state for this item is final, or cannot follow the one it has. Leave the item as it is.';
+  const hint = 'Your state for this item is final, or the new state cannot follow it. Leave the item as it is.';
   return new HeddleError({ ...error, message: error.message, hint });
 }
 
-/** Adds to the refusal of one step that the steps before it are done all the same. */
+/** Adds to the refusal of one step that the earlier steps were carried out. */
 function partlyDone(error: HeddleError, wrote: boolean): HeddleError {
   if (!wrote) return error;
-  return new HeddleError({ ...error, message: `The judgement is stored, but not all of the change. ${error.message}` });
+  return new HeddleError({ ...error, message: `Part of the change is stored, the rest is not. ${error.message}` });
 }

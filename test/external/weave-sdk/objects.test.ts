@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { emptyHome, temporaryFolder } from '../../support/heddle.ts';
+import { connectStdioClient } from '../../support/stdio-client.ts';
 import { connectSdk, hasWeaveSdk } from '../../support/weave-sdk.ts';
 
 const prefix = 'weave:///team/support';
@@ -204,5 +206,70 @@ describe.skipIf(!hasWeaveSdk)('the SDK stores in the embedded service', () => {
     const { client } = await connectAgain();
     const read = await client.get(ref);
     expect([read.length, read.getRow(1).q]).toEqual([2, '2+2']);
+  });
+});
+
+describe.skipIf(!hasWeaveSdk)('the SDK reads what the tools store:', () => {
+  /** Starts the SDK and a client of heddle on the same service. */
+  const connectBoth = async () => {
+    const sdk = await connectSdk();
+    const { call } = await connectStdioClient(
+      emptyHome(temporaryFolder(), {
+        HEDDLE_BASE_URL: sdk.service.url,
+        HEDDLE_PROJECT: 'team/support',
+        HEDDLE_USERNAME: 'api',
+        HEDDLE_PASSWORD: process.env.WANDB_API_KEY!,
+      }),
+    );
+    return { ...sdk, call };
+  };
+
+  it('a dataset with its rows, which it stores as the same version', async () => {
+    const { weave, client, call } = await connectBoth();
+    const { dataset_ref } = await call('create_dataset', { name: 'by-heddle', description: 'Sums.', rows });
+    const read = await client.get(weave.ObjectRef.fromUri(dataset_ref));
+    expect(read).toBeInstanceOf(weave.Dataset);
+    expect([read.name, read.description, read.length]).toEqual(['by-heddle', 'Sums.', 2]);
+    const found = [];
+    for await (const { __savedRef, ...row } of read) found.push([row, (await __savedRef).uri()]);
+    expect(found).toEqual(rows.map((row, index) => [row, `${dataset_ref}/attr/rows/id/${rowDigests[index]}`]));
+    const same = new weave.Dataset({ name: 'by-heddle', description: 'Sums.', rows: rows.map((row) => ({ ...row })) });
+    expect((await same.save()).uri()).toBe(dataset_ref);
+    expect(await call('read_object', { ref: `${dataset_ref}/attr/rows/id/${rowDigests[1]}` })).toMatchObject({
+      val: rows[1],
+    });
+  });
+
+  it('a scorer and the model of a judge', async () => {
+    const { weave, client, call } = await connectBoth();
+    const judge = { name: 'by-heddle-judge', kind: 'llm_judge', model: 'heddle/echo', prompt: 'Is {output} right?' };
+    const { scorer_ref } = await call('create_scorer', judge);
+    const read = await client.get(weave.ObjectRef.fromUri(scorer_ref));
+    expect(read).toMatchObject({ name: 'by-heddle-judge', scoring_prompt: 'Is {output} right?' });
+    const model = await client.get(weave.ObjectRef.fromUri(read.model));
+    expect(model).toMatchObject({ llm_model_id: 'heddle/echo' });
+  });
+
+  it('and the tools read what the SDK stores', async () => {
+    const { weave, client, call } = await connectBoth();
+    const ref = await new weave.Dataset({ name: 'by-sdk', rows: rows.map((row) => ({ ...row })) }).save();
+    expect(await call('read_object', { ref: ref.uri() })).toMatchObject({ kind: 'dataset', row_count: 2, rows });
+    const messages = [{ role: 'system', content: 'Answer in {language}.' }];
+    const prompt = await client.publish(new weave.MessagesPrompt({ name: 'sdk-chat', messages }));
+    expect(await call('read_object', { ref: prompt.uri() })).toMatchObject({
+      kind: 'prompt MessagesPrompt',
+      val: { messages },
+      variables: ['language'],
+    });
+    const text = await client.publish(new weave.StringPrompt({ name: 's', content: 'Hello {who}' }), 's');
+    expect(await call('read_object', { ref: text.uri() })).toMatchObject({
+      val: { content: 'Hello {who}' },
+      variables: ['who'],
+    });
+    const { objects } = await call('list_objects', { kind: 'prompt' });
+    expect(objects.map(({ object_id, class: name }: Record<string, string>) => `${object_id} ${name}`).sort()).toEqual([
+      's StringPrompt',
+      'sdk-chat MessagesPrompt',
+    ]);
   });
 });

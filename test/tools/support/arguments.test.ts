@@ -56,6 +56,11 @@ describe('parseArguments', () => {
     expect(result.detail).toEqual([{ loc: ['arguments', 'filter', 'annotation_state'], type: 'extra_forbidden' }]);
   });
 
+  it('suggests a name that begins with an unknown one', async () => {
+    const { result } = await call('query_queue_items', { queue: 'q' }, emptyHome(temporaryFolder()));
+    expect(result.message).toContain('queue: Unknown member, did you mean queue_id?');
+  });
+
   it('names five faults in its message, counts the others, and lists at most twenty', async () => {
     const refused = async (count: number) => {
       const unknown = Object.fromEntries(Array.from({ length: count }, (_, index) => [`x${index}`, 1]));
