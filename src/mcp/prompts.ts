@@ -63,7 +63,7 @@ function scorerCalibrationText({ queue_id, field = '', annotator, scorer, projec
   const filter = { field, ...(annotator && { judged_by: annotator }) };
   return `Find out how well the llm_judge scorer ${quote(scorer)} agrees with people, who judged the field ${quote(field)} of the annotation queue ${quote(queue_id)}${inProject(project_id)}.
 
-1. Call read_object with the scorer as ref (list_objects finds it by name) for its scoring_prompt, and with its model as ref for llm_model_id and the messages_template of default_params. The scale of the judge must have the values of the field; list_queues shows them.
+1. Call read_object with the scorer as ref (list_objects finds it by name) for its scoring_prompt, and for llm_model_id and messages_template of its model. The scale of the judge must have the values of the field; list_queues shows them.
 2. Call create_dataset with from_queue {"queue_id":${quote(queue_id)},"filter":${escapeInvisible(JSON.stringify(filter))},"map":…}. Map the column output to the path of what was judged, every other placeholder of scoring_prompt to the path of its value, and the column expected to ${quote(`judgement.${field}`)}. query_queue_items with include_call and limit 1 shows the paths.
 3. Call create_evaluation on this dataset, without scorers.
 4. Call run_evaluation with this evaluation, llm_model_id as model, and as messages those of messages_template followed by {"role":"user","content":scoring_prompt}. First with dry_run; tell me the number of calls.

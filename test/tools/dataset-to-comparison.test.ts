@@ -158,7 +158,7 @@ describe('an agent with only the tools of heddle', () => {
     expect(steps).toContain('the column expected to "judgement.helpful"');
 
     const { val: judge } = await call('read_object', { ref: scorer_ref });
-    const { val: model } = await call('read_object', { ref: judge.model });
+    const { model } = judge;
     const dataset = await call('create_dataset', {
       name: 'Judged',
       from_queue: {
