@@ -38,7 +38,10 @@ async function startProvider(): Promise<{ url: string; requests: ChatRequest[] }
     const prompt = body.messages.map(({ content }) => content).join('\n');
     const content =
       body.model === 'judge'
-        ? JSON.stringify({ reasoning: 'Looked for steps.', score: prompt.includes('First, ') })
+        ? JSON.stringify({
+            reasoning: `Looked for steps in reply ${requests.length}.`,
+            score: prompt.includes('First, '),
+          })
         : prompt.includes('step by step')
           ? 'First, open Settings. Then follow the steps.'
           : 'We will look into it.';
