@@ -98,11 +98,20 @@ export function registerHandlers(server: Server, options: McpServerOptions): voi
   const promptsByName = new Map(
     prompts
       .filter((prompt) => prompt.tools.every((name) => toolsByName.has(name)))
-      .map((prompt) => [prompt.name, prompt]),
+      .map((prompt) => [prompt.name, withOfferedArguments(prompt, toolsByName)]),
   );
   registerTools(server, options, toolsByName);
   registerPrompts(server, options, promptsByName);
   registerResourcesAndCompletions(server, options, promptsByName);
+}
+
+/** Removes the arguments of a prompt for which a tool is missing. */
+function withOfferedArguments(
+  prompt: PromptDefinition,
+  toolsByName: ReadonlyMap<string, ListedTool>,
+): PromptDefinition {
+  const isOffered = (name: string): boolean => toolsByName.has(name);
+  return { ...prompt, arguments: prompt.arguments.filter(({ tools = [] }) => tools.every(isOffered)) };
 }
 
 function registerTools(server: Server, options: McpServerOptions, toolsByName: ReadonlyMap<string, ListedTool>): void {

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { EvaluationRun } from '../contract/evaluation-runs.ts';
 import { HeddleError } from '../core/errors.ts';
 import { compareScores, type ScorerComparison } from './support/compare-runs.ts';
-import { type ResultRow, type RunFacts, readResults, resolveRows, runFacts } from './support/evaluation-results.ts';
+import { type ResultRow, type RunFacts, readRunResults, resolveRows, runFacts } from './support/evaluation-results.ts';
 import {
   agreementWithColumn,
   type ColumnAgreement,
@@ -203,7 +203,7 @@ async function readRuns(
 ): Promise<EvaluationResult> {
   const runIds = runs.map(({ evaluation_run_id }) => evaluation_run_id);
   const facts = await runFacts(runs, project, context);
-  const { rows, warnings } = await readResults(runIds, project, context);
+  const { rows, warnings } = await readRunResults(runIds, project, context);
   if (expected !== undefined) await resolveRows(rows, context);
   const agreement = expected === undefined ? [] : agreementOfRuns(rows, runIds, expected);
   await context.service.pause(context.signal);

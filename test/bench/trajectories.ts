@@ -167,6 +167,30 @@ function wrongAnswers(filter: object, map: Record<string, string>, more: object 
   };
 }
 
+/** Sets up the evaluation of the capitals and runs it with these prompts; `lineOf` writes the last line. */
+function capitals(
+  prompts: string[],
+  lineOf: (rates: number[]) => string,
+  { expected = 'capital', max_rows }: { expected?: string; max_rows?: number } = {},
+): Trajectory {
+  return function* () {
+    const { objects } = yield* call('list_objects', { kind: 'dataset', name: 'capital-questions' });
+    const { scorer_ref } = yield* call('create_scorer', { name: 'Names it', kind: 'contains', expected });
+    yield* call('create_evaluation', { name: 'Capitals', dataset: objects[0].reference, scorers: [scorer_ref] });
+    const run_ids: string[] = [];
+    for (const prompt of prompts) {
+      const args = { evaluation: 'Capitals', model: 'heddle/echo', prompt, ...(max_rows && { max_rows }) };
+      run_ids.push((yield* call('run_evaluation', args)).run_id);
+    }
+    const { runs } = yield* call('read_evaluation', { run_ids });
+    yield* say(
+      lineOf(runs.map(({ scorers: [scorer] }: { scorers: { pass_rate: number }[] }) => 100 * scorer!.pass_rate)),
+    );
+  };
+}
+
+const bothPrompts = ['{question}', '{question} It is {capital}.'];
+
 export const trajectories: Record<string, { good: Trajectory; bad: BadTrajectory[] }> = {
   'dataset-from-failures': {
     good: wrongAnswers({ judged_by: 'ada', field: 'correct', value: false }, { question, answer }),
@@ -189,6 +213,34 @@ export const trajectories: Record<string, { good: Trajectory; bad: BadTrajectory
         mistake: 'only tries it',
         trajectory: wrongAnswers({ field: 'correct', value: false }, { question, answer }, { dry_run: true }),
         fault: 'there is no dataset "wrong-answers"',
+      },
+    ],
+  },
+  'compare-runs': {
+    good: capitals(bothPrompts, ([plain, hinted]) => `plain=${plain}, hinted=${hinted}`),
+    bad: [
+      {
+        mistake: 'compares with the wrong column',
+        trajectory: capitals(bothPrompts, () => 'plain=40, hinted=100', { expected: 'question' }),
+        fault:
+          'the run with the prompt {question} should have 10 rows and the pass rates [0.4] but has 10 rows and the pass rates [1]',
+      },
+      {
+        mistake: 'runs only some rows',
+        trajectory: capitals(bothPrompts, ([plain, hinted]) => `plain=${plain}, hinted=${hinted}`, { max_rows: 4 }),
+        fault:
+          'the run with the prompt {question} It is {capital}. should have 10 rows and the pass rates [1] but has 4 rows and the pass rates [1]',
+      },
+      {
+        mistake: 'reckons the second run instead of making it',
+        trajectory: capitals(['{question}'], () => 'plain=40, hinted=100'),
+        fault:
+          'the run with the prompt {question} It is {capital}. should have 10 rows and the pass rates [1] but has not ended',
+      },
+      {
+        mistake: 'confuses the two runs',
+        trajectory: capitals(bothPrompts, ([plain, hinted]) => `plain=${hinted}, hinted=${plain}`),
+        fault: 'the answer should say plain=40 but says 100',
       },
     ],
   },

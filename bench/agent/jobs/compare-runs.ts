@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { Client } from '../../../src/library.ts';
 import { faultsOfNumbers } from '../answer.ts';
 import type { Job } from '../job.ts';
 import { project } from '../workspace.ts';
@@ -19,17 +20,48 @@ const rows = [
 
 const evaluation = z.looseObject({ dataset: z.string(), scorers: z.array(z.unknown()).length(1) });
 
+/** Pass rates of the two runs, by their prompts. */
+const passRates: Record<string, number> = { '{question}': 0.4, '{question} It is {capital}.': 1 };
+
+const model = z.looseObject({
+  default_params: z.looseObject({ messages_template: z.array(z.looseObject({ content: z.unknown() })).min(1) }),
+});
+
+/** Checks that each prompt has a finished run with all rows, whose only scorer has the pass rate that heddle/echo gives. */
+async function faultsOfRuns(client: Client): Promise<string[]> {
+  const runs = await client.listEvaluationRuns(project, {});
+  const found = new Map<string, string>();
+  for (const run of runs.filter(({ status }) => status === 'success')) {
+    const { vals } = await client.readReferences({ refs: [String(run.model)] });
+    const prompt = String(model.safeParse(vals[0]).data?.default_params.messages_template.at(-1)?.content);
+    const { summary } = await client.queryEvaluationResults(project, {
+      evaluation_run_ids: [run.evaluation_run_id],
+      include_rows: false,
+      include_summary: true,
+    });
+    const rates = summary?.evaluations[0]?.scorer_stats.map(({ pass_rate }) => pass_rate) ?? [];
+    found.set(prompt, `${summary?.row_count} rows and the pass rates ${JSON.stringify(rates)}`);
+  }
+  return Object.entries(passRates).flatMap(([prompt, rate]) => {
+    const wanted = `${rows.length} rows and the pass rates [${rate}]`;
+    // The model may end the sentence or not.
+    const of = found.get(prompt) ?? found.get(prompt.replace(/\.$/, ''));
+    return of === wanted
+      ? []
+      : [`the run with the prompt ${prompt} should have ${wanted} but has ${of ?? 'not ended'}`];
+  });
+}
+
 export const compareRuns: Job = {
   name: 'compare-runs',
   needs: ['create_scorer', 'create_evaluation', 'run_evaluation', 'read_evaluation'],
   maxCalls: 30,
   async prepare(workspace) {
-    const reference = await workspace.addDataset('capitals', rows);
+    const reference = await workspace.addDataset('capital-questions', rows);
     return {
       turns: [
-        'Set up an evaluation "Capitals" on the dataset capitals: an answer is right if it contains what its row has as capital. Run it with the model heddle/echo twice, once with the prompt {question} and once with the prompt {question} It is {capital}. Then compare the two runs, and end with one line that gives both pass rates in percent, like plain=1, hinted=2.',
+        'Set up an evaluation "Capitals" on the dataset capital-questions: an answer is right if it contains what its row has as capital. Run it with the model heddle/echo twice, once with the prompt {question} and once with the prompt {question} It is {capital}. Then compare the two runs, and end with one line that gives both pass rates in percent, like plain=1, hinted=2.',
       ],
-      // The runs are judged by their pass rates, which nobody can tell without them: the service lists no runs yet.
       async check([answer = '']) {
         const client = await workspace.client();
         const { objs } = await client.queryObjects({
@@ -40,6 +72,7 @@ export const compareRuns: Job = {
         const isStored = stored.some((one) => one?.dataset === reference);
         return [
           ...(isStored ? [] : [`no evaluation has one scorer and the dataset ${reference}`]),
+          ...(await faultsOfRuns(client)),
           ...faultsOfNumbers(answer, { plain: 40, hinted: 100 }),
         ];
       },

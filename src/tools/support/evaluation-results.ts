@@ -56,7 +56,7 @@ export interface RunFacts {
 const statuses: Record<string, string> = { success: 'complete', descendant_error: 'complete', error: 'failed' };
 
 /** Reads every row of runs. Nothing that is long is kept whole. */
-export async function readResults(
+export async function readRunResults(
   runIds: readonly string[],
   project: string,
   { service, signal, progress }: Access,

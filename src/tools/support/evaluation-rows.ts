@@ -2,7 +2,7 @@ import { type ClassPair, cohensKappa, confusionTable, countAgreed, percentAgreem
 import { cutValue } from './call-values.ts';
 import { changeOf, type RowChange, type RowScores, rowScores } from './compare-runs.ts';
 import type { ResultRow, RowOfRun } from './evaluation-results.ts';
-import { type ScoreValue, scoreNumber } from './score-figures.ts';
+import { type ScoreValue, scoreNumber, scoreValues } from './score-figures.ts';
 
 /** Columns of a row, and scores, that are shown. */
 const maxColumns = 20;
@@ -170,7 +170,7 @@ function disagrees({ row, scores }: RankedRow, { column, scorers, runId }: Judge
   const wanted = classOf(columnOf(row, column));
   if (wanted === undefined) return false;
   const valueOfScorer = (name: string): unknown =>
-    scores.at(-1)?.get(name) ?? (name === outputName ? row.runs.get(runId)?.output : undefined);
+    scores.at(-1)?.get(name) ?? new Map(outputValues(row.runs.get(runId)?.output)).get(name);
   return scorers.some((name) => {
     const given = classOf(valueOfScorer(name));
     return given !== undefined && given !== wanted;
@@ -233,6 +233,21 @@ export function columnsOf(rows: readonly ResultRow[]): string[] {
   return [...new Set(names)];
 }
 
+/** Returns the output of a run as values: itself, or the members of the JSON object that it is, as a judge replies. */
+function outputValues(output: unknown): [string, ScoreValue][] {
+  if (typeof output !== 'string') return [...scoreValues({ [outputName]: output })];
+  const text = output
+    .trim()
+    .replace(/^```(json)?\n/, '')
+    .replace(/\n```$/, '');
+  if (!text.startsWith('{')) return [[outputName, output]];
+  try {
+    return [...scoreValues({ [outputName]: JSON.parse(text) })];
+  } catch {
+    return [[outputName, output]];
+  }
+}
+
 /** Returns the text that stands for a value: 5 and "5" are one class, true and "true" as well. */
 function classOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined;
@@ -253,7 +268,7 @@ export function agreementWithColumn(rows: readonly ResultRow[], runId: string, c
   const pairs = new Map<string, ClassPair[]>();
   for (const { run, wanted } of judged) {
     const values = new Map<string, ScoreValue | undefined>(rowScores(run.trials));
-    const found = [...values, [outputName, run.output] as const];
+    const found = [...values, ...outputValues(run.output)];
     for (const [name, value] of found) {
       const given = classOf(value);
       if (given === undefined) continue;
