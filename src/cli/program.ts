@@ -31,7 +31,7 @@ const commands: Record<string, () => Promise<(program: Command) => void>> = {
 /** The headings of the help, with the commands below each in their order. */
 const headings: Record<string, readonly string[]> = {
   'Start here:': ['demo', 'setup', 'serve'],
-  'Queues and tools:': ['queue', 'call', 'tools'],
+  'Queues, evaluations and tools:': ['board', 'queue', 'evaluation', 'call', 'tools'],
   'Your service:': ['login', 'logout', 'config', 'status', 'doctor'],
   'The embedded service:': ['service'],
   'Shell:': ['completion', 'help'],

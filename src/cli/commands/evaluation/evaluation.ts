@@ -3,9 +3,8 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { HeddleError } from '../../../core/errors.ts';
 import { addSettingFlags, runtimeFlags } from '../../support/flags.ts';
 import { printJson, printLine } from '../../support/print.ts';
-import { showProgress } from '../../support/progress.ts';
+import { progressBar, showProgress } from '../../support/progress.ts';
 import { UsageError } from '../../support/report-failure.ts';
-import { outputWidth, progressBar, textTable } from '../../support/text-table.ts';
 import { junitReport } from './junit-report.ts';
 import {
   describeRun,
@@ -16,6 +15,7 @@ import {
   readResultsOf,
   rowsTable,
   type Thresholds,
+  tableOf,
 } from './results.ts';
 import { type ToolRunner, withTools } from './tool-runner.ts';
 
@@ -100,7 +100,7 @@ function showRunProgress(): (done: number, message: string) => void {
     const [, runId, total] = /^run_id (\S+): (?:\d+ of (\d+|\?))?/.exec(message) ?? [];
     if (runId !== undefined && runId !== known) process.stderr.write(`run_id ${runId}\n`);
     known = runId ?? known;
-    showProgress(progressBar(done, total === undefined || total === '?' ? undefined : Number(total)));
+    showProgress(progressBar('predictions', done, total === undefined || total === '?' ? undefined : Number(total)));
   };
 }
 
@@ -175,9 +175,7 @@ function addList(evaluation: Command): void {
             scorers.map(({ scorer, pass_rate, mean }) => `${scorer} ${pass_rate ?? mean ?? '-'}`).join(', '),
           ],
         );
-        printLine(
-          textTable(['RUN', 'STATUS', 'STARTED', 'MODEL', 'PROMPT', 'PREDICTIONS', 'SCORES'], rows, outputWidth()),
-        );
+        printLine(tableOf(['run', 'status', 'started', 'model', 'prompt', 'predictions', 'scores'], rows));
         if (result.next_offset !== undefined)
           printLine(`${result.total - result.runs.length} older runs are not listed.`);
       });
@@ -240,7 +238,7 @@ function printComparison(results: Results): void {
       verdict,
     ]);
     printLine(`\n${run_id} against ${baseline}, ${shared_rows} shared rows`);
-    printLine(textTable(['SCORER', 'BETTER', 'WORSE', 'SAME', 'P', 'VERDICT'], rows, outputWidth()));
+    printLine(tableOf(['scorer', 'better', 'worse', 'same', 'p', 'verdict'], rows));
   }
   if (results.note) printLine(results.note);
   printRows(results, 'changed');

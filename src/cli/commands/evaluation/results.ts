@@ -4,7 +4,8 @@ import type { ShownRow } from '../../../tools/support/evaluation-rows.ts';
 import { renderFigures } from '../../../tools/support/render-runs.ts';
 import type { RunFigures } from '../../../tools/support/score-figures.ts';
 import { UsageError } from '../../support/report-failure.ts';
-import { outputWidth, textTable } from '../../support/text-table.ts';
+import { drawTable } from '../../support/table.ts';
+import { columnsOf } from '../../support/terminal.ts';
 import type { ToolRunner } from './tool-runner.ts';
 
 /** A run as read_evaluation returns it. */
@@ -58,18 +59,22 @@ export function describeRun({ run_id, status, error, model, prompt, predictions,
 export function figuresTable(runs: readonly Run[]): string {
   const names = [...new Set(runs.flatMap(({ scorers }) => scorers.map(({ scorer }) => scorer)))];
   if (names.length === 0) return 'No scores.';
-  const rows = names.map((name) => [
-    name,
-    ...runs.map(({ scorers }) => {
-      const figures = scorers.find(({ scorer }) => scorer === name);
-      return figures && renderFigures(figures);
-    }),
-  ]);
-  return textTable(
-    ['SCORER', ...runs.map(({ run_id }) => (runs.length === 1 ? 'RESULT' : run_id))],
-    rows,
-    outputWidth(),
+  return tableOf(
+    ['scorer', ...runs.map(({ run_id }) => (runs.length === 1 ? 'result' : run_id))],
+    names.map((name) => [
+      name,
+      ...runs.map(({ scorers }) => {
+        const figures = scorers.find(({ scorer }) => scorer === name);
+        return figures && renderFigures(figures);
+      }),
+    ]),
   );
+}
+
+/** Draws rows under headings, as wide as the terminal. */
+export function tableOf(headings: readonly string[], rows: readonly (readonly unknown[])[]): string {
+  const records = rows.map((row) => Object.fromEntries(headings.map((heading, column) => [heading, row[column]])));
+  return drawTable(records, { width: columnsOf(process.stdout), order: headings, uncut: ['run'] });
 }
 
 /** Formats rows, as many columns as there are inputs, outputs and scores. */
@@ -80,10 +85,10 @@ export function rowsTable(rows: readonly ShownRow[]): string {
   const hasErrors = rows.some(({ error, errors }) => error !== undefined || errors !== undefined);
   const headings = [
     ...inputs,
-    'OUTPUT',
+    'output',
     ...scores,
-    ...(hasChanges ? ['CHANGES'] : []),
-    ...(hasErrors ? ['ERROR'] : []),
+    ...(hasChanges ? ['changes'] : []),
+    ...(hasErrors ? ['error'] : []),
   ];
   const cells = rows.map((row) => [
     ...inputs.map((name) => row.inputs?.[name]),
@@ -98,7 +103,7 @@ export function rowsTable(rows: readonly ShownRow[]): string {
       : []),
     ...(hasErrors ? [row.error ?? row.errors] : []),
   ]);
-  return textTable(headings, cells, outputWidth());
+  return tableOf(headings, cells);
 }
 
 /** What a run must reach. */
