@@ -224,6 +224,37 @@ const cases: Case[] = [
       ],
     ],
   },
+  {
+    question: 'what a run would take, and how that was estimated',
+    tool: 'run_evaluation',
+    args: { evaluation: 'Both evaluation', model: 'heddle/echo', prompt: '{question}', dry_run: true },
+    facts: [
+      [
+        /^Nothing was started \(dry_run\)\. 4 rows: 4 predictions, 0 calls of judges, about \d+ tokens\. A quarter of/,
+        /"status":"dry_run".*"rows":4,"predictions":4,"judge_calls":0,"estimated_tokens":\d+,"estimate":"A quarter of/,
+      ],
+    ],
+  },
+  {
+    question: 'which run has ended, that it had only some of the rows, and where its rows are',
+    tool: 'run_evaluation',
+    args: { evaluation: 'Both evaluation', model: 'heddle/echo', prompt: '{question}', max_rows: 2 },
+    facts: [
+      [/^run \w+ complete, evaluation both_evaluation-first-2/, /"run_id":"\w+","status":"complete"/],
+      [/\(the first of 4 rows\)/, /"dataset_rows":4/],
+      [/2 predictions/, /"predictions":2/],
+      [/read_evaluation shows the rows/, /"next":"read_evaluation shows the rows/],
+    ],
+  },
+  {
+    question: 'which runs there are and what they ran',
+    tool: 'read_evaluation',
+    args: { evaluation: 'Both evaluation-first-2' },
+    facts: [
+      [/^1 run of 1 from offset 0, the newest first\./, /"offset":0,"total":1/],
+      [/model heddle\/echo, prompt "\{question\}"/, /"model":"heddle\/echo","prompt":"\{question\}"/],
+    ],
+  },
 ];
 
 describe('both forms of a result', async () => {

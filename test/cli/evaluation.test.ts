@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest';
+import { junitReport } from '../../src/cli/commands/evaluation/junit-report.ts';
+import { missedThresholds, type Run } from '../../src/cli/commands/evaluation/results.ts';
+import { progressBar, textTable } from '../../src/cli/support/text-table.ts';
+import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+
+const runOf = (scorers: Run['scorers'], predictions = 10): Run => ({
+  run_id: 'r',
+  status: 'complete',
+  predictions,
+  scorers,
+});
+
+describe('missedThresholds', () => {
+  it('compares every pass rate, and counts missing scores as not passed', () => {
+    const result = runOf([
+      { scorer: 'a', n: 10, pass_rate: 0.9 },
+      { scorer: 'b', n: 8, errors: 2, pass_rate: 1 },
+      { scorer: 'c', n: 10, mean: 1 },
+    ]);
+    expect(missedThresholds(result, { minPassRate: 0.8, scorers: [] })).toEqual([]);
+    expect(missedThresholds(result, { minPassRate: 0.9, scorers: [] })).toEqual(['b passes 80%, less than 90%']);
+    expect(missedThresholds(result, { minPassRate: 0.9, scorers: ['a'] })).toEqual([]);
+  });
+
+  it('compares means, and misses lacking scores', () => {
+    const result = runOf([{ scorer: 'stars', n: 9, errors: 1, mean: 3.5 }]);
+    expect(missedThresholds(result, { minMean: 3, scorers: [] })).toEqual(['stars lacks 1 scores']);
+    expect(missedThresholds(result, { minMean: 4, scorers: [] })).toContain('stars has a mean of 3.5, less than 4');
+  });
+
+  it('misses every threshold with a scorer that always failed, and with a run without predictions', () => {
+    expect(missedThresholds(runOf([{ scorer: 'a', n: 0, errors: 10 }]), { minPassRate: 0, scorers: [] })).toEqual([
+      'a has no score',
+    ]);
+    expect(missedThresholds(runOf([], 0), { minPassRate: 0, scorers: [] })).toEqual(['the run has no predictions']);
+  });
+
+  it('refuses a threshold that no scorer can reach, and an unknown scorer', () => {
+    const result = runOf([{ scorer: 'stars', n: 10, mean: 3 }]);
+    expect(() => missedThresholds(result, { minPassRate: 0.5, scorers: [] })).toThrow(
+      'no scorer of the run passes or fails',
+    );
+    expect(() => missedThresholds(result, { minMean: 1, scorers: ['star'] })).toThrow(
+      'no scorer star; scorers of the run: stars',
+    );
+  });
+});
+
+describe('junitReport', () => {
+  it('has a test for each row, and escapes what XML cannot hold', () => {
+    const rows = [
+      { call_id: '1', inputs: { q: '<a> & "b"' }, output: 'x\u0000y\n', scores: { exact: false } },
+      { call_id: '2', inputs: { q: 'c' }, scores: {}, error: 'status 500' },
+      { call_id: '3', inputs: { q: 'd' }, output: 'd', scores: { exact: true } },
+    ];
+    const report = junitReport({ runs: [{ ...runOf([]), evaluation: 'E' }], rows }, ['exact passes 33%']);
+    expect(report).toContain('<testsuite name="E r" tests="4" failures="2" errors="1">');
+    expect(report).toContain(
+      '<testcase classname="E" name="{&quot;q&quot;:&quot;&lt;a&gt; &amp; \\&quot;b\\&quot;&quot;}"><failure message="exact did not pass">x\ufffdy&#10;</failure></testcase>',
+    );
+    expect(report).toContain('<error message="status 500"/>');
+    expect(report).toContain(
+      '<testcase classname="E" name="threshold"><failure message="exact passes 33%"/></testcase>',
+    );
+  });
+});
+
+describe('textTable', () => {
+  it('cuts the widest columns until the table fits, and escapes what a terminal would obey', () => {
+    const table = textTable(
+      ['A', 'B'],
+      [
+        ['x'.repeat(100), 'short'],
+        ['\u001b[31mred', 'y'.repeat(30)],
+      ],
+      40,
+    );
+    expect(table.split('\n').every((line) => line.length <= 40)).toBe(true);
+    expect(table).toContain('…');
+    expect(table).not.toContain('\u001b');
+  });
+});
+
+describe('progressBar', () => {
+  it('shows the share that is done', () => {
+    expect(progressBar(3, 12)).toBe(`[${'#'.repeat(6)}${'·'.repeat(18)}] 3/12`);
+    expect(progressBar(5, undefined)).toBe('5 done');
+  });
+});
+
+describe('heddle evaluation', () => {
+  it.each([
+    [['run', 'none', '--model', 'heddle/echo', '--prompt', 'Hi'], 3, 'There is no evaluation "none"'],
+    [['run', 'none', '--prompt', 'Hi'], 2, "required option '--model <id>' not specified"],
+    [['run', 'none', '--model', 'm', '--prompt', 'a', '--prompt-file', 'b'], 2, 'only one of --prompt'],
+    [['show', 'none'], 3, 'has no run "none"'],
+    [['show', 'none', '--min-pass-rate', '1.5'], 2, 'a share from 0 to 1'],
+    [['list', 'none', '--limit', '0'], 2, 'a whole number from 1 on'],
+  ])('ends %j with exit code %i', async (args, code, message) => {
+    const result = await run(['evaluation', ...args], emptyHome(temporaryFolder()));
+    expect(result.code, result.stderr).toBe(code);
+    expect(result.stderr).toContain(message);
+  });
+
+  it('runs nothing in read-only mode', async () => {
+    const environment = emptyHome(temporaryFolder(), { HEDDLE_READ_ONLY: 'true' });
+    const result = await run(['evaluation', 'run', 'e', '--model', 'm', '--prompt', 'p'], environment);
+    expect([result.code, result.stderr]).toEqual([2, expect.stringContaining('switches run_evaluation off')]);
+  });
+});
