@@ -6,8 +6,8 @@ import { type ResultRow, type RunFacts, readRunResults, resolveRows, runFacts } 
 import {
   agreementWithColumn,
   type ColumnAgreement,
-  columnsOf,
   rankRows,
+  rowColumnsOf,
   type ShownRow,
   scoresOfRuns,
   showRow,
@@ -257,7 +257,7 @@ function compareWith(baseline: string, run_id: string, rows: readonly ResultRow[
 
 /** @throws HeddleError `invalid_arguments` for a column that no row has, or with whose values no scorer can be compared. */
 function agreementOfRuns(rows: readonly ResultRow[], runIds: readonly string[], column: string): ColumnAgreement[] {
-  const columns = columnsOf(rows);
+  const columns = rowColumnsOf(rows);
   if (rows.length > 0 && !columns.includes(column)) {
     const msg = `No row has the column ${JSON.stringify(shortName(column))}`;
     throw new HeddleError({

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { junitReport } from '../../src/cli/commands/evaluation/junit-report.ts';
 import { missedThresholds, type Run } from '../../src/cli/commands/evaluation/results.ts';
-import { progressBar, textTable } from '../../src/cli/support/text-table.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 
 const runOf = (scorers: Run['scorers'], predictions = 10): Run => ({
@@ -63,29 +62,6 @@ describe('junitReport', () => {
     expect(report).toContain(
       '<testcase classname="E" name="threshold"><failure message="exact passes 33%"/></testcase>',
     );
-  });
-});
-
-describe('textTable', () => {
-  it('cuts the widest columns until the table fits, and escapes what a terminal would obey', () => {
-    const table = textTable(
-      ['A', 'B'],
-      [
-        ['x'.repeat(100), 'short'],
-        ['\u001b[31mred', 'y'.repeat(30)],
-      ],
-      40,
-    );
-    expect(table.split('\n').every((line) => line.length <= 40)).toBe(true);
-    expect(table).toContain('…');
-    expect(table).not.toContain('\u001b');
-  });
-});
-
-describe('progressBar', () => {
-  it('shows the share that is done', () => {
-    expect(progressBar(3, 12)).toBe(`[${'#'.repeat(6)}${'·'.repeat(18)}] 3/12`);
-    expect(progressBar(5, undefined)).toBe('5 done');
   });
 });
 

@@ -20,7 +20,7 @@ import type { RunDefinition } from './definition.ts';
 import { endRun, summarizeTrials } from './end-run.ts';
 import { readCallsById } from './recorded-runs.ts';
 import { applyScorer, type Outcome, predict } from './scorers.ts';
-import { type CallEvents, joined, outcomeOf, type TimedOutcome, TrialCalls, type TrialRow } from './trial-calls.ts';
+import { type CallEvents, joinEvents, outcomeOf, type TimedOutcome, TrialCalls, type TrialRow } from './trial-calls.ts';
 
 /** What the workers of one process share. */
 export interface WorkerContext {
@@ -243,7 +243,7 @@ export class RunWorker {
     );
     const known = new Set(rows.map(({ id }) => id));
     const ours = sent.filter(({ predictionId }) => predictionId === undefined || !known.has(predictionId));
-    await recordEvents(transaction, account, joined(ours.map(({ events }) => events)));
+    await recordEvents(transaction, account, joinEvents(ours.map(({ events }) => events)));
     return known;
   }
 
@@ -384,13 +384,13 @@ export class RunWorker {
   /** Stores results of a trial of which more will come. Returns false if another process has recorded its prediction. */
   #storePart(trial: number, events: readonly CallEvents[], predictionId: string | undefined): Promise<boolean> {
     return new Promise((stored) => {
-      this.#unstored.push({ trial, events: joined(events), predictionId, isLast: false, stored });
+      this.#unstored.push({ trial, events: joinEvents(events), predictionId, isLast: false, stored });
       this.#requestExchange();
     });
   }
 
   #storeLast(trial: number, events: readonly CallEvents[], predictionId?: string): void {
-    this.#unstored.push({ trial, events: joined(events), predictionId, isLast: true, stored: () => {} });
+    this.#unstored.push({ trial, events: joinEvents(events), predictionId, isLast: true, stored: () => {} });
     this.#begin();
     this.#requestExchange();
   }

@@ -132,6 +132,6 @@ export function outcomeOf(call: RecordedCall | undefined): TimedOutcome | undefi
 }
 
 /** Puts several events into one list each. */
-export function joined(events: readonly CallEvents[]): CallEvents {
+export function joinEvents(events: readonly CallEvents[]): CallEvents {
   return { starts: events.flatMap(({ starts }) => starts), ends: events.flatMap(({ ends }) => ends) };
 }

@@ -56,7 +56,7 @@ export function exactly(part: ConditionPart): DatabaseCondition {
 }
 
 /** Joins the parts of a condition. */
-export function joined(parts: readonly ConditionPart[]): Expression<SqlBool> {
+export function everyPart(parts: readonly ConditionPart[]): Expression<SqlBool> {
   return eb.and(parts.map(({ condition }) => condition));
 }
 
@@ -79,12 +79,12 @@ export function databaseCondition(expression: unknown, foldedLike: FoldedLike): 
     case '$or': {
       const parts = (value as unknown[]).map((operand) => databaseCondition(operand, foldedLike));
       if (parts.length === 0 || !parts.every((part) => part !== undefined)) return undefined;
-      const condition = eb.or(parts.map((part) => joined(part.parts)));
+      const condition = eb.or(parts.map((part) => everyPart(part.parts)));
       return { parts: [{ condition }], isExact: parts.every(({ isExact }) => isExact) };
     }
     case '$not': {
       const part = databaseCondition((value as unknown[])[0], foldedLike);
-      return part?.isExact ? exactly(part.opposite ?? { condition: eb.not(joined(part.parts)) }) : undefined;
+      return part?.isExact ? exactly(part.opposite ?? { condition: eb.not(everyPart(part.parts)) }) : undefined;
     }
     case '$eq': {
       const [field, literal] = value as unknown[];

@@ -18,10 +18,10 @@ import {
   type ConditionPart,
   type DatabaseCondition,
   databaseCondition,
+  everyPart,
   type FoldedLike,
   fieldsOf,
   isStorable,
-  joined,
   maxListedValues,
   stringsCondition,
 } from './database-condition.ts';
@@ -88,7 +88,7 @@ export async function countFoundCalls(database: Database, selection: CallsSelect
     return Math.max(0, (await countFoundCalls(database, others, limit)) - failedCount);
   }
   if (!plan.isScan && !plan.test) {
-    const { count } = await database.read((transaction) => countWhere(transaction, joined(plan.parts)));
+    const { count } = await database.read((transaction) => countWhere(transaction, everyPart(plan.parts)));
     // PostgreSQL's driver returns counts as strings.
     return Math.min(Number(count), limit);
   }
@@ -271,7 +271,7 @@ function conditionOf(parts: readonly ConditionPart[], { direction, after, upTo }
     ({ limits }) => !limits || !((after && limits === afterReplaces) || (upTo && limits === upToReplaces)),
   );
   const ends = [...(after ? [isAfter(after, direction)] : []), ...(upTo ? [isUpTo(upTo, direction)] : [])];
-  return eb.and([joined(kept), ...ends]);
+  return eb.and([everyPart(kept), ...ends]);
 }
 
 /** Returns the position of the last of the next calls that an index finds in order; undefined if there are fewer. */

@@ -226,7 +226,7 @@ function columnOf({ raw }: ResultRow, column: string): unknown {
 }
 
 /** Returns the names of the columns that the rows have. */
-export function columnsOf(rows: readonly ResultRow[]): string[] {
+export function rowColumnsOf(rows: readonly ResultRow[]): string[] {
   const names = rows.flatMap(({ raw }) =>
     typeof raw === 'object' && raw !== null && !Array.isArray(raw) ? Object.keys(raw) : [],
   );

@@ -11,7 +11,7 @@ import { applyTheme, Formats } from '../shared/theme.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
 import { Card, type CardOwner } from './card.ts';
 import { labelOf } from './controls.ts';
-import { changeOf, isSameValue } from './draft.ts';
+import { draftedChange, isSameValue } from './draft.ts';
 import { type FilterKind, filterOf, kindOf } from './filters.ts';
 import { listenToKeys, shortcuts } from './keyboard.ts';
 import { type QueuePage, queueList } from './queue-list.ts';
@@ -520,7 +520,7 @@ export class Board {
   async #writeBatch(cards: readonly Card[]): Promise<{ written: number; hint: string }> {
     const { queue } = this.#page!;
     const [first] = cards;
-    const changes = cards.map(({ item, draft }) => changeOf(item, draft, this.#fields));
+    const changes = cards.map(({ item, draft }) => draftedChange(item, draft, this.#fields));
     const result = await this.#call<WrittenItems>('update_queue_items', {
       queue_id: queue.id,
       project_id: queue.project_id,

@@ -44,7 +44,7 @@ export function isComplete(item: ItemData, draft: Draft, fields: readonly Field[
 }
 
 /** Returns the change of an item that its draft stands for, as update_queue_items takes it. */
-export function changeOf(item: ItemData, draft: Draft, fields: readonly Field[]): Record<string, unknown> {
+export function draftedChange(item: ItemData, draft: Draft, fields: readonly Field[]): Record<string, unknown> {
   const { judgements, retracted, note } = draft;
   const judged = judgements.size > 0;
   const started = judged && item.annotation_state === 'unstarted' ? 'in_progress' : undefined;

@@ -71,10 +71,17 @@ export function figuresTable(runs: readonly Run[]): string {
   );
 }
 
+/** Width in a pipe or a file, such as the log of a CI job. */
+const logColumns = 120;
+
 /** Draws rows under headings, as wide as the terminal. */
 export function tableOf(headings: readonly string[], rows: readonly (readonly unknown[])[]): string {
   const records = rows.map((row) => Object.fromEntries(headings.map((heading, column) => [heading, row[column]])));
-  return drawTable(records, { width: columnsOf(process.stdout), order: headings, uncut: ['run'] });
+  return drawTable(records, {
+    width: process.stdout.isTTY ? columnsOf(process.stdout) : logColumns,
+    order: headings,
+    uncut: ['run'],
+  });
 }
 
 /** Formats rows, as many columns as there are inputs, outputs and scores. */
