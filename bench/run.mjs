@@ -27,6 +27,7 @@ const parts = {
   bulk: await import('./measure-bulk.mjs'),
   service: await import('./measure-service.mjs'),
   recording: await import('./measure-recording.mjs'),
+  evaluations: await import('./measure-evaluations.mjs'),
   growth: await import('./measure-growth.mjs'),
   text: await import('./measure-text.mjs'),
 };
@@ -79,6 +80,7 @@ try {
     recording: await measurePart('recording', ({ measureRecording }) =>
       measureRecording(effort.recorded, effort.pages, run, log),
     ),
+    evaluations: await measurePart('evaluations', ({ measureEvaluations }) => measureEvaluations(run, log)),
     text: await measurePart('text', ({ measureText }) => measureText(log)),
   };
   const budgeted = measured.start && measured.calls && measured.tokens;
@@ -98,6 +100,7 @@ try {
     measured.bulk && parts.bulk.reportBulk(measured.bulk),
     measured.service && parts.service.reportService(measured.service),
     measured.recording && parts.recording.reportRecording(measured.recording),
+    measured.evaluations && parts.evaluations.reportEvaluations(measured.evaluations),
     measured.text && parts.text.reportText(measured.text),
   ];
   const text = `${report.filter(Boolean).join('\n\n')}\n`;

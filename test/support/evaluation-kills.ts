@@ -106,7 +106,7 @@ export async function killSharedRuns(kills: number): Promise<KillOutcome> {
 }
 
 /** The most requests that can be under way at a kill: asked, or answered and not stored. */
-export const mostUnderWay = 2 * concurrency;
+export const mostUnderWay = 3 * concurrency;
 
 interface Worker {
   child: ChildProcess;

@@ -104,6 +104,25 @@ export async function* readCallsById(
   }
 }
 
+/** Counts the trials of a run that have ended. */
+export async function countEndedTrials(
+  transaction: Transaction,
+  { project_id, call_id }: { project_id: string; call_id: string },
+): Promise<number> {
+  const { count } = await transaction
+    .selectFrom('calls')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('project_id', '=', project_id)
+    .where('parent_id', '=', call_id)
+    .where('ended_at', 'is not', null)
+    .where(({ eb, or }) =>
+      or(trialOperations.flatMap((name) => [eb('op_name', '=', name), eb('op_name', 'like', `%/op/${name}:%`)])),
+    )
+    .executeTakeFirstOrThrow();
+  // PostgreSQL's driver returns counts as strings.
+  return Number(count);
+}
+
 /** Reads the trials of runs, in batches, in the order in which they started. */
 export async function* readTrials(
   database: Database,

@@ -70,6 +70,15 @@ interface Exchange {
 
 const pauseAfterFailureMs = 1000;
 
+/** Claims, and trials whose results wait to be stored, by the number of requests that may be under way. */
+const claimedPerRequest = 3;
+
+/** Results are stored together that arrive within this time, because every transaction waits for the disk. */
+const gatheringMs = 50;
+
+/** Rows up to this size are read together, ahead of their trials. */
+const maxPreparedChars = 64 * 1024;
+
 /**
  * Works on one run, together with the workers of other processes. A process claims trials with its lease, whose beat shows
  * the others that it lives. Results are stored with the same transaction that gives up the claim, so that a trial whose
@@ -82,6 +91,8 @@ export class RunWorker {
   /** Claimed trials that have not begun; true for those that may have results. */
   readonly #waiting = new Map<number, boolean>();
   readonly #active = new Set<number>();
+  /** Rows that were read ahead, by their index. */
+  readonly #rows = new Map<number, TrialRow>();
   #unstored: Unstored[] = [];
   /** When the beats of other processes were last seen to change, by this process's own clock. */
   readonly #beats = new Map<string, { beat: number; since: number }>();
@@ -107,6 +118,7 @@ export class RunWorker {
           await this.#endRun();
           break;
         }
+        await this.#prepareRows();
         this.#begin();
         await this.#nextExchange();
       } catch (error) {
@@ -128,6 +140,7 @@ export class RunWorker {
 
   /** Waits until there are results to store or trials to claim, but not so long that others take this process for dead. */
   async #nextExchange(): Promise<void> {
+    const { signal } = this.#stop;
     if (!this.#isWoken) {
       let timer: NodeJS.Timeout | undefined;
       await new Promise<void>((resolve) => {
@@ -137,6 +150,7 @@ export class RunWorker {
       clearTimeout(timer);
       this.#wake = undefined;
     }
+    if (!signal.aborted) await wait(gatheringMs, undefined, { signal }).catch(() => {});
     this.#isWoken = false;
   }
 
@@ -163,6 +177,8 @@ export class RunWorker {
     for (const trial of exchange.takenOver) if (this.#waiting.has(trial)) this.#waiting.set(trial, true);
     const claimed = new Set(exchange.claimed);
     for (const trial of [...this.#waiting.keys()]) if (!claimed.has(trial)) this.#waiting.delete(trial);
+    const waitingRows = new Set([...this.#waiting.keys()].map((trial) => trial % this.#job.definition.rowCount));
+    for (const index of this.#rows.keys()) if (!waitingRows.has(index)) this.#rows.delete(index);
     for (const { predictionId, stored, isLast, trial } of sent) {
       if (isLast) this.#active.delete(trial);
       stored(predictionId === undefined || !exchange.known.has(predictionId));
@@ -203,8 +219,8 @@ export class RunWorker {
     claimed.push(...takenOver);
     const share = shareOf(progress.concurrency, owner, others);
     let next = progress.next_trial;
-    // Claims twice as many as are asked about at once, so that none waits for the transaction.
-    for (; claimed.length < 2 * share && next < progress.trial_count; next += 1) claimed.push(next);
+    // Claims more than are asked about at once, so that none waits for the transaction.
+    for (; claimed.length < claimedPerRequest * share && next < progress.trial_count; next += 1) claimed.push(next);
     if (next !== progress.next_trial) await setNextTrial(transaction, key, next);
     await putLease(transaction, key, { owner, beat: this.#beat + 1, trials: claimed });
     const isDone =
@@ -242,10 +258,11 @@ export class RunWorker {
 
   /** Begins as many of the claimed trials as may be under way. */
   #begin(): void {
-    for (const [trial, mayHaveResults] of [...this.#waiting]) {
-      const asking = this.#active.size - new Set(this.#unstored.map((unstored) => unstored.trial)).size;
+    for (const [trial, mayHaveResults] of this.#waiting) {
+      const asking = this.#active.size - this.#unstored.filter(({ isLast }) => isLast).length;
       // Trials whose results wait to be stored do not hold up others, but their number is limited.
-      if (this.#stop.signal.aborted || asking >= this.#share || this.#active.size >= 2 * this.#share) return;
+      if (this.#stop.signal.aborted || asking >= this.#share || this.#active.size >= claimedPerRequest * this.#share)
+        return;
       this.#waiting.delete(trial);
       this.#active.add(trial);
       void this.#work(trial, mayHaveResults);
@@ -301,7 +318,7 @@ export class RunWorker {
       for (const scorer of judges) {
         const outcome = await timed(applyScorer(scorer, judged));
         recorded.scores.set(scorer.key, outcome);
-        await this.#storePart(trial, [calls.score(scorer, prediction.output, outcome)], undefined);
+        void this.#storePart(trial, [calls.score(scorer, prediction.output, outcome)], undefined);
       }
       events.push(calls.end(prediction, inOrder(scorers, recorded.scores)));
       return this.#storeLast(trial, events);
@@ -310,13 +327,40 @@ export class RunWorker {
     return this.#storeLast(trial, events, isNew ? calls.predictionId : undefined);
   }
 
-  async #readRow(index: number): Promise<TrialRow> {
-    const { table, rowReference } = this.#job.definition;
-    const row = await this.#context.database.read((transaction) =>
-      selectRows(transaction, table).where('row_index', '=', index).executeTakeFirstOrThrow(),
+  /** Reads the rows of the trials that wait, unless they are large. */
+  async #prepareRows(): Promise<void> {
+    const { table, rowCount } = this.#job.definition;
+    const missing = [...this.#waiting.keys()]
+      .map((trial) => trial % rowCount)
+      .filter((index) => !this.#rows.has(index));
+    if (missing.length === 0) return;
+    const rows = await this.#context.database.read((transaction) =>
+      inChunks(missing.map(String), (chunk) =>
+        selectRows(transaction, table)
+          .where('row_index', 'in', chunk.map(Number))
+          .where(({ fn }) => fn('length', ['content']), '<=', maxPreparedChars)
+          .execute(),
+      ),
     );
-    const value = JSON.parse(row.content) as Record<string, unknown>;
-    return { value, example: rowReference === null ? value : rowReference + row.row_digest };
+    for (const row of rows) this.#rows.set(row.row_index, this.#toTrialRow(row));
+  }
+
+  async #readRow(index: number): Promise<TrialRow> {
+    const prepared = this.#rows.get(index);
+    if (prepared) {
+      this.#rows.delete(index);
+      return prepared;
+    }
+    const row = await this.#context.database.read((transaction) =>
+      selectRows(transaction, this.#job.definition.table).where('row_index', '=', index).executeTakeFirstOrThrow(),
+    );
+    return this.#toTrialRow(row);
+  }
+
+  #toTrialRow({ content, row_digest }: { content: string; row_digest: string }): TrialRow {
+    const { rowReference } = this.#job.definition;
+    const value = JSON.parse(content) as Record<string, unknown>;
+    return { value, example: rowReference === null ? value : rowReference + row_digest };
   }
 
   async #readRecorded(calls: TrialCalls): Promise<RecordedResults> {

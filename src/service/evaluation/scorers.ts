@@ -70,9 +70,7 @@ function compare(scorer: ComparisonScorer, output: unknown, row: Members): boole
     case 'contains':
       return textOf(output, scorer).includes(textOf(expectedOf(scorer.expected, row), scorer));
     case 'matches':
-      return compileLinearPattern(scorer.pattern, { ignoreCase: scorer.ignore_case ?? false })(
-        textOf(output, { ignore_case: false }),
-      );
+      return patternOf(scorer)(textOf(output, { ignore_case: false }));
     case 'number_within': {
       const expected = numberOf(expectedOf(scorer.expected, row));
       if (expected === undefined) throw new NoScore(`The column ${scorer.expected} of the row is no number.`);
@@ -82,6 +80,17 @@ function compare(scorer: ComparisonScorer, output: unknown, row: Members): boole
     case 'json_valid':
       return typeof output !== 'string' || isJson(output);
   }
+}
+
+type PatternScorer = ComparisonScorer & { kind: 'matches' };
+const patterns = new WeakMap<PatternScorer, (text: string) => boolean>();
+
+/** Compiles the pattern of a scorer once. */
+function patternOf(scorer: PatternScorer): (text: string) => boolean {
+  const compiled =
+    patterns.get(scorer) ?? compileLinearPattern(scorer.pattern, { ignoreCase: scorer.ignore_case ?? false });
+  patterns.set(scorer, compiled);
+  return compiled;
 }
 
 function expectedOf(column: string, row: Members): unknown {

@@ -4,17 +4,16 @@ import { parseReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { resolveDefinition } from '../evaluation/definition.ts';
 import {
+  countEndedTrials,
   isRun,
-  isTrial,
   membersOf,
   operationReference,
   readCallsById,
   runOperations,
 } from '../evaluation/recorded-runs.ts';
-import { findCalls } from '../query/find-calls.ts';
 import { recordEvents } from '../storage/call-events.ts';
-import type { Database, ProjectFilter } from '../storage/database.ts';
-import { deleteJobs, findProgress, putJob } from '../storage/evaluation-jobs.ts';
+import type { Database, ProjectFilter, Transaction } from '../storage/database.ts';
+import { deleteJobs, findProgress, listLeases, putJob } from '../storage/evaluation-jobs.ts';
 import { newIds } from '../storage/ids.ts';
 import { findReferenced, objectOfKind, putVersion } from '../storage/object-versions.ts';
 import { findTable } from '../storage/row-tables.ts';
@@ -138,32 +137,41 @@ async function statusOf(
   if (!isRun(run)) throw new Refusal(400, 'Call is not an evaluation');
   if (run.exception) return { status: { code: 'failed', error: run.exception } };
   if (run.ended_at) return { status: { code: 'complete', output: run.output ?? null } };
-  let completed_rows = 0;
-  const query = { project_id, filter: { parent_ids: [call_id] }, columns: ['ended_at'] };
-  for await (const calls of findCalls(database, query)) {
-    completed_rows += calls.filter((call) => isTrial(call) && call.ended_at).length;
-  }
-  const total = await trialCount(database, { project_id, call_id }, run, maySee);
-  return { status: { code: 'running', completed_rows, total_rows: Math.max(total, completed_rows) } };
+  const { completed, total } = await countTrials(database, { project_id, call_id }, run, maySee);
+  return { status: { code: 'running', completed_rows: completed, total_rows: Math.max(total, completed) } };
 }
 
-/** Returns the number of predictions that a run is going to make; 0 if it cannot be told. */
-async function trialCount(database: Database, key: RunId, run: RecordedCall, maySee: ProjectFilter): Promise<number> {
+/** Counts the predictions that a run has made and is going to make; the latter is 0 if it cannot be told. */
+async function countTrials(
+  database: Database,
+  key: RunId,
+  run: RecordedCall,
+  maySee: ProjectFilter,
+): Promise<{ completed: number; total: number }> {
   return database.read(async (transaction) => {
     const progress = await findProgress(transaction, key);
-    if (progress) return progress.trial_count;
-    const read = async (text: unknown): Promise<Record<string, unknown>> => {
-      const reference = typeof text === 'string' ? parseReference(text) : undefined;
-      const row = reference?.kind === 'object' ? await findReferenced(transaction, reference, maySee) : undefined;
-      return row ? membersOf(JSON.parse(row.content)) : {};
-    };
-    const { dataset, trials = 1 } = await read(membersOf(run.inputs).self);
-    const { rows } = await read(dataset);
-    if (Array.isArray(rows)) return rows.length * Number(trials);
-    const table = typeof rows === 'string' ? parseReference(rows) : undefined;
-    const project_id = `${table?.entity}/${table?.project}`;
-    if (table?.kind !== 'table' || !maySee(project_id)) return 0;
-    const found = await findTable(transaction, { project_id, table_digest: table.name });
-    return (found?.row_count ?? 0) * Number(trials);
+    if (progress) {
+      const claimed = (await listLeases(transaction, key)).reduce((sum, { trials }) => sum + trials.length, 0);
+      return { completed: progress.next_trial - claimed, total: progress.trial_count };
+    }
+    const completed = await countEndedTrials(transaction, key);
+    return { completed, total: await countPlanned(transaction, run, maySee) };
   });
+}
+
+/** Counts the rows of the dataset of a run, as often as it has trials. */
+async function countPlanned(transaction: Transaction, run: RecordedCall, maySee: ProjectFilter): Promise<number> {
+  const read = async (text: unknown): Promise<Record<string, unknown>> => {
+    const reference = typeof text === 'string' ? parseReference(text) : undefined;
+    const row = reference?.kind === 'object' ? await findReferenced(transaction, reference, maySee) : undefined;
+    return row ? membersOf(JSON.parse(row.content)) : {};
+  };
+  const { dataset, trials = 1 } = await read(membersOf(run.inputs).self);
+  const { rows } = await read(dataset);
+  if (Array.isArray(rows)) return rows.length * Number(trials);
+  const table = typeof rows === 'string' ? parseReference(rows) : undefined;
+  const project_id = `${table?.entity}/${table?.project}`;
+  if (table?.kind !== 'table' || !maySee(project_id)) return 0;
+  const found = await findTable(transaction, { project_id, table_digest: table.name });
+  return (found?.row_count ?? 0) * Number(trials);
 }

@@ -8,6 +8,7 @@ export default defineConfig({
     include: [
       'test/service/**/*.test.ts',
       'test/hostile/{numbers,sizes,sql}.test.ts',
+      'test/faults/evaluation-kills.test.ts',
       'test/external/postgresql/**/*.test.ts',
       'test/external/weave-sdk/**/*.test.ts',
     ],

@@ -408,10 +408,10 @@ describe('a database of schema version 8', () => {
       model_ref: 'weave:///p/q/object/helper:latest',
     });
     expect(status, JSON.stringify(body)).toBe(200);
-    await vi.waitFor(async () =>
-      expect((await send('/evaluations/status', { call_id: body.call_id })).body.status).toMatchObject({
-        code: 'complete',
-      }),
-    );
+    const isComplete = async () => {
+      const { body: answer } = await send('/evaluations/status', { call_id: body.call_id });
+      expect(answer.status).toMatchObject({ code: 'complete' });
+    };
+    await vi.waitFor(isComplete, { timeout: 20_000, interval: 100 });
   });
 });
