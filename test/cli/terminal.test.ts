@@ -157,7 +157,7 @@ describe('heddle help', manyStarts, () => {
     expect(headings).toEqual([
       'Options:',
       'Start here:',
-      'Queues and tools:',
+      'Queues, evaluations and tools:',
       'Your service:',
       'The embedded service:',
       'Shell:',

@@ -94,7 +94,7 @@ interface Step {
 
 /**
  * Makes tool calls. `ITEM_1` in their arguments stands for the id of the first item that an earlier step read, `QUEUE` for the
- * queue that one created.
+ * queue that one created, `RUN` for the run of an evaluation that one started.
  */
 async function runSteps(
   client: Client,
@@ -104,10 +104,12 @@ async function runSteps(
 ): Promise<void> {
   let itemIds: string[] = [];
   let queueId = '';
+  let runId = '';
   for (const [index, { title, tool, arguments: template, isErrorExpected = false }] of calls.entries()) {
     const json = JSON.stringify(template)
       .replaceAll(/ITEM_(\d)/g, (_, position) => itemIds[position - 1]!)
-      .replaceAll('QUEUE', queueId);
+      .replaceAll('QUEUE', queueId)
+      .replaceAll('RUN', runId);
     printHeading(`\n${numberedFrom + index + 1}. ${title}`);
     printLine(paint('cyan', `   ${tool} ${json}`));
     const result = await client.callTool({ name: tool, arguments: JSON.parse(json) }, { signal });
@@ -119,11 +121,10 @@ async function runSteps(
     const shown = drawn.replace(/^/gm, indent);
     printLine(result.isError ? paint('yellow', shown) : shown);
     if (Boolean(result.isError) !== isErrorExpected) throw unexpectedResult(tool, read);
-    const { items, queue_id = queueId } = (result.structuredContent ?? {}) as {
-      items?: { id: string }[];
-      queue_id?: string;
-    };
-    queueId = queue_id;
+    const data = (result.structuredContent ?? {}) as { items?: { id: string }[]; queue_id?: string; run_id?: string };
+    const { items } = data;
+    queueId = data.queue_id ?? queueId;
+    runId = data.run_id ?? runId;
     if (tool === 'query_queue_items' && items) itemIds = items.map(({ id }) => id);
   }
 }
