@@ -39,7 +39,11 @@ const cases: Case[] = [
   ...Object.entries(others).map(([name, { fault, expected, lines }]) => ({
     name,
     fault,
-    expected: (tool: string) => (lines && listsOfLines.has(tool) ? lines : expected),
+    expected: (tool: string): Expected => {
+      if (!lines || !listsOfLines.has(tool)) return expected;
+      // An empty list of runs lacks the run that was asked for.
+      return tool === 'read_evaluation' ? ['not_found', false, 1, 1] : lines;
+    },
   })),
 ];
 
@@ -90,7 +94,7 @@ beforeAll(async () => {
   };
   [server, impatientServer] = await Promise.all([
     startToolServer(service.url, home, { HEDDLE_TIMEOUT_MS: '60000', HEDDLE_INFERENCE_TIMEOUT_MS: '60000' }),
-    startToolServer(service.url, home, { HEDDLE_TIMEOUT_MS: '1000', HEDDLE_INFERENCE_TIMEOUT_MS: '1000' }),
+    startToolServer(service.url, home, { HEDDLE_TIMEOUT_MS: '4000', HEDDLE_INFERENCE_TIMEOUT_MS: '4000' }),
   ]);
   await Promise.all([runAll(cases, 0, server), runAll(endlessCases, cases.length, impatientServer)]);
   tally('faults', all.length * tools.length);

@@ -86,10 +86,16 @@ const feedback = {
 const call = { project_id: 'demo/support', id: 'numbered' };
 const start = { ...call, op_name: 'op', started_at: '2026-01-01T00:00:00Z', attributes: {}, inputs: {} };
 const end = { ...call, ended_at: '2026-01-01T00:00:01Z', summary: {} };
+const reference = 'weave:///demo/support/object/tickets:latest';
 /** A valid request for each endpoint whose body takes a number. */
 const requests: Record<string, { path?: string; body: object }> = {
   queryQueueItems: { body: { project_id: 'demo/support' } },
   runInference: { body: { model: 'm', messages: [{ role: 'user', content: 'Hi' }] } },
+  evaluateModel: { body: { project_id: 'demo/support', evaluation_ref: reference, model_ref: reference } },
+  finishEvaluationRun: { body: {} },
+  createPrediction: { body: { model: reference, inputs: {}, output: 'x' } },
+  createScore: { body: { prediction_id: 'none', scorer: reference, value: 1 } },
+  queryEvaluationResults: { body: { evaluation_run_ids: ['none'] } },
   createEvaluation: { body: { name: 'E', dataset: 'weave:///demo/support/object/tickets:latest' } },
   queryQueues: { body: { project_id: 'demo/support' } },
   queryCalls: { body: { project_id: 'demo/support' } },

@@ -9,7 +9,7 @@ describe('resources', () => {
     for (let n = 1; n <= 21; n += 1) {
       await client.callTool({ name: 'create_queue', arguments: { name: `Queue ${n}`, guidelines: 'x'.repeat(300) } });
     }
-    const { resources } = await client.listResources();
+    const resources = (await client.listResources()).resources.filter(({ uri }) => uri.startsWith('heddle:'));
     expect(resources).toHaveLength(20);
     expect(resources[0]).toMatchObject({ title: 'Queue 21', mimeType: 'application/json' });
     expect(resources[0]!.description).toMatch(/^x{200}…/);

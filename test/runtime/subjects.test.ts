@@ -109,7 +109,7 @@ describe('serve --http --subjects', () => {
       const { body } = await askAs(url, await server.token({ aud: url, sub }));
       return messagesOf(body)[0].result.tools.length;
     };
-    expect([await toolsOf('subject-a'), await toolsOf('subject-b'), await toolsOf('subject-a')]).toEqual([11, 6, 11]);
+    expect([await toolsOf('subject-a'), await toolsOf('subject-b'), await toolsOf('subject-a')]).toEqual([17, 9, 17]);
     expect((await ask(new URL('/readyz', url), { method: 'GET' })).status).toBe(200);
     const call = await askAs(url, await server.token({ aud: url, sub: 'subject-b' }), 'tools/call', query);
     expect(call.body).not.toContain('isError');

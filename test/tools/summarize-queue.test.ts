@@ -191,7 +191,7 @@ describe('summarize_queue at another service', () => {
         {
           project_id: 'team/project',
           query: { $expr: { $eq: [{ $getField: 'queue_id' }, { $literal: 'q' }] } },
-          fields: ['id', 'weave_ref', 'feedback_type', 'payload', 'created_at', 'wb_user_id', 'creator'],
+          fields: ['id', 'weave_ref', 'feedback_type', 'payload', 'created_at', 'wb_user_id', 'creator', 'queue_id'],
           sort_by: [
             { field: 'created_at', direction: 'asc' },
             { field: 'id', direction: 'asc' },

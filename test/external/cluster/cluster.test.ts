@@ -8,14 +8,14 @@ import { expectAskedOnce, expectStored, itemsOf } from '../../support/cluster/st
 import { hasAuthorizationServer } from '../../support/start-authorization-server.ts';
 import { hasNginx } from '../../support/start-nginx.ts';
 
-const calls = 10_000;
+const calls = 4_000;
 /** Clients of each kind and subject. Each makes one call at a time. */
 const clientsEach = 2;
 /** Number of kills, of each server and service in turn. A killed process is restarted. */
 const kills = 8;
 
 describe.skipIf(!hasNginx || !hasAuthorizationServer)('two servers and two services on one database', () => {
-  it('lose, double and mix up nothing in 10,000 calls while processes are killed', { timeout: 600_000 }, async () => {
+  it('lose, double and mix up nothing in 4,000 calls while processes are killed', { timeout: 600_000 }, async () => {
     const machines = await startMachines();
     const { done, clients } = await callAll(machines);
 
