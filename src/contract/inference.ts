@@ -39,10 +39,7 @@ export const inferenceRequest = z.looseObject({
   functions: z.array(z.unknown()).nullish().describe('Functions that the model may call (older form of tools).'),
   function_call: z.union([z.string(), freeForm]).nullish().describe('Function to call (older form of tool_choice).'),
   api_version: z.string().nullish().describe('Version of the provider API.'),
-  prompt: z
-    .string()
-    .nullish()
-    .describe('Reference to a stored prompt, like weave:///entity/project/object/name:latest.'),
+  prompt: z.string().nullish().describe('Reference to a stored prompt.'),
   template_vars: freeForm.nullish().describe('Values by variable name.'),
 });
 export type InferenceRequest = z.infer<typeof inferenceRequest>;

@@ -39,7 +39,7 @@ const input = z
       .array(z.string().min(1))
       .min(1)
       .optional()
-      .describe("Paths of the values to judge; by default those of the queue's newest item, or inputs and output."),
+      .describe('Paths of the values to judge; by default as in the newest item.'),
     project_id: projectArgument('Project of the queue'),
     dry_run: z.boolean().optional(),
     confirm: z.boolean().optional().describe('The user has agreed.'),
@@ -71,7 +71,7 @@ export const addQueueItemsTool = defineTool({
   title: 'Add calls to a queue',
   groups: ['queue'],
   uses: ['readQueue', 'queryCalls', 'queryQueueItems', 'addQueueItems'],
-  description: `Adds recorded calls to a queue: call_ids, or those that match filter (at most ${maxCalls}), or a sample of either. Items cannot be removed, so more than ${maxUnconfirmed} calls need the user's agreement; use dry_run first.
+  description: `Adds recorded calls to a queue: call_ids, or those that match filter, or a sample of either. Items cannot be removed, so more than ${maxUnconfirmed} calls need the user's agreement; use dry_run first.
 Example: {"queue_id":"support-triage","filter":{"op_name":"answer","has_error":true},"sample":{"n":20}}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,

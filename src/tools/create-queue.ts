@@ -69,7 +69,7 @@ export const createQueueTool = defineTool({
   groups: ['queue'],
   uses: ['queryQueues', 'createQueue', 'createObject'],
   description: `Creates an empty queue with guidelines and fields to judge; repeating it finds the same queue.
-Example: {"name":"Refunds","guidelines":"Judge the answer.","fields":[{"name":"tone","type":"choice","choices":["kind","rude"]},{"name":"score","type":"integer","min":1,"max":5}]}`,
+Example: {"name":"Refunds","guidelines":"Judge the answer.","fields":[{"name":"tone","type":"choice","choices":["kind","rude"]}]}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,

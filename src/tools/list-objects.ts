@@ -19,7 +19,7 @@ const input = z
   .strictObject({
     kind: z.enum(kinds),
     name: z.string().min(1).max(256).optional().describe('Part of the name.'),
-    versions: z.boolean().optional().describe('All versions of the object with this name.'),
+    versions: z.boolean().optional().describe('All versions of name.'),
     project_id: projectArgument('Project (ignored for models)'),
     ...pageArguments,
   })

@@ -66,7 +66,7 @@ export const queryCallsTool = defineTool({
   groups: ['queue'],
   uses: ['queryCalls'],
   description: `Finds recorded calls, newest first, to see what belongs in a queue.
-Example: {"filter":{"op_name":"answer","started_after":"2026-01-31","text":"refund"},"fields":["inputs.question","output"]}`,
+Example: {"filter":{"op_name":"answer","text":"refund"},"fields":["inputs.question","output"]}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,

@@ -28,7 +28,7 @@ const input = z
   .strictObject({
     run_ids: z.array(z.string().min(1).max(256)).min(1).max(maxRuns).optional().describe('The first is the baseline.'),
     evaluation: z.string().min(1).optional().describe('Name or reference, for its newest runs.'),
-    compare: z.boolean().optional().describe('Compare the newest two; several run_ids always are.'),
+    compare: z.boolean().optional().describe('Compare the newest two.'),
     expected: z.string().optional().describe("Column with people's judgements: agreement and kappa of each scorer."),
     only: z.enum(['worst', 'failed', 'changed']).optional(),
     limit: z.int().min(1).max(1000).default(10).describe('Maximum number of rows, or of runs of an evaluation.'),

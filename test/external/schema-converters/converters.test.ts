@@ -136,14 +136,14 @@ const samples = [
   'run_inference.stop?: array of string',
   'run_inference.tool_choice?: string',
   'run_inference.logit_bias?: any object',
-  'run_inference.template_vars?: any object (Values by variable name.)',
+  'run_inference.template_vars?: any object',
   'create_dataset.rows?: array of any object',
   'create_dataset.from_queue?: object',
   'create_dataset.from_queue.map?: any object (Column to path in the call, judgement.FIELD or note.)',
   'create_scorer.kind: string equals|contains|matches|number_within|json_valid|llm_judge',
   'create_scorer.tolerance?: number',
-  'create_evaluation.dataset: string (Reference like weave:///entity/project/object/name:latest.)',
-  'create_evaluation.eval_attributes?: any object (Attributes to store with the evaluation.)',
+  'create_evaluation.dataset: string',
+  'create_evaluation.eval_attributes?: any object',
 ];
 
 const value = 'query_queue_items.filter.value?: string or number or boolean (Its value.)';
@@ -179,9 +179,10 @@ describe.skipIf(!installed || !node)('the tools that a model gets', () => {
     const tools = await toolsForModel('openai-agents-strict');
     expect(tools.filter(({ strict }) => strict).map(({ name }) => name)).toEqual([
       ...['list_queues', 'query_queue_items', 'read_call', 'query_calls', 'create_queue', 'list_objects'],
+      ...['read_object', 'read_evaluation'],
     ]);
     expect(tools.filter(({ strict }) => strict).map(({ parameters }) => parameters.additionalProperties)).toEqual([
-      ...[false, false, false, false, false, false],
+      ...[false, false, false, false, false, false, false, false],
     ]);
   });
 });
