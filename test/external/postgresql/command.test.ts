@@ -35,7 +35,7 @@ describe('--database and HEDDLE_DATABASE_URL', () => {
     const args = ['service', 'list', '--database', withoutPassword];
     expect(await run(args, emptyHome(temporaryFolder(), { PGPASSWORD: password }))).toMatchObject({
       code: 0,
-      stderr: 'Nothing is stored.\n',
+      stdout: '[]\n',
     });
     const environment = emptyHome(temporaryFolder());
     writeFileSync(join(environment.HOME!, '.pgpass'), `*:*:*:postgres:${password}\n`, { mode: 0o600 });

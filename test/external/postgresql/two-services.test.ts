@@ -60,6 +60,6 @@ describe('two service processes on one database', () => {
     const at = emptyHome(temporaryFolder(), environment);
     const { stdout, code } = await run(['call', 'list_queues', '{}'], at);
     expect([code, stdout]).toEqual([0, expect.stringContaining('support-triage')]);
-    expect((await run(['service', 'list', '--project', 'demo/support'], at)).stdout).toContain('12 items');
+    expect((await run(['service', 'list', '--project', 'demo/support'], at)).stdout).toContain('"items": 12');
   });
 });
