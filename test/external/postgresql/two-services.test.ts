@@ -52,7 +52,7 @@ describe('two service processes on one database', () => {
         ['service', 'list', '--project', 'demo/review'],
         emptyHome(temporaryFolder(), environment),
       );
-      expect(stdout).toContain('queue commits: 2142 items');
+      expect(stdout).toContain('"items": 2142');
     },
   );
 
