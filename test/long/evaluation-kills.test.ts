@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { killSharedRuns, mostUnderWay } from '../support/evaluation-kills.ts';
 
 describe('two processes that share runs', () => {
-  it('lose no score and ask for no prediction twice in thirty kills, but for those under way', async () => {
-    const outcome = await killSharedRuns(30);
+  it('lose no score and ask for no prediction twice in ten kills, but for those under way', async () => {
+    const outcome = await killSharedRuns(10);
     console.log(JSON.stringify(outcome));
     const { kills, lost, doubled, askedAgain, repeated } = outcome;
     expect({ lost, doubled, askedAgain }).toEqual({ lost: 0, doubled: 0, askedAgain: 0 });
