@@ -8,13 +8,13 @@ export interface Places {
   environment: NodeJS.ProcessEnv;
 }
 
-/** How a client starts heddle. */
+/** The command by which a client starts heddle. */
 export interface LocalServer {
   command: string;
   args: string[];
 }
 
-/** Where a client reaches heddle over HTTP. */
+/** The address at which a client reaches heddle over HTTP. */
 export interface RemoteServer {
   url: string;
   /** Variable of the client's environment that holds the bearer token. */

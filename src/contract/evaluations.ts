@@ -45,7 +45,7 @@ export type EvaluateModelResponse = z.infer<typeof evaluateModelResponse>;
 export const evaluationStatusRequest = z.object({ project_id: projectId, call_id: z.string().min(1) });
 export type EvaluationStatusRequest = z.infer<typeof evaluationStatusRequest>;
 
-/** How far a run is. Only a running one has counts; they count predictions, so every trial of a row. */
+/** The progress of a run. Only a running one has counts; they count predictions, so every trial of a row. */
 export const evaluationStatusResponse = z.looseObject({
   status: z.looseObject({
     code: z.string().describe('not_found, running, failed or complete.'),

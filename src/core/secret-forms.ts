@@ -18,7 +18,7 @@ interface Character {
   backslashes: number;
   literals: string[];
   encoded: string[];
-  /** What may follow one or more backslashes; each of several parts has its own backslashes, like `\xc3\xa9`. */
+  /** The characters that may follow one or more backslashes; each of several parts has its own backslashes, like `\xc3\xa9`. */
   escaped: string[][];
 }
 

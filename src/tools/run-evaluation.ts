@@ -77,7 +77,7 @@ const output = z.looseObject({
 
 interface RunResult extends Partial<RunFacts & RunFigures & RunPlan> {
   status: string;
-  /** How the tokens were estimated. */
+  /** The way in which the tokens were estimated. */
   estimate?: string;
   /** Rows of the dataset, where only the first of them are run. */
   dataset_rows?: number;

@@ -21,7 +21,7 @@ interface StoredCall {
   output: string;
 }
 
-/** What a run with kills came to. */
+/** The outcome of a run with kills. */
 export interface KillOutcome {
   kills: number;
   predictions: number;

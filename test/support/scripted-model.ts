@@ -9,11 +9,11 @@ export interface AskedCompletion {
   [member: string]: unknown;
 }
 
-/** What a scripted model says, or how it fails: it writes to the response itself and returns nothing. */
+/** Replies as a scripted model, or fails: it writes to the response itself and returns nothing. */
 export type Script = (
   request: AskedCompletion,
   response: ServerResponse,
-  /** How often the same messages were asked before. */
+  /** Number of times that the same messages were asked before. */
   repeats: number,
 ) => string | object | undefined | Promise<string | object | undefined>;
 

@@ -24,7 +24,7 @@ export const sdkProject = 'team/support';
 export interface ConnectedSdk {
   weave: Sdk;
   client: Sdk;
-  /** Where the service keeps its data. */
+  /** Folder of the service's data. */
   data: string;
   service: RestartableService;
   /** The Authorization header of the SDK's account. */

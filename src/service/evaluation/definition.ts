@@ -43,7 +43,7 @@ export type RunScorer = { key: string; reference: string; operation: string } & 
 /** A scorer that a run cannot apply. */
 export type LeftOutScorer = NonNullable<EvaluateModelResponse['left_out_scorers']>[number];
 
-/** What a run does, as it was when the run began. */
+/** The plan of a run, as it was when the run began. */
 export interface RunDefinition {
   evaluation: string;
   model: string;

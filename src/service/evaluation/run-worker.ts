@@ -22,7 +22,7 @@ import { readCallsById } from './recorded-runs.ts';
 import { applyScorer, type Outcome, predict } from './scorers.ts';
 import { type CallEvents, joinEvents, outcomeOf, type TimedOutcome, TrialCalls, type TrialRow } from './trial-calls.ts';
 
-/** What the workers of one process share. */
+/** The state that the workers of one process share. */
 export interface WorkerContext {
   database: Database;
   asker: ModelAsker;
@@ -52,7 +52,7 @@ interface Unstored {
   stored: (isOurs: boolean) => void;
 }
 
-/** What one exchange with the database found out. */
+/** The outcome of one exchange with the database. */
 interface Exchange {
   /** False once the run has ended, or was cancelled. */
   isOpen: boolean;

@@ -134,11 +134,11 @@ export interface Tables {
     project_id: string;
     /** Id of the run, which is that of its recorded call. */
     call_id: string;
-    /** Who started the run. */
+    /** The account that started the run. */
     account: string;
     /** The model provider; only processes with the same one work on the run. */
     provider: string;
-    /** What is to be done, as it was when the run began. */
+    /** The plan of the run, as it was when the run began. */
     definition: string;
     concurrency: number;
     /** Number of trials, and the first that no process has claimed. */

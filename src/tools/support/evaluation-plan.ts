@@ -29,7 +29,7 @@ export interface DatasetRows {
   read: (limit: number) => Promise<Row[]>;
 }
 
-/** What a run will do. */
+/** The plan of a run. */
 export interface RunPlan {
   rows: number;
   predictions: number;

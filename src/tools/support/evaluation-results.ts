@@ -20,7 +20,7 @@ const maxKeptChars = 1000;
 /** Characters of a prompt that tell runs apart. */
 const maxPromptChars = 120;
 
-/** What one run made of a row. */
+/** The outcome of one row in one run. */
 export interface RowOfRun {
   trials: ScoredTrial[];
   /** Output of the first trial, cut if it is long. */

@@ -46,7 +46,7 @@ export interface QueueRows {
   warnings: string[];
 }
 
-/** Where the value of a column comes from. */
+/** The source of a column's values. */
 type Source = { from: 'call'; path: string } | { from: 'judgement'; field: string } | { from: 'note' };
 
 /**

@@ -10,7 +10,7 @@ export interface AgreementRequest {
   question: string;
   /** Reason of the refusal where the user cannot be asked, like `adding 57 calls needs the user's agreement`. */
   reason: string;
-  /** What to do without the user's agreement; by default to change fewer things. */
+  /** The alternative without the user's agreement; by default to change fewer things. */
   alternative?: string;
 }
 

@@ -44,7 +44,7 @@ export class Board {
   #current: Card | undefined;
   #isWriting = false;
   #isArmed = false;
-  /** What was written since the page was opened, for the model. */
+  /** Changes written since the page was opened, for the model. */
   readonly #told = new Map<string, string>();
   readonly #toolbar = element('div', { class: 'toolbar' });
   readonly #head = element('header', { class: 'head' });
@@ -244,7 +244,7 @@ export class Board {
     const page = this.#page;
     if (!page || page.next_offset === undefined || this.#more.disabled) return;
     this.#more.disabled = true;
-    // What was finished here no longer matches the filter, so the items after it have moved up.
+    // Items that were finished here no longer match the filter, so those after them have moved up.
     const gone =
       kindOf(page.filter) === 'all' ? 0 : [...this.#cards.values()].filter(({ isWritten }) => isWritten).length;
     const offset = Math.max(this.#cards.size - gone, 0);

@@ -7,7 +7,7 @@ import { Draft, isComplete, isSameValue, valueIn } from './draft.ts';
 import type { Field, GivenJudgement, ItemData, SuggestedValue } from './review-data.ts';
 import { type Problem, stateNames } from './words.ts';
 
-/** What a card needs from its board. */
+/** The part of the board that a card uses. */
 export interface CardOwner {
   fields: () => readonly Field[];
   canWrite: () => boolean;

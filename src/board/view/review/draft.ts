@@ -1,6 +1,6 @@
 import type { Field, ItemData } from './review-data.ts';
 
-/** What a person has decided about an item and not yet written. */
+/** Decisions of a person about an item that are not yet written. */
 export class Draft {
   readonly judgements = new Map<string, unknown>();
   readonly retracted = new Set<string>();

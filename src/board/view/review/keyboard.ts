@@ -1,4 +1,4 @@
-/** What the keys do; each acts on the card that has the focus. */
+/** The actions of the keys; each acts on the card that has the focus. */
 interface KeyActions {
   move: (by: number) => void;
   moveActive: (by: number) => void;

@@ -60,7 +60,7 @@ export interface WrittenItems {
   hint?: string;
 }
 
-/** What somebody judged or noted. */
+/** A judgement or a note of somebody. */
 export interface GivenJudgement {
   annotator: string;
   field?: string;

@@ -23,7 +23,7 @@ export interface Host {
   tellModel: (text: string) => Promise<void>;
 }
 
-/** What a host tells the page. */
+/** The messages of a host to the page. */
 export interface HostEvents {
   /** The arguments with which the tool was called. */
   input: (args: Arguments) => void;

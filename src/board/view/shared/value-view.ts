@@ -6,7 +6,7 @@ const foldedChars = 700;
 const foldedLines = 14;
 const maxShownChars = 50_000;
 
-/** What the tools append to a value that they cut. */
+/** The ending that tools append to a value that they cut. */
 const cutMark = /…\[\+(\d+) characters\]$/;
 
 interface ValueOptions {

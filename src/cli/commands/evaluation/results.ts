@@ -11,7 +11,7 @@ import type { ToolRunner } from './tool-runner.ts';
 /** A run as read_evaluation returns it. */
 export type Run = RunFacts & RunFigures;
 
-/** What read_evaluation returns for runs. */
+/** The result of read_evaluation for runs. */
 export interface Results {
   runs: Run[];
   rows: ShownRow[];
@@ -113,7 +113,7 @@ export function rowsTable(rows: readonly ShownRow[]): string {
   return tableOf(headings, cells);
 }
 
-/** What a run must reach. */
+/** The thresholds that a run must reach. */
 export interface Thresholds {
   minPassRate?: number;
   minMean?: number;
