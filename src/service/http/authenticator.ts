@@ -40,7 +40,7 @@ export class Authenticator {
   }
 
   // Comparing hashes needs no constant time: a caller cannot steer the hash of a guess towards a stored one. The secrets
-  // are random, so that a fast hash is enough, and the account is found by it.
+  // are random, so a fast hash is enough to store them and to look an account up.
   async #findAccount(secret: string): Promise<AuthenticatedAccount | undefined> {
     const hash = hashSecret(secret);
     const own = this.#processAccount;

@@ -28,8 +28,7 @@ const eb = expressionBuilder<Tables, 'calls'>();
 export interface ConditionPart {
   condition: Expression<SqlBool>;
   /**
-   * How an index applies it: it finds the calls in the order of start, or in another order. Without an index, the database
-   * tests it for one call after the other.
+   * Order in which an index finds the calls. Absent without an index: the database then tests one call after the other.
    */
   index?: 'in order of start' | 'in another order';
   /** Set for a limit of the time of start, which the position of a scan replaces. */
@@ -62,7 +61,7 @@ export function everyPart(parts: readonly ConditionPart[]): Expression<SqlBool> 
 
 /**
  * Translates an expression to a condition on the columns of calls, as far as it is about columns. Returns undefined if the
- * database cannot narrow its rows by it. The expression is valid: `compileExpression` has accepted it.
+ * expression lets the database skip no rows. `compileExpression` must have accepted it.
  */
 export function databaseCondition(expression: unknown, foldedLike: FoldedLike): DatabaseCondition | undefined {
   const [[operator, value] = ['', undefined]] = Object.entries(Object(expression) as Operator);

@@ -133,9 +133,7 @@ export async function resolveRows(rows: readonly ResultRow[], { service, signal 
   }
 }
 
-/**
- * Reads what there is to tell of runs: how far they are, what they evaluated, and the beginning of the prompt.
- */
+/** Reads the facts about runs: their progress, evaluation and model, and the beginning of the prompt. */
 export async function runFacts(runs: readonly EvaluationRun[], project: string, access: Access): Promise<RunFacts[]> {
   const models = await readModels(
     runs.flatMap(({ model }) => model ?? []),

@@ -22,7 +22,7 @@ export function lastName(path: string): string {
 /** Lists the paths to the values of a call, those with the fewest names first; of a list only the first entry. */
 function pathsOf({ inputs, output, ...rest }: RecordedCall): string[] {
   const paths: string[] = [];
-  // What was recorded comes before what the service added.
+  // Recorded values come before members that the service added.
   let level: [string, unknown][] = Object.entries({ inputs, output, ...rest });
   while (level.length > 0 && paths.length < maxPathsOfCall) {
     const next: [string, unknown][] = [];

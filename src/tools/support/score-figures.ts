@@ -19,7 +19,7 @@ export interface ScorerFigures {
   /** Share from 0 to 1. */
   pass_rate?: number;
   mean?: number;
-  /** How often each value occurs, if there are few. */
+  /** Number of times that each value occurs, if there are few. */
   values?: [ScoreValue, number][];
   /** Least value, quartiles and greatest value, if there are many. */
   quartiles?: number[];

@@ -153,7 +153,7 @@ function numberBox(
     node: element('div', { class: 'number' }, hasSlider && slider, box, element('span', {}, boundsText(min, max))),
     show: (value) => {
       const text = typeof value === 'number' ? String(value) : '';
-      // What the person is writing stays as it is, like 1.50.
+      // Keeps the text while the person types, such as 1.50.
       if (document.activeElement !== box) box.value = text;
       if (text !== '') slider.value = text;
     },
