@@ -74,6 +74,7 @@ interface EvaluationResult extends PagePosition {
 
 const comparisonNote =
   'Passed or a higher number counts as better. p: two-sided sign test; from 0.05 on the difference could be chance.';
+const changedRowsNote = 'Rows that did not change are left out; only "worst" returns them too.';
 
 export const readEvaluationTool = defineTool({
   name: 'read_evaluation',
@@ -225,7 +226,10 @@ async function readRuns(
       ...fact,
       ...figuresOf(rows.flatMap((row) => row.runs.get(fact.run_id)?.trials ?? [])),
     })),
-    ...(comparisons.length > 0 && { comparisons, note: comparisonNote }),
+    ...(comparisons.length > 0 && {
+      comparisons,
+      note: choice === 'changed' && only === undefined ? `${comparisonNote} ${changedRowsNote}` : comparisonNote,
+    }),
     ...(agreement.length > 0 && { agreement }),
     rows: page.map((entry) => showRow(entry, runIds, max_value_chars)),
     ...pagePosition(offset, page.length, ranked.length > offset + limit),

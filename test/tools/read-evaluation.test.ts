@@ -129,7 +129,10 @@ describe('read_evaluation', () => {
         ],
       },
     ]);
-    expect(note).toContain('Passed or a higher number counts as better.');
+    expect(note).toBe(
+      'Passed or a higher number counts as better. p: two-sided sign test; from 0.05 on the difference could be chance. ' +
+        'Rows that did not change are left out; only "worst" returns them too.',
+    );
     expect(total).toBe(7);
     expect(rows.at(-1).inputs.question).not.toBe('g');
     expect(rows[0].inputs.question).toBe('a');
