@@ -6,6 +6,7 @@ import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import pg from 'pg';
 import { Client } from 'undici';
 import { cpuOf, memoryOf, said, start, stop } from './lib/processes.mjs';
 import { median, quantile, shown, table } from './lib/statistics.mjs';
@@ -140,6 +141,15 @@ function rateBetween(acknowledged, from, to) {
   return ((last.recorded - first.recorded) / (last.ms - first.ms)) * 1000;
 }
 
+/** Returns the bytes of a database on PostgreSQL, without its log. */
+async function bytesOfDatabase(database) {
+  const client = new pg.Client({ connectionString: database });
+  await client.connect();
+  const { rows } = await client.query('SELECT pg_database_size(current_database()) AS bytes');
+  await client.end();
+  return Number(rows[0].bytes);
+}
+
 function bytesIn(folder) {
   return readdirSync(folder)
     .filter((name) => name.startsWith('heddle.db'))
@@ -159,11 +169,14 @@ async function timed(work, repetitions, maxMs) {
   return times;
 }
 
-/** Records this many calls, and times queries of them. */
-export async function measureRecording(calls, repetitions, run, log) {
+/**
+ * Records this many calls, and times queries of them.
+ * @param database URL of an empty database on PostgreSQL; SQLite if undefined.
+ */
+export async function measureRecording(calls, { repetitions, database }, run, log) {
   const folder = join(home, 'recording');
   mkdirSync(folder, { recursive: true });
-  const env = { ...cleanEnvironment, HEDDLE_DATA_DIR: folder };
+  const env = { ...cleanEnvironment, HEDDLE_DATA_DIR: folder, ...(database && { HEDDLE_DATABASE_URL: database }) };
   const account = await run(['service', 'add-user', 'bench', '--all-projects'], env);
   const key = /password:\s+(\S+)/.exec(account)[1];
   const child = start([heddle, 'service', 'start', '--port', '0'], env, ['ignore', 'ignore', 'pipe']);
@@ -184,7 +197,8 @@ export async function measureRecording(calls, repetitions, run, log) {
     tenths: Array.from({ length: 10 }, (_, tenth) => rateBetween(acknowledged, tenth / 10, (tenth + 1) / 10)),
     load: loadavg()[1],
     cpuSeconds: cpuOf(child) / 1000,
-    bytes: bytesIn(folder),
+    bytes: database ? await bytesOfDatabase(database) : bytesIn(folder),
+    engine: database ? 'PostgreSQL' : 'SQLite',
     peakMb: memoryOf(child).peak,
     pageMs: median(pages),
     slowestPageMs: quantile(pages, 1),
@@ -224,7 +238,7 @@ export async function measureRecording(calls, repetitions, run, log) {
 
 /** Renders the measurement as Markdown. */
 export function reportRecording(measured) {
-  const { calls, seconds, tenths, load, cpuSeconds, bytes, peakMb, peakOfQueriesMb } = measured;
+  const { calls, seconds, tenths, load, cpuSeconds, bytes, engine, peakMb, peakOfQueriesMb } = measured;
   const { pageMs, slowestPageMs, queuesMs, slowestQueuesMs, changeMs, slowestChangeMs } = measured;
   // A tenth that is smaller than a batch has no rate.
   const rounded = (value) => (Number.isFinite(value) ? Math.round(value).toLocaleString('en') : '–');
@@ -247,7 +261,7 @@ export function reportRecording(measured) {
   const queries = Object.entries(measured.queries).map(([name, { ms }]) => [name, shown(ms)]);
   return `## Recorded calls
 
-${rounded(calls)} calls by ${clients} programs at once into one service on SQLite, in batches as npm weave 0.11.1 sends them when more
+${rounded(calls)} calls by ${clients} programs at once into one service on ${engine}, in batches as npm weave 0.11.1 sends them when more
 calls wait than one batch holds. Inputs and output of a call have about 1 kB.
 
 ${table(['recording', ''], facts)}

@@ -1,7 +1,7 @@
 // `npm run bench`: measures the performance budget in one run and writes bench/results.md and growth.svg.
 // --quick takes under three minutes: fewer rounds, no queue of a million, 20,000 recorded calls, no plot, no foreign text. --only=start,calls,… measures some
-// parts. Both print instead of writing. --rounds=0.5 halves the number of rounds, --recorded=5000 records that many calls. BENCH_OTHER=PATH adds another build of
-// heddle to compare with.
+// parts. Both print instead of writing. --rounds=0.5 halves the number of rounds, --recorded=5000 records that many calls, --database=URL on an
+// empty database of PostgreSQL. BENCH_OTHER=PATH adds another build of heddle to compare with.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, release, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -13,6 +13,7 @@ const { values: flags } = parseArgs({
     only: { type: 'string' },
     rounds: { type: 'string', default: '1' },
     recorded: { type: 'string' },
+    database: { type: 'string' },
   },
 });
 const here = new URL('.', import.meta.url);
@@ -80,7 +81,7 @@ try {
       measureService(effort.queues, effort.pages, run, log),
     ),
     recording: await measurePart('recording', ({ measureRecording }) =>
-      measureRecording(effort.recorded, effort.pages, run, log),
+      measureRecording(effort.recorded, { repetitions: effort.pages, database: flags.database }, run, log),
     ),
     evaluations: await measurePart('evaluations', ({ measureEvaluations }) => measureEvaluations(run, log)),
     text: await measurePart('text', ({ measureText }) => measureText(log)),
