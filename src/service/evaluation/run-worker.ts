@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
 import type { Log } from '../../core/log.ts';
 import type { ModelAsker } from '../inference/ask-model.ts';
 import { recordEvents } from '../storage/call-events.ts';
@@ -74,7 +74,7 @@ const pauseAfterFailureMs = 1000;
 const claimedPerRequest = 3;
 
 /** Results are stored together that arrive within this time, because every transaction waits for the disk. */
-const gatheringMs = 50;
+const gatheringMs = 25;
 
 /** Rows up to this size are read together, ahead of their trials. */
 const maxPreparedChars = 64 * 1024;
@@ -90,7 +90,10 @@ export class RunWorker {
   readonly #stop = new AbortController();
   /** Claimed trials that have not begun; true for those that may have results. */
   readonly #waiting = new Map<number, boolean>();
+  /** Trials that have begun and are not stored. */
   readonly #active = new Set<number>();
+  /** The active trials that may still ask a model. */
+  readonly #asking = new Set<number>();
   /** Rows that were read ahead, by their index. */
   readonly #rows = new Map<number, TrialRow>();
   #unstored: Unstored[] = [];
@@ -259,12 +262,12 @@ export class RunWorker {
   /** Begins as many of the claimed trials as may be under way. */
   #begin(): void {
     for (const [trial, mayHaveResults] of this.#waiting) {
-      const asking = this.#active.size - this.#unstored.filter(({ isLast }) => isLast).length;
+      if (this.#stop.signal.aborted || this.#asking.size >= this.#share) return;
       // Trials whose results wait to be stored do not hold up others, but their number is limited.
-      if (this.#stop.signal.aborted || asking >= this.#share || this.#active.size >= claimedPerRequest * this.#share)
-        return;
+      if (this.#active.size >= claimedPerRequest * this.#share) return;
       this.#waiting.delete(trial);
       this.#active.add(trial);
+      this.#asking.add(trial);
       void this.#work(trial, mayHaveResults);
     }
   }
@@ -277,6 +280,7 @@ export class RunWorker {
       this.#context.log('error', 'trial interrupted', { error: String(error) });
       await wait(pauseAfterFailureMs, undefined, { signal: this.#stop.signal }).catch(() => {});
       this.#active.delete(trial);
+      this.#asking.delete(trial);
       this.#waiting.set(trial, true);
       this.#requestExchange();
     }
@@ -301,13 +305,18 @@ export class RunWorker {
     const judged = { row: row.value, output: prediction.output, asker, signal };
     const scorers = prediction.exception === undefined ? definition.scorers : [];
     const isNew = events.length > 0;
+    const judges = scorers.filter(({ kind, key }) => kind === 'judge' && !recorded.scores.has(key));
+    if (judges.length === 0) {
+      this.#endAsking(trial);
+      // The next requests leave before this reply is scored.
+      await nextTurn();
+    }
     for (const scorer of scorers.filter(({ kind }) => kind === 'comparison')) {
       if (recorded.scores.has(scorer.key)) continue;
       const outcome = await timed(applyScorer(scorer, judged));
       recorded.scores.set(scorer.key, outcome);
       events.push(calls.score(scorer, prediction.output, outcome));
     }
-    const judges = scorers.filter(({ kind, key }) => kind === 'judge' && !recorded.scores.has(key));
     if (judges.length > 0) {
       // The prediction is stored before a judge is asked, so that every score is about the prediction that is stored.
       if (isNew && !(await this.#storePart(trial, events, calls.predictionId))) {
@@ -391,8 +400,13 @@ export class RunWorker {
 
   #storeLast(trial: number, events: readonly CallEvents[], predictionId?: string): void {
     this.#unstored.push({ trial, events: joinEvents(events), predictionId, isLast: true, stored: () => {} });
-    this.#begin();
+    this.#endAsking(trial);
     this.#requestExchange();
+  }
+
+  /** Begins another trial in place of one that asks no model any more. */
+  #endAsking(trial: number): void {
+    if (this.#asking.delete(trial)) this.#begin();
   }
 
   /** Records the end of the run with the summary of its scores. */
