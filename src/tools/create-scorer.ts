@@ -4,6 +4,7 @@ import { objectIdOf, objectReference } from '../contract/references.ts';
 import { comparisonScorerClass, llmJudgeScorerClass, llmModelClass } from '../contract/scorers.ts';
 import { HeddleError } from '../core/errors.ts';
 import { compileLinearPattern } from '../core/linear-pattern.ts';
+import { comparisonWarning } from './support/comparison-warning.ts';
 import { nearest, shortName } from './support/names.ts';
 import { objectName } from './support/object-name.ts';
 import { versionsOfName } from './support/object-versions.ts';
@@ -90,6 +91,7 @@ Example: {"name":"Right answer","kind":"equals","expected":"answer"}`,
     const warnings = [
       ...(definition === args ? [] : ['Secrets in the definition were replaced by [secret].']),
       ...(definition.model === undefined ? [] : await modelWarnings(definition.model, context)),
+      ...(await comparisonWarning(definition.kind === 'llm_judge' ? [] : [shortName(args.name)], context)),
     ];
     const val =
       definition.kind === 'llm_judge' ? await judgeOf(definition, project, context) : comparisonOf(definition);

@@ -5,6 +5,7 @@ import { classMembers } from '../contract/objects.ts';
 import { objectReference, parseReference } from '../contract/references.ts';
 import { llmModelClass } from '../contract/scorers.ts';
 import { HeddleError } from '../core/errors.ts';
+import { comparisonWarning } from './support/comparison-warning.ts';
 import {
   type DatasetRows,
   planOf,
@@ -217,10 +218,13 @@ async function prepare(
     });
   }
   const trials = Number.isInteger(found.val.trials) ? Math.max(1, found.val.trials as number) : 1;
-  const warnings =
-    scorers.unknown.length === 0
+  const { unknown, comparisons } = scorers;
+  const warnings = [
+    ...(unknown.length === 0
       ? []
-      : [`heddle cannot run ${pluralize(scorers.unknown.length, 'scorer')}: ${scorers.unknown.join(', ')}.`];
+      : [`heddle cannot run ${pluralize(unknown.length, 'scorer')}: ${unknown.join(', ')}.`]),
+    ...(await comparisonWarning(comparisons, context)),
+  ];
   return {
     messages: template.messages,
     ...(isStoredModel && { model_ref: model }),

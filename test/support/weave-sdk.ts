@@ -24,7 +24,7 @@ export const sdkProject = 'team/support';
 export interface ConnectedSdk {
   weave: Sdk;
   client: Sdk;
-  /** Folder of the service's data. */
+  /** File of the service's data. */
   data: string;
   service: RestartableService;
   /** The Authorization header of the SDK's account. */

@@ -5,7 +5,7 @@ import { connectStdioClient } from '../support/stdio-client.ts';
 
 const services = await startBothServices();
 
-describe.each(services)('create_scorer on $name', ({ ada }) => {
+describe.each(services)('create_scorer on $name', ({ ada, name: service }) => {
   it.each([
     [{ kind: 'equals', expected: 'answer', ignore_case: true }],
     [{ kind: 'contains', expected: 'answer' }],
@@ -16,6 +16,13 @@ describe.each(services)('create_scorer on $name', ({ ada }) => {
     const name = `By ${definition.kind}`;
     const created = await ada.call('create_scorer', { name, ...definition, description: 'Right?' });
     expect(created).toMatchObject({ existed: false });
+    expect(created.warnings).toEqual(
+      service === 'the embedded service'
+        ? undefined
+        : [
+            `Only heddle's own service is known to run scorers that compare without a model; this one may fail with ${name}. An llm_judge runs on both.`,
+          ],
+    );
     expect(created.scorer_ref).toMatch(/^weave:\/\/\/team\/project\/object\/by_\w+:[A-Za-z0-9]{43}$/);
     expect(created.text).toContain(`Stored: ${created.scorer_ref}.`);
     expect(await ada.call('read_object', { ref: created.scorer_ref })).toMatchObject({

@@ -51,7 +51,10 @@ describe('run_evaluation', () => {
         { scorer: 'contains', n: 4, pass_rate: 0.75 },
         { scorer: 'judge.score', n: 3, errors: 1, mean: 3.5 },
       ],
-      warnings: ['heddle cannot run 1 scorer: python.'],
+      warnings: [
+        'heddle cannot run 1 scorer: python.',
+        "Only heddle's own service is known to run scorers that compare without a model; this one may fail with contains. An llm_judge runs on both.",
+      ],
       next: 'read_evaluation shows the rows, and compares with another run.',
     });
     expect(text).toContain('run run-1 complete, 4 predictions, 120 tokens');

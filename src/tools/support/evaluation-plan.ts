@@ -37,9 +37,10 @@ export interface RunPlan {
   estimated_tokens: number;
 }
 
-/** The scorers of an evaluation: those that are known, and the names of the others. */
+/** The scorers of an evaluation: those that ask a model, and the names of those that compare and of unknown ones. */
 export interface EvaluationScorers {
   judges: Extract<RunnableScorer, { type: 'judge' }>['scorer'][];
+  comparisons: string[];
   unknown: string[];
 }
 
@@ -101,6 +102,7 @@ export async function readScorers({ val }: FoundEvaluation, access: Access): Pro
   });
   return {
     judges: read.flatMap(({ scorer }) => (scorer?.type === 'judge' ? [scorer.scorer] : [])),
+    comparisons: read.flatMap(({ name, scorer }) => (scorer?.type === 'comparison' ? [name] : [])),
     unknown: read.flatMap(({ name, scorer }) => (scorer ? [] : [name])),
   };
 }
@@ -127,7 +129,7 @@ export async function unfilledPlaceholders(
 export function planOf(
   messages: readonly unknown[],
   { count, sample }: DatasetRows,
-  { judges }: EvaluationScorers,
+  { judges }: Pick<EvaluationScorers, 'judges'>,
   { trials, maxRows }: { trials: number; maxRows: number },
 ): RunPlan {
   const rows = Math.min(count, maxRows);

@@ -1,10 +1,21 @@
+import { dirname } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
+import { emptyHome, temporaryFolder } from '../../support/heddle.ts';
+import { connectStdioClient } from '../../support/stdio-client.ts';
 import { type ConnectedSdk, connectSdk, hasWeaveSdk, sdkProject } from '../../support/weave-sdk.ts';
 
 const rows = [
   { question: 'a', expected: 'A' },
   { question: 'b', expected: 'X' },
 ];
+/** Reads the run with the tool, as a client on stdio does. */
+async function readWithTool({ data }: ConnectedSdk, run_id: string) {
+  const { call } = await connectStdioClient(
+    emptyHome(temporaryFolder(), { HEDDLE_DATA_DIR: dirname(data), HEDDLE_PROJECT: sdkProject }),
+  );
+  return call('read_evaluation', { run_ids: [run_id] });
+}
+
 const references = (name: string) => expect.stringMatching(new RegExp(`^weave:///${sdkProject}/(object|op)/${name}:`));
 
 /** Reads the only run of the project and its results, once they have arrived. */
@@ -81,6 +92,25 @@ describe.skipIf(!hasWeaveSdk)('evaluations with npm weave 0.11.1', () => {
       { scorer_key: 'shape', path: 'length', trial_count: 2, numeric_mean: 1 },
       { scorer_key: 'shape', path: 'short', trial_count: 2, pass_rate: 1 },
     ]);
+
+    const read = await readWithTool(sdk, results.run.evaluation_run_id);
+    expect(read.runs).toMatchObject([
+      {
+        status: 'complete',
+        model: 'shout',
+        predictions: 2,
+        scorers: [
+          { scorer: 'exact', n: 2, pass_rate: 0.5 },
+          { scorer: 'shape.length', n: 2, mean: 1 },
+          { scorer: 'shape.short', n: 2, pass_rate: 1 },
+        ],
+      },
+    ]);
+    expect(read.rows).toMatchObject([
+      { inputs: rows[1], output: 'B', scores: { exact: false, 'shape.length': 1, 'shape.short': true } },
+      { inputs: rows[0], output: 'A', scores: { exact: true } },
+    ]);
+    expect(read.text).toContain('exact\t50% of 2 passed');
   }, 60_000);
 
   it('have their results in the service when EvaluationLogger has recorded them', async () => {
@@ -110,6 +140,24 @@ describe.skipIf(!hasWeaveSdk)('evaluations with npm weave 0.11.1', () => {
     expect(results.summary.evaluations[0].scorer_stats).toMatchObject([
       { scorer_key: 'exact', trial_count: 2, pass_rate: 0.5 },
       { scorer_key: 'likes', trial_count: 2, numeric_mean: 0.5 },
+    ]);
+
+    const read = await readWithTool(sdk, results.run.evaluation_run_id);
+    expect(read.runs).toMatchObject([
+      {
+        status: 'complete',
+        evaluation: 'logged',
+        model: 'my-model',
+        predictions: 2,
+        scorers: [
+          { scorer: 'exact', n: 2, pass_rate: 0.5 },
+          { scorer: 'likes', n: 2, mean: 0.5 },
+        ],
+      },
+    ]);
+    expect(read.rows).toMatchObject([
+      { inputs: rows[1], output: 'B', scores: { exact: false, likes: 0.5 } },
+      { inputs: rows[0], output: 'A', scores: { exact: true, likes: 0.5 } },
     ]);
   }, 60_000);
 });
