@@ -40,7 +40,7 @@ export const createEvaluationTool = defineTool({
   title: 'Create evaluation',
   groups: ['evaluation'],
   uses: ['createEvaluation'],
-  description: `Stores an evaluation: a dataset and scorers for its rows. It does not run it. latest is stored as the version that it is now.
+  description: `Stores an evaluation: a dataset and scorers for its rows. It does not run it.
 Example: {"name":"Support answers","dataset":"weave:///demo/support/object/tickets:latest","scorers":["weave:///demo/support/object/helpfulness:latest"]}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,

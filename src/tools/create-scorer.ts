@@ -51,7 +51,7 @@ const input = z
   .strictObject({
     name: objectName,
     kind: z.enum(kinds),
-    expected: z.string().min(1).max(200).optional().describe('Column.'),
+    expected: z.string().min(1).max(200).optional().describe('Column with the expected value.'),
     ignore_case: z.boolean().optional(),
     pattern: z.string().min(1).optional().describe('RE2 syntax.'),
     tolerance: z.number().min(0).optional(),

@@ -78,7 +78,6 @@ export const queryQueueItemsTool = defineTool({
   groups: ['queue'],
   uses: ['queryQueueItems'],
   description: `Reads the items of a queue: the recorded calls to judge, and the state that anybody set last.
-include_call adds the values to judge, include_judgements what annotators gave. next_offset is the offset of the next page.
 Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"]},"sort_by":[{"field":"call_started_at","direction":"desc"}],"limit":20}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,

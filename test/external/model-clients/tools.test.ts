@@ -74,7 +74,7 @@ describe.each<[ModelClient, (tool: ModelTool) => ModelTool, object]>([
         schema: { type: 'object', properties: limitOfListQueues },
       });
       expect(last.tools.find(({ name }) => name === 'query_queue_items')!.description).toContain(
-        'next_offset is the offset of the next page.',
+        'the state that anybody set last.',
       );
       expect(await countTokens(last.tools)).toBeLessThanOrEqual(4_000);
       expect(last.prompt).toContain(instructions);
