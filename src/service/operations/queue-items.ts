@@ -1,7 +1,8 @@
-import { type ExpressionBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import { type AnnotationState, type QueueItem, sortFields } from '../../contract/queue-items.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { addItems } from '../admin/import-items.ts';
+import type { Transaction } from '../storage/database.ts';
 import { inChunks } from '../storage/in-chunks.ts';
 import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
@@ -10,6 +11,8 @@ import { readQueue } from './queues.ts';
 
 /** Reads a page of a queue's items, with their positions in the whole queue when the request asks for them. */
 export const queryQueueItems: TransactionOperation<'queryQueueItems'> = async (transaction, { path, body }) => {
+  // Asked for by itself: as a condition of the items, SQLite would look at it once for each of them.
+  if (!(await hasQueue(transaction, body.project_id, path.queue_id))) return { items: [] };
   const order = sql.join(
     totalOrder(body.sort_by, sortFields, { field: 'created_at', direction: 'asc' }).map(
       ({ column, direction }) => sql`${sql.ref(`queue_items.${column}`)} ${sql.raw(direction)}`,
@@ -20,8 +23,7 @@ export const queryQueueItems: TransactionOperation<'queryQueueItems'> = async (t
     .select('id')
     .where('project_id', '=', body.project_id)
     .where('queue_id', '=', path.queue_id)
-    .where('deleted_at', 'is', null)
-    .where(({ exists, selectFrom }) => exists(existingQueue(selectFrom, body.project_id, path.queue_id)));
+    .where('deleted_at', 'is', null);
   const { annotation_states, ...equalities } = body.filter ?? {};
   let page = items
     .orderBy(order)
@@ -111,9 +113,9 @@ export const updateProgress: TransactionOperation<'updateProgress'> = async (tra
     .where('project_id', '=', project_id)
     .where('queue_id', '=', queue_id)
     .where('deleted_at', 'is', null)
-    .where(({ exists, selectFrom }) => exists(existingQueue(selectFrom, project_id, queue_id)))
     .executeTakeFirst();
-  if (!item) throw new Refusal(400, `Item ${item_id} not found in queue ${queue_id}`);
+  if (!item || !(await hasQueue(transaction, project_id, queue_id)))
+    throw new Refusal(400, `Item ${item_id} not found in queue ${queue_id}`);
   const progress = await transaction
     .selectFrom('annotator_progress')
     .select('annotation_state')
@@ -150,15 +152,14 @@ function toItem(row: Tables['queue_items'], position: number | null = null): Que
   });
 }
 
-/** Selects a queue if it exists and is not deleted. */
-function existingQueue(
-  selectFrom: ExpressionBuilder<Tables, 'queue_items'>['selectFrom'],
-  projectId: string,
-  queueId: string,
-) {
-  return selectFrom('queues')
-    .select('queues.id')
-    .where('queues.project_id', '=', projectId)
-    .where('queues.id', '=', queueId)
-    .where('queues.deleted_at', 'is', null);
+/** Returns whether a queue exists and is not deleted. */
+async function hasQueue(transaction: Transaction, projectId: string, queueId: string): Promise<boolean> {
+  const queue = await transaction
+    .selectFrom('queues')
+    .select('id')
+    .where('project_id', '=', projectId)
+    .where('id', '=', queueId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst();
+  return queue !== undefined;
 }
