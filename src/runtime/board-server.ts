@@ -8,7 +8,7 @@ import { listen } from '../core/http/listen.ts';
 import { Refusal } from '../core/http/refusal.ts';
 import { JsonLimitError, parseJsonText } from '../core/json.ts';
 import { callTool } from '../mcp/call-tool.ts';
-import { AccessChecks, bearerOf } from '../mcp/http/access.ts';
+import { AccessChecks, bearerOf } from '../mcp/http/guard.ts';
 import { httpLimits } from '../mcp/http/limits.ts';
 import { checkMethod } from '../mcp/http/responses.ts';
 import type { McpServerOptions } from '../mcp/server.ts';

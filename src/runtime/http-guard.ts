@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { notConfigured } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { Redactor } from '../core/redaction.ts';
-import { tokenGuard } from '../mcp/http/access.ts';
+import { tokenGuard } from '../mcp/http/guard.ts';
 import type { HttpOptions } from '../mcp/http/mcp-http-server.ts';
 import type { ServerFactory } from '../mcp/server.ts';
 import type { ResolvedSettings } from '../settings/resolve-settings.ts';

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { listen } from '../core/http/listen.ts';
 import { Refusal } from '../core/http/refusal.ts';
-import { AccessChecks } from '../mcp/http/access.ts';
+import { AccessChecks } from '../mcp/http/guard.ts';
 import { checkMethod, sendRefusal } from '../mcp/http/responses.ts';
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts';
 import { listenOrExit } from './process-lifecycle.ts';

@@ -1,6 +1,6 @@
 import { json } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { accessKeychain, type KeychainRequest } from '../../settings/secrets/keychain-helper.ts';
+import { accessKeychain, type KeychainRequest } from '../../settings/secrets/access-keychain.ts';
 import { keychainCommand } from '../support/secrets.ts';
 
 /** Adds the hidden command that heddle starts as a child process for keychain access, so that it can be killed if it hangs. */

@@ -9,12 +9,12 @@ import { Refusal } from '../../core/http/refusal.ts';
 import type { Log } from '../../core/log.ts';
 import { asRequestId, requestIdHeader } from '../../core/request-id.ts';
 import type { ServerFactory } from '../server.ts';
-import { AccessChecks, type ClientIdentity, type Guard } from './access.ts';
 import { breakSilence } from './break-silence.ts';
 import { Cancellations } from './cancellations.ts';
+import { AccessChecks, type ClientIdentity, type Guard } from './guard.ts';
 import { httpLimits } from './limits.ts';
+import { checkMethodAndHeaders, readRequestBody } from './read-request.ts';
 import { cachedReadiness } from './readiness.ts';
-import { checkMethodAndHeaders, readRequestBody } from './request-checks.ts';
 import { checkMethod, jsonRpcError, sendPreflight, sendRefusal } from './responses.ts';
 
 export interface HttpOptions {

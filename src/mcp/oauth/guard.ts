@@ -5,7 +5,7 @@ import { Refusal } from '../../core/http/refusal.ts';
 import type { Log } from '../../core/log.ts';
 import { tools } from '../../tools/support/registry.ts';
 import { escapeInvisible } from '../../tools/support/table.ts';
-import { bearerOf, type Guard } from '../http/access.ts';
+import { bearerOf, type Guard } from '../http/guard.ts';
 import type { ServerFactory } from '../server.ts';
 import { issuerKeys } from './issuer-keys.ts';
 

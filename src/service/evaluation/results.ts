@@ -11,7 +11,7 @@ import { Refusal } from '../../core/http/refusal.ts';
 import { addCosts } from '../operations/costs.ts';
 import { ResponseSize } from '../operations/response-size.ts';
 import { compareValues } from '../query/compare-values.ts';
-import { compileExpression, fieldAt } from '../query/expression.ts';
+import { compileExpression, fieldAt } from '../query/record-condition.ts';
 import type { Database, ProjectFilter } from '../storage/database.ts';
 import { createPartReader } from '../storage/read-part.ts';
 import {

@@ -2,7 +2,7 @@ import type { RecordedCall } from '../../contract/calls.ts';
 import type { StoredCost } from '../../contract/costs.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
 import { compareValues } from '../query/compare-values.ts';
-import { compileExpression, fieldAt, idsIn } from '../query/expression.ts';
+import { compileExpression, fieldAt, idsIn } from '../query/record-condition.ts';
 import type { Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
 import { inChunks } from '../storage/in-chunks.ts';

@@ -9,7 +9,7 @@ import { parseReference } from '../../contract/references.ts';
 import { canonicalJson } from '../../core/canonical-json.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { fitsSchema } from '../../core/json-schema.ts';
-import { columnConditions, compileExpression, idsIn } from '../query/expression.ts';
+import { columnConditions, compileExpression, idsIn } from '../query/record-condition.ts';
 import type { Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
 import { inChunks } from '../storage/in-chunks.ts';

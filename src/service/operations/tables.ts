@@ -3,7 +3,7 @@ import type { TableRow } from '../../contract/tables.ts';
 import { nextTurn, Pacer } from '../../core/event-loop.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { compareValues } from '../query/compare-values.ts';
-import { fieldAt } from '../query/expression.ts';
+import { fieldAt } from '../query/record-condition.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import { contentDigest, tableDigest } from '../storage/digest.ts';
 import { inChunks } from '../storage/in-chunks.ts';

@@ -14,6 +14,7 @@ import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/tables.ts';
 import { matchesFilter } from './calls-filter.ts';
 import { compareValues } from './compare-values.ts';
+import { compileExpression, fieldAt } from './record-condition.ts';
 import {
   type ConditionPart,
   type DatabaseCondition,
@@ -24,8 +25,7 @@ import {
   isStorable,
   maxListedValues,
   stringsCondition,
-} from './database-condition.ts';
-import { compileExpression, fieldAt } from './expression.ts';
+} from './sql-condition.ts';
 
 const eb = expressionBuilder<Tables, 'calls'>();
 

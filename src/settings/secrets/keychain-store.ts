@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { isDeepStrictEqual } from 'node:util';
 import { HeddleError } from '../../core/errors.ts';
-import type { KeychainEntries, KeychainReply, KeychainRequest } from './keychain-helper.ts';
+import type { KeychainEntries, KeychainReply, KeychainRequest } from './access-keychain.ts';
 import { type SecretRecord, type SecretStore, secretRecord } from './secret-store.ts';
 
 /**
