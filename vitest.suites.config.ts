@@ -6,7 +6,7 @@ export default defineConfig({
     include: ['test/{external,long}/**/*.test.ts'],
     exclude: [...configDefaults.exclude, 'test/external/postgresql/**'],
     globalSetup: ['test/support/build-once.ts', 'test/support/tally.ts'],
-    fileParallelism: false,
+    maxWorkers: 2,
     testTimeout: 120_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 10_000 } },
