@@ -4,21 +4,23 @@ import {
   createEvaluationRequest,
   createEvaluationResponse,
 } from '../contract/evaluations.ts';
-import { formatReference, parseReference, referenceText } from '../contract/references.ts';
+import { formatReference, objectIdOf, objectReference, parseReference } from '../contract/references.ts';
 import { HeddleError } from '../core/errors.ts';
-import { baseClasses, readVersion, versionsOfName } from './support/object-versions.ts';
+import { baseClasses, readNamedVersion, versionsOfName } from './support/object-versions.ts';
 import { orElse } from './support/or-else.ts';
 import { cell } from './support/table.ts';
 import { defineTool, projectArgument, projectOf, shapeWithoutNull, type ToolContext } from './support/tool.ts';
 import { unknownObject } from './support/unknown-object.ts';
 
-const { name, dataset, scorers, ...members } = createEvaluationRequest.shape;
+const { name, dataset: _, scorers: __, ...members } = createEvaluationRequest.shape;
+
+const nameOrReference = z.string().min(1).max(1000);
 
 const input = z.strictObject({
   name,
-  dataset: referenceText.describe(dataset.description!),
+  dataset: nameOrReference.describe('Name, for its newest version, or reference.'),
   ...shapeWithoutNull(members),
-  scorers: z.array(referenceText).optional().describe(scorers.description!),
+  scorers: z.array(nameOrReference).optional().describe('Names, for their newest versions, or references.'),
   trials: z.int().min(1).default(1).describe('Number of trials per row.'),
   project_id: projectArgument('Project of the evaluation'),
 });
@@ -41,7 +43,7 @@ export const createEvaluationTool = defineTool({
   groups: ['evaluation'],
   uses: ['createEvaluation'],
   description: `Stores an evaluation: a dataset and scorers for its rows. It does not run it.
-Example: {"name":"Support answers","dataset":"weave:///demo/support/object/tickets:latest","scorers":["weave:///demo/support/object/helpfulness:latest"]}`,
+Example: {"name":"Support answers","dataset":"tickets","scorers":["helpfulness"]}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,
@@ -49,13 +51,16 @@ Example: {"name":"Support answers","dataset":"weave:///demo/support/object/ticke
   async run({ project_id, ...definition }, context): Promise<CreatedEvaluation> {
     const project = projectOf({ project_id }, context);
     const warnings = overwrittenMembers(definition.eval_attributes);
-    const resolve = (reference: string, kind: 'dataset' | 'scorer'): Promise<string> =>
+    const resolve = (text: string, kind: 'dataset' | 'scorer'): Promise<string> =>
       orElse(
-        () => resolveReference(reference, kind, context),
+        () => resolveReference(text, kind, project, context),
         async () => {
+          if (!parseReference(text)) {
+            throw wrongReference(text, kind, 'the service cannot look for names, so a reference is needed');
+          }
           const warning = 'The references were not checked: the service cannot read objects.';
           if (!warnings.includes(warning)) warnings.push(warning);
-          return reference;
+          return text;
         },
       );
     const resolved = {
@@ -112,15 +117,20 @@ function overwrittenMembers(attributes: Record<string, unknown> = {}): string[] 
 }
 
 /**
- * Returns a reference with the digest of the version that it names now.
- * @throws HeddleError `not_found` when it leads nowhere, `invalid_arguments` when it leads to another kind of object.
+ * Returns the reference, with its digest, to the version that a name or a reference stands for now.
+ * @throws HeddleError `not_found` when there is none, `invalid_arguments` when it is another kind of object.
  */
-async function resolveReference(text: string, kind: 'dataset' | 'scorer', context: ToolContext): Promise<string> {
-  const reference = parseReference(text);
-  if (!reference || !['object', 'op'].includes(reference.kind)) {
+async function resolveReference(
+  text: string,
+  kind: 'dataset' | 'scorer',
+  project: string,
+  context: ToolContext,
+): Promise<string> {
+  const reference = parseReference(text) ?? parseReference(objectReference(project, objectIdOf(text), 'latest'));
+  if (!reference || !['object', 'op'].includes(reference.kind) || (text.includes('://') && !parseReference(text))) {
     throw wrongReference(text, kind, 'it is no reference to an object');
   }
-  const version = await readVersion(reference, context);
+  const version = await readNamedVersion(text, project, context);
   if (!version) {
     const unknown = await unknownObject(reference, context, baseClasses[kind]);
     throw new HeddleError({ ...unknown, message: `Nothing was stored: the ${kind} ${text} does not exist.` });
@@ -130,7 +140,7 @@ async function resolveReference(text: string, kind: 'dataset' | 'scorer', contex
   if (!isScorerOp && version.base_object_class !== baseClasses[kind]) {
     throw wrongReference(text, kind, `it is ${version.base_object_class ?? `a plain ${version.kind ?? 'object'}`}`);
   }
-  return formatReference({ ...reference, version: version.digest });
+  return formatReference({ ...reference, name: version.object_id, version: version.digest });
 }
 
 function wrongReference(text: string, kind: string, reason: string): HeddleError {

@@ -45,7 +45,21 @@ describe('create_evaluation', () => {
     expect(pinned.result).toEqual({ ...result, existed: true });
   });
 
+  it('takes the names of a dataset and of scorers as their newest versions', async () => {
+    const { call: callTool } = await connectStdioClient(emptyHome(temporaryFolder()));
+    const scorers = ['tone', 'Helpfulness'];
+    const named = await callTool('create_evaluation', { name: 'Named', dataset: 'Tickets', scorers });
+    const references = scorers.map((name) => `weave:///demo/support/object/${name.toLowerCase()}:latest`);
+    expect(await callTool('create_evaluation', { ...evaluation, name: 'Named', scorers: references })).toMatchObject({
+      existed: true,
+      digest: named.digest,
+    });
+  });
+
   it.each([
+    [{ dataset: 'ticket' }, 'not_found', 'The nearest are weave:///demo/support/object/tickets:'],
+    [{ dataset: 'tone' }, 'invalid_arguments', 'list_objects with kind dataset'],
+    [{ scorers: ['weave://tone'] }, 'invalid_arguments', 'list_objects with kind scorer'],
     [
       { dataset: 'weave:///demo/support/object/tickets2:latest' },
       'not_found',
@@ -108,6 +122,10 @@ describe('create_evaluation', () => {
     expect(result.warnings).toEqual(['The references were not checked: the service cannot read objects.']);
     expect(result).not.toHaveProperty('existed');
     expect(JSON.parse(service.requests.at(-1)!.body).dataset).toBe(evaluation.dataset);
+    const { error } = await callTool('create_evaluation', { ...evaluation, dataset: 'tickets' });
+    expect(error.message).toBe(
+      'Nothing was stored: tickets is not a dataset; the service cannot look for names, so a reference is needed.',
+    );
   });
 
   it('creates 1000 versions from four servers on one data folder, and a killed server loses none that it has reported', async () => {

@@ -1,8 +1,7 @@
-import type { ObjectVersion } from '../../contract/objects.ts';
-import { objectIdOf, objectReference, parseReference } from '../../contract/references.ts';
+import { objectReference, parseReference } from '../../contract/references.ts';
 import { HeddleError } from '../../core/errors.ts';
 import { nearest, shortName } from './names.ts';
-import { findVersions, readVersion } from './object-versions.ts';
+import { findVersions, readNamedVersion } from './object-versions.ts';
 import type { ToolContext } from './tool.ts';
 
 type ServiceAccess = Pick<ToolContext, 'service' | 'signal'>;
@@ -26,7 +25,7 @@ export interface FoundEvaluation {
  * @throws HeddleError `not_found` with the nearest names, `invalid_arguments` for another kind of object.
  */
 export async function findEvaluation(text: string, project: string, access: ServiceAccess): Promise<FoundEvaluation> {
-  const version = await readByText(text, project, access);
+  const version = await readNamedVersion(text, project, access);
   if (!version) {
     throw new HeddleError({
       code: 'not_found',
@@ -63,20 +62,6 @@ export async function evaluationReferences(text: string, project: string, access
   };
   const { objs } = await access.service.queryObjects(query, { signal: access.signal });
   return objs.map(({ digest }) => objectReference(project, name, digest));
-}
-
-async function readByText(text: string, project: string, access: ServiceAccess): Promise<ObjectVersion | undefined> {
-  const reference = parseReference(text);
-  if (reference) return reference.kind === 'object' ? readVersion(reference, access) : undefined;
-  if (text.includes('://')) return undefined;
-  // SDKs keep the case of a name; the service does not.
-  const ids = new Set([text, objectIdOf(text)]);
-  for (const id of ids) {
-    const named = parseReference(objectReference(project, id, 'latest'));
-    const version = named && (await readVersion(named, access));
-    if (version) return version;
-  }
-  return undefined;
 }
 
 function projectOfReference(text: string): string {

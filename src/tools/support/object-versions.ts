@@ -1,5 +1,5 @@
 import type { ObjectVersion, StoredObject } from '../../contract/objects.ts';
-import { objectIdOf, type Reference } from '../../contract/references.ts';
+import { objectIdOf, objectReference, parseReference, type Reference } from '../../contract/references.ts';
 import { HeddleError } from '../../core/errors.ts';
 import { orElse } from './or-else.ts';
 import type { ToolContext } from './tool.ts';
@@ -23,6 +23,27 @@ export async function readVersion(
     if (error instanceof HeddleError && error.code === 'not_found') return undefined;
     throw error;
   }
+}
+
+/**
+ * Reads the version of an object that a reference names, or the newest one of a name in a project; undefined if there is
+ * none.
+ */
+export async function readNamedVersion(
+  text: string,
+  project_id: string,
+  access: ServiceAccess,
+): Promise<ObjectVersion | undefined> {
+  const reference = parseReference(text);
+  if (reference) return ['object', 'op'].includes(reference.kind) ? readVersion(reference, access) : undefined;
+  if (text.includes('://')) return undefined;
+  // SDKs keep the case of a name; the service does not.
+  for (const id of new Set([text, objectIdOf(text)])) {
+    const named = parseReference(objectReference(project_id, id, 'latest'));
+    const version = named && (await readVersion(named, access));
+    if (version) return version;
+  }
+  return undefined;
 }
 
 /**
