@@ -10,7 +10,7 @@ import {
   rowColumnsOf,
   type ShownRow,
   scoresOfRuns,
-  showRow,
+  toShownRow,
 } from './support/evaluation-rows.ts';
 import { evaluationReferences } from './support/find-evaluation.ts';
 import { nearest, shortName } from './support/names.ts';
@@ -231,7 +231,7 @@ async function readRuns(
       note: choice === 'changed' && only === undefined ? `${comparisonNote} ${changedRowsNote}` : comparisonNote,
     }),
     ...(agreement.length > 0 && { agreement }),
-    rows: page.map((entry) => showRow(entry, runIds, max_value_chars)),
+    rows: page.map((entry) => toShownRow(entry, runIds, max_value_chars)),
     ...pagePosition(offset, page.length, ranked.length > offset + limit),
     total: ranked.length,
     ...((warnings.length > 0 || unfinished > 0) && {

@@ -60,20 +60,21 @@ interface Exchange {
   claimed: number[];
   /** The trials of another process that has ended; they may have results already. */
   takenOver: number[];
+  /** Requests that this process may have under way. */
   share: number;
   /** True if no process has anything left to do. */
   isDone: boolean;
   leases: EvaluationLease[];
-  /** Predictions that another process had recorded before. */
-  known: Set<string>;
+  /** Ids of the predictions that another process had recorded before. */
+  recordedByOthers: Set<string>;
 }
 
 const pauseAfterFailureMs = 1000;
 
-/** Claims, and trials whose results wait to be stored, by the number of requests that may be under way. */
+/** Trials that a process claims, and that it may have begun but not stored, for each request that it may have under way. */
 const claimedPerRequest = 3;
 
-/** Results are stored together that arrive within this time, because every transaction waits for the disk. */
+/** Results that arrive within this time are stored together, because every transaction waits for the disk. */
 const gatheringMs = 25;
 
 /** Rows up to this size are read together, ahead of their trials. */
@@ -101,7 +102,7 @@ export class RunWorker {
   readonly #beats = new Map<string, { beat: number; since: number }>();
   #beat = 0;
   #share = 1;
-  #isReleasing = false;
+  #wasStopped = false;
   #wake: (() => void) | undefined;
   #isWoken = false;
 
@@ -136,7 +137,7 @@ export class RunWorker {
 
   /** Breaks off what is under way. Results that have arrived are stored, and other processes can go on at once. */
   stop(): void {
-    this.#isReleasing = true;
+    this.#wasStopped = true;
     this.#stop.abort();
     this.#requestExchange();
   }
@@ -184,7 +185,7 @@ export class RunWorker {
     for (const index of this.#rows.keys()) if (!waitingRows.has(index)) this.#rows.delete(index);
     for (const { predictionId, stored, isLast, trial } of sent) {
       if (isLast) this.#active.delete(trial);
-      stored(predictionId === undefined || !exchange.known.has(predictionId));
+      stored(predictionId === undefined || !exchange.recordedByOthers.has(predictionId));
     }
     return exchange;
   }
@@ -203,11 +204,11 @@ export class RunWorker {
       share: 1,
       isDone: false,
       leases: [],
-      known: new Set(''),
+      recordedByOthers: new Set<string>(),
     };
     const progress = await findProgress(transaction, key);
     if (!progress) return closed;
-    const known = await this.#store(transaction, sent, account);
+    const recordedByOthers = await this.#store(transaction, sent, account);
     const leases = await listLeases(transaction, key);
     const finished = new Set(sent.filter(({ isLast }) => isLast).map(({ trial }) => trial));
     const own = leases.find((lease) => lease.owner === owner);
@@ -222,23 +223,23 @@ export class RunWorker {
     claimed.push(...takenOver);
     const share = shareOf(progress.concurrency, owner, others);
     let next = progress.next_trial;
-    // Claims more than are asked about at once, so that none waits for the transaction.
+    // Claims trials in advance, so that the next one need not wait for a transaction.
     for (; claimed.length < claimedPerRequest * share && next < progress.trial_count; next += 1) claimed.push(next);
     if (next !== progress.next_trial) await setNextTrial(transaction, key, next);
     await putLease(transaction, key, { owner, beat: this.#beat + 1, trials: claimed });
     const isDone =
       claimed.length === 0 && next >= progress.trial_count && others.every(({ trials }) => trials.length === 0);
-    return { isOpen: true, claimed, takenOver, share, isDone, leases: others, known };
+    return { isOpen: true, claimed, takenOver, share, isDone, leases: others, recordedByOthers };
   }
 
-  /** Records results, except those of trials whose prediction another process has recorded. Returns the ids of these. */
+  /** Records results, except those of trials whose prediction another process has recorded. Returns the ids of those predictions. */
   async #store(transaction: Transaction, sent: readonly Unstored[], account: string): Promise<Set<string>> {
     const { project_id } = this.#job.key;
     const predictions = sent.flatMap(({ predictionId }) => predictionId ?? []);
     const rows = await inChunks(predictions, (chunk) =>
       transaction
         .selectFrom('calls')
-        // Another column than those of the index of traces, as in call-events.ts.
+        // No index has the last column. Without it, SQLite would look for the ids in the whole index of traces.
         .select(['id', 'chars'])
         .where('project_id', '=', project_id)
         .where('id', 'in', chunk)
@@ -292,7 +293,7 @@ export class RunWorker {
     const calls = new TrialCalls(key, definition, trial, row);
     const { asker } = this.#context;
     const { signal } = this.#stop;
-    let recorded = mayHaveResults ? await this.#readRecorded(calls) : emptyResults();
+    const recorded = mayHaveResults ? await this.#readRecorded(calls) : emptyResults();
     if (recorded.isEnded) return this.#storeLast(trial, []);
     let { prediction } = recorded;
     const events: CallEvents[] = [];
@@ -302,30 +303,27 @@ export class RunWorker {
       prediction = outcome;
       events.push(calls.start(started_at), calls.prediction(outcome));
     }
-    const judged = { row: row.value, output: prediction.output, asker, signal };
+    const scorerInput = { row: row.value, output: prediction.output, asker, signal };
     const scorers = prediction.exception === undefined ? definition.scorers : [];
     const isNew = events.length > 0;
     const judges = scorers.filter(({ kind, key }) => kind === 'judge' && !recorded.scores.has(key));
     if (judges.length === 0) {
       this.#endAsking(trial);
-      // The next requests leave before this reply is scored.
+      // Lets other trials send their requests before this reply is scored.
       await nextTurn();
     }
     for (const scorer of scorers.filter(({ kind }) => kind === 'comparison')) {
       if (recorded.scores.has(scorer.key)) continue;
-      const outcome = await timed(applyScorer(scorer, judged));
+      const outcome = await timed(applyScorer(scorer, scorerInput));
       recorded.scores.set(scorer.key, outcome);
       events.push(calls.score(scorer, prediction.output, outcome));
     }
     if (judges.length > 0) {
       // The prediction is stored before a judge is asked, so that every score is about the prediction that is stored.
-      if (isNew && !(await this.#storePart(trial, events, calls.predictionId))) {
-        recorded = await this.#readRecorded(calls);
-        return this.#runTrial(trial, true);
-      }
+      if (isNew && !(await this.#storePart(trial, events, calls.predictionId))) return this.#runTrial(trial, true);
       if (isNew) events.length = 0;
       for (const scorer of judges) {
-        const outcome = await timed(applyScorer(scorer, judged));
+        const outcome = await timed(applyScorer(scorer, scorerInput));
         recorded.scores.set(scorer.key, outcome);
         void this.#storePart(trial, [calls.score(scorer, prediction.output, outcome)], undefined);
       }
@@ -423,7 +421,7 @@ export class RunWorker {
 
   /** Stores what has arrived, and lets other processes take over the rest at once. */
   async #release(): Promise<void> {
-    if (!this.#isReleasing) return;
+    if (!this.#wasStopped) return;
     const { key, account } = this.#job;
     const { owner } = this.#context;
     const sent = this.#unstored;

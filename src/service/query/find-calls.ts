@@ -36,13 +36,13 @@ const maxBatchChars = 4 * 1024 * 1024;
 /** The part of a query that selects calls. */
 export type CallsSelection = Pick<QueryCallsRequest, 'project_id' | 'filter' | 'query'>;
 
-/** The meaning of a selection, for the database and for the calls that it returns. */
+/** The evaluation of a selection: conditions for the database, and a test for what they leave open. */
 interface Plan {
   project_id: string;
   /** The conditions that the database applies. */
   parts: ConditionPart[];
-  /** True if the database tests one call after the other by one of them. */
-  isScan: boolean;
+  /** True if no index has one of them, so that the database tests one call after the other. */
+  needsScan: boolean;
   /** Tests what the conditions leave open; undefined if they leave nothing open. */
   test: ((call: RecordedCall) => boolean) | undefined;
   /** The paths that the test reads. */
@@ -53,7 +53,7 @@ interface Plan {
 
 /**
  * Finds recorded calls, and yields them in batches. Every batch is read in a transaction of its own, so that a slow reader
- * holds none: a call that is recorded meanwhile may be missing, and none is yielded twice.
+ * keeps none open: a call that is recorded meanwhile may be missing, and none is yielded twice.
  * @throws Refusal 422 for a query that cannot be evaluated, before the first batch.
  */
 export async function* findCalls(
@@ -68,7 +68,7 @@ export async function* findCalls(
   const read = columns?.length ? jsonColumnsOf([...columns, ...plan.fields]) : jsonColumns;
   if (first === undefined || (first.field === 'started_at' && others.length === 0)) {
     const scan = { direction: first?.direction ?? 'asc', columns: [...smallColumns, ...read], offset, limit };
-    yield* inOrderOfStart(database, plan, scan, toTested(plan));
+    yield* inOrderOfStart(database, plan, scan, callIfMatching(plan));
     return;
   }
   const ids = limit === 0 ? [] : await sortedIds(database, plan, sort_by!, offset + limit);
@@ -81,20 +81,20 @@ export async function* findCalls(
  */
 export async function countFoundCalls(database: Database, selection: CallsSelection, limit: number): Promise<number> {
   const plan = planOf(selection, database.foldedLike);
-  const { failed, others } = splitByFailure(selection);
+  const split = splitByFailure(selection);
   // Few calls have failed, and an index has them. The others would be read one by one.
-  if (others && !plan.test && limit === Number.MAX_SAFE_INTEGER) {
-    const failedCount = await countFoundCalls(database, failed, limit);
-    return Math.max(0, (await countFoundCalls(database, others, limit)) - failedCount);
+  if (split && !plan.test && limit === Number.MAX_SAFE_INTEGER) {
+    const failedCount = await countFoundCalls(database, split.failed, limit);
+    return Math.max(0, (await countFoundCalls(database, split.all, limit)) - failedCount);
   }
-  if (!plan.isScan && !plan.test) {
+  if (!plan.needsScan && !plan.test) {
     const { count } = await database.read((transaction) => countWhere(transaction, everyPart(plan.parts)));
     // PostgreSQL's driver returns counts as strings.
     return Math.min(Number(count), limit);
   }
   let count = 0;
   if (!plan.test) {
-    for await (const found of countInSpans(database, plan)) {
+    for await (const found of countInRanges(database, plan)) {
       count += found;
       if (count >= limit) return limit;
     }
@@ -102,7 +102,7 @@ export async function countFoundCalls(database: Database, selection: CallsSelect
   }
   const columns = [...smallColumns, ...jsonColumnsOf(plan.fields)];
   const scan = { direction: 'asc', columns, offset: 0, limit } as const;
-  for await (const calls of inOrderOfStart(database, plan, scan, toTested(plan))) {
+  for await (const calls of inOrderOfStart(database, plan, scan, callIfMatching(plan))) {
     count += calls.length;
   }
   return count;
@@ -115,36 +115,39 @@ const countWhere = (transaction: Transaction, condition: Expression<SqlBool>) =>
     .where(condition)
     .executeTakeFirstOrThrow();
 
-/** Returns the selections without a condition that calls have not failed, and of those that have; none if it has no such condition. */
-function splitByFailure(selection: CallsSelection): { failed: CallsSelection; others?: CallsSelection } {
+/**
+ * Splits a selection with the condition that calls have not failed: `all` is the selection without it, and `failed` are the
+ * failed calls among these. Returns undefined if it has no such condition.
+ */
+function splitByFailure(selection: CallsSelection): { all: CallsSelection; failed: CallsSelection } | undefined {
   const expression = selection.query?.$expr;
   const operands = Array.isArray(expression?.$and) ? (expression.$and as unknown[]) : [expression];
-  const others = operands.filter((operand) => JSON.stringify(operand) !== hasNotFailed);
-  if (others.length === operands.length) return { failed: selection };
-  const having = ($and: unknown[]): CallsSelection => ({
+  const remaining = operands.filter((operand) => JSON.stringify(operand) !== hasNotFailed);
+  if (remaining.length === operands.length) return undefined;
+  const withOperands = ($and: unknown[]): CallsSelection => ({
     ...selection,
     query: $and.length > 0 ? { $expr: { $and } } : null,
   });
   const hasFailed = { $not: [JSON.parse(hasNotFailed)] };
-  return { failed: having([...others, hasFailed]), others: having(others) };
+  return { all: withOperands(remaining), failed: withOperands([...remaining, hasFailed]) };
 }
 
 const hasNotFailed = JSON.stringify({ $eq: [{ $getField: 'exception' }, { $literal: null }] });
 
 function planOf({ project_id, filter, query }: CallsSelection, foldedLike: FoldedLike): Plan {
-  const fitsQuery = query ? compileExpression(query.$expr) : undefined;
-  const fitsFilter = matchesFilter(filter ?? {});
-  const ofFilter = filterCondition(filter ?? {});
-  const ofQuery = query ? databaseCondition(query.$expr, foldedLike) : undefined;
-  const tests = [...(ofFilter.isExact ? [] : [fitsFilter]), ...(fitsQuery && !ofQuery?.isExact ? [fitsQuery] : [])];
-  const ofProject: ConditionPart = { condition: eb('project_id', '=', project_id), index: 'in order of start' };
-  const parts = [ofProject, ...ofFilter.parts, ...(ofQuery?.parts ?? [])];
+  const queryTest = query ? compileExpression(query.$expr) : undefined;
+  const filterTest = matchesFilter(filter ?? {});
+  const byFilter = filterCondition(filter ?? {});
+  const byQuery = query ? databaseCondition(query.$expr, foldedLike) : undefined;
+  const tests = [...(byFilter.isExact ? [] : [filterTest]), ...(queryTest && !byQuery?.isExact ? [queryTest] : [])];
+  const byProject: ConditionPart = { condition: eb('project_id', '=', project_id), index: 'in order of start' };
+  const parts = [byProject, ...byFilter.parts, ...(byQuery?.parts ?? [])];
   return {
     project_id,
     parts,
-    isScan: parts.some(({ index }) => !index),
+    needsScan: parts.some(({ index }) => !index),
     test: tests.length === 0 ? undefined : (call) => tests.every((test) => test(call)),
-    fields: [...(ofFilter.isExact ? [] : ['inputs', 'output']), ...(ofQuery?.isExact ? [] : fieldsOf(query?.$expr))],
+    fields: [...(byFilter.isExact ? [] : ['inputs', 'output']), ...(byQuery?.isExact ? [] : fieldsOf(query?.$expr))],
     listsIds: isListable(filter?.call_ids ?? []),
   };
 }
@@ -226,46 +229,46 @@ interface ScanOptions {
 /** The place of a call in the order of start. */
 type Position = Pick<Tables['calls'], 'id' | 'started_at'>;
 
-const minSpan = 500;
-const maxSpan = 20_000;
+const minSearched = 500;
+const maxSearched = 20_000;
 
 /**
- * Number of calls among which the database looks for those that match in one statement. It follows the time that this takes
- * if other requests wait meanwhile.
+ * Number of calls that one statement searches. If the database blocks the event loop, it grows after fast statements and
+ * shrinks after slow ones.
  */
-class Span {
+class SearchSize {
   calls: number;
   readonly #isFixed: boolean;
 
   constructor({ holdsEventLoop }: Database) {
     this.#isFixed = !holdsEventLoop;
-    this.calls = holdsEventLoop ? minSpan : maxSpan;
+    this.calls = holdsEventLoop ? minSearched : maxSearched;
   }
 
-  /** Runs a statement for as many calls, and corrects their number. */
+  /** Runs a statement that searches so many calls, and corrects their number by the time that it took. */
   async timed<T>(statement: () => Promise<T>): Promise<T> {
     const startedAt = performance.now();
     const result = await statement();
     const ms = performance.now() - startedAt;
     if (this.#isFixed) return result;
-    if (ms < 25) this.calls = Math.min(this.calls * 2, maxSpan);
-    else if (ms > 75) this.calls = Math.max(Math.floor(this.calls / 2), minSpan);
+    if (ms < 25) this.calls = Math.min(this.calls * 2, maxSearched);
+    else if (ms > 75) this.calls = Math.max(Math.floor(this.calls / 2), minSearched);
     return result;
   }
 }
 
 /** A part of the order of start: the calls after one of them, up to another one. */
-interface Stretch {
+interface CallRange {
   direction: SortKey['direction'];
   after: Position | undefined;
   upTo?: Position | undefined;
 }
 
 /**
- * Returns the conditions for a stretch. Its ends replace the limits of time of the selection, which contain them: an engine
- * would choose either of two limits, and read all calls between them again for every stretch.
+ * Returns the conditions for a range. Its ends are tighter than the limits of time of the selection, and replace them: of two
+ * limits, an engine might use the wider one, and read the same calls again for every range.
  */
-function conditionOf(parts: readonly ConditionPart[], { direction, after, upTo }: Stretch): Expression<SqlBool> {
+function conditionOf(parts: readonly ConditionPart[], { direction, after, upTo }: CallRange): Expression<SqlBool> {
   const [afterReplaces, upToReplaces] = direction === 'asc' ? ['since', 'before'] : ['before', 'since'];
   const kept = parts.filter(
     ({ limits }) => !limits || !((after && limits === afterReplaces) || (upTo && limits === upToReplaces)),
@@ -274,11 +277,14 @@ function conditionOf(parts: readonly ConditionPart[], { direction, after, upTo }
   return eb.and([everyPart(kept), ...ends]);
 }
 
-/** Returns the position of the last of the next calls that an index finds in order; undefined if there are fewer. */
-async function endOfSpan(
+/**
+ * Returns the position of the last of the next `calls` calls of a range, by the conditions that an index applies in the order
+ * of start; undefined if fewer are left.
+ */
+async function endOfRange(
   transaction: Transaction,
   { parts, listsIds }: Plan,
-  stretch: Stretch,
+  range: CallRange,
   calls: number,
 ): Promise<Position | undefined> {
   return transaction
@@ -287,25 +293,25 @@ async function endOfSpan(
     .where(
       conditionOf(
         parts.filter(({ index }) => index === 'in order of start'),
-        stretch,
+        range,
       ),
     )
-    .orderBy(listsIds ? unindexedStart : 'started_at', stretch.direction)
+    .orderBy(listsIds ? unindexedStart : 'started_at', range.direction)
     .orderBy('id')
     .limit(1)
     .offset(calls - 1)
     .executeTakeFirst();
 }
 
-/** Counts the calls that match conditions which only the database tests, span by span. */
-async function* countInSpans(database: Database, plan: Plan): AsyncGenerator<number, void, undefined> {
-  const span = new Span(database);
+/** Counts the calls that match conditions which only the database tests, range by range. */
+async function* countInRanges(database: Database, plan: Plan): AsyncGenerator<number, void, undefined> {
+  const size = new SearchSize(database);
   let after: Position | undefined;
   do {
     await nextTurn();
     const { count, end } = await database.read((transaction) =>
-      span.timed(async () => {
-        const end = await endOfSpan(transaction, plan, { direction: 'asc', after }, span.calls);
+      size.timed(async () => {
+        const end = await endOfRange(transaction, plan, { direction: 'asc', after }, size.calls);
         const { count } = await countWhere(
           transaction,
           conditionOf(plan.parts, { direction: 'asc', after, upTo: end }),
@@ -325,23 +331,23 @@ async function* inOrderOfStart<T>(
   { direction, columns, offset, limit }: ScanOptions,
   convert: (row: CallRow) => T | undefined,
 ): AsyncGenerator<T[], void, undefined> {
-  const { parts, isScan, test, listsIds } = plan;
-  const isSmall = !jsonColumns.some((column) => columns.includes(column));
-  const span = new Span(database);
+  const { parts, needsScan, test, listsIds } = plan;
+  const hasNoJson = !jsonColumns.some((column) => columns.includes(column));
+  const size = new SearchSize(database);
   // The database skips calls only if an index applies every condition.
-  const skipsInDatabase = !test && !isScan;
-  let skipped = skipsInDatabase ? 0 : offset;
+  const skipsInDatabase = !test && !needsScan;
+  let toSkip = skipsInDatabase ? 0 : offset;
   let wanted = limit;
   let after: Position | undefined;
   while (wanted > 0) {
     await nextTurn();
-    const maxFound = test ? maxBatchCalls : Math.min(skipped + wanted, maxBatchCalls);
-    const { rows, next, passed } = await database.read(async (transaction) => {
-      const { found, end } = await span.timed(async () => {
-        const end = isScan ? await endOfSpan(transaction, plan, { direction, after }, span.calls) : undefined;
+    const maxFound = test ? maxBatchCalls : Math.min(toSkip + wanted, maxBatchCalls);
+    const { rows, next, skippedHere } = await database.read(async (transaction) => {
+      const { found, end } = await size.timed(async () => {
+        const end = needsScan ? await endOfRange(transaction, plan, { direction, after }, size.calls) : undefined;
         const positions = transaction
           .selectFrom('calls')
-          .select(['id', 'started_at', 'chars', ...(isSmall ? columns : [])])
+          .select(['id', 'started_at', 'chars', ...(hasNoJson ? columns : [])])
           .where(conditionOf(parts, { direction, after, upTo: end }))
           .orderBy(listsIds ? unindexedStart : 'started_at', direction)
           .orderBy('id')
@@ -349,17 +355,17 @@ async function* inOrderOfStart<T>(
           .offset(skipsInDatabase && !after ? offset : 0);
         return { found: await positions.execute(), end };
       });
-      const kept = test ? found : found.slice(skipped);
+      const kept = test ? found : found.slice(toSkip);
       const batch = upToMaxChars(kept);
       const isCut = batch.length < kept.length || found.length === maxFound;
       const next = isCut ? (batch.at(-1) ?? found.at(-1)) : end;
       const ids = batch.map(({ id }) => id);
-      const rows = isSmall ? (batch as CallRow[]) : await readRows(transaction, plan, ids, columns);
-      return { rows, next, passed: found.length - kept.length };
+      const rows = hasNoJson ? (batch as CallRow[]) : await readRows(transaction, plan, ids, columns);
+      return { rows, next, skippedHere: found.length - kept.length };
     });
     const values = rows.map(convert).filter((value) => value !== undefined);
-    const chosen = test ? values.slice(skipped, skipped + wanted) : values;
-    skipped = test ? Math.max(0, skipped - values.length) : skipped - passed;
+    const chosen = test ? values.slice(toSkip, toSkip + wanted) : values;
+    toSkip = test ? Math.max(0, toSkip - values.length) : toSkip - skippedHere;
     wanted -= chosen.length;
     if (chosen.length > 0) yield chosen;
     if (!next) return;
@@ -368,31 +374,31 @@ async function* inOrderOfStart<T>(
 }
 
 /** Returns the call of a row if it passes the test of a plan. */
-const toTested =
+const callIfMatching =
   ({ test }: Plan) =>
   (row: CallRow): RecordedCall | undefined => {
     const call = toCall(row);
     return test && !test(call) ? undefined : call;
   };
 
-/** Sorts by start without the index of that order, in which SQLite would look for the listed ids among all calls. */
+/** Orders by start without the index of that order. With it, SQLite would walk through all calls to find the listed ids. */
 const unindexedStart = sql<string>`started_at || ''`;
 
 function isAfter({ id, started_at }: Position, direction: SortKey['direction']): Expression<SqlBool> {
-  const [before, notAfter] = direction === 'asc' ? (['>', '>='] as const) : (['<', '<='] as const);
+  const [strictly, orEqual] = direction === 'asc' ? (['>', '>='] as const) : (['<', '<='] as const);
   // The first condition is implied by the others, but it is the one that an index can use.
   return eb.and([
-    eb('started_at', notAfter, started_at),
-    eb.or([eb('started_at', before, started_at), eb('id', '>', id)]),
+    eb('started_at', orEqual, started_at),
+    eb.or([eb('started_at', strictly, started_at), eb('id', '>', id)]),
   ]);
 }
 
 /** The opposite of {@link isAfter}. */
 function isUpTo({ id, started_at }: Position, direction: SortKey['direction']): Expression<SqlBool> {
-  const [before, notAfter] = direction === 'asc' ? (['<', '<='] as const) : (['>', '>='] as const);
+  const [strictly, orEqual] = direction === 'asc' ? (['<', '<='] as const) : (['>', '>='] as const);
   return eb.and([
-    eb('started_at', notAfter, started_at),
-    eb.or([eb('started_at', before, started_at), eb('id', '<=', id)]),
+    eb('started_at', orEqual, started_at),
+    eb.or([eb('started_at', strictly, started_at), eb('id', '<=', id)]),
   ]);
 }
 
@@ -442,18 +448,18 @@ async function sortedIds(database: Database, plan: Plan, sortBy: readonly SortKe
   const keysOf = (record: object) =>
     fields.map((field) => sortableOf(fieldAt(record as Record<string, unknown>, field)));
   const toSortable = (row: CallRow): Sortable | undefined => {
-    const call = toTested(plan)(row);
+    const call = callIfMatching(plan)(row);
     return call && { id: call.id, keys: keysOf(call) };
   };
   const read = jsonColumnsOf([...plan.fields, ...fields]);
   // Most of the time would go into the members of calls that the order does not need.
-  const isPlain = !plan.test && read.every((column) => column !== 'summary' && column !== 'data');
-  const columns = isPlain
+  const needsOnlyKeys = !plan.test && read.every((column) => column !== 'summary' && column !== 'data');
+  const columns = needsOnlyKeys
     ? ([...new Set(['id', ...smallColumns.filter((column) => fields.includes(column)), ...read])] as CallColumn[])
     : [...smallColumns, ...read];
-  const toPlain = (row: CallRow): Sortable => ({ id: row.id, keys: keysOf(withValues(row, read)) });
+  const toKeys = (row: CallRow): Sortable => ({ id: row.id, keys: keysOf(withValues(row, read)) });
   const scan = { direction: 'asc', columns, offset: 0, limit: Number.MAX_SAFE_INTEGER } as const;
-  for await (const batch of inOrderOfStart(database, plan, scan, isPlain ? toPlain : toSortable)) {
+  for await (const batch of inOrderOfStart(database, plan, scan, needsOnlyKeys ? toKeys : toSortable)) {
     found.push(...batch);
     if (found.length > 2 * count + maxBatchCalls) keepFirst();
   }

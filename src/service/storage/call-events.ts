@@ -11,12 +11,13 @@ type EarlyEnd = Tables['early_call_ends'];
 
 /** Stays below the database engines' limits on parameters. */
 const rowsPerInsert = 100;
+/** Keeps an insert from holding the event loop. */
 const charsPerInsert = 512 * 1024;
 
 /**
  * Records starts and ends of calls of any projects, in a write transaction. What is recorded does not change: of several
  * starts or ends of a call the first counts. An end without a start waits for it.
- * @param account records the calls.
+ * @param account the account that records the calls.
  * @returns the id and trace of each start.
  */
 export async function recordEvents(
@@ -24,9 +25,9 @@ export async function recordEvents(
   account: string,
   { starts, ends }: { starts: readonly StartedCall[]; ends: readonly EndedCall[] },
 ): Promise<StartCallResponse[]> {
-  const newNames = newIds(starts.length * 2);
+  const freshIds = newIds(starts.length * 2);
   const identified = starts.map((start) => {
-    const [id, trace_id] = newNames.splice(-2) as [string, string];
+    const [id, trace_id] = freshIds.splice(-2) as [string, string];
     return { ...start, id: start.id ?? id, trace_id: start.trace_id || trace_id };
   });
   const eventsByProject = new Map<string, { starts: IdentifiedStart[]; ends: EndedCall[] }>();
@@ -72,8 +73,8 @@ async function recordEventsOf(
   for (const rows of insertsOf([...newCalls.values()])) {
     await transaction.insertInto('calls').values(rows).execute();
   }
-  const arrived = [...newCalls.keys()].filter((id) => early.has(id));
-  await inChunks(arrived, async (chunk) => {
+  const startedLate = [...newCalls.keys()].filter((id) => early.has(id));
+  await inChunks(startedLate, async (chunk) => {
     await transaction
       .deleteFrom('early_call_ends')
       .where('project_id', '=', project_id)
@@ -85,7 +86,7 @@ async function recordEventsOf(
   return new Map([...recorded].map(([id, { trace_id }]) => [id, trace_id]));
 }
 
-/** Splits rows into lists that one statement inserts without holding the event loop for long. */
+/** Splits rows into lists that one statement each inserts, without holding the event loop for long. */
 function* insertsOf(rows: readonly Tables['calls'][]): Generator<Tables['calls'][]> {
   let list: Tables['calls'][] = [];
   let chars = 0;
@@ -162,7 +163,7 @@ function endedRow({ project_id, id, ended_at, exception, output, summary }: Ende
   };
 }
 
-/** Returns a new call with an end, unless it has one, and with the name that was given to it early. */
+/** Adds its end to a new call that has none, and the name that it was given before its start arrived. */
 function withEnd(call: Tables['calls'], end: EarlyEnd | undefined): Tables['calls'] {
   if (!end) return call;
   const display_name = end.display_name ?? call.display_name;
@@ -190,6 +191,7 @@ async function endCall(transaction: Transaction, end: EarlyEnd): Promise<void> {
     .execute();
 }
 
+/** Stores ends and names whose start has not arrived; a name or an end that was stored before stays. */
 async function keepEarlyEnds(transaction: Transaction, ends: readonly EarlyEnd[]): Promise<void> {
   for (let start = 0; start < ends.length; start += rowsPerInsert) {
     await transaction
@@ -262,7 +264,7 @@ export async function removeCalls(
     await transaction
       .insertInto('deleted_calls')
       .values(chunk.map((id) => ({ project_id, id })))
-      // A deleted call may have been imported again.
+      // Its id may be there already: an import can bring a deleted call back.
       .onConflict((conflict) => conflict.columns(['project_id', 'id']).doNothing())
       .execute();
     await transaction.deleteFrom('calls').where('project_id', '=', project_id).where('id', 'in', chunk).execute();

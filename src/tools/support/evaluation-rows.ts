@@ -8,7 +8,7 @@ import { type ScoreValue, scoreNumber, scoreValues } from './score-figures.ts';
 const maxColumns = 20;
 /** Values of a scorer that a confusion table has. */
 const maxClasses = 10;
-/** Different values from which on a scorer is no judgement that could agree with another. */
+/** A scorer with more different values than this measures something; it is not compared with judgements. */
 const maxJudgementClasses = 50;
 
 /** Rows that a result shows: the worst first, those that failed, or those that differ between two runs. */
@@ -16,7 +16,7 @@ export type RowChoice = 'worst' | 'failed' | 'changed';
 
 /** A row as a result shows it. What differs between runs is a list in the order of the runs. */
 export interface ShownRow {
-  /** Id of the recorded call in the last run. */
+  /** Id of the recorded call in the last run that has the row. */
   call_id: string;
   inputs?: Record<string, unknown>;
   output?: unknown;
@@ -30,7 +30,7 @@ export interface ShownRow {
   errors?: (string | null)[];
 }
 
-/** A row with what its place in the result depends on. */
+/** A row, and what decides its place. */
 interface RankedRow {
   row: ResultRow;
   /** The scores in each run; undefined where the run does not have the row. */
@@ -62,7 +62,7 @@ export interface JudgedColumn {
   runId: string;
 }
 
-/** The output itself, where it is compared like a score. */
+/** Name under which the output itself is compared, like a scorer. */
 const outputName = 'output';
 
 export interface RankOptions {
@@ -100,18 +100,21 @@ export function rankRows(
     return { row, scores, changes, rank: 0 };
   });
   const last = runIds.at(-1)!;
-  const rankOf = only === 'changed' ? lossOf(ranked) : badnessOf(ranked, last, expected);
+  const rankOf = only === 'changed' ? gainOf(ranked) : qualityOf(ranked, last, expected);
   for (const entry of ranked) entry.rank = rankOf(entry);
   const chosen = ranked.filter((entry) => {
-    if (only === 'changed') return Object.values(entry.changes).some((change) => change !== undefined);
+    if (only === 'changed') return Object.keys(entry.changes).length > 0;
     if (only === 'failed') return hasFailed(entry, last, expected);
     return entry.row.runs.has(last);
   });
   return chosen.sort((a, b) => a.rank - b.rank || (a.row.digest < b.row.digest ? -1 : 1));
 }
 
-/** Returns a function for the place of a row by its scores in the last run, each from 0 for its least value to 1. */
-function badnessOf(ranked: readonly RankedRow[], last: string, expected: JudgedColumn | undefined) {
+/**
+ * Returns a function for the place of a row: its mean score in the last run, each score scaled from 0 for the least to 1 for
+ * the greatest. A failed prediction is before all; with `expected`, rows that disagree are before the others.
+ */
+function qualityOf(ranked: readonly RankedRow[], last: string, expected: JudgedColumn | undefined) {
   const ranges = new Map<string, { min: number; max: number }>();
   for (const { scores } of ranked) {
     for (const [name, number] of numbersOf(scores.at(-1))) {
@@ -132,7 +135,7 @@ function badnessOf(ranked: readonly RankedRow[], last: string, expected: JudgedC
 }
 
 /** Returns a function for the place of a row by its change: the largest loss first, the largest gain last. */
-function lossOf(ranked: readonly RankedRow[]) {
+function gainOf(ranked: readonly RankedRow[]) {
   const largest = new Map<string, number>();
   const differenceOf = ({ scores }: RankedRow): [string, number][] =>
     numbersOf(scores.at(-1)).flatMap(([name, number]) => {
@@ -156,7 +159,10 @@ function numbersOf(scores: RowScores | undefined): [string, number][] {
   });
 }
 
-/** Returns whether a row failed in the last run: no prediction, a missing or failed score, or other than expected. */
+/**
+ * Returns whether a row failed in the last run: its prediction failed, or it disagrees with the expected column if there is
+ * one, or else one of its scores is false.
+ */
 function hasFailed(entry: RankedRow, last: string, expected: JudgedColumn | undefined): boolean {
   const run = entry.row.runs.get(last);
   if (!run) return false;
@@ -165,7 +171,7 @@ function hasFailed(entry: RankedRow, last: string, expected: JudgedColumn | unde
   return run.trials.some(({ scores }) => [...rowScores([{ scores }]).values()].includes(false));
 }
 
-/** Returns whether one of the scorers that judge what a column says has another value in the last run. */
+/** Returns whether a scorer that is compared with the column gave another value than the column in the last run. */
 function disagrees({ row, scores }: RankedRow, { column, scorers, runId }: JudgedColumn): boolean {
   const wanted = classOf(columnOf(row, column));
   if (wanted === undefined) return false;
@@ -178,7 +184,7 @@ function disagrees({ row, scores }: RankedRow, { column, scorers, runId }: Judge
 }
 
 /** Returns a chosen row in the form that results have. */
-export function showRow({ row, scores, changes }: RankedRow, runIds: readonly string[], maxChars: number): ShownRow {
+export function toShownRow({ row, scores, changes }: RankedRow, runIds: readonly string[], maxChars: number): ShownRow {
   const runs = runIds.map((id) => row.runs.get(id));
   const [first] = runs;
   const cut = (value: unknown): unknown => cutValue(value, maxChars);
@@ -233,7 +239,7 @@ export function rowColumnsOf(rows: readonly ResultRow[]): string[] {
   return [...new Set(names)];
 }
 
-/** Returns the output of a run as values: itself, or the members of the JSON object that it is, as a judge replies. */
+/** Returns an output by name: each member if it is a JSON object, as judges reply, or else the whole as `output`. */
 function outputValues(output: unknown): [string, ScoreValue][] {
   if (typeof output !== 'string') return [...scoreValues({ [outputName]: output })];
   const text = output
