@@ -30,11 +30,10 @@ function pixels(size) {
   const covered = (distance) => Math.min(1, Math.max(0, 0.5 - distance / scale));
   const pixel = (x, y) => {
     let color = ground;
-    const wireAt = (at) => covered(Math.min(ring(x, y, at), line(x, y, at)) - widening);
-    for (const at of wires) color = over(color, wire, wireAt(at));
+    for (const at of wires) color = over(color, wire, covered(Math.min(ring(x, y, at), line(x, y, at)) - widening));
     color = over(color, thread, covered(strand(x, y) - widening));
     // Every other wire passes in front of the thread: the right half of its eye.
-    for (const at of wires) if (x > at) color = over(color, wire, wireAt(at));
+    for (const at of wires) if (x > at) color = over(color, wire, covered(ring(x, y, at) - widening));
     return [...color.map(Math.round), Math.round(255 * covered(roundedSquare(x, y)))];
   };
   const center = (index) => (index + 0.5) * scale - 0.5;
