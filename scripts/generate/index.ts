@@ -8,6 +8,9 @@ import { docsTools } from './docs-tools.ts';
 import { listedToolsFile } from './listed-tools.ts';
 import { mcpbManifest } from './manifest.ts';
 import { openApiDocument } from './openapi.ts';
+import { agentsPage, llmsText } from './pages-for-agents.ts';
+import { pluginFiles } from './plugins.ts';
+import { readme } from './readme.ts';
 import { serverIcon } from './server-icon.ts';
 import { serverJson } from './server-json.ts';
 import { packedSkills } from './skills.ts';
@@ -28,6 +31,12 @@ export async function generated(): Promise<Record<string, string>> {
     'docs/errors.md': docsErrors(),
     'docs/deploy.md': docsDeploy(),
     'server.json': formatted('server.json', JSON.stringify(serverJson(), null, 2)),
+    'llms.txt': llmsText(),
+    'AGENTS.md': agentsPage(),
+    'README.md': readme(),
+    ...Object.fromEntries(
+      Object.entries(pluginFiles()).map(([path, file]) => [path, formatted(path, JSON.stringify(file, null, 2))]),
+    ),
   };
 }
 
