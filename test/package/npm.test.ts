@@ -56,6 +56,9 @@ describe('the npm package', () => {
       .sort();
     const isOneOfMany = (file: string): boolean => file.startsWith('dist/chunks/') || file.startsWith('docs/');
     expect(files.filter((file) => !isOneOfMany(file))).toEqual([
+      '.claude-plugin/marketplace.json',
+      '.claude-plugin/plugin.json',
+      '.codex-plugin/plugin.json',
       'CHANGELOG.md',
       'CONTRIBUTING.md',
       'LICENSE',
@@ -66,8 +69,15 @@ describe('the npm package', () => {
       'dist/heddle.js',
       'dist/index.d.ts',
       'dist/index.js',
+      'gemini-extension.json',
+      'llms.txt',
       'manifest.json',
+      'mcp.json',
       'package.json',
+      'plugin.json',
+      'skills/calibrate-judge/SKILL.md',
+      'skills/compare-runs/SKILL.md',
+      'skills/triage-queue/SKILL.md',
     ]);
     const bytes = files.reduce((sum, file) => sum + statSync(join(installed, file)).size, 0);
     console.log(
