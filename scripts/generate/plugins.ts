@@ -1,7 +1,7 @@
 import packageJson from '../../package.json' with { type: 'json' };
 
 const { name, version, description, license, keywords } = packageJson;
-const author = { name: 'The heddle authors' };
+const author = { name: packageJson.author };
 
 /** Address of a schema of Agent Plugins 1.0. */
 const schemaOf = (kind: string): string => `https://agent-plugins.org/schemas/1.0.0/${kind}.schema.json`;

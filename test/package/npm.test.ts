@@ -96,6 +96,7 @@ describe('the npm package', () => {
       'version',
       'description',
       'license',
+      'author',
       'keywords',
       'mcpName',
       'type',
