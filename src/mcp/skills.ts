@@ -38,10 +38,9 @@ export async function listSkills(isOffered: (tool: string) => boolean) {
  * @throws ProtocolError for an unknown address.
  */
 export async function getSkill(uri: string, isOffered: (tool: string) => boolean) {
-  const skill = (await offeredSkills(isOffered)).find((candidate) => addressOf(candidate) === uri);
-  if (!skill)
-    throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'No skill has this address; skills/list names them');
-  return { skill: listedSkill(skill), ...cacheHint };
+  const skill = await findSkill(uri, isOffered);
+  if (skill) return { skill: listedSkill(skill), ...cacheHint };
+  throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'No skill has this address; skills/list names them');
 }
 
 /**
@@ -49,7 +48,7 @@ export async function getSkill(uri: string, isOffered: (tool: string) => boolean
  * @throws ResourceNotFoundError for an unknown address.
  */
 export async function readSkill(uri: string, isOffered: (tool: string) => boolean): Promise<ReadResourceResult> {
-  const skill = (await offeredSkills(isOffered)).find((candidate) => addressOf(candidate) === uri);
+  const skill = await findSkill(uri, isOffered);
   if (!skill) throw new ResourceNotFoundError(uri);
   return { contents: [{ uri, mimeType: 'text/markdown', text: skill.text }], ...cacheHint };
 }
@@ -58,6 +57,10 @@ async function offeredSkills(isOffered: (tool: string) => boolean): Promise<Skil
   // Loaded when a client asks: most never do.
   const { default: skills } = await import('./skills.json', { with: { type: 'json' } });
   return skills.filter(({ tools }) => tools.every(isOffered));
+}
+
+async function findSkill(uri: string, isOffered: (tool: string) => boolean): Promise<Skill | undefined> {
+  return (await offeredSkills(isOffered)).find((skill) => addressOf(skill) === uri);
 }
 
 function addressOf({ name }: Skill): string {
