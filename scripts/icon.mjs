@@ -1,10 +1,9 @@
-// Draws assets/icon.png: the wires of a heddle with their eyes, and one thread that goes through.
+// Draws assets/icon.png and assets/icon-32.png: the wires of a heddle with their eyes, and one thread that goes through.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32, deflateSync } from 'node:zlib';
 import { root } from './bundle-options.mjs';
 
-const size = 512;
 const ground = [14, 78, 71];
 const wire = [214, 232, 226];
 const thread = [255, 176, 59];
@@ -21,20 +20,56 @@ const line = (x, y, at) => Math.max(Math.abs(x - at) - 7, Math.abs(y - 256) - 17
 const threadAt = (x) => 256 + 26 * Math.sin(((x - 256) / 140) * Math.PI);
 const strand = (x, y) => Math.max((Math.abs(y - threadAt(x)) - 10) * 0.86, Math.abs(x - 256) - 206);
 
-const covered = (distance) => Math.min(1, Math.max(0, 0.5 - distance));
 const over = (below, color, share) => below.map((part, index) => part + (color[index] - part) * share);
 
-const rows = Buffer.alloc(size * (size * 4 + 1));
-for (let y = 0; y < size; y += 1) {
-  for (let x = 0; x < size; x += 1) {
+/** Returns the pixels of the icon as [red, green, blue, alpha], in rows. The shapes above are drawn on 512 x 512 pixels. */
+function pixels(size) {
+  const scale = 512 / size;
+  // Small icons lose lines that are thinner than a pixel.
+  const widening = Math.max(0, (scale - 8) / 2);
+  const covered = (distance) => Math.min(1, Math.max(0, 0.5 - distance / scale));
+  const pixel = (x, y) => {
     let color = ground;
-    for (const at of wires) color = over(color, wire, covered(Math.min(ring(x, y, at), line(x, y, at))));
-    color = over(color, thread, covered(strand(x, y)));
+    for (const at of wires) color = over(color, wire, covered(Math.min(ring(x, y, at), line(x, y, at)) - widening));
+    color = over(color, thread, covered(strand(x, y) - widening));
     // Every other wire passes in front of the thread: the right half of its eye.
-    for (const at of wires) if (x > at) color = over(color, wire, covered(ring(x, y, at)));
-    const alpha = Math.round(255 * covered(roundedSquare(x, y)));
-    rows.set([...color.map(Math.round), alpha], y * (size * 4 + 1) + 1 + x * 4);
-  }
+    for (const at of wires) if (x > at) color = over(color, wire, covered(ring(x, y, at) - widening));
+    return [...color.map(Math.round), Math.round(255 * covered(roundedSquare(x, y)))];
+  };
+  const center = (index) => (index + 0.5) * scale - 0.5;
+  return Array.from({ length: size }, (_, y) => Array.from({ length: size }, (_, x) => pixel(center(x), center(y))));
+}
+
+/** Returns a PNG. With a palette of 16 colors, each pixel takes half a byte and the nearest color. */
+function png(size, palette) {
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(size, 0);
+  header.writeUInt32BE(size, 4);
+  header.set(palette ? [4, 3] : [8, 6], 8);
+  const rows = pixels(size).map((row) => [
+    0,
+    ...(palette ? pairs(row.map((pixel) => nearest(palette, pixel))) : row.flat()),
+  ]);
+  const colors = palette && [
+    chunk('PLTE', Buffer.from(palette.flatMap((color) => color.slice(0, 3)))),
+    chunk('tRNS', Buffer.from(palette.map(([, , , alpha]) => alpha))),
+  ];
+  return Buffer.concat([
+    Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
+    chunk('IHDR', header),
+    ...(colors ?? []),
+    chunk('IDAT', deflateSync(Buffer.from(rows.flat()), { level: 9 })),
+    chunk('IEND', Buffer.alloc(0)),
+  ]);
+}
+
+function nearest(palette, pixel) {
+  const distances = palette.map((color) => Math.hypot(...color.map((part, index) => part - pixel[index])));
+  return distances.indexOf(Math.min(...distances));
+}
+
+function pairs(row) {
+  return Array.from({ length: row.length / 2 }, (_, index) => row[2 * index] * 16 + row[2 * index + 1]);
 }
 
 function chunk(type, data) {
@@ -45,17 +80,18 @@ function chunk(type, data) {
   return Buffer.concat([length, body, sum]);
 }
 
-const header = Buffer.alloc(13);
-header.writeUInt32BE(size, 0);
-header.writeUInt32BE(size, 4);
-header.set([8, 6, 0, 0, 0], 8);
+const steps = (from, to, shares) => shares.map((share) => [...over(from, to, share).map(Math.round), 255]);
+const smallPalette = [
+  [...ground, 0],
+  [...ground, 85],
+  [...ground, 170],
+  ...steps(ground, ground, [1]),
+  ...steps(ground, wire, [0.2, 0.4, 0.6, 0.8, 1]),
+  ...steps(ground, thread, [0.25, 0.5, 0.75, 1]),
+  ...steps(wire, thread, [0.25, 0.5, 0.75]),
+];
+
 mkdirSync(join(root, 'assets'), { recursive: true });
-writeFileSync(
-  join(root, 'assets/icon.png'),
-  Buffer.concat([
-    Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
-    chunk('IHDR', header),
-    chunk('IDAT', deflateSync(rows, { level: 9 })),
-    chunk('IEND', Buffer.alloc(0)),
-  ]),
-);
+writeFileSync(join(root, 'assets/icon.png'), png(512));
+// Every result of the server carries it, so it is as small as it can be.
+writeFileSync(join(root, 'assets/icon-32.png'), png(32, smallPalette));

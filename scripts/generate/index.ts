@@ -8,7 +8,12 @@ import { docsTools } from './docs-tools.ts';
 import { listedToolsFile } from './listed-tools.ts';
 import { mcpbManifest } from './manifest.ts';
 import { openApiDocument } from './openapi.ts';
+import { agentsPage, llmsText } from './pages-for-agents.ts';
+import { pluginFiles } from './plugins.ts';
+import { readme } from './readme.ts';
+import { serverIcon } from './server-icon.ts';
 import { serverJson } from './server-json.ts';
+import { packedSkills } from './skills.ts';
 
 const biome = 'node_modules/@biomejs/biome/bin/biome';
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -17,6 +22,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 export async function generated(): Promise<Record<string, string>> {
   return {
     'src/tools/support/listed.json': listedToolsFile(),
+    'src/mcp/skills.json': formatted('skills.json', JSON.stringify(packedSkills())),
+    'src/mcp/icon.json': formatted('icon.json', JSON.stringify(serverIcon())),
     'src/service/http/openapi.json': formatted('openapi.json', JSON.stringify(openApiDocument(), null, 2)),
     'manifest.json': formatted('manifest.json', JSON.stringify(mcpbManifest(), null, 2)),
     'docs/tools.md': docsTools(),
@@ -24,6 +31,12 @@ export async function generated(): Promise<Record<string, string>> {
     'docs/errors.md': docsErrors(),
     'docs/deploy.md': docsDeploy(),
     'server.json': formatted('server.json', JSON.stringify(serverJson(), null, 2)),
+    'llms.txt': llmsText(),
+    'AGENTS.md': agentsPage(),
+    'README.md': readme(),
+    ...Object.fromEntries(
+      Object.entries(pluginFiles()).map(([path, file]) => [path, formatted(path, JSON.stringify(file, null, 2))]),
+    ),
   };
 }
 

@@ -17,7 +17,7 @@ export const entryPoint = 'server/heddle.mjs';
 
 /** Returns manifest.json, the manifest of the Claude Desktop bundle. */
 export function mcpbManifest(): object {
-  const { name, version, description, license, keywords, engines } = packageJson;
+  const { name, version, description, author, license, keywords, engines } = packageJson;
   const asOption = (key: SettingName): Setting => settingDefinitions[key];
   return {
     manifest_version: '0.3',
@@ -27,7 +27,7 @@ export function mcpbManifest(): object {
     description,
     long_description:
       'Lists the items of annotation queues with their recorded calls, records judgements, asks models with stored prompts, and sets up evaluations. Without a service address, everything runs on an embedded service on this computer, with a sample project.',
-    author: { name: 'The heddle authors' },
+    author: { name: author },
     icon: 'assets/icon.png',
     server: {
       type: 'node',

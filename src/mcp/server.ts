@@ -24,8 +24,18 @@ import { tools as allTools, type ListedTool } from '../tools/support/registry.ts
 import type { ToolContext } from '../tools/support/tool.ts';
 import { type CallOptions, callTool } from './call-tool.ts';
 import { complete } from './completions.ts';
+import icon from './icon.json' with { type: 'json' };
 import { listedPrompt, type PromptDefinition, promptResult, prompts } from './prompts.ts';
 import { completionOfVariable, listedTemplates, listQueueResources, readResource } from './resources.ts';
+import {
+  getSkill,
+  getSkillParams,
+  isSkill,
+  listSkills,
+  listSkillsParams,
+  readSkill,
+  skillsExtension,
+} from './skills.ts';
 import { appsExtension, listedViews, readView, viewLink } from './views.ts';
 import { InputRequired, originOf, watchCall } from './watch-call.ts';
 
@@ -66,7 +76,7 @@ export function toMcpTool(tool: ListedTool): ListToolsResult['tools'][number] {
 /** Returns a function that creates an MCP server with the offered tools, their prompts and the resources. */
 export function serverFactory(options: McpServerOptions): ServerFactory {
   return () => {
-    const server = new Server({ name: 'heddle', title: 'heddle', version }, protocolOptions(options));
+    const server = new Server({ name: 'heddle', title: 'heddle', version, icons: [icon] }, protocolOptions(options));
     registerHandlers(server, options);
     return server;
   };
@@ -80,7 +90,7 @@ export function protocolOptions({ instructions }: McpServerOptions): ServerOptio
       prompts: { listChanged: false },
       resources: { listChanged: false },
       completions: {},
-      extensions: { [appsExtension]: {} },
+      extensions: { [appsExtension]: {}, [skillsExtension]: {} },
     },
     instructions,
     cacheHints: {
@@ -103,6 +113,12 @@ export function registerHandlers(server: Server, options: McpServerOptions): voi
   registerTools(server, options, toolsByName);
   registerPrompts(server, options, promptsByName);
   registerResourcesAndCompletions(server, options, promptsByName);
+  registerSkills(server, (name) => toolsByName.has(name));
+}
+
+function registerSkills(server: Server, isOffered: (tool: string) => boolean): void {
+  server.setRequestHandler('skills/list', { params: listSkillsParams }, () => listSkills(isOffered));
+  server.setRequestHandler('skills/get', { params: getSkillParams }, ({ uri }) => getSkill(uri, isOffered));
 }
 
 /** Removes the arguments of a prompt for which a tool is missing. */
@@ -179,11 +195,12 @@ function registerResourcesAndCompletions(
     resources: [...views, ...(await queueResources(context))],
   }));
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: listedTemplates }));
-  server.setRequestHandler('resources/read', ({ params }, context) =>
-    views.some(({ uri }) => uri === params.uri)
-      ? readView(params.uri)
-      : runWatched('resources/read', context, (service) => readResource(params.uri, service, context.mcpReq.signal)),
-  );
+  const isOffered = (name: string): boolean => options.tools.some((tool) => tool.name === name);
+  server.setRequestHandler('resources/read', ({ params: { uri } }, context) => {
+    if (isSkill(uri)) return readSkill(uri, isOffered);
+    if (views.some((view) => view.uri === uri)) return readView(uri);
+    return runWatched('resources/read', context, (service) => readResource(uri, service, context.mcpReq.signal));
+  });
   const queueResources = async ({ mcpReq }: ServerContext): Promise<Resource[]> => {
     const { project, service, log } = options;
     if (project === undefined) return [];

@@ -7,7 +7,7 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import { combineObservers, configuredTraces } from '../telemetry/observers.ts';
 import { createGuard } from './http-guard.ts';
 import { exitServer, listenOrExit, logUncaught, stopSignal } from './process-lifecycle.ts';
-import { openRuntime, type Runtime, type RuntimeOptions } from './runtime.ts';
+import { openRuntime, type Runtime, type RuntimeOptions, warnIfUnusable } from './runtime.ts';
 import type { ReadCredentials } from './stored-credentials.ts';
 import { Subjects } from './subjects.ts';
 
@@ -43,6 +43,7 @@ export async function runHttpServer(
   const { redactor } = serverOptions;
   const { publicUrl, oauthIssuer, subjects: file } = resolved.values;
   logUncaught(log);
+  warnIfUnusable(resolved, log);
   const stop = stopSignal();
   const metrics = await startMetricsIfAsked(runtime, flags);
   const observer = combineObservers(metrics?.observer, await configuredTraces(log));

@@ -5,6 +5,7 @@ import type { ServiceClient } from '../client/service-client.ts';
 import { databaseUrls } from '../core/database-url.ts';
 import type { Log } from '../core/log.ts';
 import { Redactor } from '../core/redaction.ts';
+import { hasSqlite, sqliteAdvice } from '../core/sqlite.ts';
 import { version } from '../core/version.ts';
 import { instructionsFor } from '../mcp/instructions.ts';
 import type { McpServerOptions } from '../mcp/server.ts';
@@ -98,12 +99,29 @@ function optionsFromSettings(values: SettingValues): Omit<McpServerOptions, 'ser
   const project = values.project ?? (isEmbedded ? sampleProject : undefined);
   return {
     project,
-    instructions: instructionsFor({ baseUrl: values.baseUrl, project, readOnly: values.readOnly, only: values.tools }),
+    instructions: instructionsFor({
+      baseUrl: values.baseUrl,
+      project,
+      readOnly: values.readOnly,
+      only: values.tools,
+      isSqliteMissing: isSqliteMissing(values),
+    }),
     text: values.text,
     maxResultChars: values.maxResultChars,
     ...(isEmbedded && { sampleProject }),
     tools: selectTools({ readOnly: values.readOnly, only: values.tools }),
   };
+}
+
+/** Returns whether the embedded service is in use but cannot open its data file. */
+function isSqliteMissing({ baseUrl, databaseUrl }: SettingValues): boolean {
+  return baseUrl === undefined && databaseUrl === undefined && !hasSqlite();
+}
+
+/** Logs what keeps every call from working, for servers that nobody asks `heddle doctor` about. */
+export function warnIfUnusable({ values }: ResolvedSettings, log: Log): void {
+  if (!isSqliteMissing(values)) return;
+  log('warn', 'the embedded service cannot run', { node: process.versions.node, advice: sqliteAdvice });
 }
 
 /** Describes the connection to a configured service. */

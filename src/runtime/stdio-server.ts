@@ -6,7 +6,7 @@ import { serverFactory } from '../mcp/server.ts';
 import type { ResolvedSettings } from '../settings/resolve-settings.ts';
 import { configuredTraces } from '../telemetry/observers.ts';
 import { exitServer, logUncaught, stopSignal } from './process-lifecycle.ts';
-import { openRuntime, type RuntimeOptions } from './runtime.ts';
+import { openRuntime, type RuntimeOptions, warnIfUnusable } from './runtime.ts';
 
 /** Serves MCP until the input ends, the output breaks or a signal arrives, then ends the process. */
 export async function runStdioServer(
@@ -17,6 +17,7 @@ export async function runStdioServer(
   const runtime = openRuntime(resolved, options);
   const { log, serverOptions } = runtime;
   logUncaught(log);
+  warnIfUnusable(resolved, log);
   const stop = stopSignal();
   const observer = await configuredTraces(log);
   const transport = new LineTransport(output, log);

@@ -40,7 +40,7 @@ beforeAll(() => {
   const npm = execFileSync('bash', ['-c', 'command -v npm'], { encoding: 'utf8' }).trim();
   program(
     'npm',
-    `tarball=$(ls "${folder}"/*.tgz 2>/dev/null || { cd "${folder}" && "${npm}" pack "${root}" ${settings} --silent >/dev/null && ls "${folder}"/*.tgz; })
+    `tarball=$(ls "${folder}"/*.tgz 2>/dev/null || { PATH="${process.env.PATH}" "${process.execPath}" "${root}/scripts/tarball.mjs" "${folder}"; })
 [ "$1" = install ] && set -- "\${@/#./heddle-*.tgz/$tarball}"
 exec "${npm}" "$@" --prefix "${folder}/global" ${settings}`,
   );

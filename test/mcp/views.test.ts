@@ -22,7 +22,7 @@ async function listedViews(client: Client) {
 describe.each(['legacy', 'auto'] as const)('the View of a client in the %s era', (mode) => {
   it('is declared, linked and listed, although the client did not ask for Views', async () => {
     const client = await connect(mode);
-    expect(client.getServerCapabilities()?.extensions).toEqual({ 'io.modelcontextprotocol/ui': {} });
+    expect(client.getServerCapabilities()?.extensions).toMatchObject({ 'io.modelcontextprotocol/ui': {} });
     const { tools } = await client.listTools();
     const linked = tools.filter(({ _meta }) => _meta !== undefined).map(({ name, _meta }) => [name, _meta]);
     expect(linked).toEqual([

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
@@ -125,6 +126,37 @@ describe('the MCP bundle', () => {
   });
 });
 
+describe.skipIf(isBuiltin('node:sqlite'))('the MCP bundle on Node 20', () => {
+  it('says at its start that the embedded service cannot run', async () => {
+    const { code, stderr } = await run(
+      ['serve'],
+      emptyHome(temporaryFolder()),
+      '',
+      join(unpack(), manifest.server.entry_point),
+    );
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/warn.* the embedded service cannot run node=20\S+ advice="Use Node 22.13 or later\./);
+  });
+
+  it('says so in heddle doctor', async () => {
+    const { code, stdout } = await run(
+      ['doctor'],
+      emptyHome(temporaryFolder()),
+      '',
+      join(unpack(), manifest.server.entry_point),
+    );
+    expect(code).toBe(1);
+    expect(stdout).toContain('failure  data file: This version of Node has no node:sqlite');
+    expect(stdout).toContain('Use Node 22.13 or later.');
+  });
+
+  it('does not say so with a base URL', async () => {
+    const environment = emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: 'http://127.0.0.1:9' });
+    const { stderr } = await run(['serve'], environment, '', join(unpack(), manifest.server.entry_point));
+    expect(stderr).toBe('');
+  });
+});
+
 describe("the manifest's own command", () => {
   it('sends the credentials of the form to the base URL', async () => {
     const service = await startFakeService();
@@ -158,6 +190,8 @@ describe("the manifest's own command", () => {
       expect(result.isError).toBe(true);
       expect(text).toContain('This version of Node has no node:sqlite');
       expect(text).toContain('Use Node 22.13 or later');
+      // Before any call, to the model and in the log.
+      expect(client.getInstructions()).toContain('tell the user: Use Node 22.13 or later');
     }
   });
 });

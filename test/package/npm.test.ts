@@ -15,9 +15,11 @@ import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { emptyHome, temporaryFolder } from '../support/heddle.ts';
+import { packTarball } from '../support/pack-tarball.ts';
 
 const root = join(import.meta.dirname, '../..');
 let folder: string;
+let tarball: string;
 let installed: string;
 
 /** Runs npm with an empty home, without network, scripts and optional packages. */
@@ -40,9 +42,9 @@ function npm(...args: string[]): string {
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'heddle-npm-'));
-  const [{ filename }] = JSON.parse(npm('pack', root, '--json'));
+  tarball = packTarball(folder);
   writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }');
-  npm('install', join(folder, filename));
+  npm('install', tarball);
   installed = join(folder, 'node_modules/heddle');
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -52,31 +54,72 @@ describe('the npm package', () => {
     const files = readdirSync(installed, { recursive: true, encoding: 'utf8' })
       .filter((file) => statSync(join(installed, file)).isFile())
       .sort();
-    expect(files.filter((file) => !file.startsWith('dist/chunks/'))).toEqual([
+    const isOneOfMany = (file: string): boolean => file.startsWith('dist/chunks/') || file.startsWith('docs/');
+    expect(files.filter((file) => !isOneOfMany(file))).toEqual([
+      '.claude-plugin/marketplace.json',
+      '.claude-plugin/plugin.json',
+      '.codex-plugin/plugin.json',
       'CHANGELOG.md',
+      'CONTRIBUTING.md',
       'LICENSE',
       'README.md',
+      'SECURITY.md',
+      'assets/icon.png',
       'dist/THIRD-PARTY-NOTICES.txt',
       'dist/heddle.js',
       'dist/index.d.ts',
       'dist/index.js',
+      'gemini-extension.json',
+      'llms.txt',
+      'manifest.json',
+      'mcp.json',
       'package.json',
+      'plugin.json',
+      'skills/calibrate-judge/SKILL.md',
+      'skills/compare-runs/SKILL.md',
+      'skills/triage-queue/SKILL.md',
     ]);
     const bytes = files.reduce((sum, file) => sum + statSync(join(installed, file)).size, 0);
-    console.log(`installed without optional packages: ${files.length} files, ${Math.round(bytes / 1024)} KiB`);
-    expect(files.length).toBeLessThan(120);
-    expect(bytes).toBeLessThan(4.5 * 1024 * 1024);
+    console.log(
+      `tarball: ${Math.round(statSync(tarball).size / 1024)} KiB; installed without optional packages: ${files.length} files, ${Math.round(bytes / 1024)} KiB`,
+    );
+    expect(statSync(tarball).size).toBeLessThan(1_200_000);
+    expect(files.length).toBeLessThan(160);
+    expect(bytes).toBeLessThan(3.5 * 1024 * 1024);
     expect(readdirSync(join(folder, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual(['heddle']);
   });
 
-  it('has no dependencies and no install scripts', () => {
-    const { dependencies, optionalDependencies, scripts, engines } = JSON.parse(
-      readFileSync(join(installed, 'package.json'), 'utf8'),
-    );
-    expect(dependencies).toBeUndefined();
-    expect(Object.keys(optionalDependencies)).toEqual(['@napi-rs/keyring', '@photostructure/sqlite']);
-    for (const name of ['preinstall', 'install', 'postinstall']) expect(scripts[name]).toBeUndefined();
-    expect(engines.node).toBe('>=20.18.1');
+  it('has no dependencies, no scripts and nothing of development in its package.json', () => {
+    const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
+    expect(Object.keys(manifest)).toEqual([
+      'name',
+      'version',
+      'description',
+      'license',
+      'author',
+      'keywords',
+      'mcpName',
+      'type',
+      'bin',
+      'exports',
+      'types',
+      'files',
+      'engines',
+      'optionalDependencies',
+      'peerDependencies',
+      'peerDependenciesMeta',
+    ]);
+    expect(Object.keys(manifest.optionalDependencies)).toEqual(['@napi-rs/keyring']);
+    expect(manifest.peerDependencies).toEqual({ '@photostructure/sqlite': '^1.2.1' });
+    expect(manifest.peerDependenciesMeta).toEqual({ '@photostructure/sqlite': { optional: true } });
+    expect(manifest.engines.node).toBe('>=20.18.1');
+  });
+
+  it('contains every file that README links', () => {
+    const readme = readFileSync(join(installed, 'README.md'), 'utf8');
+    const links = [...readme.matchAll(/\]\((?!https?:|[a-z]+:)([^)#]+)/g)].map(([, path]) => path!);
+    expect(links).toContain('docs/tools.md');
+    expect(links.filter((path) => !existsSync(join(installed, path)))).toEqual([]);
   });
 
   it('names bundled packages with their licences in its notices', () => {

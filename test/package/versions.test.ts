@@ -16,6 +16,15 @@ describe('package metadata', () => {
     expect(manifest.version).toBe(version);
     expect(serverJson.version).toBe(version);
     expect(serverJson.packages.map((entry: { version: string }) => entry.version)).toEqual([version]);
+    for (const file of [
+      'plugin.json',
+      '.claude-plugin/plugin.json',
+      '.codex-plugin/plugin.json',
+      'gemini-extension.json',
+    ]) {
+      expect(JSON.parse(read(file)).version, file).toBe(version);
+    }
+    expect(JSON.parse(read('.claude-plugin/marketplace.json')).plugins[0].version).toBe(version);
     expect(/^## (\S+)/m.exec(read('CHANGELOG.md'))?.[1]).toBe(version);
   });
 

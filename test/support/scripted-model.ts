@@ -27,11 +27,16 @@ export interface ScriptedModel {
   mostUnderWay: number;
 }
 
-/** Starts a model provider that replies with the texts of a script. It ends with the test. */
+/** Starts a model provider that lists the model `judge` and replies with the texts of a script. It ends with the test. */
 export async function startScriptedModel(script: Script): Promise<ScriptedModel> {
   const model: ScriptedModel = { url: '', asked: [], underWay: 0, mostUnderWay: 0 };
   const repeats = new Map<string, number>();
   const server = createServer(async (request, response) => {
+    if (request.method === 'GET') {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ object: 'list', data: [{ id: 'judge', object: 'model' }] }));
+      return;
+    }
     model.underWay += 1;
     model.mostUnderWay = Math.max(model.mostUnderWay, model.underWay);
     response.once('close', () => {

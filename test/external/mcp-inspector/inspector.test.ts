@@ -48,6 +48,13 @@ describe.skipIf(!inspector)('the MCP Inspector', () => {
     }
   });
 
+  it.each(['legacy', 'modern'])('verifies the skills by their digests in the %s era', async (era) => {
+    const inspect = inspecting(await overStdio(), '--protocol-era', era);
+    const { code, stdout, stderr } = await inspect('--method', 'skills/list', '--verify');
+    expect(code, stderr).toBe(0);
+    expect(stdout + stderr).toContain('Verified 3 skills and 3 files: no conformance errors.');
+  });
+
   it('reports the error of a tool', async () => {
     const inspect = inspecting(await overStdio());
     const { code } = await inspect('--method', 'tools/call', '--tool-name', 'run_inference', '--tool-args-json', '{}');

@@ -1,5 +1,6 @@
 import type { DatabaseSyncInstance, SqliteModule } from '@photostructure/sqlite';
 import { type ErrorFields, HeddleError } from '../../../core/errors.ts';
+import { sqliteAdvice } from '../../../core/sqlite.ts';
 import { retryWhile } from '../retry-while.ts';
 
 type OpenSqlite = SqliteModule['DatabaseSync'];
@@ -18,7 +19,7 @@ export async function loadSqlite(): Promise<OpenSqlite> {
     throw new HeddleError({
       code: 'not_configured',
       message: 'This version of Node has no node:sqlite, and the package that replaces it cannot be loaded.',
-      hint: 'Use Node 22.13 or later, or reinstall heddle with optional dependencies (@photostructure/sqlite).',
+      hint: sqliteAdvice,
       cause,
     });
   }

@@ -1,0 +1,87 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { emptyHome, temporaryFolder } from '../../support/heddle.ts';
+import { packTarball } from '../../support/pack-tarball.ts';
+import { installCommand, requireProgram } from '../../support/require-program.ts';
+
+const modules = fileURLToPath(new URL('../packages/model-clients/node_modules/', import.meta.url));
+
+/** Returns the path of a client's script; undefined if it is not installed. */
+function installedScript(name: string, path: string): string | undefined {
+  return requireProgram(name, modules + path, installCommand('model-clients')) ? modules + path : undefined;
+}
+
+const claudeCode = installedScript('Claude Code', '@anthropic-ai/claude-code/cli-wrapper.cjs');
+const codex = installedScript('Codex', '@openai/codex/bin/codex.js');
+const geminiCli = installedScript('Gemini CLI', '@google/gemini-cli/bundle/gemini.js');
+
+const skills = ['calibrate-judge', 'compare-runs', 'triage-queue'];
+
+/** The unpacked npm package, which is the plugin. */
+let plugin: string;
+beforeAll(() => {
+  const folder = temporaryFolder();
+  expect(spawnSync('tar', ['xzf', packTarball(folder), '-C', folder]).status).toBe(0);
+  plugin = join(folder, 'package');
+});
+
+/** Returns a function that runs a client in an empty home without network, answers its questions with yes, and returns its output. */
+function homeOf(script: string): (...args: string[]) => string {
+  const home = temporaryFolder();
+  // Requests to other hosts find nobody there.
+  const env = emptyHome(home, { HTTPS_PROXY: 'http://127.0.0.1:9', NO_COLOR: '1' });
+  return (...args) => {
+    const ran = spawnSync(process.execPath, [script, ...args], { cwd: home, env, encoding: 'utf8', input: 'y\n' });
+    expect(ran.status, `${args.join(' ')}: ${ran.stdout}${ran.stderr}`).toBe(0);
+    return ran.stdout + ran.stderr;
+  };
+}
+
+describe.skipIf(!claudeCode)('the plugin in Claude Code', () => {
+  it('is valid, also for a marketplace', () => {
+    const claude = homeOf(claudeCode!);
+    expect(claude('plugin', 'validate', '--strict', '--profile', 'directory', plugin)).toContain('Validation passed');
+    const manifest = join(plugin, '.claude-plugin/plugin.json');
+    expect(claude('plugin', 'validate', '--strict', manifest)).toContain('Validation passed');
+  });
+
+  it('is installed from its own marketplace, with its skills and a server that connects', () => {
+    const claude = homeOf(claudeCode!);
+    claude('plugin', 'marketplace', 'add', plugin);
+    claude('plugin', 'install', 'heddle@heddle');
+    expect(claude('plugin', 'details', 'heddle')).toContain(`Skills (3)  ${skills.join(', ')}`);
+    expect(claude('mcp', 'list')).toMatch(/^plugin:heddle:heddle: node \S+\/dist\/heddle\.js serve - ✔ Connected$/m);
+  });
+});
+
+describe.skipIf(!codex)('the plugin in Codex', () => {
+  it.each([
+    ['Agent Plugins 1.0', []],
+    ['.codex-plugin alone', ['plugin.json', 'mcp.json']],
+  ])('is installed from its marketplace with %s', (_, missing) => {
+    const copy = join(temporaryFolder(), 'heddle');
+    cpSync(plugin, copy, { recursive: true });
+    for (const file of missing) rmSync(join(copy, file));
+    const run = homeOf(codex!);
+    run('plugin', 'marketplace', 'add', copy);
+    run('plugin', 'add', 'heddle@heddle');
+    expect(run('plugin', 'list')).toMatch(/^heddle@heddle +installed, enabled +0\.1\.0 /m);
+    expect(run('mcp', 'list')).toMatch(/^heddle +node +\S+\/dist\/heddle\.js serve .* enabled /m);
+  });
+});
+
+describe.skipIf(!geminiCli)('the extension in Gemini CLI', () => {
+  it('is valid, and is installed with its skills and a server that connects', () => {
+    const gemini = homeOf(geminiCli!);
+    expect(gemini('extensions', 'validate', plugin)).toContain('has been successfully validated');
+    gemini('extensions', 'install', plugin, '--consent');
+    const listed = gemini('skills', 'list');
+    for (const skill of skills) expect(listed).toContain(`${skill} [Enabled]`);
+    expect(gemini('mcp', 'list')).toMatch(
+      /heddle \(from heddle\): node \S+\/dist\/heddle\.js serve \(stdio\) - Connected/,
+    );
+  });
+});
