@@ -17,4 +17,11 @@ export const views: readonly View[] = [
     description: "Board on which a person judges a queue's items",
     load: async () => (await import('./view/review/page.html')).default,
   },
+  {
+    uri: 'ui://heddle/evaluation',
+    name: 'evaluation',
+    title: 'Results of evaluations',
+    description: 'Runs side by side, with their scores and the rows that changed',
+    load: async () => (await import('./view/evaluation/page.html')).default,
+  },
 ];

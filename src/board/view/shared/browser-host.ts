@@ -37,8 +37,8 @@ export function connectToBoardServer(events: HostEvents): Host {
   start().catch((error: ToolFailure) =>
     events.failed(
       error.code === 'session'
-        ? 'This address has been used already. Run heddle board again.'
-        : 'heddle board does not answer. Run it again.',
+        ? 'This address has been used already. Run the command again.'
+        : 'heddle does not answer. Run the command again.',
     ),
   );
   return {

@@ -9,6 +9,11 @@ const maxShownChars = 50_000;
 /** The ending that tools append to a value that they cut. */
 const cutMark = /…\[\+(\d+) characters\]$/;
 
+/** Tells whether a tool has cut a value. */
+export function isCut(value: unknown): boolean {
+  return typeof value === 'string' && cutMark.test(value);
+}
+
 interface ValueOptions {
   /** Reads the whole value, where only its beginning was sent. */
   loadWhole?: () => Promise<unknown>;
