@@ -16,7 +16,7 @@ export interface ComparedRuns {
 
 /** Rows of the dataset. */
 export const rowCount = 60;
-const longText = 'x'.repeat(30_000);
+const longText = 'x'.repeat(20_000);
 
 /** Values of the first rows that a page must show and not run. */
 export const hostile = {
@@ -46,13 +46,17 @@ export async function makeComparedRuns(): Promise<ComparedRuns> {
       if (name === 'listener')
         return JSON.stringify({ reasoning: `Heard ${row}.`, score: isChanged ? 'kind' : 'curt' });
       const thought = isChanged ? 'Think' : 'Guess';
-      if (row === 1) return `answer ${row} by ${thought}: ${longText}`;
+      if (row === 1) return `answer ${row} by ${thought} in row ${row}: ${longText}`;
       const isRight = isChanged ? row % 10 !== 3 : row % 2 === 1;
       return `${isRight ? `answer ${row}` : 'no idea'} by ${thought} in row ${row}`;
     },
     ['helper', 'judge', 'listener'],
   );
-  const environment = emptyHome(temporaryFolder(), { HEDDLE_MODEL_PROVIDER_URL: model.url });
+  const environment = emptyHome(temporaryFolder(), {
+    HEDDLE_MODEL_PROVIDER_URL: model.url,
+    // The default would cut a page of these rows.
+    HEDDLE_MAX_RESULT_CHARS: '1000000',
+  });
   const client = await connectStdioClient(environment);
   const rows = Array.from({ length: rowCount }, (_, row) => ({
     question: `row ${row}: ${row === 0 ? hostile.markup : row === 2 ? hostile.hidden : `Question ${row}?`}`,

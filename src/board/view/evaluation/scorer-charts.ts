@@ -98,7 +98,7 @@ function boxPlot(quartiles: readonly number[], { min, max }: Scale, formats: For
   );
   for (const [index, value] of quartiles.entries()) plot.style.setProperty(`--q${index}`, placeOf(value));
   const [least = 0, first = 0, median = 0, third = 0, greatest = 0] = quartiles;
-  const numbers = [first, median, third].map((value) => formats.number(value)).join(', ');
+  const numbers = [first, median, third].map((value) => formats.number(value)).join(' / ');
   return element(
     'div',
     {},
