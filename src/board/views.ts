@@ -4,6 +4,8 @@ interface View {
   name: string;
   title: string;
   description: string;
+  /** The tools that the page calls. */
+  tools: readonly string[];
   /** Loads the page, one HTML file without any other. */
   load: () => Promise<string>;
 }
@@ -15,6 +17,7 @@ export const views: readonly View[] = [
     name: 'review',
     title: 'Review board',
     description: "Board on which a person judges a queue's items",
+    tools: ['list_queues', 'review_queue', 'query_queue_items', 'read_call', 'update_queue_items'],
     load: async () => (await import('./view/review/page.html')).default,
   },
   {
@@ -22,6 +25,7 @@ export const views: readonly View[] = [
     name: 'evaluation',
     title: 'Results of evaluations',
     description: 'Runs side by side, with their scores and the rows that changed',
+    tools: ['read_evaluation', 'read_call'],
     load: async () => (await import('./view/evaluation/page.html')).default,
   },
 ];

@@ -82,10 +82,10 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
     await page.reload();
     await says(page, '9 items shown.');
     const other = await open(url);
-    await says(other, 'This address has been used already. Run heddle board again.');
+    await says(other, 'This address has been used already. Run the command again.');
     await interrupt();
     await page.getByRole('button', { name: 'Refresh' }).click();
-    await says(page, 'heddle board has ended. Run it again in a terminal.');
+    await says(page, 'heddle has ended. Run the command again in a terminal.');
   });
 
   it('lists the queues when it is started without one', async () => {

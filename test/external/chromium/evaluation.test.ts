@@ -1,4 +1,7 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { startViewProcess } from '../../support/board-process.ts';
 import {
   accessibilityFindings,
   type Browser,
@@ -11,7 +14,10 @@ import {
   startChromium,
 } from '../../support/chromium.ts';
 import { type ComparedRuns, hostile, makeComparedRuns } from '../../support/compared-runs.ts';
+import { emptyHome, temporaryFolder } from '../../support/heddle.ts';
 import { startHttp } from '../../support/http-process.ts';
+import { onEnd } from '../../support/on-end.ts';
+import { connectStdioClient } from '../../support/stdio-client.ts';
 
 let browser: Browser;
 let chatUrl: string;
@@ -39,12 +45,13 @@ async function textsOf(view: Frame, selector: string): Promise<string[]> {
 /** Returns the row of a question. */
 const rowOf = (view: Frame, question: string) => view.locator('.rows > li').filter({ hasText: question });
 
-describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
-  beforeAll(async () => {
-    [browser, chatUrl, runs] = await Promise.all([startChromium(), startChatPage(), makeComparedRuns()]);
-    server = (await startHttp([], runs.environment)).url;
-  });
+beforeAll(async () => {
+  if (!hasChromium) return;
+  [browser, chatUrl, runs] = await Promise.all([startChromium(), startChatPage(), makeComparedRuns()]);
+  server = (await startHttp([], runs.environment)).url;
+});
 
+describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
   it.each([
     ['legacy', '2025-11-25'],
     ['auto', '2026-07-28'],
@@ -115,7 +122,6 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
     ['light at 720 px', 'light', 720],
     ['dark at 720 px', 'dark', 720],
     ['light at 320 px, which 200 % zoom gives at 640 px', 'light', 320],
-    ['dark at 320 px', 'dark', 320],
   ] as const)('have no accessibility findings and no sideways scrolling in %s', async (_, theme, width) => {
     const { board: view } = await openResults(
       { run_ids: [runs.baseline, runs.changed], expected: 'liked' },
@@ -266,5 +272,78 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
     expect(await refused.board.getByRole('button', { name: 'Try again' }).isVisible()).toBe(true);
     const unknown = await openResults({ run_ids: ['none'] });
     await says(unknown.board, 'This no longer exists on the service.');
+  });
+});
+
+/** Makes the runs that docs/evaluations.md makes. */
+async function makeDocumentedRuns(): Promise<{ environment: Record<string, string>; runIds: string[] }> {
+  // Without a browser, the command prints its address.
+  const environment = emptyHome(temporaryFolder(), { BROWSER: '/none/browser' });
+  const { call } = await connectStdioClient(environment);
+  const rows = [
+    ['Is Oslo the capital of Norway?', 'Oslo'],
+    ['Vienna is the capital of which country?', 'Vienna'],
+    ['What is the capital of Denmark?', 'Copenhagen'],
+    ['What is the capital of Finland?', 'Helsinki'],
+    ['What is the capital of Poland?', 'Warsaw'],
+    ['What is the capital of Hungary?', 'Budapest'],
+    ['What is the capital of Ireland?', 'Dublin'],
+    ['What is the capital of Portugal?', 'Lisbon'],
+  ].map(([question, capital]) => ({ question, capital }));
+  const { dataset_ref: dataset } = await call('create_dataset', { name: 'capital-questions', rows });
+  const definition = { name: 'Names the capital', kind: 'contains', expected: 'capital' };
+  const { scorer_ref } = await call('create_scorer', definition);
+  await call('create_evaluation', { name: 'Capitals', dataset, scorers: [scorer_ref] });
+  const runIds: string[] = [];
+  for (const prompt of ['{question}', '{question} It is {capital}.']) {
+    const { run_id } = await call('run_evaluation', { evaluation: 'Capitals', model: 'heddle/echo', prompt });
+    runIds.push(run_id);
+  }
+  return { environment, runIds };
+}
+
+describe.skipIf(!hasChromium)('heddle evaluation with --open', () => {
+  // The pictures in docs/evaluations.md; HEDDLE_SCREENSHOTS names the folder to write them into.
+  it('shows runs in a browser, as in the documentation in light and dark', async () => {
+    const { environment, runIds } = await makeDocumentedRuns();
+    const { url, interrupt } = await startViewProcess(['evaluation', 'compare', ...runIds, '--open'], environment);
+    const context = await browser.newContext({ viewport: { width: 760, height: 720 }, locale: 'en-GB' });
+    onEnd(() => context.close());
+    const page = await context.newPage();
+    await page.goto(url);
+    await says(page, '6 of 6 rows shown.');
+    expect(await textsOf(page, 'section')).toEqual([
+      'names_the_capital Run 1, the baseline 25% of 8 passed Run 2 100% of 8 passed 6 better, 2 same, 0 worse: better (p 0.031)',
+    ]);
+    const folder = process.env.HEDDLE_SCREENSHOTS;
+    if (folder) mkdirSync(join(folder, 'docs'), { recursive: true });
+    for (const colorScheme of ['light', 'dark']) {
+      await page.emulateMedia({ colorScheme });
+      const path = folder && join(folder, `docs/evaluation-${colorScheme}.png`);
+      const picture = await page.screenshot({ ...(path && { path }) });
+      // A page without content compresses to less.
+      expect(picture.length).toBeGreaterThan(15_000);
+      const [ground] = await page.evaluate(
+        'getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)',
+      );
+      expect(ground > 128).toBe(colorScheme === 'light');
+    }
+    await interrupt();
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await says(page, 'heddle has ended. Run the command again in a terminal.');
+  });
+
+  it('opens one run, from which a person reaches all of them', async () => {
+    const { url } = await startViewProcess(['evaluation', 'show', runs.changed, '--only', 'failed', '--open'], {
+      ...runs.environment,
+      BROWSER: '/none/browser',
+    });
+    const context = await browser.newContext();
+    onEnd(() => context.close());
+    const page = await context.newPage();
+    await page.goto(url);
+    await says(page, '6 of 6 rows shown.');
+    await page.getByRole('button', { name: 'All runs of quality' }).click();
+    await says(page, '2 of 2 runs shown.');
   });
 });

@@ -8,7 +8,7 @@ interface Session {
   arguments: Arguments;
 }
 
-/** Connects to the `heddle board` that served this page. */
+/** Connects to the command that served this page. */
 export function connectToBoardServer(events: HostEvents): Host {
   let session: string | undefined;
   const send = async <Answer>(path: string, body: object): Promise<Answer> => {
