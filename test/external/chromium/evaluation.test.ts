@@ -307,7 +307,7 @@ describe.skipIf(!hasChromium)('heddle evaluation with --open', () => {
   it('shows runs in a browser, as in the documentation in light and dark', async () => {
     const { environment, runIds } = await makeDocumentedRuns();
     const { url, interrupt } = await startViewProcess(['evaluation', 'compare', ...runIds, '--open'], environment);
-    const context = await browser.newContext({ viewport: { width: 760, height: 720 }, locale: 'en-GB' });
+    const context = await browser.newContext({ viewport: { width: 760, height: 1000 }, locale: 'en-GB' });
     onEnd(() => context.close());
     const page = await context.newPage();
     await page.goto(url);

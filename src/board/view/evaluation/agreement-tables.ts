@@ -2,12 +2,12 @@ import { element } from '../shared/element.ts';
 import { countOf } from '../shared/labels.ts';
 import type { Formats } from '../shared/theme.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
-import { type Agreement, type Run, runName } from './evaluation-data.ts';
+import { type AgreementData, type RunData, runName } from './evaluation-data.ts';
 
 /** Lays out how well each scorer agrees with the column of people's judgements. */
 export function agreementTables(
-  agreement: readonly Agreement[],
-  runs: readonly Run[],
+  agreement: readonly AgreementData[],
+  runs: readonly RunData[],
   column: string,
   formats: Formats,
 ): HTMLElement[] {
@@ -33,7 +33,7 @@ export function agreementTables(
   });
 }
 
-function confusionTable({ scorer, classes, confusion }: Agreement, column: string, formats: Formats): HTMLElement {
+function confusionTable({ scorer, classes, confusion }: AgreementData, column: string, formats: Formats): HTMLElement {
   const heading = element('th', { scope: 'col' }, visibleText(`${column} \\ ${scorer}`));
   const headings = classes.map((name) => element('th', { scope: 'col' }, visibleText(name)));
   const lines = confusion.map((counts, row) =>

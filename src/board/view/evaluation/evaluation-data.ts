@@ -13,7 +13,7 @@ export interface Figures {
   quartiles?: number[];
 }
 
-export interface Run {
+export interface RunData {
   run_id: string;
   status: string;
   /** Predictions that are done, of how many. */
@@ -52,7 +52,7 @@ export interface Comparison {
 }
 
 /** Agreement of a scorer with a column of people's judgements. */
-export interface Agreement {
+export interface AgreementData {
   run_id: string;
   scorer: string;
   n: number;
@@ -80,13 +80,13 @@ export interface RowData {
 }
 
 /** The rows that read_evaluation can choose. */
-export type RowChoice = 'worst' | 'failed' | 'changed';
+export type ShownRows = 'worst' | 'failed' | 'changed';
 
 /** The result of the tool read_evaluation. */
 export interface EvaluationPage {
-  runs: Run[];
+  runs: RunData[];
   comparisons?: Comparison[];
-  agreement?: Agreement[];
+  agreement?: AgreementData[];
   /** Absent in a list of runs. */
   rows?: RowData[];
   offset: number;

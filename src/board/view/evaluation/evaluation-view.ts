@@ -4,9 +4,9 @@ import { problemOfFailure } from '../shared/problem.ts';
 import { ViewShell } from '../shared/view-shell.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
 import { agreementTables } from './agreement-tables.ts';
-import type { EvaluationPage, RowChoice } from './evaluation-data.ts';
+import type { EvaluationPage, ShownRows } from './evaluation-data.ts';
 import { RowCard, type RowOwner } from './row-card.ts';
-import { runFacts } from './run-facts.ts';
+import { runCards } from './run-cards.ts';
 import { RunList } from './run-list.ts';
 import { scorerCharts } from './scorer-charts.ts';
 
@@ -16,7 +16,7 @@ const pageSize = 50;
 const maxClosedChars = 200;
 const maxOpenedChars = 30_000;
 
-const choiceNames: Record<RowChoice, string> = {
+const choiceNames: Record<ShownRows, string> = {
   changed: 'Rows that changed, the largest losses first',
   worst: 'All rows, the worst first',
   failed: 'Rows that failed',
@@ -127,7 +127,7 @@ export class EvaluationView {
       );
     });
     this.#report.replaceChildren(
-      runFacts(runs, formats),
+      runCards(runs, formats),
       ...warningsOf(page),
       element('h2', {}, 'Scores'),
       ...(charts.length === 0 ? [element('p', { class: 'reference' }, 'There are no scores.')] : charts),
@@ -136,10 +136,10 @@ export class EvaluationView {
       element('h2', {}, 'Rows'),
       element('div', { class: 'toolbar' }, this.#choice),
     );
-    const choices: RowChoice[] = runs.length > 1 ? ['changed', 'worst', 'failed'] : ['worst', 'failed'];
+    const choices: ShownRows[] = runs.length > 1 ? ['changed', 'worst', 'failed'] : ['worst', 'failed'];
     this.#choice.replaceChildren(...choices.map((value) => element('option', { value }, choiceNames[value])));
     this.#choice.value =
-      (args.only as RowChoice | undefined) ?? (runs.length > 1 && args.expected === undefined ? 'changed' : 'worst');
+      (args.only as ShownRows | undefined) ?? (runs.length > 1 && args.expected === undefined ? 'changed' : 'worst');
     this.#keepRows(page);
     this.#addRows(page);
     this.#updateMore('row');

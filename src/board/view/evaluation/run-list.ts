@@ -1,15 +1,15 @@
 import { button, element } from '../shared/element.ts';
 import type { Formats } from '../shared/theme.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
-import type { Run } from './evaluation-data.ts';
-import { statusOf, takenBy } from './run-facts.ts';
+import type { RunData } from './evaluation-data.ts';
+import { statusOf, takenBy } from './run-cards.ts';
 import { figureText } from './scorer-charts.ts';
 
 /** A list of runs, in which a person opens one or chooses two to compare. */
 export class RunList {
   readonly node: HTMLElement;
   readonly #body = element('tbody', { role: 'rowgroup' });
-  readonly #runs: Run[] = [];
+  readonly #runs: RunData[] = [];
   readonly #boxes = new Map<string, HTMLInputElement>();
   readonly #formats: Formats;
   readonly #open: (runIds: string[]) => void;
@@ -41,14 +41,14 @@ export class RunList {
   }
 
   /** Adds runs at the end, and returns the button of the first one. */
-  add(runs: readonly Run[]): HTMLElement | undefined {
+  add(runs: readonly RunData[]): HTMLElement | undefined {
     const known = new Set(this.#runs.map(({ run_id }) => run_id));
     const rows = runs.filter(({ run_id }) => !known.has(run_id)).map((run) => this.#row(run));
     this.#body.append(...rows);
     return rows[0]?.querySelector('button') ?? undefined;
   }
 
-  #row(run: Run): HTMLElement {
+  #row(run: RunData): HTMLElement {
     const formats = this.#formats;
     const { run_id, started_at, model, prompt, scorers = [] } = run;
     this.#runs.push(run);

@@ -2,7 +2,7 @@ import { element } from '../shared/element.ts';
 import { labelOf } from '../shared/labels.ts';
 import type { Formats } from '../shared/theme.ts';
 import { visibleText } from '../shared/visible-text.ts';
-import { type Comparison, type Figures, type Run, runName, type ScorerChange } from './evaluation-data.ts';
+import { type Comparison, type Figures, type RunData, runName, type ScorerChange } from './evaluation-data.ts';
 
 /** Probability below which its exact value tells a person nothing more. */
 const leastP = 0.001;
@@ -14,7 +14,7 @@ interface Scale {
 
 /** Lays out every scorer: its distribution in each run, and what changed since the baseline. */
 export function scorerCharts(
-  runs: readonly Run[],
+  runs: readonly RunData[],
   comparisons: readonly Comparison[],
   formats: Formats,
 ): HTMLElement[] {
@@ -113,7 +113,7 @@ function boxPlot(quartiles: readonly number[], { min, max }: Scale, formats: For
 
 function changesOf(
   name: string,
-  { run_id }: Run,
+  { run_id }: RunData,
   comparisons: readonly Comparison[],
   formats: Formats,
 ): HTMLElement | undefined {

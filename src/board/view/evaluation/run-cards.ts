@@ -2,10 +2,10 @@ import { element } from '../shared/element.ts';
 import { countOf } from '../shared/labels.ts';
 import type { Formats } from '../shared/theme.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
-import { type Run, runName } from './evaluation-data.ts';
+import { type RunData, runName } from './evaluation-data.ts';
 
 /** Lays out runs side by side: what each ran, how far it is, and what that took. */
-export function runFacts(runs: readonly Run[], formats: Formats): HTMLElement {
+export function runCards(runs: readonly RunData[], formats: Formats): HTMLElement {
   const cards = runs.map((run, index) =>
     element(
       'li',
@@ -26,7 +26,7 @@ export function runFacts(runs: readonly Run[], formats: Formats): HTMLElement {
 }
 
 /** Says the status of a run; while it goes on, with how far it is. */
-export function statusOf({ status, completed, total, error }: Run, formats: Formats): HTMLElement {
+export function statusOf({ status, completed, total, error }: RunData, formats: Formats): HTMLElement {
   const isRunning = status === 'running';
   const text =
     isRunning && completed !== undefined
@@ -45,7 +45,7 @@ export function statusOf({ status, completed, total, error }: Run, formats: Form
   );
 }
 
-function factsOf(run: Run, formats: Formats): [string, string][] {
+function factsOf(run: RunData, formats: Formats): [string, string][] {
   const { model, prompt, started_at, predictions, errors, tokens, cost, latency_seconds, run_id } = run;
   const facts: [string, string | undefined][] = [
     ['Model', model],
@@ -67,7 +67,7 @@ function predictionsOf(predictions: number, errors: number | undefined, formats:
 }
 
 /** Says what a run took, in one line. */
-export function takenBy({ predictions, errors, tokens, cost, latency_seconds }: Run, formats: Formats): string {
+export function takenBy({ predictions, errors, tokens, cost, latency_seconds }: RunData, formats: Formats): string {
   return [
     ...(predictions === undefined ? [] : [countOf(predictions, 'prediction')]),
     ...(errors === undefined ? [] : [`${formats.number(errors)} failed`]),
