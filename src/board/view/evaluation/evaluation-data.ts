@@ -80,7 +80,7 @@ export interface RowData {
 }
 
 /** The rows that read_evaluation can choose. */
-export type ShownRows = 'worst' | 'failed' | 'changed';
+export type ChosenRows = 'worst' | 'failed' | 'changed';
 
 /** The result of the tool read_evaluation. */
 export interface EvaluationPage {

@@ -4,7 +4,7 @@ import { problemOfFailure } from '../shared/problem.ts';
 import { ViewShell } from '../shared/view-shell.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
 import { agreementTables } from './agreement-tables.ts';
-import type { EvaluationPage, ShownRows } from './evaluation-data.ts';
+import type { ChosenRows, EvaluationPage } from './evaluation-data.ts';
 import { RowCard, type RowOwner } from './row-card.ts';
 import { runCards } from './run-cards.ts';
 import { RunList } from './run-list.ts';
@@ -16,7 +16,7 @@ const pageSize = 50;
 const maxClosedChars = 200;
 const maxOpenedChars = 30_000;
 
-const choiceNames: Record<ShownRows, string> = {
+const choiceNames: Record<ChosenRows, string> = {
   changed: 'Rows that changed, the largest losses first',
   worst: 'All rows, the worst first',
   failed: 'Rows that failed',
@@ -136,10 +136,10 @@ export class EvaluationView {
       element('h2', {}, 'Rows'),
       element('div', { class: 'toolbar' }, this.#choice),
     );
-    const choices: ShownRows[] = runs.length > 1 ? ['changed', 'worst', 'failed'] : ['worst', 'failed'];
+    const choices: ChosenRows[] = runs.length > 1 ? ['changed', 'worst', 'failed'] : ['worst', 'failed'];
     this.#choice.replaceChildren(...choices.map((value) => element('option', { value }, choiceNames[value])));
     this.#choice.value =
-      (args.only as ShownRows | undefined) ?? (runs.length > 1 && args.expected === undefined ? 'changed' : 'worst');
+      (args.only as ChosenRows | undefined) ?? (runs.length > 1 && args.expected === undefined ? 'changed' : 'worst');
     this.#keepRows(page);
     this.#addRows(page);
     this.#updateMore('row');
