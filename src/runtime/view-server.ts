@@ -16,6 +16,9 @@ import type { McpServerOptions } from '../mcp/server.ts';
 /** A View is for the person at this machine only. */
 const host = '127.0.0.1';
 
+/** Time for which the result of the first call counts as new, in milliseconds. */
+const firstResultMs = 5_000;
+
 /** Time for a running call to end, in milliseconds. */
 const stopGraceMs = 5_000;
 
@@ -54,15 +57,31 @@ export async function startViewServer(
     else requireSession(request, session);
     return { session, arguments: viewArguments };
   };
+  const callByName = async (name: unknown, args: unknown, signal: AbortSignal): Promise<unknown> => {
+    const tool = options.tools.find((candidate) => candidate.name === name && view.tools.includes(candidate.name));
+    if (!tool) throw new Refusal(404, 'Not found: this page does not use this tool');
+    return callTool(tool, args, { signal, ask: () => 'cannot', progress: () => {} }, options);
+  };
+  // The first call loads code and starts the embedded service, so it begins while the browser starts.
+  const firstCall = view.firstCall(viewArguments);
+  const firstCallKey = JSON.stringify(firstCall);
+  const firstResult = callByName(firstCall.name, firstCall.arguments, stopped.signal);
+  // The page's own call reports a failure.
+  firstResult.catch(() => {});
+  let canUseFirstResult = true;
+  setTimeout(() => {
+    canUseFirstResult = false;
+  }, firstResultMs).unref();
   const call = async (request: IncomingMessage, response: ServerResponse, body: unknown): Promise<unknown> => {
     requireSession(request, session);
     const { name, arguments: args } = body as { name?: unknown; arguments?: unknown };
-    const tool = options.tools.find((candidate) => candidate.name === name && view.tools.includes(candidate.name));
-    if (!tool) throw new Refusal(404, 'Not found: this page does not use this tool');
+    if (canUseFirstResult && JSON.stringify({ name, arguments: args }) === firstCallKey) {
+      canUseFirstResult = false;
+      return firstResult;
+    }
     const left = new AbortController();
     response.once('close', () => left.abort());
-    const signal = AbortSignal.any([left.signal, stopped.signal]);
-    return callTool(tool, args, { signal, ask: () => 'cannot', progress: () => {} }, options);
+    return callByName(name, args, AbortSignal.any([left.signal, stopped.signal]));
   };
   const route = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     access.checkHost(request);

@@ -1,3 +1,4 @@
+import { closedRowChars, pageSize } from '../../page-sizes.ts';
 import { button, element } from '../shared/element.ts';
 import { type Arguments, dataOf } from '../shared/host.ts';
 import { problemOfFailure } from '../shared/problem.ts';
@@ -10,10 +11,7 @@ import { runCards } from './run-cards.ts';
 import { RunList } from './run-list.ts';
 import { scorerCharts } from './scorer-charts.ts';
 
-/** Rows or runs of one page. */
-const pageSize = 50;
-/** Characters of a value in a closed row, and of one in an opened row. */
-const maxClosedChars = 200;
+/** Characters of a value in an opened row. */
 const maxOpenedChars = 30_000;
 
 const choiceNames: Record<ChosenRows, string> = {
@@ -67,7 +65,7 @@ export class EvaluationView {
   /** Returns the arguments of a call: those of the last one, with the length of a page. */
   #request(more: Arguments = {}): Arguments {
     const { offset: _offset, ...args } = this.#shell.arguments ?? {};
-    return { ...args, limit: pageSize, max_value_chars: maxClosedChars, ...more };
+    return { ...args, limit: pageSize, max_value_chars: closedRowChars, ...more };
   }
 
   #show(page: EvaluationPage): void {

@@ -1,3 +1,4 @@
+import { pageSize, queuePageSize } from '../../page-sizes.ts';
 import { button, element, setAttribute, setText } from '../shared/element.ts';
 import { type Arguments, dataOf, type ToolResult } from '../shared/host.ts';
 import { countOf, labelOf } from '../shared/labels.ts';
@@ -13,8 +14,7 @@ import { type QueuePage, queueList } from './queue-list.ts';
 import type { Field, Filter, GivenJudgement, ReviewPage, WrittenItems } from './review-data.ts';
 import { itemSentences } from './words.ts';
 
-/** Items that one page has, and that one call writes at most. */
-const pageSize = 50;
+/** Items that one call writes at most. */
 const maxWritten = 100;
 /** Cards beyond which those that are out of sight are not laid out. */
 const manyCards = 100;
@@ -108,7 +108,7 @@ export class Board {
 
   async #chooseQueue(): Promise<void> {
     await this.#shell.load(async () => {
-      const page = await this.#shell.call<QueuePage>('list_queues', { limit: 100 });
+      const page = await this.#shell.call<QueuePage>('list_queues', { limit: queuePageSize });
       this.#announce(page.queues.length === 0 ? 'There are no queues.' : 'Choose a queue.');
       this.#feed.hidden = true;
       this.#head.replaceChildren(
