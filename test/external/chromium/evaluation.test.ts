@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { views } from '../../../src/board/views.ts';
 import { startViewProcess } from '../../support/board-process.ts';
 import {
   accessibilityFindings,
@@ -307,11 +308,20 @@ describe.skipIf(!hasChromium)('heddle evaluation with --open', () => {
   it('shows runs in a browser, as in the documentation in light and dark', async () => {
     const { environment, runIds } = await makeDocumentedRuns();
     const { url, interrupt } = await startViewProcess(['evaluation', 'compare', ...runIds, '--open'], environment);
-    const context = await browser.newContext({ viewport: { width: 760, height: 1000 }, locale: 'en-GB' });
+    const context = await browser.newContext({
+      viewport: { width: 760, height: 1000 },
+      locale: 'en-GB',
+      reducedMotion: 'reduce',
+    });
     onEnd(() => context.close());
     const page = await context.newPage();
+    const calls: (string | null)[] = [];
+    page.on('request', (request: never) => calls.push((request as { postData(): string | null }).postData()));
     await page.goto(url);
     await says(page, '6 of 6 rows shown.');
+    // The command makes the same call while the browser starts.
+    const view = views.find(({ name }) => name === 'evaluation')!;
+    expect(calls.at(-1)).toBe(JSON.stringify(view.firstCall({ run_ids: runIds })));
     expect(await textsOf(page, 'section')).toEqual([
       'names_the_capital Run 1, the baseline 25% of 8 passed Run 2 100% of 8 passed 6 better, 2 same, 0 worse: better (p 0.031)',
     ]);
