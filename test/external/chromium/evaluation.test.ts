@@ -87,8 +87,10 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
       await view.getByRole('button', { name: 'Show more rows' }).click();
       await says(view, '60 of 60 rows shown.');
       expect(await view.evaluate('document.activeElement.className')).toBe('row-title');
+      await view.locator('select').focus();
       await view.locator('select').selectOption('failed');
       await says(view, '6 of 6 rows shown.');
+      expect(await view.evaluate('document.activeElement.tagName')).toBe('SELECT');
       const calls = await callsOf(chat);
       expect(new Set(calls.map(({ name }) => name))).toEqual(new Set(['read_evaluation']));
       expect(calls.at(-1)!.arguments).toMatchObject({ run_ids: [runs.baseline, runs.changed], only: 'failed' });
@@ -222,6 +224,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
     await view.getByRole('button', { name: 'Refresh' }).click();
     await says(view, '4 of 4 rows shown.');
     expect((await textsOf(view, '.run-status'))[0]).toBe('complete');
+    expect(await view.evaluate('document.activeElement.textContent')).toBe('Refresh');
     // The row that was open still is.
     expect(await view.locator('[aria-expanded=true]').count()).toBe(1);
   });

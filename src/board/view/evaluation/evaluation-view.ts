@@ -23,16 +23,25 @@ const choiceNames: Record<ChosenRows, string> = {
 /** The results of evaluations: runs side by side with their rows, or a list of runs to choose from. */
 export class EvaluationView {
   readonly #shell: ViewShell;
-  readonly #head = element('header', { class: 'head' });
+  readonly #title = element('h1', { tabindex: -1 });
+  readonly #refresh = button('Refresh', () => this.#open(this.#shell.arguments!), { hidden: true });
+  readonly #allRuns = element('span', { class: 'toolbar' });
   readonly #report = element('div');
-  readonly #toolbar = element('div', { class: 'toolbar' });
   readonly #choice = element('select', { 'aria-label': 'Rows to show', onchange: () => this.#changeChoice() });
+  readonly #rowsHead = element(
+    'div',
+    { hidden: true },
+    element('h2', {}, 'Rows'),
+    element('div', { class: 'toolbar' }, this.#choice),
+  );
   readonly #rows = element('ol', { class: 'rows', 'aria-label': 'Rows', 'aria-busy': 'true' });
   readonly #more = button('Show more', () => this.#loadMore(), { class: 'wide', hidden: true });
   readonly #cards = new Map<string, RowCard>();
   readonly #owner: RowOwner;
   #page: EvaluationPage | undefined;
   #runList: RunList | undefined;
+  /** Counts what was opened: a result that comes after the person has opened something else is dropped. */
+  #openings = 0;
 
   constructor(root: HTMLElement) {
     this.#shell = new ViewShell({
@@ -49,16 +58,31 @@ export class EvaluationView {
       readValues: (callId, paths) => this.#readValues(callId, paths),
     };
     this.#rows.addEventListener('keydown', (event) => this.#moveByKey(event));
-    root.append(this.#head, this.#report, this.#rows, this.#more, this.#shell.status);
+    root.append(
+      element(
+        'header',
+        { class: 'head' },
+        this.#title,
+        element('div', { class: 'toolbar' }, this.#refresh, this.#allRuns),
+      ),
+      this.#report,
+      this.#rowsHead,
+      this.#rows,
+      this.#more,
+      this.#shell.status,
+    );
   }
 
   /** Opens what the arguments name, and moves the focus to its heading if the person asked for it. */
   #open(args: Arguments, isAsked = false): void {
     this.#shell.arguments = args;
+    this.#openings += 1;
+    const opening = this.#openings;
     void this.#shell.load(async () => {
       const page = await this.#shell.call<EvaluationPage>('read_evaluation', this.#request());
+      if (opening !== this.#openings) return;
       this.#show(page);
-      if (isAsked) this.#head.querySelector('h1')?.focus();
+      if (isAsked) this.#title.focus();
     });
   }
 
@@ -73,16 +97,15 @@ export class EvaluationView {
     const evaluations = [...new Set(page.runs.flatMap(({ evaluation }) => evaluation ?? []))];
     const title = evaluations.length === 0 ? 'Evaluation' : evaluations.join(', ');
     if (!this.#shell.host.isChat) document.title = `${plainText(title)} – heddle evaluation`;
-    this.#head.replaceChildren(element('h1', { tabindex: -1 }, visibleText(title)), this.#toolbar);
+    this.#title.replaceChildren(visibleText(title));
+    this.#refresh.hidden = false;
     const isList = page.rows === undefined;
-    this.#toolbar.replaceChildren(
-      button('Refresh', () => this.#open(this.#shell.arguments!)),
-      ...(isList
-        ? []
-        : evaluations.map((name) =>
-            button(`All runs of ${plainText(name)}`, () => this.#openOther({ evaluation: name })),
-          )),
+    this.#allRuns.replaceChildren(
+      ...(isList ? [] : evaluations).map((name) =>
+        button(`All runs of ${plainText(name)}`, () => this.#openOther({ evaluation: name })),
+      ),
     );
+    this.#rowsHead.hidden = isList;
     this.#rows.hidden = isList;
     if (isList) this.#showList(page);
     else this.#showRuns(page);
@@ -131,8 +154,6 @@ export class EvaluationView {
       ...(charts.length === 0 ? [element('p', { class: 'reference' }, 'There are no scores.')] : charts),
       ...shared,
       ...(comparisons.length > 0 ? [element('p', { class: 'quiet-line' }, note)] : []),
-      element('h2', {}, 'Rows'),
-      element('div', { class: 'toolbar' }, this.#choice),
     );
     const choices: ChosenRows[] = runs.length > 1 ? ['changed', 'worst', 'failed'] : ['worst', 'failed'];
     this.#choice.replaceChildren(...choices.map((value) => element('option', { value }, choiceNames[value])));
@@ -186,8 +207,10 @@ export class EvaluationView {
     const offset = this.#page?.next_offset;
     if (offset === undefined || this.#more.disabled) return;
     this.#more.disabled = true;
+    const opening = this.#openings;
     try {
       const page = await this.#shell.call<EvaluationPage>('read_evaluation', this.#request({ offset }));
+      if (opening !== this.#openings) return;
       this.#page = page;
       const first = this.#runList ? this.#runList.add(page.runs) : this.#addRows(page)?.toggle;
       this.#updateMore(this.#runList ? 'run' : 'row');

@@ -88,7 +88,10 @@ export class RowCard {
       this.#problem = problemOfFailure(error).sentence;
     }
     setAttribute(this.#body, 'aria-busy', undefined);
-    if (this.#isOpen) this.#update();
+    if (!this.#isOpen) return;
+    const hadFocus = this.#body.contains(document.activeElement);
+    this.#update();
+    if (hadFocus) this.toggle.focus();
   }
 
   /** Returns the paths of the values that were cut and not loaded yet, by the call that has them. */

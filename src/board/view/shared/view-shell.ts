@@ -102,6 +102,7 @@ export class ViewShell {
     this.#setBusy(true);
     try {
       await work();
+      this.#retry.hidden = true;
       this.#setBusy(false);
     } catch (error) {
       this.failWith(error);
