@@ -10,7 +10,7 @@ export interface ComparedRuns {
   baseline: string;
   changed: string;
   client: StdioClient;
-  /** Lets the model reply to prompts that it holds back, which begin with "Wait". */
+  /** Lets the model reply to prompts that it holds back, which begin with "Wait". Row 3 of one that begins with "Fail" fails. */
   release: () => void;
 }
 
@@ -33,12 +33,17 @@ export async function makeComparedRuns(): Promise<ComparedRuns> {
   const waiting: (() => void)[] = [];
   let isReleased = false;
   const model = await startScriptedModel(
-    async ({ model: name, messages }) => {
+    async ({ model: name, messages }, response) => {
       const text = messages.at(-1)!.content;
       const row = Number(/row (\d+)/.exec(text)?.[1] ?? 0);
       const isChanged = text.includes('Think');
       if (text.startsWith('Wait') && row > 1 && !isReleased)
         await new Promise<void>((resolve) => waiting.push(resolve));
+      if (text.startsWith('Fail') && row === 3) {
+        response.writeHead(400, { 'content-type': 'application/json' });
+        response.end(JSON.stringify({ error: { message: 'Row <b>3</b> is refused' } }));
+        return undefined;
+      }
       if (name === 'judge') {
         const score = Math.min(1, (row % 20) / 20 + (isChanged ? 0.05 : 0));
         return JSON.stringify({ reasoning: `Row ${row} was judged. `.repeat(60), score });

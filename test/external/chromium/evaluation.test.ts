@@ -229,6 +229,25 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
     expect(await view.locator('[aria-expanded=true]').count()).toBe(1);
   });
 
+  it('show the error of a prediction, and how many rows only one run has', async () => {
+    const args = { evaluation: 'quality', model: 'helper', prompt: 'Fail {question}', max_rows: 4 };
+    const { run_id, status } = await runs.client.call('run_evaluation', args);
+    expect(status).toBe('complete');
+    const { board: view } = await openResults({ run_ids: [runs.baseline, run_id], only: 'failed' });
+    await says(view, /rows? shown/);
+    expect((await textsOf(view, '.run'))[1]).toContain('Predictions 4, 1 failed');
+    expect(await textsOf(view, 'p.quiet-line')).toContain(
+      'Run 2 and run 1 share 4 rows; 56 more are in one of them only.',
+    );
+    const row = rowOf(view, 'row 3:');
+    expect(await row.innerText()).toContain('Row <b>3</b> is refused');
+    expect(await row.innerText()).toMatch(/exact\s*passed → no score/);
+    await row.locator('.row-title').click();
+    expect(await row.locator('.problem').innerText()).toContain('Row <b>3</b> is refused');
+    expect(await view.locator('.rows b:not(.mark)').count()).toBe(0);
+    expect(await accessibilityFindings(view)).toEqual([]);
+  });
+
   it('use the language and the time zone of the person', async () => {
     const { board: view } = await openResults(undefined, {
       open: { hostContext: { locale: 'de-DE', timeZone: 'Asia/Tokyo' } },
