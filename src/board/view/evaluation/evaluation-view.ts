@@ -25,7 +25,7 @@ export class EvaluationView {
   readonly #shell: ViewShell;
   readonly #title = element('h1', { tabindex: -1 });
   readonly #refresh = button('Refresh', () => this.#open(this.#shell.arguments!), { hidden: true });
-  readonly #allRuns = element('span', { class: 'toolbar' });
+  readonly #allRuns = element('div', { class: 'all-runs' });
   readonly #report = element('div');
   readonly #choice = element('select', { 'aria-label': 'Rows to show', onchange: () => this.#changeChoice() });
   readonly #rowsHead = element(
