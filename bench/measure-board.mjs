@@ -1,5 +1,5 @@
-// The review board in Chromium, where Debian's package and test/external/packages/chromium are installed: size, time to the first
-// cards, time to each further page of a queue of 1,000 items, memory.
+// The Views in Chromium, where Debian's package and test/external/packages/chromium are installed: size, and time until the first
+// items are painted; of the review board also time to each further page of a queue of 1,000 items, and memory.
 import { existsSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -12,10 +12,13 @@ import { cleanEnvironment, heddle, home, openStdio } from './lib/subjects.mjs';
 const items = 1000;
 const pageSize = 50;
 const openings = 5;
+/** Rows of the evaluation whose two runs are shown. */
+const evaluationRows = 500;
+const project = 'demo/support';
 const executable = '/usr/bin/chromium';
 const packages = fileURLToPath(new URL('../test/external/packages/chromium/package.json', import.meta.url));
 
-/** Measures the board; without Chromium only its size. */
+/** Measures the Views; without Chromium only their sizes. */
 export async function measureBoard(run, log) {
   const environment = {
     ...cleanEnvironment,
@@ -33,12 +36,15 @@ export async function measureBoard(run, log) {
     call: { inputs: { question: `Question ${index}?` }, output: `Answer ${index}. `.repeat(30) },
   });
   writeFileSync(file, Array.from({ length: items }, (_, index) => JSON.stringify(line(index))).join('\n'));
-  await run(['service', 'import', file, '--project', 'demo/support', '--queue', 'board'], environment);
-  const size = await measureSize(environment);
+  await run(['service', 'import', file, '--project', project, '--queue', 'board'], environment);
+  const sizes = {
+    review: await measureSize('review', environment),
+    evaluation: await measureSize('evaluation', environment),
+  };
   const isInstalled = existsSync(executable) && existsSync(join(packages, '../node_modules/playwright-core'));
   if (!isInstalled) {
-    log('board: Chromium is not installed; only the size is measured');
-    return { size };
+    log('board: Chromium is not installed; only the sizes are measured');
+    return { sizes };
   }
   const { chromium } = createRequire(packages)('playwright-core');
   const browser = await chromium.launch({
@@ -46,48 +52,103 @@ export async function measureBoard(run, log) {
     args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
   });
   try {
-    const opened = [];
+    const review = { started: [], running: [] };
     let pages;
     for (let round = 0; round < openings; round += 1) {
-      const { page, child } = await openBoard(browser, environment);
-      opened.push(await page.evaluate(firstCards));
+      const { page, child } = await openView(browser, ['board', '--no-open', 'board'], environment);
+      review.started.push(await paintedAfter(page));
+      await page.reload();
+      review.running.push(await paintedAfter(page));
       if (round === openings - 1) pages = await measurePages(page);
       await page.close();
       await stop(child);
     }
-    log(`board: first cards after ${Math.round(median(opened))} ms`);
-    return { size, firstMs: median(opened), ...pages };
+    const runs = await makeRuns(run, environment);
+    const evaluation = { started: [], running: [] };
+    for (let round = 0; round < openings; round += 1) {
+      const { page, child } = await openView(browser, ['evaluation', 'compare', ...runs, '--open'], environment);
+      evaluation.started.push(await paintedAfter(page));
+      await page.reload();
+      evaluation.running.push(await paintedAfter(page));
+      await page.close();
+      await stop(child);
+    }
+    const times = { review: mediansOf(review), evaluation: mediansOf(evaluation) };
+    log(`board: first cards painted after ${Math.round(times.review.started.paintedMs)} ms`);
+    return { sizes, times, ...pages };
   } finally {
     await browser.close();
   }
 }
 
-async function measureSize(environment) {
+function mediansOf({ started, running }) {
+  const of = (all) => ({
+    paintedMs: median(all.map(({ paintedMs }) => paintedMs)),
+    sinceResultMs: median(all.map(({ sinceResultMs }) => sinceResultMs)),
+  });
+  return { started: of(started), running: of(running) };
+}
+
+/** Makes two runs of an evaluation, and returns their ids. */
+async function makeRuns(run, environment) {
+  const rows = Array.from({ length: evaluationRows }, (_, index) => ({
+    question: `Question ${index}?`,
+    answer: `${index}`,
+  }));
+  const file = join(home, 'rows.jsonl');
+  writeFileSync(file, rows.map((row) => JSON.stringify(row)).join('\n'));
+  await run(['service', 'put-dataset', 'rows', file, '--project', project], environment);
+  const call = async (tool, args) => JSON.parse(await run(['call', tool, JSON.stringify(args)], environment));
+  const { scorer_ref } = await call('create_scorer', { name: 'right', kind: 'contains', expected: 'answer' });
+  const dataset = `weave:///${project}/object/rows:latest`;
+  await call('create_evaluation', { name: 'board', dataset, scorers: [scorer_ref] });
+  const ids = [];
+  for (const prompt of ['Hello', '{answer}']) {
+    const args = ['board', '--model', 'heddle/echo', '--prompt', prompt, '--yes', '--json', '--rows', '0'];
+    const { runs } = JSON.parse(await run(['evaluation', 'run', ...args], environment));
+    ids.push(runs[0].run_id);
+  }
+  return ids;
+}
+
+async function measureSize(name, environment) {
   const connection = await openStdio('heddle', environment);
-  const { contents } = await connection.request('resources/read', { uri: 'ui://heddle/review' });
+  const { contents } = await connection.request('resources/read', { uri: `ui://heddle/${name}` });
   await connection.close();
   const html = Buffer.from(contents[0].text);
   return { bytes: html.length, gzip: gzipSync(html).length, brotli: brotliCompressSync(html).length };
 }
 
-async function openBoard(browser, environment) {
-  const child = start([heddle, 'board', '--no-open', 'board'], environment);
+/** Runs a command that shows a View, and opens its address in a new page. */
+async function openView(browser, args, environment) {
+  // Without a browser of its own, the command prints the address.
+  const child = start([heddle, ...args], { ...environment, BROWSER: '/none/browser' });
   const [url] = await said(child, 'stdout', /http:\S+/);
   const page = await browser.newPage();
   // Runs before the page's own script.
   await page.addInitScript(() => {
     new MutationObserver((_, observer) => {
-      if (!document.querySelector('article')) return;
-      performance.mark('first-cards');
+      if (!document.querySelector('article, .rows > li')) return;
       observer.disconnect();
+      requestAnimationFrame(() => setTimeout(() => performance.mark('painted')));
     }).observe(document, { childList: true, subtree: true });
   });
   await page.goto(url);
-  await page.locator('article').first().waitFor();
   return { page, child };
 }
 
-const firstCards = "performance.getEntriesByName('first-cards')[0].startTime";
+/** Returns the time until the first items were painted, since the start of the page and since their result arrived. */
+function paintedAfter(page) {
+  return page.evaluate(async () => {
+    const paintedMs = await new Promise((resolve) => {
+      new PerformanceObserver((list) => {
+        for (const { name, startTime } of list.getEntries()) if (name === 'painted') resolve(startTime);
+      }).observe({ type: 'mark', buffered: true });
+    });
+    const { responseEnd } = performance.getEntriesByType('resource').findLast(({ name }) => name.endsWith('/call'));
+    return { paintedMs, sinceResultMs: paintedMs - responseEnd };
+  });
+}
 
 /** Loads every page of the queue; returns the times until each was painted, and the memory at the end. */
 async function measurePages(page) {
@@ -121,22 +182,28 @@ async function measurePages(page) {
 }
 
 /** Renders the measurements as Markdown. */
-export function reportBoard({ size, firstMs, firstPageMs, lastPageMs, heapMb }) {
-  const kb = (bytes) => shown(bytes / 1000, ' kB');
-  const rows = [
-    ['size of the page (at most 40 kB)', `${kb(size.bytes)}; gzip ${kb(size.gzip)}, brotli ${kb(size.brotli)}`],
-    ...(firstMs === undefined
-      ? []
-      : [
-          ['start of the page to the first cards', shown(firstMs, ' ms')],
-          [`next ${pageSize} items, with ${pageSize} to ${6 * pageSize} on the page`, shown(firstPageMs, ' ms')],
-          [`next ${pageSize} items, with ${items - 5 * pageSize} to ${items} on the page`, shown(lastPageMs, ' ms')],
-          [`memory of the page with ${items} items`, shown(heapMb, ' MB')],
-        ]),
-  ];
-  return `## The review board
+export function reportBoard({ sizes, times, firstPageMs, lastPageMs, heapMb }) {
+  const sizeOf = ({ bytes, gzip, brotli }) => {
+    const [html, gzipped, brotlied] = [bytes, gzip, brotli].map((count) => shown(count / 1000, ' kB'));
+    return `${html}; gzip ${gzipped}, brotli ${brotlied}`;
+  };
+  const rows = [['size of the page (at most 40 kB)', sizeOf(sizes.review), sizeOf(sizes.evaluation)]];
+  if (times !== undefined) {
+    const { review, evaluation } = times;
+    const line = (label, of) => [label, shown(of(review), ' ms'), shown(of(evaluation), ' ms')];
+    rows.push(
+      line('start of the page until its items are painted, command just started', ({ started }) => started.paintedMs),
+      line('the same, command in use', ({ running }) => running.paintedMs),
+      line('result until painted, command in use', ({ running }) => running.sinceResultMs),
+      [`next ${pageSize} items, with ${pageSize} to ${6 * pageSize} on the page`, shown(firstPageMs, ' ms'), ''],
+      [`next ${pageSize} items, with ${items - 5 * pageSize} to ${items} on the page`, shown(lastPageMs, ' ms'), ''],
+      [`memory of the page with ${items} items`, shown(heapMb, ' MB'), ''],
+    );
+  }
+  return `## The Views
 
-\`heddle board\` in Chromium, with a queue of ${items} items in the embedded service. The times include the service and the painting.
+\`heddle board\` in Chromium with a queue of ${items} items, and \`heddle evaluation compare --open\` with two runs of ${evaluationRows} rows, both in
+the embedded service. The times include the service and the painting.
 
-${table(['what', 'measured'], rows)}`;
+${table(['what', 'review board', 'page of results'], rows)}`;
 }

@@ -1,9 +1,21 @@
+import { closedRowChars, pageSize, queuePageSize } from './page-sizes.ts';
+
+/** A tool and the arguments of a call. */
+export interface ToolCall {
+  name: string;
+  arguments: Record<string, unknown>;
+}
+
 /** A page that shows the results of a tool to a person. */
 interface View {
   uri: `ui://${string}`;
   name: string;
   title: string;
   description: string;
+  /** The tools that the page calls. */
+  tools: readonly string[];
+  /** Returns the call that the page makes first when it is opened with arguments. */
+  firstCall: (args: Record<string, unknown>) => ToolCall;
   /** Loads the page, one HTML file without any other. */
   load: () => Promise<string>;
 }
@@ -15,6 +27,23 @@ export const views: readonly View[] = [
     name: 'review',
     title: 'Review board',
     description: "Board on which a person judges a queue's items",
+    tools: ['list_queues', 'review_queue', 'query_queue_items', 'read_call', 'update_queue_items'],
+    firstCall: (args) =>
+      args.queue_id === undefined
+        ? { name: 'list_queues', arguments: { limit: queuePageSize } }
+        : { name: 'review_queue', arguments: { ...args, limit: pageSize } },
     load: async () => (await import('./view/review/page.html')).default,
+  },
+  {
+    uri: 'ui://heddle/evaluation',
+    name: 'evaluation',
+    title: 'Results of evaluations',
+    description: 'Runs side by side, with their scores and the rows that changed',
+    tools: ['read_evaluation', 'read_call'],
+    firstCall: (args) => ({
+      name: 'read_evaluation',
+      arguments: { ...args, limit: pageSize, max_value_chars: closedRowChars },
+    }),
+    load: async () => (await import('./view/evaluation/page.html')).default,
   },
 ];

@@ -84,6 +84,7 @@ export const readEvaluationTool = defineTool({
   description: `Reads runs: status, figures of each scorer, and rows, the worst first. Of several runs it compares the rows that they share: better, worse, same, and whether that could be chance.
 Example: {"run_ids":["RUN_A","RUN_B"],"only":"changed"}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  view: 'ui://heddle/evaluation',
   input,
   output,
 
@@ -322,7 +323,14 @@ function renderAgreement(entry: ColumnAgreement, runs: EvaluationResult['runs'])
 }
 
 /** Returns a row as a line of the table; scores have the names of their scorers. */
-function tableRow({ call_id, inputs = {}, scores, changes, ...rest }: ShownRow): Record<string, unknown> {
+function tableRow({
+  call_id,
+  call_ids: _ids,
+  inputs = {},
+  scores,
+  changes,
+  ...rest
+}: ShownRow): Record<string, unknown> {
   const named = Object.entries(scores).map(([name, value]) => [`score ${name}`, value]);
   const { output, outputs, ...others } = rest;
   return {

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { startBoardProcess } from '../support/board-process.ts';
+import { startFakeService } from '../support/fake-service.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { ask } from '../support/http-process.ts';
 
 /** Starts the board of the sample queue, and returns its origin, its token and a function that sends it a request. */
-async function startSample(args: string[] = []) {
-  const { url, interrupt } = await startBoardProcess(['support-triage', ...args], emptyHome(temporaryFolder()));
+async function startSample(args: string[] = [], environment = emptyHome(temporaryFolder())) {
+  const { url, interrupt } = await startBoardProcess(['support-triage', ...args], environment);
   const { origin, hash } = new URL(url);
   const send = (path: string, body: unknown, headers: Record<string, string> = {}) =>
     ask(`${origin}${path}`, { headers: { origin, 'content-type': 'application/json', ...headers }, body });
@@ -15,8 +16,8 @@ async function startSample(args: string[] = []) {
 }
 
 /** Starts the board, and returns a function that calls a tool in its session. */
-async function startSession(args: string[] = []) {
-  const board = await startSample(args);
+async function startSession(args: string[] = [], environment = emptyHome(temporaryFolder())) {
+  const board = await startSample(args, environment);
   const { session } = JSON.parse((await board.send('/session', { token: board.token })).body);
   const authorization = `Bearer ${session}`;
   const callTool = (name: string, args: object) => board.send('/call', { name, arguments: args }, { authorization });
@@ -81,6 +82,20 @@ describe('heddle board', () => {
     expect((await send('/call', '[]', { authorization })).status).toBe(404);
     expect((await callTool('run_inference', { model: 'heddle/echo' })).status).toBe(404);
     expect((await callTool('create_queue', { name: 'x' })).status).toBe(404);
+  });
+
+  it('begins the first call of the page at once, and hands its result to that call alone', async () => {
+    const service = await startFakeService();
+    const { callTool } = await startSession([], emptyHome(temporaryFolder(), service.environment));
+    const read = (): number => service.requests.filter(({ path }) => path.endsWith('/items/query')).length;
+    await expect.poll(read).toBe(1);
+    // The arguments of the page's first call.
+    const args = { queue_id: 'support-triage', limit: 50 };
+    const first = JSON.parse((await callTool('review_queue', args)).body);
+    expect(first.structuredContent.items).toHaveLength(1);
+    expect(read()).toBe(1);
+    await callTool('review_queue', args);
+    expect(read()).toBe(2);
   });
 
   it("stores judgements as the account's own, apart from those of an agent", async () => {

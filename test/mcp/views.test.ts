@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { command, emptyHome, temporaryFolder } from '../support/heddle.ts';
 import { onEnd } from '../support/on-end.ts';
 
-const uri = 'ui://heddle/review';
+const review = 'ui://heddle/review';
+const evaluation = 'ui://heddle/evaluation';
 const mimeType = 'text/html;profile=mcp-app';
 
 async function connect(mode: 'legacy' | 'auto', args: string[] = []): Promise<Client> {
@@ -19,19 +20,25 @@ async function listedViews(client: Client) {
   return (await client.listResources()).resources.filter(({ uri }) => uri.startsWith('ui:'));
 }
 
-describe.each(['legacy', 'auto'] as const)('the View of a client in the %s era', (mode) => {
-  it('is declared, linked and listed, although the client did not ask for Views', async () => {
+const linkTo = (uri: string) => ({ ui: { resourceUri: uri, visibility: ['model', 'app'] }, 'ui/resourceUri': uri });
+
+describe.each(['legacy', 'auto'] as const)('the Views of a client in the %s era', (mode) => {
+  it('are declared, linked and listed, although the client did not ask for Views', async () => {
     const client = await connect(mode);
     expect(client.getServerCapabilities()?.extensions).toMatchObject({ 'io.modelcontextprotocol/ui': {} });
     const { tools } = await client.listTools();
     const linked = tools.filter(({ _meta }) => _meta !== undefined).map(({ name, _meta }) => [name, _meta]);
     expect(linked).toEqual([
-      ['review_queue', { ui: { resourceUri: uri, visibility: ['model', 'app'] }, 'ui/resourceUri': uri }],
+      ['review_queue', linkTo(review)],
+      ['read_evaluation', linkTo(evaluation)],
     ]);
-    expect(await listedViews(client)).toMatchObject([{ uri, mimeType, name: 'review' }]);
+    expect(await listedViews(client)).toMatchObject([
+      { uri: review, mimeType, name: 'review' },
+      { uri: evaluation, mimeType, name: 'evaluation' },
+    ]);
   });
 
-  it('is one HTML file of at most 40 kB that loads nothing, and may be kept for an hour', async () => {
+  it.each([review, evaluation])('are one HTML file of at most 40 kB that loads nothing: %s', async (uri) => {
     const client = await connect(mode);
     const { contents, ...cache } = await client.readResource({ uri });
     expect(contents).toHaveLength(1);
@@ -44,9 +51,9 @@ describe.each(['legacy', 'auto'] as const)('the View of a client in the %s era',
     expect(cache).toMatchObject({ ttlMs: 3_600_000, cacheScope: 'public' });
   });
 
-  it('is not offered without its tool', async () => {
-    const client = await connect(mode, ['--tools', 'inference']);
-    expect(await listedViews(client)).toEqual([]);
-    await expect(client.readResource({ uri })).rejects.toThrow();
+  it('are not offered without their tools', async () => {
+    const client = await connect(mode, ['--tools', 'evaluation']);
+    expect(await listedViews(client)).toMatchObject([{ uri: evaluation }]);
+    await expect(client.readResource({ uri: review })).rejects.toThrow();
   });
 });

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { command } from './heddle.ts';
 import { onEnd } from './on-end.ts';
 
-/** A running `heddle board`. */
-export interface BoardProcess {
+/** A running command that shows a View in the browser. */
+export interface ViewProcess {
   /** Address with the token that counts once. */
   url: string;
   /** Sends Ctrl-C, and resolves to the exit code. */
@@ -12,12 +12,17 @@ export interface BoardProcess {
 }
 
 /** Starts `heddle board`, with these flags by default without a browser. It ends with the test. */
-export async function startBoardProcess(
+export function startBoardProcess(
   args: string[],
   environment: Record<string, string>,
   flags = ['--no-open'],
-): Promise<BoardProcess> {
-  const child = spawn(process.execPath, [command, 'board', ...flags, ...args], { env: environment });
+): Promise<ViewProcess> {
+  return startViewProcess(['board', ...flags, ...args], environment);
+}
+
+/** Starts a command that shows a View in the browser. It ends with the test. */
+export async function startViewProcess(args: string[], environment: Record<string, string>): Promise<ViewProcess> {
+  const child = spawn(process.execPath, [command, ...args], { env: environment });
   const exit = once(child, 'exit').then(([code]) => code as number | null);
   onEnd(async () => {
     child.kill('SIGKILL');

@@ -102,10 +102,10 @@ export async function startChatPage(): Promise<string> {
   return listen(server, 0, '127.0.0.1');
 }
 
-/** A chat that shows the board. */
+/** A chat that shows a View. */
 export interface OpenChat {
   page: Page;
-  /** The frame of the board. */
+  /** The frame of the View. */
   board: Frame;
 }
 
@@ -114,6 +114,7 @@ interface ChatOptions {
   server: string;
   chatUrl: string;
   era?: 'legacy' | 'auto';
+  tool?: string;
   args?: Record<string, unknown>;
   /** Options of `chat.open` in test/external/packages/chromium/chat-page.mjs. */
   open?: Record<string, unknown>;
@@ -121,10 +122,18 @@ interface ChatOptions {
   context?: Record<string, unknown>;
 }
 
-/** Opens a chat in a new context of the browser, which ends with the test, and lets it show the board of a queue. */
+/** Opens a chat in a new context of the browser, which ends with the test, and lets it show the View of a tool; by default the board of a queue. */
 export async function openChat(
   browser: Browser,
-  { server, chatUrl, era = 'auto', args = { queue_id: 'support-triage' }, open = {}, context = {} }: ChatOptions,
+  {
+    server,
+    chatUrl,
+    era = 'auto',
+    tool = 'review_queue',
+    args = { queue_id: 'support-triage' },
+    open = {},
+    context = {},
+  }: ChatOptions,
 ): Promise<OpenChat> {
   const opened = await browser.newContext({ viewport: { width: 720, height: 900 }, locale: 'en-GB', ...context });
   onEnd(() => opened.close());
@@ -132,7 +141,7 @@ export async function openChat(
   await page.goto(chatUrl);
   await page.waitForFunction('window.chat');
   await page.evaluate(`chat.connect(${JSON.stringify(server)}, ${JSON.stringify(era)})`);
-  await page.evaluate(`chat.open('review_queue', ${JSON.stringify(args)}, ${JSON.stringify(open)})`);
+  await page.evaluate(`chat.open(${JSON.stringify(tool)}, ${JSON.stringify(args)}, ${JSON.stringify(open)})`);
   return { page, board: page.frames()[1]! };
 }
 

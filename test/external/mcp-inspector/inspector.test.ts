@@ -55,6 +55,27 @@ describe.skipIf(!inspector)('the MCP Inspector', () => {
     expect(stdout + stderr).toContain('Verified 3 skills and 3 files: no conformance errors.');
   });
 
+  it.each(['legacy', 'modern'])('finds the View of each tool that has one in the %s era', async (era) => {
+    const inspect = inspecting(await overStdio(), '--protocol-era', era, '--advertise-apps');
+    const { code, stdout, stderr } = await inspect('--method', 'tools/list', '--app-info');
+    expect(code, stderr).toBe(0);
+    const found = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const view = {
+      hasApp: true,
+      visibility: ['model', 'app'],
+      prefersBorder: true,
+      resourceMimeType: 'text/html;profile=mcp-app',
+    };
+    expect(found.filter(({ hasApp }) => hasApp)).toEqual([
+      { ...view, toolName: 'review_queue', resourceUri: 'ui://heddle/review' },
+      { ...view, toolName: 'read_evaluation', resourceUri: 'ui://heddle/evaluation' },
+    ]);
+    expect(found.filter(({ resourceError }) => resourceError !== undefined)).toEqual([]);
+  });
+
   it('reports the error of a tool', async () => {
     const inspect = inspecting(await overStdio());
     const { code } = await inspect('--method', 'tools/call', '--tool-name', 'run_inference', '--tool-args-json', '{}');

@@ -1,32 +1,25 @@
+import { pageSize, queuePageSize } from '../../page-sizes.ts';
 import { button, element, setAttribute, setText } from '../shared/element.ts';
-import {
-  type Arguments,
-  dataOf,
-  type Host,
-  type HostContext,
-  type HostEvents,
-  type ToolResult,
-} from '../shared/host.ts';
-import { applyTheme, Formats } from '../shared/theme.ts';
+import { type Arguments, dataOf, type ToolResult } from '../shared/host.ts';
+import { countOf, labelOf } from '../shared/labels.ts';
+import { problemOf, problemOfFailure } from '../shared/problem.ts';
+import type { Formats } from '../shared/theme.ts';
+import { ViewShell } from '../shared/view-shell.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
 import { Card, type CardOwner } from './card.ts';
-import { labelOf } from './controls.ts';
 import { draftedChange, isSameValue } from './draft.ts';
 import { type FilterKind, filterOf, kindOf } from './filters.ts';
 import { listenToKeys, shortcuts } from './keyboard.ts';
 import { type QueuePage, queueList } from './queue-list.ts';
 import type { Field, Filter, GivenJudgement, ReviewPage, WrittenItems } from './review-data.ts';
-import { countOf, problemOf, problemOfFailure } from './words.ts';
+import { itemSentences } from './words.ts';
 
-/** Items that one page has, and that one call writes at most. */
-const pageSize = 50;
+/** Items that one call writes at most. */
 const maxWritten = 100;
 /** Cards beyond which those that are out of sight are not laid out. */
 const manyCards = 100;
 /** More items than this are written only when the person asks twice. */
 const maxUnasked = 20;
-/** Time after which a person should learn that the chat has not answered a call, in milliseconds. */
-const patienceMs = 5000;
 /** Time by which `as_of` may be too early, so that what was refused just now would be refused again, in milliseconds. */
 const clockDoubtMs = 3000;
 /** Items that the message to the model lists. */
@@ -34,9 +27,7 @@ const maxTold = 50;
 
 /** The review board: a page of a queue as cards, and what the person decided about them. */
 export class Board {
-  readonly #host: Host;
-  #formats = new Formats();
-  #arguments: Arguments | undefined;
+  readonly #shell: ViewShell;
   #page: ReviewPage | undefined;
   #fields: readonly Field[] = [];
   #freeField: Field = { name: '', type: 'boolean' };
@@ -52,28 +43,18 @@ export class Board {
   readonly #counts = element('span');
   readonly #feed = element('div', { class: 'feed', role: 'feed', 'aria-label': 'Items', 'aria-busy': 'true' });
   readonly #more = button('Show more items', () => this.#loadMore(), { class: 'wide', hidden: true });
-  readonly #live = element('p', { class: 'live', role: 'status' }, 'Connecting …');
   readonly #write = button('', () => this.#writeOrAsk(), { class: 'primary' });
-  readonly #retry = button('Try again', () => this.#reload(), { hidden: true });
   readonly #footer = element('footer', { hidden: true }, this.#write);
   readonly #singleKeys = element('input', { type: 'checkbox', checked: true });
   readonly #filter = element('select', { 'aria-label': 'Items to show', onchange: () => this.#changeFilter() });
   readonly #owner: CardOwner;
 
-  /** @param connect connects to the program around the page. */
-  constructor(root: HTMLElement, connect: (events: HostEvents) => Host) {
-    root.append(
-      this.#head,
-      this.#toolbar,
-      this.#feed,
-      this.#more,
-      element('div', { class: 'status' }, this.#live, this.#retry, this.#footer),
-    );
+  constructor(root: HTMLElement) {
     this.#toolbar.hidden = true;
     this.#owner = {
       fields: () => this.#fields,
       canWrite: () => this.#page?.can_write === true,
-      formats: () => this.#formats,
+      formats: () => this.#shell.formats,
       give: (card, field, value) => this.#give(card, field, value),
       setState: (card, state) =>
         this.#forAll(
@@ -100,77 +81,45 @@ export class Board {
       const card = [...this.#cards.values()].find(({ node }) => node.contains(target as Node));
       if (card) this.#setCurrent(card);
     });
-    this.#host = connect({
-      input: (args) => this.#open(args),
-      result: (result) => this.#receive(result),
-      cancelled: () => this.#fail('The call was cancelled.'),
-      context: (context) => this.#applyContext(context),
-      silent: () =>
-        this.#announce(
-          'The chat does not answer. The board will open as soon as it does; or run heddle board in a terminal.',
-        ),
-      failed: (sentence) => this.#fail(sentence),
+    this.#shell = new ViewShell({
+      command: 'heddle board',
+      list: this.#feed,
+      open: (args) => this.#open(args),
+      receive: (result) => this.#receive(result),
+      retry: () => this.#open(this.#shell.arguments!),
     });
+    this.#shell.status.append(this.#footer);
+    root.append(this.#head, this.#toolbar, this.#feed, this.#more, this.#shell.status);
   }
 
-  #applyContext(context: HostContext): void {
-    applyTheme(context);
-    this.#formats = new Formats(context);
-  }
-
-  /** Opens the queue that the arguments name. A page that is mounted again gets an old result, so it always asks. */
   #open(args: Arguments): void {
-    this.#arguments = args;
+    this.#shell.arguments = args;
     if (args.queue_id === undefined) void this.#chooseQueue();
     else void this.#reload();
   }
 
   #receive(result: ToolResult): void {
-    if (this.#page) return;
-    try {
-      this.#show(dataOf<ReviewPage>(result));
-    } catch (error) {
-      this.#fail(problemOfFailure(error).sentence);
-    }
+    if (!this.#page) this.#show(dataOf<ReviewPage>(result));
   }
 
-  #fail(sentence: string): void {
-    this.#announce(sentence);
-    this.#retry.hidden = this.#arguments === undefined;
-    setAttribute(this.#feed, 'aria-busy', 'false');
-  }
-
-  /** Calls a tool, and says so when the host takes long: it may be asking the person. */
-  async #call<Data>(name: string, args: Arguments): Promise<Data> {
-    const timer = setTimeout(() => {
-      this.#announce(
-        this.#host.isChat ? 'Waiting for the chat. It may be asking you to allow this.' : 'Waiting for the service …',
-      );
-    }, patienceMs);
-    try {
-      return dataOf<Data>(await this.#host.callTool(name, args));
-    } finally {
-      clearTimeout(timer);
-    }
+  #announce(text: string): void {
+    this.#shell.announce(text);
   }
 
   async #chooseQueue(): Promise<void> {
-    try {
-      const page = await this.#call<QueuePage>('list_queues', { limit: 100 });
+    await this.#shell.load(async () => {
+      const page = await this.#shell.call<QueuePage>('list_queues', { limit: queuePageSize });
       this.#announce(page.queues.length === 0 ? 'There are no queues.' : 'Choose a queue.');
       this.#feed.hidden = true;
       this.#head.replaceChildren(
         element('h1', {}, 'Queues'),
         queueList(page.queues, (queue_id) => this.#open({ queue_id })),
       );
-      setAttribute(this.#feed, 'aria-busy', 'false');
-    } catch (error) {
-      this.#fail(problemOfFailure(error).sentence);
-    }
+    });
   }
 
   #request(more: Arguments): Arguments {
-    const { queue_id, project_id, filter } = this.#arguments ?? {};
+    const { queue_id, project_id, filter } = this.#shell.arguments ?? {};
     const given = this.#page?.filter ?? filter;
     const project = this.#page?.queue.project_id ?? project_id;
     return {
@@ -183,20 +132,16 @@ export class Board {
   }
 
   async #reload(filter?: Filter): Promise<void> {
-    this.#retry.hidden = true;
-    setAttribute(this.#feed, 'aria-busy', 'true');
-    try {
-      this.#show(await this.#call<ReviewPage>('review_queue', this.#request(filter ? { filter } : {})));
-    } catch (error) {
-      this.#fail(problemOfFailure(error).sentence);
-    }
+    await this.#shell.load(async () =>
+      this.#show(await this.#shell.call<ReviewPage>('review_queue', this.#request(filter ? { filter } : {}))),
+    );
   }
 
   /** Shows the first page. Cards that are there already stay, with what was decided on them. */
   #show(page: ReviewPage): void {
     const isNew = this.#page === undefined;
     this.#page = page;
-    this.#arguments ??= { queue_id: page.queue.id, project_id: page.queue.project_id };
+    this.#shell.arguments ??= { queue_id: page.queue.id, project_id: page.queue.project_id };
     if (isNew) this.#createHead(page);
     const ids = new Set(page.items.map(({ id }) => id));
     for (const [id, card] of this.#cards) {
@@ -208,7 +153,6 @@ export class Board {
     this.#current = undefined;
     const [first] = this.#cards.values();
     if (first) this.#setCurrent(first);
-    setAttribute(this.#feed, 'aria-busy', 'false');
     this.#announce(page.items.length === 0 ? 'There is nothing to judge here.' : this.#loadedText());
     this.#changed();
   }
@@ -249,7 +193,7 @@ export class Board {
       kindOf(page.filter) === 'all' ? 0 : [...this.#cards.values()].filter(({ isWritten }) => isWritten).length;
     const offset = Math.max(this.#cards.size - gone, 0);
     try {
-      const next = await this.#call<ReviewPage>('review_queue', this.#request({ offset }));
+      const next = await this.#shell.call<ReviewPage>('review_queue', this.#request({ offset }));
       const [before] = [this.#cards.size];
       this.#page = { ...next, filter: page.filter };
       this.#add(next);
@@ -265,7 +209,7 @@ export class Board {
 
   #createHead({ queue, fields, can_write, filter }: ReviewPage): void {
     this.#fields = fields ?? [];
-    if (!this.#host.isChat) document.title = `${plainText(queue.name)} – heddle board`;
+    if (!this.#shell.host.isChat) document.title = `${plainText(queue.name)} – heddle board`;
     const guidelines = queue.guidelines;
     this.#head.replaceChildren(
       element('h1', {}, visibleText(queue.name)),
@@ -345,7 +289,7 @@ export class Board {
     const filter = filterOf(
       this.#filter.value as FilterKind,
       this.#page?.filter ?? {},
-      this.#arguments?.filter as Filter,
+      this.#shell.arguments?.filter as Filter,
     );
     void this.#reload(filter);
   }
@@ -356,11 +300,10 @@ export class Board {
     if (total === undefined || remaining === undefined) return;
     this.#progress.max = Math.max(total, 1);
     this.#progress.value = total - remaining;
-    setText(this.#counts, `${this.#formats.number(total - remaining)} of ${countText(total, this.#formats)} finished`);
-  }
-
-  #announce(text: string): void {
-    setText(this.#live, text);
+    setText(
+      this.#counts,
+      `${this.#shell.formats.number(total - remaining)} of ${countText(total, this.#shell.formats)} finished`,
+    );
   }
 
   #setCurrent(card: Card): void {
@@ -521,7 +464,7 @@ export class Board {
     const { queue } = this.#page!;
     const [first] = cards;
     const changes = cards.map(({ item, draft }) => draftedChange(item, draft, this.#fields));
-    const result = await this.#call<WrittenItems>('update_queue_items', {
+    const result = await this.#shell.call<WrittenItems>('update_queue_items', {
       queue_id: queue.id,
       project_id: queue.project_id,
       items: changes,
@@ -536,7 +479,7 @@ export class Board {
     for (const [index, card] of cards.entries()) {
       const own = results.get(card.item.id);
       if (own?.error) {
-        card.problem = problemOf(own.error.code, own.error.message);
+        card.problem = problemOf(own.error.code, own.error.message, itemSentences);
         card.refusedAtMs = performance.now();
         card.update();
         continue;
@@ -573,7 +516,7 @@ export class Board {
     const { id } = this.#page!.queue;
     const lines = [...this.#told.values()];
     const rest = lines.length - maxTold;
-    await this.#host.tellModel(
+    await this.#shell.host.tellModel(
       [
         `The user judged ${countOf(lines.length, 'item')} of queue ${id} on the review board. All of this is stored already: do not write it again.`,
         ...(refused > 0 ? [`${countOf(refused, 'item')} refused by the service; the user sees why.`] : []),
@@ -585,7 +528,7 @@ export class Board {
 
   async #loadValue({ item }: Card, path: string): Promise<unknown> {
     const { project_id } = this.#page!.queue;
-    const { values } = await this.#call<{ values?: Record<string, unknown> }>('read_call', {
+    const { values } = await this.#shell.call<{ values?: Record<string, unknown> }>('read_call', {
       call_id: item.call_id,
       project_id,
       paths: [path],
@@ -596,7 +539,7 @@ export class Board {
 
   async #loadJudgements({ item }: Card): Promise<GivenJudgement[]> {
     const { id, project_id } = this.#page!.queue;
-    const { items } = await this.#call<{ items: { judgements?: GivenJudgement[] }[] }>('query_queue_items', {
+    const { items } = await this.#shell.call<{ items: { judgements?: GivenJudgement[] }[] }>('query_queue_items', {
       queue_id: id,
       project_id,
       filter: { id: item.id },
@@ -612,7 +555,7 @@ export class Board {
     const waitMs = card.refusedAtMs + clockDoubtMs - performance.now();
     await new Promise((resolve) => setTimeout(resolve, waitMs));
     try {
-      const page = await this.#call<ReviewPage>(
+      const page = await this.#shell.call<ReviewPage>(
         'review_queue',
         this.#request({ filter: { id: card.item.id }, limit: 1 }),
       );

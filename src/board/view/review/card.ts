@@ -1,11 +1,13 @@
 import { button, element, setAttribute, setText } from '../shared/element.ts';
+import { labelOf } from '../shared/labels.ts';
+import type { Problem } from '../shared/problem.ts';
 import type { Formats } from '../shared/theme.ts';
 import { valueView } from '../shared/value-view.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
-import { type Control, createControl, labelOf } from './controls.ts';
+import { type Control, createControl } from './controls.ts';
 import { Draft, isComplete, isSameValue, valueIn } from './draft.ts';
 import type { Field, GivenJudgement, ItemData, SuggestedValue } from './review-data.ts';
-import { type Problem, stateNames } from './words.ts';
+import { stateNames } from './words.ts';
 
 /** The part of the board that a card uses. */
 export interface CardOwner {

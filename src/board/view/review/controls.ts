@@ -1,5 +1,5 @@
 import { button, element, setAttribute } from '../shared/element.ts';
-import { plainText } from '../shared/visible-text.ts';
+import { labelOf } from '../shared/labels.ts';
 import { isSameValue } from './draft.ts';
 import type { Field } from './review-data.ts';
 
@@ -34,14 +34,6 @@ export function choicesOf({ type, choices, min, max }: Field): Choice[] | undefi
   if (type !== 'integer' || min === undefined || max === undefined || max - min >= maxButtons || max < min)
     return undefined;
   return Array.from({ length: max - min + 1 }, (_, index) => ({ label: String(min + index), value: min + index }));
-}
-
-/** Returns a value as a person reads it in a label. */
-export function labelOf(value: unknown): string {
-  if (value === true) return 'Yes';
-  if (value === false) return 'No';
-  const text = plainText(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
-  return text.length > 80 ? `${text.slice(0, 80).toWellFormed()}…` : text;
 }
 
 /**

@@ -8,7 +8,7 @@ interface Session {
   arguments: Arguments;
 }
 
-/** Connects to the `heddle board` that served this page. */
+/** Connects to the command that served this page. */
 export function connectToBoardServer(events: HostEvents): Host {
   let session: string | undefined;
   const send = async <Answer>(path: string, body: object): Promise<Answer> => {
@@ -37,8 +37,8 @@ export function connectToBoardServer(events: HostEvents): Host {
   start().catch((error: ToolFailure) =>
     events.failed(
       error.code === 'session'
-        ? 'This address has been used already. Run heddle board again.'
-        : 'heddle board does not answer. Run it again.',
+        ? 'This address has been used already. Run the command again.'
+        : 'heddle does not answer. Run the command again.',
     ),
   );
   return {

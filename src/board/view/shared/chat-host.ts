@@ -88,7 +88,7 @@ export function connectToChat(events: HostEvents): Host {
     notify('ui/notifications/initialized');
     reportSize(notify);
   };
-  initialize().catch((error: Error) => events.failed(`The chat refused the board: ${error.message}`));
+  initialize().catch((error: Error) => events.failed(`The chat refused this page: ${error.message}`));
   return {
     isChat: true,
     callTool: (name, args) => ask('tools/call', { name, arguments: args }),

@@ -14,7 +14,7 @@ export interface HostContext {
 
 export type Arguments = Record<string, unknown>;
 
-/** The program around the page: a chat, or the browser with `heddle board`. */
+/** The program around the page: a chat, or the browser with a command of heddle. */
 export interface Host {
   /** True in a chat, whose model can be told what the person did. */
   isChat: boolean;

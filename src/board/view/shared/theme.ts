@@ -26,13 +26,26 @@ export class Formats {
   }
 
   number(value: number): string {
-    return value.toLocaleString(this.#locale);
+    return value.toLocaleString(this.#locale, {
+      maximumFractionDigits: 3,
+      maximumSignificantDigits: 3,
+      roundingPriority: 'morePrecision',
+    });
   }
 
-  time(text: string): string {
+  /** Formats a share from 0 to 1. */
+  percent(share: number): string {
+    return share.toLocaleString(this.#locale, { style: 'percent', maximumFractionDigits: 2 });
+  }
+
+  seconds(seconds: number): string {
+    return seconds.toLocaleString(this.#locale, { style: 'unit', unit: 'second', unitDisplay: 'narrow' });
+  }
+
+  time(text: string, timeStyle: 'short' | 'medium' = 'short'): string {
     const time = new Date(text);
     if (Number.isNaN(time.getTime())) return text;
-    return time.toLocaleString(this.#locale, { dateStyle: 'medium', timeStyle: 'short', timeZone: this.#timeZone });
+    return time.toLocaleString(this.#locale, { dateStyle: 'medium', timeStyle, timeZone: this.#timeZone });
   }
 }
 

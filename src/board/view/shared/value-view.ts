@@ -9,6 +9,11 @@ const maxShownChars = 50_000;
 /** The ending that tools append to a value that they cut. */
 const cutMark = /…\[\+(\d+) characters\]$/;
 
+/** Tells whether a tool has cut a value. */
+export function isCut(value: unknown): boolean {
+  return typeof value === 'string' && cutMark.test(value);
+}
+
 interface ValueOptions {
   /** Reads the whole value, where only its beginning was sent. */
   loadWhole?: () => Promise<unknown>;
@@ -23,8 +28,10 @@ interface Message {
 /** Lays out a value of a recorded call. Nothing in it runs, loads or becomes a link. */
 export function valueView(value: unknown, options: ValueOptions): HTMLElement {
   const box = element('div', { class: 'value', dir: 'auto' });
-  const show = (shown: unknown): void => box.replaceChildren(...content(shown, options, (whole) => show(whole)));
-  show(value);
+  const { formatNumber } = options;
+  // What is too long even when it is read alone cannot be loaded.
+  const showWhole = (whole: unknown): void => box.replaceChildren(...content(whole, { formatNumber }, showWhole));
+  box.append(...content(value, options, showWhole));
   return box;
 }
 

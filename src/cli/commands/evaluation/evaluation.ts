@@ -5,6 +5,7 @@ import { addSettingFlags, runtimeFlags } from '../../support/flags.ts';
 import { printJson, printLine } from '../../support/print.ts';
 import { progressBar, showProgress } from '../../support/progress.ts';
 import { UsageError } from '../../support/report-failure.ts';
+import { showView } from '../../support/show-view.ts';
 import { junitReport } from './junit-report.ts';
 import {
   describeRun,
@@ -188,10 +189,25 @@ function addShow(evaluation: Command): void {
     .command('show')
     .description('print the results of a run, the worst rows first')
     .argument('<run>', 'id of the run')
-    .option('--only <rows>', 'failed: only rows that failed', asChoice(['failed', 'worst']));
+    .option('--only <rows>', 'failed: only rows that failed', asChoice(['failed', 'worst']))
+    .option('--open', 'show the results in your browser instead, until Ctrl-C');
   addReportOptions(command, 10);
-  addSettingFlags(command, runtimeFlags).action(async (run: string, options: ReportOptions & { only?: string }) => {
-    await withTools(command, (tools) => report([run], options, tools, options.only ? { only: options.only } : {}));
+  addSettingFlags(command, runtimeFlags).action(
+    async (run: string, { open, only, ...options }: ReportOptions & { only?: string; open?: true }) => {
+      const args = only === undefined ? {} : { only };
+      if (open) return showResults(command, { run_ids: [run], ...args });
+      await withTools(command, (tools) => report([run], options, tools, args));
+    },
+  );
+}
+
+function showResults(command: Command, args: Record<string, unknown>): Promise<never> {
+  return showView(command, {
+    uri: 'ui://heddle/evaluation',
+    tool: 'read_evaluation',
+    args,
+    noun: 'results page',
+    open: true,
   });
 }
 
@@ -199,6 +215,7 @@ interface CompareOptions {
   json?: true;
   rows: number;
   failIfWorse?: true;
+  open?: true;
 }
 
 function addCompare(evaluation: Command): void {
@@ -209,9 +226,11 @@ function addCompare(evaluation: Command): void {
     .argument('<runs...>', 'ids of the runs to compare with it')
     .option('--rows <number>', 'maximum number of rows to print', asNumberOfRows, 10)
     .option('--fail-if-worse', 'exit with code 1 if a scorer is worse by more than chance')
+    .option('--open', 'show the comparison in your browser instead, until Ctrl-C')
     .option('--json', 'print JSON');
   addSettingFlags(command, runtimeFlags).action(
-    async (baseline: string, others: string[], { json, rows, failIfWorse }: CompareOptions) => {
+    async (baseline: string, others: string[], { json, rows, failIfWorse, open }: CompareOptions) => {
+      if (open) return showResults(command, { run_ids: [baseline, ...others] });
       await withTools(command, async (tools) => {
         const results = await readResultsOf([baseline, ...others], rows, tools, { only: 'changed' });
         if (json) printJson(results);

@@ -13,28 +13,34 @@ import { httpLimits } from '../mcp/http/limits.ts';
 import { checkMethod } from '../mcp/http/responses.ts';
 import type { McpServerOptions } from '../mcp/server.ts';
 
-/** The board is for the person at this machine only. */
+/** A View is for the person at this machine only. */
 const host = '127.0.0.1';
 
-/** The tools that the page uses. */
-const boardTools = ['list_queues', 'review_queue', 'query_queue_items', 'read_call', 'update_queue_items'];
+/** Time for which the result of the first call counts as new, in milliseconds. */
+const firstResultMs = 5_000;
 
 /** Time for a running call to end, in milliseconds. */
 const stopGraceMs = 5_000;
 
-/** A review board that listens. */
-export interface RunningBoard {
+/** A View that is served. */
+export interface ViewServer {
   /** Address for the person's browser. Its token counts once. */
   url: string;
   stop: () => Promise<void>;
 }
 
 /**
- * Serves the review board to one browser on this machine.
- * @param queue_id queue to open; without it, the person chooses one.
+ * Serves a View to one browser on this machine.
+ * @param uri address of the View.
+ * @param viewArguments arguments of the tool whose result the View shows.
  */
-export async function startBoard(queue_id: string | undefined, options: McpServerOptions): Promise<RunningBoard> {
-  const html = await loadPage();
+export async function startViewServer(
+  uri: string,
+  viewArguments: Record<string, unknown>,
+  options: McpServerOptions,
+): Promise<ViewServer> {
+  const view = views.find((candidate) => candidate.uri === uri)!;
+  const html = await view.load();
   const policy = contentPolicy(html);
   const token = newSecret();
   const session = newSecret();
@@ -49,17 +55,33 @@ export async function startBoard(queue_id: string | undefined, options: McpServe
     const isFirst = !isTokenUsed && typeof given === 'string' && isSecret(given, token);
     if (isFirst) isTokenUsed = true;
     else requireSession(request, session);
-    return { session, arguments: queue_id === undefined ? {} : { queue_id } };
+    return { session, arguments: viewArguments };
   };
+  const callByName = async (name: unknown, args: unknown, signal: AbortSignal): Promise<unknown> => {
+    const tool = options.tools.find((candidate) => candidate.name === name && view.tools.includes(candidate.name));
+    if (!tool) throw new Refusal(404, 'Not found: this page does not use this tool');
+    return callTool(tool, args, { signal, ask: () => 'cannot', progress: () => {} }, options);
+  };
+  // The first call loads code and starts the embedded service, so it begins while the browser starts.
+  const firstCall = view.firstCall(viewArguments);
+  const firstCallKey = JSON.stringify(firstCall);
+  const firstResult = callByName(firstCall.name, firstCall.arguments, stopped.signal);
+  // The page's own call reports a failure.
+  firstResult.catch(() => {});
+  let canUseFirstResult = true;
+  setTimeout(() => {
+    canUseFirstResult = false;
+  }, firstResultMs).unref();
   const call = async (request: IncomingMessage, response: ServerResponse, body: unknown): Promise<unknown> => {
     requireSession(request, session);
     const { name, arguments: args } = body as { name?: unknown; arguments?: unknown };
-    const tool = options.tools.find((candidate) => candidate.name === name && boardTools.includes(candidate.name));
-    if (!tool) throw new Refusal(404, 'Not found: the board does not use this tool');
+    if (canUseFirstResult && JSON.stringify({ name, arguments: args }) === firstCallKey) {
+      canUseFirstResult = false;
+      return firstResult;
+    }
     const left = new AbortController();
     response.once('close', () => left.abort());
-    const signal = AbortSignal.any([left.signal, stopped.signal]);
-    return callTool(tool, args, { signal, ask: () => 'cannot', progress: () => {} }, options);
+    return callByName(name, args, AbortSignal.any([left.signal, stopped.signal]));
   };
   const route = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     access.checkHost(request);
@@ -90,7 +112,7 @@ export async function startBoard(queue_id: string | undefined, options: McpServe
     }
     route(request, response).catch((error: unknown) => {
       const refusal = error instanceof Refusal ? error : new Refusal(500, 'Internal error');
-      if (refusal !== error) options.log('error', 'board request failed', { error: (error as Error).stack });
+      if (refusal !== error) options.log('error', 'request of a View failed', { error: (error as Error).stack });
       if (response.headersSent) return;
       for (const [name, value] of Object.entries(refusal.headers)) response.setHeader(name, value);
       // The rest of a body that was refused is not read.
@@ -115,10 +137,6 @@ const securityHeaders = {
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
 };
-
-function loadPage(): Promise<string> {
-  return views.find(({ uri }) => uri === 'ui://heddle/review')!.load();
-}
 
 /** Returns a policy that lets only the script and the style of the page itself run, and lets it reach only its server. */
 function contentPolicy(html: string): string {
@@ -148,7 +166,7 @@ function isSecret(given: string, secret: string): boolean {
 
 /** @throws Refusal 401 for a request without the session. */
 function requireSession(request: IncomingMessage, session: string): void {
-  if (!isSecret(bearerOf(request) ?? '', session)) throw new Refusal(401, 'Unauthorized: run heddle board again');
+  if (!isSecret(bearerOf(request) ?? '', session)) throw new Refusal(401, 'Unauthorized: run the command again');
 }
 
 function parseBody(bytes: Buffer): unknown {

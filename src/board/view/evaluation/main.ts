@@ -1,0 +1,3 @@
+import { EvaluationView } from './evaluation-view.ts';
+
+new EvaluationView(document.querySelector('main')!);

@@ -1,0 +1,78 @@
+import { element } from '../shared/element.ts';
+import { countOf } from '../shared/labels.ts';
+import type { Formats } from '../shared/theme.ts';
+import { plainText, visibleText } from '../shared/visible-text.ts';
+import { type RunData, runName } from './evaluation-data.ts';
+
+/** Lays out runs side by side: what each ran, how far it is, and what that took. */
+export function runCards(runs: readonly RunData[], formats: Formats): HTMLElement {
+  const cards = runs.map((run, index) =>
+    element(
+      'li',
+      { class: 'run' },
+      element('h2', {}, runName(index, runs.length)),
+      statusOf(run, formats),
+      element(
+        'dl',
+        {},
+        ...factsOf(run, formats).flatMap(([name, value]) => [
+          element('dt', {}, name),
+          element('dd', {}, visibleText(value)),
+        ]),
+      ),
+    ),
+  );
+  return element('ol', { class: 'side-by-side', 'aria-label': 'Runs' }, ...cards);
+}
+
+/** Says the status of a run; while it goes on, with how far it is. */
+export function statusOf({ status, completed, total, error }: RunData, formats: Formats): HTMLElement {
+  const isRunning = status === 'running';
+  const text =
+    isRunning && completed !== undefined
+      ? `running: ${formats.number(completed)} of ${total === undefined ? '?' : formats.number(total)} done`
+      : plainText(status);
+  const bar =
+    isRunning && total !== undefined
+      ? element('progress', { max: total, value: completed ?? 0, 'aria-label': 'Predictions done' })
+      : undefined;
+  return element(
+    'div',
+    { class: 'run-status', 'data-status': plainText(status) },
+    element('span', {}, text),
+    bar,
+    error !== undefined && element('p', { class: 'problem' }, visibleText(error)),
+  );
+}
+
+function factsOf(run: RunData, formats: Formats): [string, string][] {
+  const { model, prompt, started_at, predictions, errors, tokens, cost, latency_seconds, run_id } = run;
+  const facts: [string, string | undefined][] = [
+    ['Model', model],
+    ['Prompt', prompt],
+    ['Started', started_at && formats.time(started_at, 'medium')],
+    ['Predictions', predictions === undefined ? undefined : predictionsOf(predictions, errors, formats)],
+    ['Tokens', tokens === undefined ? undefined : formats.number(tokens)],
+    ['Cost', cost === undefined ? undefined : formats.number(cost)],
+    ['Mean latency', latency_seconds === undefined ? undefined : formats.seconds(latency_seconds)],
+    ['Id', run_id],
+  ];
+  return facts.filter((fact): fact is [string, string] => fact[1] !== undefined);
+}
+
+function predictionsOf(predictions: number, errors: number | undefined, formats: Formats): string {
+  return errors === undefined
+    ? formats.number(predictions)
+    : `${formats.number(predictions)}, ${formats.number(errors)} failed`;
+}
+
+/** Says what a run took, in one line. */
+export function takenBy({ predictions, errors, tokens, cost, latency_seconds }: RunData, formats: Formats): string {
+  return [
+    ...(predictions === undefined ? [] : [countOf(predictions, 'prediction')]),
+    ...(errors === undefined ? [] : [`${formats.number(errors)} failed`]),
+    ...(tokens === undefined ? [] : [`${formats.number(tokens)} tokens`]),
+    ...(cost === undefined ? [] : [`cost ${formats.number(cost)}`]),
+    ...(latency_seconds === undefined ? [] : [`${formats.seconds(latency_seconds)} each`]),
+  ].join(', ');
+}

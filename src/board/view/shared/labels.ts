@@ -1,0 +1,22 @@
+import { plainText } from './visible-text.ts';
+
+/** Characters of a value that a label has. */
+const maxLabelChars = 80;
+
+/** Returns the beginning of a text on one line, for labels. */
+export function beginningOf(text: string, maxChars = maxLabelChars): string {
+  const line = plainText(text.slice(0, 2 * maxChars));
+  return line.length > maxChars ? `${line.slice(0, maxChars).toWellFormed()}…` : line;
+}
+
+/** Returns a value as a person reads it in a label. */
+export function labelOf(value: unknown): string {
+  if (value === true) return 'Yes';
+  if (value === false) return 'No';
+  return beginningOf(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
+}
+
+/** Returns a count with its noun, like `3 items`. */
+export function countOf(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

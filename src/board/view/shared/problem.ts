@@ -1,0 +1,42 @@
+import { ToolFailure } from './host.ts';
+import { plainText } from './visible-text.ts';
+
+/** A problem in words for a person; `detail` is the message that a model would read. */
+export interface Problem {
+  sentence: string;
+  detail?: string;
+}
+
+/** Sentences by error code. */
+const sentences: Record<string, string> = {
+  not_found: 'This no longer exists on the service.',
+  validation_failed: 'The service did not accept the value.',
+  forbidden: 'Your account may not do this.',
+  unauthorized: 'The service did not accept the account of heddle.',
+  credentials_missing: 'heddle has no account for the service. Run: heddle login',
+  rate_limited: 'The service is busy. Try again in a minute.',
+  service_unavailable: 'The service is not available. Try again later.',
+  timeout: 'The service took too long. Try again.',
+  network: 'The service cannot be reached. Try again later.',
+  unsupported: 'The service cannot do this.',
+  too_large: 'This is too large to show.',
+  cancelled: 'The call was cancelled.',
+  ended: 'heddle has ended. Run the command again in a terminal.',
+  session: 'This page is no longer connected. Run the command again.',
+  host: 'The chat did not allow this.',
+};
+
+/**
+ * Says an error in words for a person.
+ * @param more sentences that a View has for some codes.
+ */
+export function problemOf(code: string | undefined, message = '', more: Record<string, string> = {}): Problem {
+  const sentence = more[code ?? ''] ?? sentences[code ?? ''] ?? 'Something went wrong.';
+  return message === '' ? { sentence } : { sentence, detail: plainText(message) };
+}
+
+/** Says a failure of a tool call in words for a person. */
+export function problemOfFailure(error: unknown): Problem {
+  if (error instanceof ToolFailure) return problemOf(error.code, error.message);
+  return problemOf(undefined, String(error));
+}
