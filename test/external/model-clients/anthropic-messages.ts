@@ -21,7 +21,7 @@ const prefix = 'mcp__heddle__';
 
 /** Anthropic's messages, as Claude Code uses them. */
 export const anthropicMessages: ModelProtocol = {
-  path: '/v1/messages',
+  path: /^\/v1\/messages$/,
 
   events(number, action) {
     const id = `toolu_${number}`;
