@@ -19,6 +19,7 @@ describe.each([
 ])('%s', (name, client) => {
   it.skipIf(!client.program)('shows its model what docs/clients.md says', async () => {
     const observation = await observe(client, temporaryFolder());
+    expect(observation.showsErrors).toBe(true);
     await expect(`${JSON.stringify(observation, null, 2)}\n`).toMatchFileSnapshot(`observed/${name}.json`);
   });
 });

@@ -46,6 +46,8 @@ export interface ModelClient {
   /** Program that starts the client, and its first arguments; undefined if it is not installed. */
   program: string[] | undefined;
   protocol: ModelProtocol;
+  /** Tool of the client itself that lists the resources of its servers; absent if there is none. */
+  resourceTool?: string;
   /** Writes the client's configuration into its home, and returns how to start it there. */
   configure: (setup: ClientSetup) => { args: string[]; environment: Record<string, string> };
   /** Hosts that the client tries to reach beside its model. */
@@ -76,6 +78,7 @@ function program(title: string, name: string, file: string, runsItself = false) 
 export const claudeCode: ModelClient = {
   ...program('Claude Code', '@anthropic-ai/claude-code', 'cli-wrapper.cjs'),
   protocol: anthropicMessages,
+  resourceTool: 'ListMcpResourcesTool',
   configure({ home, api, server, options }) {
     const file = join(home, 'servers.json');
     writeFileSync(file, JSON.stringify({ mcpServers: { heddle: { type: 'stdio', ...server } } }));
@@ -96,6 +99,7 @@ export const claudeCode: ModelClient = {
 export const codex: ModelClient = {
   ...program('Codex', '@openai/codex', 'bin/codex.js'),
   protocol: openaiResponses({ namespace: 'mcp__heddle' }),
+  resourceTool: 'list_mcp_resources',
   configure({ home, api, server: { env, ...entry }, options: { listsTools, isUnknownModel } }) {
     const folder = join(home, '.codex');
     mkdirSync(folder, { recursive: true });
@@ -131,6 +135,7 @@ export const codex: ModelClient = {
 export const geminiCli: ModelClient = {
   ...program('Gemini CLI', '@google/gemini-cli', 'bundle/gemini.js'),
   protocol: geminiContent('mcp_heddle_'),
+  resourceTool: 'list_mcp_resources',
   configure({ home, api, server }) {
     const folder = join(home, '.gemini');
     mkdirSync(folder, { recursive: true });
@@ -151,6 +156,7 @@ export const geminiCli: ModelClient = {
 export const opencode: ModelClient = {
   ...program('opencode', 'opencode-linux-x64', 'bin/opencode', true),
   protocol: openaiChat('heddle_'),
+  resourceTool: 'list_mcp_resources',
   configure({ home, api, server: { command, args, env } }) {
     const recording = {
       npm: '@ai-sdk/openai-compatible',

@@ -1,4 +1,4 @@
-import type { ModelProtocol, ModelTool, ToolResult } from './model-api.ts';
+import { type ModelProtocol, type ModelTool, namedCall, type ToolResult } from './model-api.ts';
 
 interface Part {
   text?: string;
@@ -30,12 +30,9 @@ export function geminiContent(prefix = ''): ModelProtocol {
     path: /^\/v1(beta)?\/models\/[^/]+:streamGenerateContent$/,
 
     events(number, action) {
-      const part =
-        action === undefined
-          ? { text: 'Done.' }
-          : 'search' in action
-            ? { functionCall: { id: `call_${number}`, name: 'search', args: { query: action.search } } }
-            : { functionCall: { id: `call_${number}`, name: prefix + action.tool, args: action.args } };
+      const part = action
+        ? { functionCall: { id: `call_${number}`, ...namedCall(action, prefix) } }
+        : { text: 'Done.' };
       const usageMetadata = { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 };
       const content = { role: 'model', parts: [part] };
       return [{ candidates: [{ index: 0, content, finishReason: 'STOP' }], usageMetadata, modelVersion: 'recording' }];

@@ -3,8 +3,24 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { onEnd } from '../../support/on-end.ts';
 
-/** The next step of the scripted model: it calls a tool of heddle, or searches for tools that the client holds back. */
-export type Action = { tool: string; args: object } | { search: string };
+/**
+ * The next step of the scripted model: it calls a tool of heddle or one of the client itself, or searches for tools that the
+ * client holds back.
+ */
+export type Action = ToolCall | { search: string };
+
+interface ToolCall {
+  tool: string;
+  args: object;
+  /** True for a tool of the client itself. */
+  isOwn?: true;
+}
+
+/** Returns the name and the arguments of a call, for a client that puts `prefix` before the names of heddle's tools. */
+export function namedCall(action: Action, prefix: string): { name: string; args: object } {
+  if ('search' in action) throw new Error('this client has no search');
+  return { name: action.isOwn ? action.tool : prefix + action.tool, args: action.args };
+}
 
 /** Decides on an action from the results so far. After the last turn the model ends the conversation. */
 export type Turn = (results: ToolResult[]) => Action;

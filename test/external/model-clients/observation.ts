@@ -1,6 +1,7 @@
 import { emptyHome } from '../../support/heddle.ts';
 import { connectStdioClient } from '../../support/stdio-client.ts';
 import { converse, countTokens, type ModelClient, versionOf } from './clients.ts';
+import type { Turn } from './model-api.ts';
 
 /** What a client makes of heddle, as docs/clients.md shows it. */
 export interface Observation {
@@ -22,27 +23,28 @@ export interface Observation {
   progress: boolean;
   /** True if the client lists heddle's prompts. */
   prompts: boolean;
-  /** True if the client lists heddle's resources. */
+  /** True if the model can list heddle's resources, and finds a queue among them. */
   resources: boolean;
   /** True if the client declares that it shows Views. */
   apps: boolean;
 }
 
-/** Runs a client that lists the queues and then asks for an unknown one, and describes what it did. */
+/** Runs a client that lists the queues, asks for an unknown one and lists the resources, and describes what it did. */
 export async function observe(client: ModelClient, home: string): Promise<Observation> {
   const { instructions, structured, text, error } = await ownResults(home);
-  const turns = [
+  const turns: Turn[] = [
     () => ({ tool: 'list_queues', args: {} }),
     () => ({ tool: 'query_queue_items', args: { queue_id: 'support-triag' } }),
   ];
+  const { resourceTool } = client;
+  if (resourceTool) turns.push(() => ({ tool: resourceTool, args: {}, isOwn: true }));
   const { last, messages } = await converse(client, home, turns, { listsTools: true });
-  const [queues, unknown] = last.results.map(({ content }) => withoutQuotes(JSON.stringify(content)));
+  const [queues, unknown, resources] = last.results.map(({ content }) => withoutQuotes(JSON.stringify(content)));
   const form = [queues!.includes(text) && 'text', queues!.includes(structured) && 'structured'].filter(Boolean);
   const [first] = messages;
   const calls = messages.filter(({ method }) => method === 'tools/call');
   const { _meta: meta = {} } = first.params;
   const capabilities = meta[`${namespace}clientCapabilities`] ?? first.params.capabilities;
-  const lists = (kind: string): boolean => messages.some(({ method }) => method === `${kind}/list`);
   return {
     client: client.title,
     version: versionOf(client),
@@ -53,8 +55,8 @@ export async function observe(client: ModelClient, home: string): Promise<Observ
     revision: meta[`${namespace}protocolVersion`] ?? first.params.protocolVersion,
     asksPerson: 'elicitation' in capabilities,
     progress: calls.every(({ params }) => params._meta?.progressToken !== undefined),
-    prompts: lists('prompts'),
-    resources: lists('resources'),
+    prompts: messages.some(({ method }) => method === 'prompts/list'),
+    resources: resources?.includes('heddle://demo/support/queues/support-triage') ?? false,
     apps: `${namespace}ui` in (capabilities.extensions ?? {}),
   };
 }
@@ -71,10 +73,7 @@ async function ownResults(home: string) {
   return {
     instructions: client.getInstructions()!,
     text: withoutQuotes(JSON.stringify(row)),
-    structured: withoutQuotes(JSON.stringify((queues.structuredContent as { queues: object[] }).queues[0])).slice(
-      0,
-      60,
-    ),
+    structured: `remaining:${(queues.structuredContent as { queues: { remaining: number }[] }).queues[0]!.remaining}`,
     error: textOf(unknown)
       .split('\n')
       .map((line) => withoutQuotes(JSON.stringify(line))),

@@ -1,4 +1,4 @@
-import type { ModelProtocol, ModelTool, ToolResult } from './model-api.ts';
+import { type ModelProtocol, type ModelTool, namedCall, type ToolResult } from './model-api.ts';
 
 interface Message {
   role: string;
@@ -21,21 +21,11 @@ export function openaiChat(prefix = ''): ModelProtocol {
         ...chunk,
         choices: [{ index: 0, delta, finish_reason }],
       });
-      const call =
-        action && ('search' in action ? ['search', { query: action.search }] : [prefix + action.tool, action.args]);
-      const delta = call
-        ? {
-            tool_calls: [
-              {
-                index: 0,
-                id: `call_${number}`,
-                type: 'function',
-                function: { name: call[0], arguments: JSON.stringify(call[1]) },
-              },
-            ],
-          }
-        : { content: 'Done.' };
-      return [choice({ role: 'assistant', ...delta }, null), choice({}, call ? 'tool_calls' : 'stop')];
+      if (!action) return [choice({ role: 'assistant', content: 'Done.' }, null), choice({}, 'stop')];
+      const { name, args } = namedCall(action, prefix);
+      const call = { id: `call_${number}`, type: 'function', function: { name, arguments: JSON.stringify(args) } };
+      const tool_calls = [{ index: 0, ...call }];
+      return [choice({ role: 'assistant', tool_calls }, null), choice({}, 'tool_calls')];
     },
 
     read({ messages, tools = [] }: Body) {

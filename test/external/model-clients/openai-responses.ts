@@ -1,4 +1,4 @@
-import type { Action, ModelProtocol, ModelTool, ToolResult } from './model-api.ts';
+import { type Action, type ModelProtocol, type ModelTool, namedCall, type ToolResult } from './model-api.ts';
 
 interface FunctionTool {
   type: 'function';
@@ -41,7 +41,10 @@ export function openaiResponses({
     path: /^\/v1\/responses$/,
 
     events(number, action) {
-      const item = { ...itemOf(number, action, prefix), ...(namespace && action && 'tool' in action && { namespace }) };
+      const item = {
+        ...itemOf(number, action, prefix),
+        ...(namespace && action && 'tool' in action && !action.isOwn && { namespace }),
+      };
       const response = { id: `resp_${number}`, object: 'response', created_at: 1, model: 'recording', output: [] };
       const usage = {
         input_tokens: 1,
@@ -100,7 +103,8 @@ function itemOf(number: number, action: Action | undefined, prefix: string) {
     return { ...call, arguments: { query: action.search } };
   }
   const call = { type: 'function_call', id: `fc_${number}`, call_id, status: 'completed' };
-  return { ...call, name: prefix + action.tool, arguments: JSON.stringify(action.args) };
+  const { name, args } = namedCall(action, prefix);
+  return { ...call, name, arguments: JSON.stringify(args) };
 }
 
 function isFunctionTool(tool: Namespace | FunctionTool): tool is FunctionTool {
