@@ -75,6 +75,17 @@ function program(title: string, name: string, file: string, runsItself = false) 
   return { title, npm, program: runsItself ? [path] : [process.execPath, path] };
 }
 
+/** Returns the environment in which Claude Code uses the recording model. */
+export function claudeEnvironment({ url }: ModelApi): Record<string, string> {
+  return {
+    ANTHROPIC_BASE_URL: url,
+    ANTHROPIC_API_KEY: 'dummy',
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    DISABLE_AUTOUPDATER: '1',
+    DISABLE_TELEMETRY: '1',
+  };
+}
+
 export const claudeCode: ModelClient = {
   ...program('Claude Code', '@anthropic-ai/claude-code', 'cli-wrapper.cjs'),
   protocol: anthropicMessages,
@@ -85,11 +96,7 @@ export const claudeCode: ModelClient = {
     return {
       args: ['--print', prompt, '--mcp-config', file, '--strict-mcp-config', '--allowedTools', 'mcp__heddle'],
       environment: {
-        ANTHROPIC_BASE_URL: api.url,
-        ANTHROPIC_API_KEY: 'dummy',
-        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-        DISABLE_AUTOUPDATER: '1',
-        DISABLE_TELEMETRY: '1',
+        ...claudeEnvironment(api),
         ...(options.listsTools && { ENABLE_TOOL_SEARCH: 'false' }),
       },
     };
