@@ -38,7 +38,7 @@ export async function observe(client: ModelClient, home: string): Promise<Observ
   ];
   const { resourceTool } = client;
   if (resourceTool) turns.push(() => ({ tool: resourceTool, args: {}, isOwn: true }));
-  const { last, messages } = await converse(client, home, turns, { listsTools: true });
+  const { last, messages } = await converse(client, home, turns, { listsTools: true, isRecorded: true });
   const [queues, unknown, resources] = last.results.map(({ content }) => withoutQuotes(JSON.stringify(content)));
   const form = [queues!.includes(text) && 'text', queues!.includes(structured) && 'structured'].filter(Boolean);
   const [first] = messages;

@@ -6,7 +6,15 @@ import { startHttp } from '../../support/http-process.ts';
 import { outsideTool, type Ran, runTool } from '../../support/outside-programs.ts';
 import { installCommand, requireProgram } from '../../support/require-program.ts';
 import { connectStdioClient } from '../../support/stdio-client.ts';
-import { claudeCode, claudeEnvironment, codex, geminiCli, type ModelClient, opencode } from './clients.ts';
+import {
+  claudeCode,
+  claudeEnvironment,
+  codex,
+  geminiCli,
+  type ModelClient,
+  opencode,
+  opencodeFolder,
+} from './clients.ts';
 import { startModelApi } from './model-api.ts';
 
 const token = '0123456789abcdef0123456789abcdef';
@@ -20,6 +28,7 @@ function clientHome(client: ModelClient) {
   const home = temporaryFolder();
   const work = join(home, 'work');
   mkdirSync(work);
+  if (client === opencode) opencodeFolder(home);
   const quiet = {
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
     GEMINI_CLI_TRUST_WORKSPACE: 'true',
