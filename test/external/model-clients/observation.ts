@@ -13,7 +13,7 @@ export interface Observation {
   showsErrors: boolean;
   /** Part of heddle's instructions that the model has with the tools. */
   instructions: 'whole' | 'none';
-  /** Tokens (o200k) of name, description and arguments of all tools as compact JSON. */
+  /** Tokens (o200k) of name, description and arguments of all tools as compact JSON, to the nearest hundred. */
   definitionTokens: number;
   /** Protocol revision of the calls. */
   revision: string;
@@ -51,7 +51,8 @@ export async function observe(client: ModelClient, home: string): Promise<Observ
     form: form.length === 2 ? 'both' : (form[0] as Observation['form']),
     showsErrors: error.every((line) => unknown!.includes(line)),
     instructions: last.prompt.includes(instructions) ? 'whole' : 'none',
-    definitionTokens: await countTokens(last.tools.map(({ isStrict, ...tool }) => tool)),
+    // Rounded, so that not every reworded description changes what was seen of every client.
+    definitionTokens: Math.round((await countTokens(last.tools.map(({ isStrict, ...tool }) => tool))) / 100) * 100,
     revision: meta[`${namespace}protocolVersion`] ?? first.params.protocolVersion,
     asksPerson: 'elicitation' in capabilities,
     progress: calls.every(({ params }) => params._meta?.progressToken !== undefined),
