@@ -157,5 +157,6 @@ sent as compact JSON, which the tutorials send as text. The median of ${imports}
 ${table(['result', 'JSON, o200k', 'text', 'ratio', 'structured', 'ratio', 'text, cl100k', 'structured, cl100k'], rows)}
 
 The ${count} tools as models see them (name, description, arguments) are ${tools} tokens (o200k), the five that triage uses
-most ${mostUsed}. The schemas of results, which few clients show, are ${outputs}.`;
+most ${mostUsed}. The schemas of results, which few clients show, are ${outputs}. What each client makes of the definitions is
+in [docs/clients.md](../docs/clients.md).`;
 }

@@ -85,8 +85,14 @@ function choicesForModel(choices: JsonSchema[]): JsonSchema[] {
 
 /** Reduces the schema of a result to its members and their types. */
 function memberTypes({ type, properties = {}, required }: JsonSchema): JsonSchema {
-  const members = Object.entries(properties).map(([name, member]) => [name, member.type ? { type: member.type } : {}]);
+  const members = Object.entries(properties).map(([name, member]) => [name, typesOf(member)]);
   return { type, properties: Object.fromEntries(members), ...(required !== undefined && { required }) };
+}
+
+/** Writes several types as a choice, since some converters refuse a list of types. */
+function typesOf({ type }: JsonSchema): JsonSchema {
+  if (Array.isArray(type)) return { anyOf: type.map((one) => ({ type: one })) };
+  return type === undefined ? {} : { type };
 }
 
 /** Converts a zod schema, without the keywords that a model cannot use but would pay for. */

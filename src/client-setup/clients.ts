@@ -105,7 +105,7 @@ export const clients = {
     file: (places) => join(places, places.environment.GEMINI_CLI_HOME || places.home, '.gemini', 'settings.json'),
     remote: (server) => ({ httpUrl: server.url, ...headers(server, dollar) }),
     variable: dollar,
-    afterwards: 'Start Gemini CLI again; /mcp lists the servers.',
+    afterwards: 'Start Gemini CLI again in a folder that it trusts; /mcp lists the servers.',
   },
   windsurf: {
     title: 'Windsurf',

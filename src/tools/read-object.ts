@@ -24,7 +24,14 @@ const output = z.looseObject({
   version_index: z.int().optional(),
   is_latest: z.boolean().optional(),
   created_at: z.string().optional(),
-  val: z.unknown().optional().describe('The content; of a dataset without its rows.'),
+  val: z
+    .unknown()
+    .optional()
+    // Some clients warn of a member without a type.
+    .meta({
+      type: ['object', 'array', 'string', 'number', 'boolean', 'null'],
+      description: 'The content; of a dataset without its rows.',
+    }),
   variables: z.array(z.string()).optional().describe('Placeholders of a prompt.'),
   row_count: z.int().optional(),
   rows: z.array(z.unknown()).optional().describe('Rows of a dataset.'),

@@ -1,4 +1,4 @@
-import type { ModelProtocol, ModelTool, ToolResult } from './model-api.ts';
+import { type Action, type ModelProtocol, type ModelTool, namedCall, type ToolResult } from './model-api.ts';
 
 interface Block {
   type: string;
@@ -21,22 +21,20 @@ const prefix = 'mcp__heddle__';
 
 /** Anthropic's messages, as Claude Code uses them. */
 export const anthropicMessages: ModelProtocol = {
-  path: '/v1/messages',
+  path: /^\/v1\/messages$/,
 
   events(number, action) {
     const id = `toolu_${number}`;
+    const called = action && toCall(action);
     const [block, delta] =
-      action === undefined
+      called === undefined
         ? [
             { type: 'text', text: '' },
             { type: 'text_delta', text: 'Done.' },
           ]
         : [
-            { type: 'tool_use', id, name: 'search' in action ? 'ToolSearch' : prefix + action.tool, input: {} },
-            {
-              type: 'input_json_delta',
-              partial_json: JSON.stringify('search' in action ? { query: action.search } : action.args),
-            },
+            { type: 'tool_use', id, name: called.name, input: {} },
+            { type: 'input_json_delta', partial_json: JSON.stringify(called.args) },
           ];
     const usage = { input_tokens: 1, output_tokens: 1 };
     const message = { id: `msg_${number}`, type: 'message', role: 'assistant', model: 'recording', content: [], usage };
@@ -62,6 +60,10 @@ export const anthropicMessages: ModelProtocol = {
     };
   },
 };
+
+function toCall(action: Action): { name: string; args: object } {
+  return 'search' in action ? { name: 'ToolSearch', args: { query: action.search } } : namedCall(action, prefix);
+}
 
 function toModelTool({ name, description, input_schema }: NonNullable<Body['tools']>[number]): ModelTool {
   return { name: name.slice(prefix.length), description, schema: input_schema };

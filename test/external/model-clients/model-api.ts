@@ -3,8 +3,24 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { onEnd } from '../../support/on-end.ts';
 
-/** The next step of the scripted model: it calls a tool of heddle, or searches for tools that the client holds back. */
-export type Action = { tool: string; args: object } | { search: string };
+/**
+ * The next step of the scripted model: it calls a tool of heddle or one of the client itself, or searches for tools that the
+ * client holds back.
+ */
+export type Action = ToolCall | { search: string };
+
+interface ToolCall {
+  tool: string;
+  args: object;
+  /** True for a tool of the client itself. */
+  isOwn?: true;
+}
+
+/** Returns the name and the arguments of a call, for a client that puts `prefix` before the names of heddle's tools. */
+export function namedCall(action: Action, prefix: string): { name: string; args: object } {
+  if ('search' in action) throw new Error('this client has no search');
+  return { name: action.isOwn ? action.tool : prefix + action.tool, args: action.args };
+}
 
 /** Decides on an action from the results so far. After the last turn the model ends the conversation. */
 export type Turn = (results: ToolResult[]) => Action;
@@ -14,6 +30,8 @@ export interface ModelTool {
   name: string;
   description: string;
   schema: object;
+  /** Present if the client asks for arguments that follow the schema strictly. */
+  isStrict?: true;
 }
 
 /** The result of a tool call as a model sees it. */
@@ -38,10 +56,10 @@ export interface ModelInput {
 
 /** The interface of a model that a client uses. */
 export interface ModelProtocol {
-  /** Path of the requests that a model answers. */
-  path: string;
+  /** Matches the path of the requests that a model answers. */
+  path: RegExp;
   /** Returns the events of a reply. `number` counts replies, for ids. Without an action the reply is a text. */
-  events: (number: number, action: Action | undefined) => { type: string; [member: string]: unknown }[];
+  events: (number: number, action: Action | undefined) => { type?: string; [member: string]: unknown }[];
   /** Returns what a request tells the model. */
   // biome-ignore lint/suspicious/noExplicitAny: each interface has its own shape
   read: (body: any) => ModelInput;
@@ -64,7 +82,7 @@ export async function startModelApi({ path, events, read }: ModelProtocol, turns
     let text = '';
     for await (const part of request.setEncoding('utf8')) text += part;
     const { pathname } = new URL(request.url!, 'http://localhost');
-    if (request.method !== 'POST' || pathname !== path) {
+    if (request.method !== 'POST' || !path.test(pathname)) {
       others.push(`${request.method} ${pathname}`);
       // The only other request that matters to a test is for the number of tokens.
       const tokens = { input_tokens: Math.ceil(text.length / 4) };
@@ -76,7 +94,8 @@ export async function startModelApi({ path, events, read }: ModelProtocol, turns
     inputs.push(input);
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     for (const event of events(inputs.length, action)) {
-      response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+      if (event.type) response.write(`event: ${event.type}\n`);
+      response.write(`data: ${JSON.stringify(event)}\n\n`);
     }
     response.end();
   };
@@ -86,6 +105,8 @@ export async function startModelApi({ path, events, read }: ModelProtocol, turns
   // The clients have this server as their proxy, so that nothing leaves the machine unseen.
   server.on('connect', ({ url }, socket) => {
     others.push(`CONNECT ${url}`);
+    // A client may give up before it has read the refusal.
+    socket.on('error', () => {});
     socket.end('HTTP/1.1 403 Forbidden\r\n\r\n');
   });
   server.listen(0, '127.0.0.1');

@@ -41,7 +41,7 @@ describe.each<ModelClient>([claudeCode, codex])('$title', (client) => {
     home = await homeWithQueue();
   });
 
-  describe.skipIf(!client.script)('shows its model', () => {
+  describe.skipIf(!client.program)('shows its model', () => {
     it('the structured form of a page, whole, and where the next one begins', async () => {
       const { last } = await converse(client, home, [
         calling('query_queue_items', { queue_id: 'q' }),
@@ -191,7 +191,7 @@ The nearest ids are support-triage, q. Call list_queues for all of them.
     });
   });
 
-  it.skipIf(!client.script)('judges an item of a queue that its model has found', async () => {
+  it.skipIf(!client.program)('judges an item of a queue that its model has found', async () => {
     const folder = temporaryFolder();
     const { last } = await converse(client, folder, [
       calling('list_queues', {}),

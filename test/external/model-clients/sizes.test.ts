@@ -33,7 +33,7 @@ async function readPage(client: ModelClient, home: string, options?: Conversatio
 }
 
 describe.each<ModelClient>([claudeCode, codex])('$title', (client) => {
-  it.skipIf(!client.script).each([
+  it.skipIf(!client.program).each([
     ['English', () => english, 34],
     ['Japanese', () => japanese, 12],
   ])('shows its model whole what heddle puts on a page by default, in %s', async (_, home, count) => {
@@ -45,7 +45,7 @@ describe.each<ModelClient>([claudeCode, codex])('$title', (client) => {
   });
 });
 
-describe.skipIf(!claudeCode.script)('Claude Code, with a higher limit in heddle', () => {
+describe.skipIf(!claudeCode.program)('Claude Code, with a higher limit in heddle', () => {
   it('puts more than 50,000 characters into a file and shows the beginning', async () => {
     const { text } = await readPage(claudeCode, english, { settings: { HEDDLE_MAX_RESULT_CHARS: '60000' } });
     expect(text).toMatch(/^<persisted-output>\nOutput too large \([\d.]+KB\)\. Full output saved to: /);
@@ -62,7 +62,7 @@ describe.skipIf(!claudeCode.script)('Claude Code, with a higher limit in heddle'
   });
 });
 
-describe.skipIf(!codex.script)('Codex', () => {
+describe.skipIf(!codex.program)('Codex', () => {
   it('removes the middle of more than 48,000 bytes, and names a wrong number of tokens', async () => {
     const { text } = await readPage(codex, english, { settings: { HEDDLE_MAX_RESULT_CHARS: '400000' } });
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(48_100);

@@ -63,7 +63,7 @@ describe.each<[ModelClient, (tool: ModelTool) => ModelTool, object]>([
   [claudeCode, inClaudeCode, { limit: { default: 50, type: 'integer' } }],
   [codex, inCodex, { limit: { type: 'integer' } }],
 ])('$title', (client, asSent, limitOfListQueues) => {
-  it.skipIf(!client.script)(
+  it.skipIf(!client.program)(
     'gives its model every definition whole when it lists all tools, in at most 4,000 tokens',
     async () => {
       const { last } = await converse(client, temporaryFolder(), [], { listsTools: true });
@@ -82,7 +82,7 @@ describe.each<[ModelClient, (tool: ModelTool) => ModelTool, object]>([
   );
 });
 
-describe.skipIf(!claudeCode.script)('Claude Code', () => {
+describe.skipIf(!claudeCode.program)('Claude Code', () => {
   it('gives its model the instructions and the names, and the definitions that it selects', async () => {
     const search = 'select:mcp__heddle__query_queue_items,mcp__heddle__update_queue_items';
     const { inputs } = await converse(claudeCode, temporaryFolder(), [() => ({ search })]);
@@ -95,7 +95,7 @@ describe.skipIf(!claudeCode.script)('Claude Code', () => {
   });
 });
 
-describe.skipIf(!codex.script)('Codex', () => {
+describe.skipIf(!codex.program)('Codex', () => {
   it('gives its model the first 247 characters of the instructions, and all of them with the tools it finds', async () => {
     const { inputs } = await converse(codex, temporaryFolder(), [() => ({ search: 'queue' })]);
     const [first, second] = inputs;

@@ -1,18 +1,8 @@
-import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { call, command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
-import { newNode, runTool } from '../../support/outside-programs.ts';
-import { installCommand, requireProgram } from '../../support/require-program.ts';
+import { call, emptyHome, temporaryFolder } from '../../support/heddle.ts';
 import { connectStdioClient } from '../../support/stdio-client.ts';
-
-const folder = fileURLToPath(new URL('../packages/schema-converters/', import.meta.url));
-const installed = requireProgram(
-  'the schema converters',
-  `${folder}node_modules/@ai-sdk/mcp`,
-  installCommand('schema-converters'),
-);
-// Most of the libraries need Node 22.
-const node = newNode();
+import * as clients from './clients.ts';
+import type { ModelTool } from './model-api.ts';
 
 interface Schema {
   type?: string;
@@ -26,33 +16,15 @@ interface Schema {
   additionalProperties?: boolean;
 }
 
-interface Tool {
-  name: string;
-  description: string;
-  strict?: boolean;
-  parameters: Schema;
-}
-
-/** Runs a library with heddle as its MCP server, and returns what convert.mjs prints. */
-async function convert<Printed>(library: string, toolArguments?: object, home = temporaryFolder()): Promise<Printed> {
-  const args = [`${folder}convert.mjs`, library, toolArguments ? JSON.stringify(toolArguments) : ''];
-  const ran = await runTool(node!, [...args, process.execPath, command, 'serve'], emptyHome(home), home);
-  expect(ran.code, ran.stderr).toBe(0);
-  return JSON.parse(ran.stdout);
-}
-
-/** Returns the tools that a model gets, in one form for every interface. */
-async function toolsForModel(library: string): Promise<Tool[]> {
-  // biome-ignore lint/suspicious/noExplicitAny: each interface has its own shape
-  const tools = await convert<any[]>(library);
-  return tools
-    .flatMap((tool) => tool.functionDeclarations ?? tool.function ?? tool)
-    .map((tool) => ({ ...tool, parameters: tool.parameters ?? tool.parametersJsonSchema }));
+/** Returns the tools that a client gives to its model. */
+async function toolsForModel(client: clients.ModelClient): Promise<ModelTool[]> {
+  const { last } = await clients.converse(client, temporaryFolder(), []);
+  return last.tools;
 }
 
 /** Returns a line per argument, like `run_inference.n: integer`. A member that may be null counts as optional. */
-function argumentsOf({ name, parameters }: Pick<Tool, 'name' | 'parameters'>): string[] {
-  return membersOf(parameters, name);
+function argumentsOf({ name, schema }: Pick<ModelTool, 'name' | 'schema'>): string[] {
+  return membersOf(schema, name);
 }
 
 function membersOf(schema: Schema, path: string): string[] {
@@ -150,16 +122,18 @@ const value = 'query_queue_items.filter.value?: string or number or boolean (Its
 // LangChain removes every choice of types.
 const valueInLangChain = 'query_queue_items.filter.value?: any (Its value.)';
 
-describe.skipIf(!installed || !node)('the tools that a model gets', () => {
-  it.each([
-    ['ai-sdk-openai', value],
-    ['ai-sdk-google', value],
-    ['langchain-openai', valueInLangChain],
-    ['langchain-google', valueInLangChain],
-    ['openai-agents', value],
-    ['openai-agents-strict', value],
-    ['google-genai', value],
-  ])('are complete through %s', async (library, expectedValue) => {
+describe.each([
+  [clients.aiSdk, value],
+  [clients.aiSdkForGemini, value],
+  [clients.langChain, valueInLangChain],
+  [clients.langChainForGemini, valueInLangChain],
+  [clients.llamaIndex, value],
+  [clients.mastraForGemini, value],
+  [clients.openaiAgents, value],
+  [clients.openaiAgentsStrict, value],
+  [clients.googleGenai, value],
+])('$title', (library, expectedValue) => {
+  it.skipIf(!library.program)('gives its model every tool with all arguments, of which each has a type', async () => {
     const { client } = await connectStdioClient(emptyHome(temporaryFolder()));
     const listed = (await client.listTools()).tools;
     const tools = await toolsForModel(library);
@@ -168,26 +142,41 @@ describe.skipIf(!installed || !node)('the tools that a model gets', () => {
     expect(tools.map(({ description }) => description)).toEqual(listed.map(({ description }) => description));
     const converted = tools.flatMap(argumentsOf);
     expect(converted).toEqual(expect.arrayContaining([...samples, expectedValue]));
-    const original = listed.flatMap(({ name, inputSchema }) =>
-      argumentsOf({ name, parameters: inputSchema as Schema }),
-    );
+    const original = listed.flatMap(({ name, inputSchema }) => argumentsOf({ name, schema: inputSchema }));
     expect(original.filter((line) => line.startsWith('run_inference.'))).toHaveLength(29);
+    expect(original.filter((line) => /: (any|array of (any|unknown))( \(| =|$)/.test(line))).toEqual([]);
     expect(converted).toEqual(original.map((line) => (line === value ? expectedValue : line)));
-  });
-
-  it('are strict in OpenAI Agents, except those whose maps have arbitrary members', async () => {
-    const tools = await toolsForModel('openai-agents-strict');
-    expect(tools.filter(({ strict }) => strict).map(({ name }) => name)).toEqual([
-      ...['list_queues', 'query_queue_items', 'read_call', 'query_calls', 'create_queue', 'list_objects'],
-      ...['read_object', 'read_evaluation'],
-    ]);
-    expect(tools.filter(({ strict }) => strict).map(({ parameters }) => parameters.additionalProperties)).toEqual([
-      ...[false, false, false, false, false, false, false, false],
-    ]);
   });
 });
 
-describe.skipIf(!installed || !node)('a call of query_queue_items', () => {
+const { langChain, mastra, openaiAgentsStrict } = clients;
+
+describe.skipIf(!mastra.program)('Mastra', () => {
+  it('keeps every map empty for models of OpenAI, so that they cannot judge', async () => {
+    const tools = await toolsForModel(mastra);
+    expect(tools.flatMap(argumentsOf)).toEqual(
+      expect.arrayContaining([
+        'update_queue_items.items[].judgements?: empty object (Values by field.)',
+        'run_inference.template_vars?: empty object',
+        'query_queue_items.filter.value: string or number or boolean (Its value.)',
+      ]),
+    );
+  });
+});
+
+describe.skipIf(!openaiAgentsStrict.program)('OpenAI Agents in strict mode', () => {
+  it('makes all tools strict except those whose maps have arbitrary members', async () => {
+    const tools = await toolsForModel(openaiAgentsStrict);
+    const strict = tools.filter(({ isStrict }) => isStrict);
+    expect(strict.map(({ name }) => name)).toEqual([
+      ...['list_queues', 'query_queue_items', 'read_call', 'query_calls', 'create_queue', 'list_objects'],
+      ...['read_object', 'read_evaluation'],
+    ]);
+    for (const { name, schema } of strict) expect(schema, name).toMatchObject({ additionalProperties: false });
+  });
+});
+
+describe.skipIf(!langChain.program)('a call of query_queue_items', () => {
   const home = temporaryFolder();
   let queueId: string;
   beforeAll(async () => {
@@ -195,12 +184,12 @@ describe.skipIf(!installed || !node)('a call of query_queue_items', () => {
   });
 
   it('finds judgements of each type through LangChain, which checks the arguments itself', async () => {
-    const find = async (value: unknown): Promise<object[]> => {
+    const turns = judgedValues.map((value) => () => {
       const args = { queue_id: queueId, filter: { field: 'verdict', value }, fields: ['call_id'] };
-      const output = await convert<{ structuredContent: { items: object[] } }>('langchain-openai', args, home);
-      return output.structuredContent.items;
-    };
-    const found = await Promise.all(judgedValues.map(find));
+      return { tool: 'query_queue_items', args };
+    });
+    const { last } = await clients.converse(langChain, home, turns);
+    const found = last.results.map(({ text }) => JSON.parse(text).structuredContent.items);
     expect(found).toMatchObject([
       [{ call_id: 'support-0001' }],
       [{ call_id: 'support-0002' }],
@@ -227,8 +216,10 @@ describe.skipIf(!installed || !node)('a call of query_queue_items', () => {
       limit: 1,
       include_judgements: true,
     };
-    const output = await convert<{ type: string; text: string }[]>('openai-agents-strict', args, home);
-    expect(output).toEqual([{ type: 'input_text', text: expect.stringMatching(/verdict.*\b4\b/s) }]);
-    expect(output[0]!.text).not.toMatch(/\bgood\b/);
+    const turns = [() => ({ tool: 'query_queue_items', args })];
+    const { last } = await clients.converse(openaiAgentsStrict, home, turns);
+    const { text } = last.results[0]!;
+    expect(text).toMatch(/verdict.*\b4\b/s);
+    expect(text).not.toMatch(/\bgood\b/);
   });
 });
