@@ -31,7 +31,10 @@ export interface ScriptedModel {
  * Starts a model provider that replies with the texts of a script. It ends with the test.
  * @param models names that it lists.
  */
-export async function startScriptedModel(script: Script, models: readonly string[] = ['judge']): Promise<ScriptedModel> {
+export async function startScriptedModel(
+  script: Script,
+  models: readonly string[] = ['judge'],
+): Promise<ScriptedModel> {
   const model: ScriptedModel = { url: '', asked: [], underWay: 0, mostUnderWay: 0 };
   const repeats = new Map<string, number>();
   const server = createServer(async (request, response) => {
