@@ -52,7 +52,7 @@ describe('heddle status', () => {
     });
     expect(stdout).not.toContain('correct-horse');
 
-    const text = (await run(['status'], environment)).stdout;
+    const text = (await run(['status', '--table'], environment)).stdout;
     expect(text).toContain('Service: https://service.example/api\n');
     expect(text).toMatch(/^ {2}base_url +https:\/\/service\.example\/api +profile "default"$/m);
     expect(text).toMatch(/^ {2}password +set +HEDDLE_PASSWORD$/m);
@@ -62,13 +62,13 @@ describe('heddle status', () => {
   });
 
   it('names the embedded service if no base URL is configured', async () => {
-    const { stdout } = await run(['status'], emptyHome(temporaryFolder()));
+    const { stdout } = await run(['status', '--table'], emptyHome(temporaryFolder()));
     expect(stdout).toContain('Service: embedded, on this machine, because no base URL is configured');
   });
 
   it('shows why stored secrets cannot be read', async () => {
     const environment = homeWith({ default: { base_url: 'https://service.example', store: 'keychain' } });
-    const { stdout } = await run(['status'], environment);
+    const { stdout } = await run(['status', '--table'], environment);
     expect(stdout).toMatch(/^Problem: There is no keychain on this machine/m);
   });
 

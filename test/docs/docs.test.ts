@@ -131,7 +131,7 @@ describe.each(pages)('%s', (page) => {
         /\b[0-9a-z]{17}\b|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b20\d\d-\d\d-\d\dT[\d:.]+Z\b/g,
         '…',
       );
-    const printed = steady((await run(['demo'], env)).stdout)
+    const printed = steady((await run(['demo', '--text'], env)).stdout)
       .split('\n')
       .map((line) => line.trimStart());
     for (const { text } of of('demo')) {

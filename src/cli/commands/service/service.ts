@@ -18,12 +18,13 @@ import type { SettingName, SettingValues } from '../../../settings/settings.ts';
 import { confirmChange } from '../../support/confirm-change.ts';
 import { addSettingFlags, asPort, settingsOf } from '../../support/flags.ts';
 import { explain } from '../../support/help.ts';
+import { addOutputOptions, isForPeople, type OutputForm } from '../../support/output-form.ts';
 import { printJson, printLine } from '../../support/print.ts';
 import { progressBar, showProgress } from '../../support/progress.ts';
 import { UsageError } from '../../support/report-failure.ts';
 import { redactor } from '../../support/secrets.ts';
 import { drawTable } from '../../support/table.ts';
-import { columnsOf, paint } from '../../support/terminal.ts';
+import { paint, resultWidth } from '../../support/terminal.ts';
 import { readJsonFile } from './read-file.ts';
 import { type ImportFormat, importFormats, outputColumns, readImportLines } from './read-import.ts';
 
@@ -141,13 +142,12 @@ function addGrantChange(service: Command, change: 'grant' | 'revoke', descriptio
 }
 
 function addListUsers(service: Command): void {
-  const command = service
-    .command('list-users')
-    .description('list the accounts and the projects that each sees')
-    .option('--json', 'print JSON');
-  addSettingFlags(command, dataFlags).action(async ({ json }: { json?: true }) => {
+  const command = addOutputOptions(
+    service.command('list-users').description('list the accounts and the projects that each sees'),
+  );
+  addSettingFlags(command, dataFlags).action(async (form: OutputForm) => {
     const accounts = await withStore(command, (store) => store.listUsers());
-    if (json) return printJson(accounts);
+    if (!isForPeople(form)) return printJson(accounts);
     for (const { name, projects } of accounts) printAccount(name, projects);
     if (accounts.length === 0) process.stderr.write('There are no accounts.\n');
   });
@@ -250,23 +250,20 @@ function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): voi
 }
 
 function addList(service: Command): void {
-  const command = service
-    .command('list')
-    .description('list the stored queues and objects: as tables on a terminal, elsewhere as JSON')
-    .option('--json', 'print JSON, also on a terminal');
+  const command = addOutputOptions(service.command('list').description('list the stored queues and objects'));
   explain(command, {
-    examples: ['heddle service list', 'heddle service list --project team/support --json'],
+    examples: ['heddle service list', 'heddle service list --project team/support'],
     page: 'docs/service.md',
   });
-  addSettingFlags(command, [...dataFlags, 'project']).action(async ({ json }: { json?: true }) => {
+  addSettingFlags(command, [...dataFlags, 'project']).action(async (form: OutputForm) => {
     const listings = await withStore(command, (store, { project }) => store.list(project));
-    if (json || !process.stdout.isTTY) return printJson(listings);
+    if (!isForPeople(form)) return printJson(listings);
     printLine(listings.map(drawListing).join('\n\n') || 'Nothing is stored.');
   });
 }
 
 function drawListing({ project_id, queues, objects }: Listing): string {
-  const width = columnsOf(process.stdout);
+  const width = resultWidth();
   const tables = [
     queues.map(({ id, name, items, states }) => ({ queue: id, name: name === id ? '' : name, items, ...states })),
     objects.map(({ kind, object_id, versions }) => {
