@@ -61,9 +61,11 @@ describe('heddle status', () => {
     expect(text).not.toContain('correct-horse');
   });
 
-  it('names the embedded service if no base URL is configured', async () => {
-    const { stdout } = await run(['status', '--table'], emptyHome(temporaryFolder()));
-    expect(stdout).toContain('Service: embedded, on this machine, because no base URL is configured');
+  it('names the embedded service and its data file if no base URL is configured', async () => {
+    const folder = temporaryFolder();
+    const { stdout } = await run(['status', '--table'], emptyHome(folder));
+    expect(stdout).toContain('Service: embedded, on this machine, because no base URL is configured\n');
+    expect(stdout).toContain(`Data: ${join(folder, 'heddle', 'heddle.db')} (created by the first call)\n`);
   });
 
   it('shows why stored secrets cannot be read', async () => {

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
+import { dirname, join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { sendResponse, startFakeService } from '../support/fake-service.ts';
@@ -115,6 +116,26 @@ describe.skipIf(!hasTerminal)('heddle at a terminal', manyStarts, () => {
     expect(code).toBe(0);
     const { profiles } = JSON.parse(readFileSync(join(folder, 'heddle', 'config.json'), 'utf8'));
     expect(profiles.default.project).toBe('team/support');
+  });
+});
+
+describe('heddle demo', () => {
+  it('ends with one paragraph where SQLite is missing, and leaves no folder', async () => {
+    const folder = temporaryFolder();
+    // Without node_modules there is no package for SQLite, and the option takes the module of Node away.
+    cpSync(dirname(command), join(folder, 'dist'), { recursive: true });
+    const isBuiltIn = isBuiltin('node:sqlite');
+    const environment = emptyHome(folder, {
+      TMPDIR: folder,
+      ...(isBuiltIn && { NODE_OPTIONS: '--no-experimental-sqlite' }),
+    });
+    const { code, stdout, stderr } = await run(['demo'], environment, '', join(folder, 'dist/heddle.js'));
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toBe(
+      'heddle: This version of Node has no node:sqlite, and the package that replaces it cannot be loaded.\n' +
+        'Use Node 22.13 or later, or reinstall heddle with optional dependencies (@photostructure/sqlite).\n',
+    );
+    expect(readdirSync(folder).filter((name) => name.startsWith('heddle-demo-'))).toEqual([]);
   });
 });
 
