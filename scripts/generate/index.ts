@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { docsCommandLine } from './docs-command-line.ts';
 import { docsConfiguration } from './docs-configuration.ts';
 import { docsDeploy } from './docs-deploy.ts';
 import { docsErrors } from './docs-errors.ts';
@@ -27,6 +28,7 @@ export async function generated(): Promise<Record<string, string>> {
     'src/service/http/openapi.json': formatted('openapi.json', JSON.stringify(openApiDocument(), null, 2)),
     'manifest.json': formatted('manifest.json', JSON.stringify(mcpbManifest(), null, 2)),
     'docs/tools.md': docsTools(),
+    'docs/command-line.md': await docsCommandLine(),
     'docs/configuration.md': docsConfiguration(),
     'docs/errors.md': docsErrors(),
     'docs/deploy.md': docsDeploy(),

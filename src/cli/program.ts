@@ -57,8 +57,8 @@ export async function run(): Promise<void> {
   }
 }
 
-/** Creates the parser of the command line with these commands. */
-async function createProgram(names: readonly string[]): Promise<Command> {
+/** Creates the parser of the command line with these commands, by default with all that people use. */
+export async function createProgram(names: readonly string[] = commandNames()): Promise<Command> {
   const program = styleHelp(new Command('heddle'))
     .description('MCP server for annotation queues, model inference and evaluations. Without a command: heddle serve.')
     .version(version, '-V, --version', 'print the version')

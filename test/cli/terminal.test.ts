@@ -3,9 +3,13 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync
 import { isBuiltin } from 'node:module';
 import { dirname, join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
+import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
+import { createProgram } from '../../src/cli/program.ts';
+import { helpPartsOf } from '../../src/cli/support/help.ts';
 import { sendResponse, startFakeService } from '../support/fake-service.ts';
 import { command, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+import { root } from '../support/markdown-blocks.ts';
 import { controlC, converse, converseWith, enter, hasTerminal } from '../support/pseudo-terminal.ts';
 import { requireProgram } from '../support/require-program.ts';
 
@@ -264,6 +268,35 @@ describe('heddle completion', manyStarts, () => {
   });
 });
 
+/** Returns the words of a command line's heddle commands that the parser does not know. */
+function unknownWords(line: string, program: Command): string[] {
+  return [...line.replace(/ +#.*$/, '').matchAll(/\bheddle((?: (?!&&|[|>]).\S*)*)/g)].flatMap(([, rest = '']) => {
+    let command = program;
+    return rest.split(' ').flatMap((word) => {
+      const inner = command.commands.find((each) => each.name() === word);
+      if (inner) command = inner;
+      const isUnknown = word.startsWith('--')
+        ? !command.options.some(({ long }) => long === word)
+        : !inner && command.commands.length > 0 && word !== '';
+      return isUnknown ? [word] : [];
+    });
+  });
+}
+
+/** Returns whether a page of the documentation exists and has the heading behind `#`. */
+function hasHeading(path: string): boolean {
+  const [file, anchor] = path.replace(/;.*/, '').split('#');
+  const headings = readFileSync(join(root, file!), 'utf8').match(/^#+ .*$/gm) ?? [];
+  const anchors = headings.map((line) =>
+    line
+      .replace(/^#+ /, '')
+      .toLowerCase()
+      .replaceAll(/[^\w -]/g, '')
+      .replaceAll(' ', '-'),
+  );
+  return anchor === undefined || anchors.includes(anchor);
+}
+
 describe('heddle help', manyStarts, () => {
   const help = async (...args: string[]): Promise<string> => (await run(args, emptyHome(temporaryFolder()))).stdout;
 
@@ -281,6 +314,17 @@ describe('heddle help', manyStarts, () => {
     ]);
     expect(text).toContain('Documentation: README.md');
     expect(text).not.toContain('More:');
+  });
+
+  it('has examples and a page for each command, which name only existing commands, options and headings', async () => {
+    const program = await createProgram();
+    for (const command of program.commands.flatMap((each) => [each, ...each.commands])) {
+      if (command.name() === 'help' || command.parent?.name() === 'config') continue;
+      const { examples, page } = helpPartsOf(command) ?? { examples: [], page: '' };
+      expect(examples.length, command.name()).toBeGreaterThan(0);
+      for (const example of examples) expect(unknownWords(example, program), example).toEqual([]);
+      for (const path of page.split(', ')) expect(hasHeading(path), path).toBe(true);
+    }
   });
 
   it('lists the own options of a command first, and shared ones under a heading', async () => {

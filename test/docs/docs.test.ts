@@ -256,7 +256,9 @@ describe.each(pages)('%s', (page) => {
       for (const [name] of code.matchAll(/\bHEDDLE_[A-Z_]+\b/g)) expect(names, `${page}: ${code}`).toContain(name);
       const words = /^heddle((?: [a-z][\w-]*)*)/.exec(code)?.[1]?.trim().split(' ').filter(Boolean);
       if (!words) continue;
-      const chain = ['service', 'evaluation'].includes(words[0]!) ? words.slice(0, 2) : words.slice(0, 1);
+      const chain = ['service', 'evaluation', 'queue', 'config'].includes(words[0]!)
+        ? words.slice(0, 2)
+        : words.slice(0, 1);
       const key = chain.join(' ');
       if (!helps.has(key)) {
         const { code: exit, stdout } = await run([...chain, '--help'], homeOf(page).env);

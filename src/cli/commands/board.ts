@@ -3,6 +3,7 @@ import { startBoard, untilAborted } from '../../runtime/board-server.ts';
 import { exitServer, logUncaught, stopSignal } from '../../runtime/process-lifecycle.ts';
 import { openRuntime } from '../../runtime/runtime.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
+import { explain } from '../support/help.ts';
 import { openBrowser } from '../support/open-browser.ts';
 import { printLine } from '../support/print.ts';
 import { UsageError } from '../support/report-failure.ts';
@@ -15,6 +16,7 @@ export function addBoard(program: Command): void {
     .description('judge the items of a queue in your browser, until Ctrl-C')
     .argument('[queue]', 'id of the queue; without it, you choose one in the browser')
     .option('--no-open', 'only print the address');
+  explain(board, { examples: ['heddle board', 'heddle board support-triage'], page: 'docs/board.md' });
   addSettingFlags(board, runtimeFlags).action((queue: string | undefined, { open }: { open: boolean }) =>
     runBoard(board, queue, open),
   );

@@ -38,12 +38,17 @@ export function styleHelp(program: Command): Command {
     });
 }
 
+const parts = new WeakMap<Command, HelpParts>();
+
+/** Returns the part of a command's help that commander does not write, for the page of the command line. */
+export function helpPartsOf(command: Command): HelpParts | undefined {
+  return parts.get(command);
+}
+
 /** Adds examples and the page of the documentation below the help of a command, unless `isReplaced` says that it has its own. */
-export function explain(
-  command: Command,
-  { examples, page, notes = [] }: HelpParts,
-  isReplaced = () => false,
-): Command {
+export function explain(command: Command, helpParts: HelpParts, isReplaced = () => false): Command {
+  const { examples, page, notes = [] } = helpParts;
+  parts.set(command, helpParts);
   return command.addHelpText('after', () => {
     if (isReplaced()) return '';
     const title = paint('bold', examples.length === 1 ? 'Example:' : 'Examples:');

@@ -70,6 +70,10 @@ function addStart(service: Command): void {
     .description('serve the embedded service over HTTP until SIGTERM or SIGINT')
     .option('--port <port>', 'port to listen on; 0 picks a free one', asPort, 8787)
     .option('--host <address>', 'address to listen on', '127.0.0.1');
+  explain(start, {
+    examples: ['heddle service start', 'heddle service start --model-provider http://127.0.0.1:11434/v1'],
+    page: 'docs/service.md#run-it-as-a-server, docs/deploy.md',
+  });
   addSettingFlags(start, [...dataFlags, 'modelProviderUrl', 'logLevel', 'logFormat']);
   start.action(async ({ port, host }: { port: number; host: string }) => {
     const { values } = settingsOf(start);
@@ -97,6 +101,13 @@ function addUser(service: Command): void {
     .option('--all-projects', 'let it see every project')
     .option('--env', 'print its key as shell lines for programs that use the SDK of the public service (npm weave)')
     .option('--url <url>', 'address of this service in those lines', asServiceUrl, 'http://127.0.0.1:8787');
+  explain(command, {
+    examples: [
+      'heddle service add-user ada team/support',
+      'heddle service add-user recorder team/support --env > recording.env',
+    ],
+    page: 'docs/service.md#who-sees-which-project, docs/recording.md',
+  });
   addSettingFlags(command, dataFlags).action(async (name: string, projects: string[], options: UserOptions) => {
     const grants = grantsOf(projects, options);
     const { password, token } = await withStore(command, (store) => store.addUser(name, grants));
@@ -134,6 +145,10 @@ function addGrantChange(service: Command, change: 'grant' | 'revoke', descriptio
     .argument('<name>', 'user name')
     .argument('[projects...]', 'projects, each written entity/project')
     .option('--all-projects', change === 'grant' ? 'every project' : 'the grant of every project');
+  explain(command, {
+    examples: [`heddle service ${change} ada team/billing`],
+    page: 'docs/service.md#who-sees-which-project',
+  });
   addSettingFlags(command, dataFlags).action(async (name: string, projects: string[], options: GrantOptions) => {
     const grants = grantsOf(projects, options);
     if (grants.length === 0) throw new UsageError('no project: name at least one, or pass --all-projects');
@@ -145,6 +160,7 @@ function addListUsers(service: Command): void {
   const command = addOutputOptions(
     service.command('list-users').description('list the accounts and the projects that each sees'),
   );
+  explain(command, { examples: ['heddle service list-users'], page: 'docs/service.md#who-sees-which-project' });
   addSettingFlags(command, dataFlags).action(async (form: OutputForm) => {
     const accounts = await withStore(command, (store) => store.listUsers());
     if (!isForPeople(form)) return printJson(accounts);
@@ -238,6 +254,12 @@ function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): voi
     .description(`store a version of a ${kind}; unchanged content adds no version`)
     .argument('<name>', `name of the ${kind}`)
     .argument('<file>', `file with ${form}; - for stdin`);
+  explain(command, {
+    examples: [
+      `heddle service put-${kind} ${kind === 'prompt' ? 'triage triage' : 'tickets tickets'}.json --project team/support`,
+    ],
+    page: 'docs/service.md#import-your-data',
+  });
   addSettingFlags(command, [...dataFlags, 'project']).action(async (name: string, file: string) => {
     const value = await readJsonFile(file);
     // A file of one line is a valid JSON object and a dataset of one row.
