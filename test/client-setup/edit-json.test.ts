@@ -162,7 +162,7 @@ describe('editConfig for JSON', () => {
     [
       'text that is cut off',
       '{\n  "mcpServers": {\n',
-      'The file is not valid JSON: CloseBraceExpected in line 3. It was not changed.',
+      'The file is not valid JSON: close brace expected in line 3. It was not changed.',
     ],
     ['a stray word', '{\n  "mcpServers": oops\n}', 'The file is not valid JSON: InvalidSymbol in line 2.'],
     ['two values', '{} {}', 'The file is not valid JSON: EndOfFileExpected in line 1.'],

@@ -51,7 +51,10 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 /** Creates a home for a page. */
 function homeOf(page: string): { home: string; env: Record<string, string> } {
   const home = join(folder, page.replaceAll(/\W/g, '-'));
-  mkdirSync(home, { recursive: true });
+  // The package that the pages say to install.
+  mkdirSync(join(home, 'node_modules'), { recursive: true });
+  if (!existsSync(join(home, 'node_modules/openai')))
+    symlinkSync(join(root, 'node_modules/openai'), join(home, 'node_modules/openai'));
   return { home, env: emptyHome(home, { PATH: environment.PATH! }) };
 }
 
@@ -206,7 +209,6 @@ describe.each(pages)('%s', (page) => {
 
   testOf(of('compile'))('has programs that compile', () => {
     const { home } = homeOf(`${page} ts`);
-    mkdirSync(join(home, 'node_modules'), { recursive: true });
     symlinkSync(root, join(home, 'node_modules/heddle'));
     symlinkSync(join(root, 'node_modules/@modelcontextprotocol'), join(home, 'node_modules/@modelcontextprotocol'));
     writeFileSync(join(home, 'package.json'), '{ "type": "module" }');
