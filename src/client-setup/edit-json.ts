@@ -40,11 +40,12 @@ function parse(text: string): Node | undefined {
   );
 }
 
-/** Turns a code such as `CloseBraceExpected` into words: `close brace expected`. */
+/** Turns a code such as `CloseBraceExpected` into words: `expected close brace`. */
 function describeError(code: ParseErrorCode): string {
   return printParseErrorCode(code)
     .replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter}`)
-    .toLowerCase();
+    .toLowerCase()
+    .replace(/^(.*) expected$/, 'expected $1');
 }
 
 /** Adds the entry, updates its members or removes it. `existing` is its current value. */
