@@ -78,6 +78,8 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
     const { url, interrupt } = await startBoardProcess(['support-triage'], emptyHome(temporaryFolder()));
     const page = await open(url);
     await says(page, '9 items shown.');
+    await page.keyboard.press('ArrowDown');
+    expect(await page.evaluate("document.activeElement.getAttribute('aria-posinset')")).toBe('1');
     expect(page.url()).not.toContain('token');
     await page.reload();
     await says(page, '9 items shown.');
