@@ -146,7 +146,7 @@ describe('heddle demo', () => {
 describe('heddle in a pipe', manyStarts, () => {
   it.each([
     ['call list_queues', 'queues: 1'],
-    ['tools', 'list_queues: List queues'],
+    ['tools', 'list_queues         List queues'],
     ['tools list_queues', 'Arguments (* required):'],
     ['status', 'Service: embedded'],
     ['doctor', 'Nothing failed.'],

@@ -6,6 +6,7 @@ import { addSettingFlags, settingsOf } from '../support/flags.ts';
 import { completeWith, explain } from '../support/help.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../support/output-form.ts';
 import { printJson, printLine } from '../support/print.ts';
+import { drawTable } from '../support/table.ts';
 import { resultWidth } from '../support/terminal.ts';
 import { toolNames, unknownTool } from '../support/tool-names.ts';
 
@@ -28,20 +29,11 @@ export function addTools(program: Command): void {
       return isForPeople(form) ? printLine(describeTool(tool, resultWidth())) : printJson(toMcpTool(tool));
     }
     if (!isForPeople(form)) return printJson(tools.map(toMcpTool));
-    for (const tool of tools) printLine(formatTool(tool));
-    printLine('* required. `heddle tools TOOL` describes the arguments, `heddle tools --json` prints the schemas.');
+    printLine(drawTable(tools.map(rowOf), { width: resultWidth(), uncut: ['tool'] }));
+    printLine('\n`heddle tools TOOL` describes a tool with its arguments, `heddle call TOOL` calls it.');
   });
 }
 
-function formatTool({ name, title, description, inputJsonSchema, hints }: ListedTool): string {
-  const { properties = {}, required = [] } = inputJsonSchema as { properties?: object; required?: string[] };
-  const argumentNames = Object.keys(properties).map((key) => (required.includes(key) ? `${key}*` : key));
-  const trueHints = Object.entries(hints).flatMap(([hint, value]) => (value ? [hint] : []));
-  const lines = [
-    `${name}: ${title}`,
-    ...description.split('\n'),
-    `Arguments: ${argumentNames.join(', ')}`,
-    `Hints: ${trueHints.join(', ') || 'none'}`,
-  ];
-  return `${lines.join('\n  ')}\n`;
+function rowOf({ name, title, groups, hints }: ListedTool): Record<string, string> {
+  return { tool: name, purpose: title, groups: groups.join(', '), 'changes data': hints.readOnlyHint ? 'no' : 'yes' };
 }
