@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { interruptedRun } from '../../src/cli/commands/evaluation/follow-run.ts';
 import { call, command, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { controlC, converse, hasTerminal } from '../support/pseudo-terminal.ts';
 import { startScriptedModel } from '../support/scripted-model.ts';
@@ -67,6 +68,34 @@ describe.skipIf(!hasTerminal)('heddle evaluation at a terminal', manyStarts, () 
   });
 });
 
+describe('interruptedRun', () => {
+  const project = 'acme/support';
+  it.each([
+    [
+      'failed',
+      'The run r1 was cancelled after 1 of 3 predictions.',
+      '`heddle evaluation show r1` prints what was done',
+    ],
+    ['complete', 'The run r1 was complete before it could be cancelled.', '`heddle evaluation show r1` prints the'],
+    [
+      'running',
+      'The run r1 could not be cancelled and goes on.',
+      '`heddle evaluation show r1 --wait` waits for its end',
+    ],
+  ])('tells what has become of a run that is %s', async (code, message, hint) => {
+    const service = { evaluationStatus: async () => ({ status: { code } }) };
+    const serverOptions = { project, service: async () => service } as never;
+    const error = await interruptedRun({ runId: 'r1', done: 1, total: 3 }, serverOptions);
+    expect(error).toMatchObject({ code: 'cancelled', message, hint: expect.stringContaining(hint) });
+  });
+
+  it('says why the service could not be asked', async () => {
+    const service = (): Promise<never> => Promise.reject(new Error('The service cannot be reached.'));
+    const error = await interruptedRun({ runId: 'r1', done: 1, total: 3 }, { project, service } as never);
+    expect(error.message).toBe('The run r1 may go on: its state could not be read. The service cannot be reached.');
+  });
+});
+
 describe('heddle evaluation in a pipe', manyStarts, () => {
   it('prints JSON, and tables with --table', async () => {
     const model = await startScriptedModel(() => 'yes');
@@ -99,6 +128,13 @@ describe('heddle evaluation in a pipe', manyStarts, () => {
     const environment = await prepare(model.url);
     child = spawn(process.execPath, [command, ...runArgs], { env: environment, stdio: ['ignore', 'ignore', 'pipe'] });
     const { runId } = read(await text(child.stderr!));
+    if (hasTerminal) {
+      const shown = await converse(['evaluation', 'show', runId, '--wait'], environment, [['of 3', controlC]]);
+      expect(stripVTControlCharacters(shown.screen)).toContain(
+        `heddle: Stopped waiting for the run ${runId}, which is not cancelled.`,
+      );
+      expect(shown.code).toBe(3);
+    }
     const waited = await run(['evaluation', 'show', runId, '--wait'], environment);
     expect(waited.code, waited.stderr).toBe(0);
     expect(JSON.parse(waited.stdout).runs).toMatchObject([{ run_id: runId, status: 'complete', predictions: 3 }]);

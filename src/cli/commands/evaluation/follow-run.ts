@@ -16,11 +16,30 @@ export interface RunProgress {
 
 type ServerOptions = Runtime['serverOptions'];
 
-/** Waits until a run has ended, with a progress bar. Without the run, or without its project, it returns at once. */
+/**
+ * Waits until a run has ended, with a progress bar. Without the run, or without its project, it returns at once.
+ * @throws HeddleError `cancelled` if the signal aborts, which leaves the run alone.
+ */
 export async function waitForEnd(runId: string, serverOptions: ServerOptions, signal: AbortSignal): Promise<void> {
+  try {
+    await pollUntilEnd(runId, serverOptions, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    throw new HeddleError({
+      code: 'cancelled',
+      message: `Stopped waiting for the run ${runId}, which is not cancelled.`,
+      hint: `\`heddle evaluation show ${runId} --wait\` waits again. The embedded service goes on with a run while any heddle uses its data.`,
+    });
+  }
+}
+
+async function pollUntilEnd(runId: string, serverOptions: ServerOptions, signal: AbortSignal): Promise<void> {
   for (let pollMs = minPollMs; ; pollMs = Math.min(maxPollMs, pollMs * 1.5)) {
     const status = await statusOf(runId, serverOptions, signal);
-    if (status?.code !== 'running') return showProgress('');
+    if (status?.code !== 'running') {
+      showProgress('');
+      return;
+    }
     showProgress(progressBar('predictions', status.completed_rows ?? 0, status.total_rows ?? undefined));
     await delay(pollMs, undefined, { signal });
   }
@@ -34,10 +53,12 @@ export async function interruptedRun(
   const show = `heddle evaluation show ${runId}`;
   const status = await statusOf(runId, serverOptions).catch((error: Error) => error);
   if (status instanceof Error || status === undefined || status.code === 'running') {
-    const reason = status instanceof Error ? ` ${status.message}` : '';
     return new HeddleError({
       code: 'cancelled',
-      message: `The run ${runId} could not be cancelled and goes on.${reason}`,
+      message:
+        status instanceof Error
+          ? `The run ${runId} may go on: its state could not be read. ${status.message}`
+          : `The run ${runId} could not be cancelled and goes on.`,
       hint: `\`${show} --wait\` waits for its end and prints the results.`,
     });
   }
