@@ -135,10 +135,8 @@ describe('heddle demo', () => {
     });
     const { code, stdout, stderr } = await run(['demo'], environment, '', join(folder, 'dist/heddle.js'));
     expect([code, stdout]).toEqual([2, '']);
-    expect(stderr).toBe(
-      'heddle: This version of Node has no node:sqlite, and the package that replaces it cannot be loaded.\n' +
-        'Use Node 22.13 or later, or reinstall heddle with optional dependencies (@photostructure/sqlite).\n',
-    );
+    expect(stderr).toMatch(/^heddle: .*\nUse Node 22\.13 or later.*\n$/);
+    expect(stderr).not.toMatch(/^\s+at /m);
     expect(readdirSync(folder).filter((name) => name.startsWith('heddle-demo-'))).toEqual([]);
   });
 });
