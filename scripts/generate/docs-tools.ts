@@ -55,12 +55,13 @@ function toolSection({
   inputJsonSchema,
   outputJsonSchema,
 }: (typeof tools)[number]): string {
-  const trueHints = Object.entries(hints).filter(([, value]) => value);
   return `## ${name}
 
 **${title}.** ${description.split('\n').map(withInlineCode).join('\n\n')}
 
-Hints: ${trueHints.map(([hint]) => code(hint)).join(', ') || 'none'}.
+Hints: ${Object.entries(hints)
+    .map(([hint, value]) => code(`${hint}: ${value}`))
+    .join(', ')}.
 
 ${members('Argument', inputJsonSchema)}
 

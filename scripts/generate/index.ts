@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { docsClients } from './docs-clients.ts';
+import { docsCommandLine } from './docs-command-line.ts';
 import { docsConfiguration } from './docs-configuration.ts';
 import { docsDeploy } from './docs-deploy.ts';
 import { docsErrors } from './docs-errors.ts';
@@ -29,6 +30,7 @@ export async function generated(): Promise<Record<string, string>> {
     'manifest.json': formatted('manifest.json', JSON.stringify(mcpbManifest(), null, 2)),
     'docs/tools.md': docsTools(),
     'docs/clients.md': docsClients(),
+    'docs/command-line.md': await docsCommandLine(),
     'docs/configuration.md': docsConfiguration(),
     'docs/errors.md': docsErrors(),
     'docs/deploy.md': docsDeploy(),

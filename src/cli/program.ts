@@ -57,8 +57,8 @@ export async function run(): Promise<void> {
   }
 }
 
-/** Creates the parser of the command line with these commands. */
-async function createProgram(names: readonly string[]): Promise<Command> {
+/** Creates the parser of the command line with these commands, by default with all that people use. */
+export async function createProgram(names: readonly string[] = commandNames()): Promise<Command> {
   const program = styleHelp(new Command('heddle'))
     .description('MCP server for annotation queues, model inference and evaluations. Without a command: heddle serve.')
     .version(version, '-V, --version', 'print the version')
@@ -73,6 +73,10 @@ async function createProgram(names: readonly string[]): Promise<Command> {
       'heddle service import items.csv --project team/support --queue review',
     ],
     page: 'README.md; `heddle COMMAND --help` names the page of each command',
+    notes: [
+      'Results are printed for people on a terminal, and as JSON in a pipe or a file; --json and --table choose.',
+      'Errors go to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.',
+    ],
   });
   if (!wantsJson()) {
     program.showHelpAfterError(

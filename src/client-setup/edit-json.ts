@@ -4,6 +4,7 @@ import {
   getNodeValue,
   type Node,
   type ParseError,
+  type ParseErrorCode,
   parseTree,
   printParseErrorCode,
 } from 'jsonc-parser';
@@ -34,9 +35,17 @@ function parse(text: string): Node | undefined {
   if (!first) return tree;
   const line = text.slice(0, first.offset).split('\n').length;
   throw notConfigured(
-    `The file is not valid JSON: ${printParseErrorCode(first.error)} in line ${line}. It was not changed.`,
+    `The file is not valid JSON: ${describeError(first.error)} in line ${line}. It was not changed.`,
     'Fix that line, then run the command again.',
   );
+}
+
+/** Turns a code such as `CloseBraceExpected` into words: `expected close brace`. */
+function describeError(code: ParseErrorCode): string {
+  return printParseErrorCode(code)
+    .replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter}`)
+    .toLowerCase()
+    .replace(/^(.*) expected$/, 'expected $1');
 }
 
 /** Adds the entry, updates its members or removes it. `existing` is its current value. */

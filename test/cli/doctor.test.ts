@@ -49,6 +49,16 @@ describe('heddle doctor', () => {
     expect(code).toBe(0);
   });
 
+  it.skipIf(nodeState.Node === undefined)('warns of a version of Node that gets no fixes', async () => {
+    const { findings } = await examine(emptyHome(temporaryFolder()));
+    expect(findings.find(({ check }) => check === 'Node')).toEqual({
+      check: 'Node',
+      state: 'warning',
+      message: `Node ${process.versions.node} is out of support: it gets no security fixes since April 2026`,
+      advice: 'Install Node 22 or 24. Only this version needs a package for the embedded service.',
+    });
+  });
+
   it('creates no data file', async () => {
     const folder = temporaryFolder();
     const { code, findings } = await examine(emptyHome(folder, { HEDDLE_DATA_DIR: join(folder, 'data') }));

@@ -123,7 +123,7 @@ describe('heddle service', () => {
     const stdout = (text: string) => ({ code: 0, stdout: text, stderr: '' });
     expect(await run(['grant', 'grace', 'team/support', 'p/q'])).toEqual(stdout('grace: p/q, team/support\n'));
     expect(await run(['revoke', 'grace', 'p/q', 'never/granted'])).toEqual(stdout('grace: team/support\n'));
-    expect(await run(['list-users'])).toEqual(stdout('eve: all projects\ngrace: team/support\n'));
+    expect(await run(['list-users', '--table'])).toEqual(stdout('eve: all projects\ngrace: team/support\n'));
     expect(await run(['revoke', 'grace', 'team/support'])).toEqual(stdout('grace: no project\n'));
     const accounts = JSON.parse((await run(['list-users', '--json'])).stdout);
     expect(accounts).toMatchObject([
@@ -176,7 +176,7 @@ describe('heddle service', () => {
     [1, ['revoke', 'eve', 'p/q'], 'Nothing was revoked: eve can see all projects'],
   ] as const)('exits with code %d for %s, and changes nothing', async (code, args, message) => {
     expect(await run([...args])).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(message) });
-    expect((await run(['list-users'])).stdout).toBe('eve: all projects\ngrace: no project\n');
+    expect((await run(['list-users', '--table'])).stdout).toBe('eve: all projects\ngrace: no project\n');
   });
 
   it('start serves until SIGTERM and accepts accounts that are added meanwhile', async () => {

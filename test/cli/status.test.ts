@@ -52,7 +52,7 @@ describe('heddle status', () => {
     });
     expect(stdout).not.toContain('correct-horse');
 
-    const text = (await run(['status'], environment)).stdout;
+    const text = (await run(['status', '--table'], environment)).stdout;
     expect(text).toContain('Service: https://service.example/api\n');
     expect(text).toMatch(/^ {2}base_url +https:\/\/service\.example\/api +profile "default"$/m);
     expect(text).toMatch(/^ {2}password +set +HEDDLE_PASSWORD$/m);
@@ -61,14 +61,16 @@ describe('heddle status', () => {
     expect(text).not.toContain('correct-horse');
   });
 
-  it('names the embedded service if no base URL is configured', async () => {
-    const { stdout } = await run(['status'], emptyHome(temporaryFolder()));
-    expect(stdout).toContain('Service: embedded, on this machine, because no base URL is configured');
+  it('names the embedded service and its data file if no base URL is configured', async () => {
+    const folder = temporaryFolder();
+    const { stdout } = await run(['status', '--table'], emptyHome(folder));
+    expect(stdout).toContain('Service: embedded, on this machine, because no base URL is configured\n');
+    expect(stdout).toContain(`Data: ${join(folder, 'heddle', 'heddle.db')} (created by the first call)\n`);
   });
 
   it('shows why stored secrets cannot be read', async () => {
     const environment = homeWith({ default: { base_url: 'https://service.example', store: 'keychain' } });
-    const { stdout } = await run(['status'], environment);
+    const { stdout } = await run(['status', '--table'], environment);
     expect(stdout).toMatch(/^Problem: There is no keychain on this machine/m);
   });
 

@@ -1,10 +1,20 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
+import { dirname, join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
+import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
+import { createProgram } from '../../src/cli/program.ts';
+import { helpPartsOf } from '../../src/cli/support/help.ts';
 import { sendResponse, startFakeService } from '../support/fake-service.ts';
 import { command, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+import { root } from '../support/markdown-blocks.ts';
 import { controlC, converse, converseWith, enter, hasTerminal } from '../support/pseudo-terminal.ts';
+import { requireProgram } from '../support/require-program.ts';
+
+const hasZsh = requireProgram('zsh', 'zsh', 'apt-get install zsh');
+const hasFish = requireProgram('fish', 'fish', 'apt-get install fish');
 
 /** Each test starts heddle several times. */
 const manyStarts = { timeout: 120_000 };
@@ -113,6 +123,61 @@ describe.skipIf(!hasTerminal)('heddle at a terminal', manyStarts, () => {
   });
 });
 
+describe('heddle demo', () => {
+  it('ends with one paragraph where SQLite is missing, and leaves no folder', async () => {
+    const folder = temporaryFolder();
+    // Without node_modules there is no package for SQLite, and the option takes the module of Node away.
+    cpSync(dirname(command), join(folder, 'dist'), { recursive: true });
+    const isBuiltIn = isBuiltin('node:sqlite');
+    const environment = emptyHome(folder, {
+      TMPDIR: folder,
+      ...(isBuiltIn && { NODE_OPTIONS: '--no-experimental-sqlite' }),
+    });
+    const { code, stdout, stderr } = await run(['demo'], environment, '', join(folder, 'dist/heddle.js'));
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(/^heddle: .*\nUse Node 22\.13 or later.*\n$/);
+    expect(stderr).not.toMatch(/^\s+at /m);
+    expect(readdirSync(folder).filter((name) => name.startsWith('heddle-demo-'))).toEqual([]);
+  });
+});
+
+describe('heddle in a pipe', manyStarts, () => {
+  it.each([
+    ['call list_queues', 'queues: 1'],
+    ['tools', 'list_queues         List queues'],
+    ['tools list_queues', 'Arguments (* required):'],
+    ['status', 'Service: embedded'],
+    ['doctor', 'Nothing failed.'],
+    ['config list', 'It has no values'],
+    ['service list', 'support-triage'],
+    ['service list-users', ''],
+  ])('prints the result of `heddle %s` as JSON, and for people with --table', async (line, shown) => {
+    const environment = emptyHome(temporaryFolder());
+    await run(['call', 'list_queues'], environment);
+    const args = line.split(' ');
+    const [json, table] = [await run(args, environment), await run([...args, '--table'], environment)];
+    expect([json.code, typeof JSON.parse(json.stdout)]).toEqual([0, 'object']);
+    expect(table.code).toBe(0);
+    expect(table.stdout).toContain(shown);
+    expect(() => JSON.parse(table.stdout)).toThrow();
+  });
+
+  it('prints the steps of the demo as lines of JSON', async () => {
+    const { stdout } = await run(['demo'], emptyHome(temporaryFolder()));
+    const steps = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(steps[0]).toMatchObject({ step: 1, tool: 'list_queues', is_error: false, result: { queues: [{}] } });
+    expect(steps.map(({ step }) => step)).toEqual(steps.map((_, index) => index + 1));
+  });
+
+  it('tells the rule in the help', async () => {
+    const { stdout } = await run(['--help'], emptyHome(temporaryFolder()));
+    expect(stdout).toContain('for people on a terminal, and as JSON in a pipe or a file; --json and --table choose.');
+  });
+});
+
 describe('heddle completion', manyStarts, () => {
   const complete = async (line: string): Promise<string[]> => {
     const { stdout } = await run(['complete', '--line', line], emptyHome(temporaryFolder()));
@@ -131,14 +196,19 @@ describe('heddle completion', manyStarts, () => {
     expect(await complete('heddle access')).toEqual([]);
   });
 
-  it.skipIf(!hasTerminal)('works in a real bash', async () => {
-    const folder = temporaryFolder();
+  /** Returns an environment in which the shells find heddle. */
+  function withHeddle(folder: string): Record<string, string> {
     const bin = join(folder, 'bin');
     mkdirSync(bin);
     writeFileSync(join(bin, 'heddle'), `#!/bin/sh\nexec "${process.execPath}" "${command}" "$@"\n`, { mode: 0o755 });
-    const environment = { ...emptyHome(folder), PATH: `${bin}:${process.env.PATH}` };
+    return { ...emptyHome(folder), PATH: `${bin}:${process.env.PATH}` };
+  }
+
+  it.skipIf(!hasTerminal)('works in a real bash', async () => {
+    const folder = temporaryFolder();
     writeFileSync(join(folder, 'rc'), `PS1='ready> '; source <(heddle completion bash)\n`);
-    const { screen } = await converseWith(`exec bash --noprofile --rcfile '${join(folder, 'rc')}' -i`, environment, [
+    const shell = `exec bash --noprofile --rcfile '${join(folder, 'rc')}' -i`;
+    const { screen } = await converseWith(shell, withHeddle(folder), [
       ['ready> ', 'echo heddle; heddle completion zs\t | head -n 1\r'],
       ['#compdef heddle', 'heddle queue export --format=cs\t --help | tail -n 1\r'],
       ['Documentation: docs/service.md', 'exit\r'],
@@ -146,7 +216,84 @@ describe('heddle completion', manyStarts, () => {
     expect(screen).toContain('heddle completion zsh');
     expect(screen).toContain('--format=csv');
   });
+
+  it.skipIf(!hasTerminal || !hasZsh)('works in a real zsh, as a function of $fpath', async () => {
+    const folder = temporaryFolder();
+    const environment = withHeddle(folder);
+    mkdirSync(join(folder, 'functions'));
+    writeFileSync(join(folder, 'functions/_heddle'), (await run(['completion', 'zsh'], environment)).stdout);
+    writeFileSync(
+      join(folder, '.zshrc'),
+      `PS1='ready> '; fpath=('${join(folder, 'functions')}' $fpath); autoload -Uz compinit; compinit -D -u\n`,
+    );
+    writeFileSync(join(folder, 'rows.csv'), 'question,answer\n');
+    const shell = `cd '${folder}'; exec zsh -o NO_GLOBAL_RCS -i`;
+    const { screen } = await converseWith(shell, { ...environment, ZDOTDIR: folder }, [
+      ['ready> ', 'heddle completion zs\t | tail -n 1; echo end-$((1+0))\r'],
+      ['end-1', 'heddle queue export --format=cs\t --help | tail -n 1; echo end-$((1+1))\r'],
+      ['end-2', 'heddle tools query_q\t | tail -n 1; echo end-$((1+2))\r'],
+      ['end-3', 'heddle service import rows\t --help | tail -n 1; echo end-$((1+3))\r'],
+      ['end-4', 'exit\r'],
+    ]);
+    const shown = plain(screen);
+    for (const line of ['heddle completion zsh', '--format=csv', 'query_queue_items', 'import rows.csv']) {
+      expect(shown).toContain(line);
+    }
+  });
+
+  it.skipIf(!hasFish)('works in a real fish', async () => {
+    const folder = temporaryFolder();
+    const environment = withHeddle(folder);
+    mkdirSync(join(folder, 'fish/completions'), { recursive: true });
+    writeFileSync(
+      join(folder, 'fish/completions/heddle.fish'),
+      (await run(['completion', 'fish'], environment)).stdout,
+    );
+    writeFileSync(join(folder, 'rows.csv'), 'question,answer\n');
+    const complete = (line: string): string[] =>
+      execFileSync('fish', ['--command', `complete --do-complete '${line}'`], {
+        cwd: folder,
+        env: environment,
+        encoding: 'utf8',
+      })
+        .trim()
+        .split('\n');
+    expect(complete('heddle se')).toEqual(['serve', 'service', 'setup']);
+    expect(complete('heddle completion ')).toEqual(['bash', 'fish', 'zsh']);
+    expect(complete('heddle queue export --format=c')).toEqual(['--format=csv']);
+    expect(complete('heddle tools query_q')).toEqual(['query_queue_items']);
+    expect(complete('heddle service import rows')).toEqual(['rows.csv']);
+  });
 });
+
+/** Returns the words of a command line's heddle commands that the parser does not know. */
+function unknownWords(line: string, program: Command): string[] {
+  return [...line.replace(/ +#.*$/, '').matchAll(/\bheddle((?: (?!&&|[|>]).\S*)*)/g)].flatMap(([, rest = '']) => {
+    let command = program;
+    return rest.split(' ').flatMap((word) => {
+      const inner = command.commands.find((each) => each.name() === word);
+      if (inner) command = inner;
+      const isUnknown = word.startsWith('--')
+        ? !command.options.some(({ long }) => long === word)
+        : !inner && command.commands.length > 0 && word !== '';
+      return isUnknown ? [word] : [];
+    });
+  });
+}
+
+/** Returns whether a page of the documentation exists and has the heading behind `#`. */
+function hasHeading(path: string): boolean {
+  const [file, anchor] = path.replace(/;.*/, '').split('#');
+  const headings = readFileSync(join(root, file!), 'utf8').match(/^#+ .*$/gm) ?? [];
+  const anchors = headings.map((line) =>
+    line
+      .replace(/^#+ /, '')
+      .toLowerCase()
+      .replaceAll(/[^\w -]/g, '')
+      .replaceAll(' ', '-'),
+  );
+  return anchor === undefined || anchors.includes(anchor);
+}
 
 describe('heddle help', manyStarts, () => {
   const help = async (...args: string[]): Promise<string> => (await run(args, emptyHome(temporaryFolder()))).stdout;
@@ -167,6 +314,17 @@ describe('heddle help', manyStarts, () => {
     expect(text).not.toContain('More:');
   });
 
+  it('has examples and a page for each command, which name only existing commands, options and headings', async () => {
+    const program = await createProgram();
+    for (const command of program.commands.flatMap((each) => [each, ...each.commands])) {
+      if (command.name() === 'help' || command.parent?.name() === 'config') continue;
+      const { examples, page } = helpPartsOf(command) ?? { examples: [], page: '' };
+      expect(examples.length, command.name()).toBeGreaterThan(0);
+      for (const example of examples) expect(unknownWords(example, program), example).toEqual([]);
+      for (const path of page.split(', ')) expect(hasHeading(path), path).toBe(true);
+    }
+  });
+
   it('lists the own options of a command first, and shared ones under a heading', async () => {
     const text = await help('call', '--help');
     expect(text.indexOf('--text')).toBeLessThan(text.indexOf('Shared settings'));
@@ -177,7 +335,7 @@ describe('heddle help', manyStarts, () => {
   it('describes the arguments of a tool in call TOOL --help and in tools TOOL', async () => {
     for (const args of [
       ['call', 'query_queue_items', '--help'],
-      ['tools', 'query_queue_items'],
+      ['tools', 'query_queue_items', '--table'],
     ]) {
       const text = await help(...args);
       expect(text).toMatch(/^queue_id\* +string/m);
@@ -198,7 +356,7 @@ describe('a mistyped command line', manyStarts, () => {
     ['tools read_cal', '(did you mean read_call?)'],
     ['serve --htp', "unknown option '--htp' (did you mean --http?)"],
     ['config set projct x', "unknown key 'projct' (did you mean project?)"],
-    ['call --text --structured list_queues', 'choose one of --json, --text and --structured'],
+    ['call --text --structured list_queues', "option '--structured' cannot be used with option '--text'"],
     ['setup', 'no client: name one of claude-desktop'],
   ])('`heddle %s` exits with 2 and suggests what was meant', async (line, message) => {
     const { code, stdout, stderr } = await run(line.split(' '), emptyHome(temporaryFolder()));
@@ -239,8 +397,8 @@ describe('heddle config', manyStarts, () => {
       profiles: { default: { project: 'team/support' }, careful: { read_only: true } },
     });
     expect((await config('get', 'project')).stdout).toBe('team/support\n');
-    expect((await config('list')).stdout).toContain('project  team/support\nOther profiles: careful');
-    expect(JSON.parse((await config('list', '--json')).stdout)).toMatchObject({ values: { project: 'team/support' } });
+    expect((await config('list', '--table')).stdout).toContain('project  team/support\nOther profiles: careful');
+    expect(JSON.parse((await config('list')).stdout)).toMatchObject({ values: { project: 'team/support' } });
     const before = readFileSync(file, 'utf8');
     expect(await config('set', 'project', 'support')).toMatchObject({
       code: 2,

@@ -162,10 +162,10 @@ describe('editConfig for JSON', () => {
     [
       'text that is cut off',
       '{\n  "mcpServers": {\n',
-      'The file is not valid JSON: CloseBraceExpected in line 3. It was not changed.',
+      'The file is not valid JSON: expected close brace in line 3. It was not changed.',
     ],
-    ['a stray word', '{\n  "mcpServers": oops\n}', 'The file is not valid JSON: InvalidSymbol in line 2.'],
-    ['two values', '{} {}', 'The file is not valid JSON: EndOfFileExpected in line 1.'],
+    ['a stray word', '{\n  "mcpServers": oops\n}', 'The file is not valid JSON: invalid symbol in line 2.'],
+    ['two values', '{} {}', 'The file is not valid JSON: expected end of file in line 1.'],
     ['a list', '[]', 'The file is not a table of names and values.'],
     ['servers as a list', '{"mcpServers": []}', '"mcpServers" of the file is not a table'],
     [

@@ -51,7 +51,10 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 /** Creates a home for a page. */
 function homeOf(page: string): { home: string; env: Record<string, string> } {
   const home = join(folder, page.replaceAll(/\W/g, '-'));
-  mkdirSync(home, { recursive: true });
+  // The package that the pages say to install.
+  mkdirSync(join(home, 'node_modules'), { recursive: true });
+  if (!existsSync(join(home, 'node_modules/openai')))
+    symlinkSync(join(root, 'node_modules/openai'), join(home, 'node_modules/openai'));
   return { home, env: emptyHome(home, { PATH: environment.PATH! }) };
 }
 
@@ -131,7 +134,7 @@ describe.each(pages)('%s', (page) => {
         /\b[0-9a-z]{17}\b|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b20\d\d-\d\d-\d\dT[\d:.]+Z\b/g,
         '…',
       );
-    const printed = steady((await run(['demo'], env)).stdout)
+    const printed = steady((await run(['demo', '--text'], env)).stdout)
       .split('\n')
       .map((line) => line.trimStart());
     for (const { text } of of('demo')) {
@@ -206,7 +209,6 @@ describe.each(pages)('%s', (page) => {
 
   testOf(of('compile'))('has programs that compile', () => {
     const { home } = homeOf(`${page} ts`);
-    mkdirSync(join(home, 'node_modules'), { recursive: true });
     symlinkSync(root, join(home, 'node_modules/heddle'));
     symlinkSync(join(root, 'node_modules/@modelcontextprotocol'), join(home, 'node_modules/@modelcontextprotocol'));
     writeFileSync(join(home, 'package.json'), '{ "type": "module" }');
@@ -256,7 +258,9 @@ describe.each(pages)('%s', (page) => {
       for (const [name] of code.matchAll(/\bHEDDLE_[A-Z_]+\b/g)) expect(names, `${page}: ${code}`).toContain(name);
       const words = /^heddle((?: [a-z][\w-]*)*)/.exec(code)?.[1]?.trim().split(' ').filter(Boolean);
       if (!words) continue;
-      const chain = ['service', 'evaluation'].includes(words[0]!) ? words.slice(0, 2) : words.slice(0, 1);
+      const chain = ['service', 'evaluation', 'queue', 'config'].includes(words[0]!)
+        ? words.slice(0, 2)
+        : words.slice(0, 1);
       const key = chain.join(' ');
       if (!helps.has(key)) {
         const { code: exit, stdout } = await run([...chain, '--help'], homeOf(page).env);

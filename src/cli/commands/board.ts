@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { addSettingFlags, runtimeFlags } from '../support/flags.ts';
+import { explain } from '../support/help.ts';
 import { showView } from '../support/show-view.ts';
 
 /** Adds `heddle board`, which shows the review board in the person's browser. */
@@ -9,6 +10,7 @@ export function addBoard(program: Command): void {
     .description('judge the items of a queue in your browser, until Ctrl-C')
     .argument('[queue]', 'id of the queue; without it, you choose one in the browser')
     .option('--no-open', 'only print the address');
+  explain(board, { examples: ['heddle board', 'heddle board support-triage'], page: 'docs/board.md' });
   addSettingFlags(board, runtimeFlags).action((queue_id: string | undefined, { open }: { open: boolean }) =>
     showView(board, {
       uri: 'ui://heddle/review',

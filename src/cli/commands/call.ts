@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers';
-import { Argument, type Command, Help } from 'commander';
+import { Argument, type Command, Help, Option } from 'commander';
 import { InexactNumberError, parseExactJson } from '../../core/json-numbers.ts';
 import { callTool, parseErrorText } from '../../mcp/call-tool.ts';
 import { openRuntime } from '../../runtime/runtime.ts';
@@ -8,24 +8,31 @@ import { describeTool } from '../support/describe-tool.ts';
 import { drawResult } from '../support/draw-result.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
 import { completeWith, explain } from '../support/help.ts';
+import { addOutputOptions, isForPeople, type OutputForm } from '../support/output-form.ts';
 import { printJson, printLine, printText } from '../support/print.ts';
 import { showProgress } from '../support/progress.ts';
 import { reportToolError, UsageError } from '../support/report-failure.ts';
 import { runtimeOptions } from '../support/secrets.ts';
-import { columnsOf } from '../support/terminal.ts';
+import { resultWidth } from '../support/terminal.ts';
 import { toolNames, unknownTool } from '../support/tool-names.ts';
 
 export function addCall(program: Command): void {
   const call = program
     .command('call')
-    .description('call one tool; prints tables on a terminal, and the structured result as JSON elsewhere')
+    .description('call one tool, and print its structured result')
     .addArgument(
       completeWith(new Argument('<tool>', 'name of the tool; `heddle call TOOL --help` describes it'), toolNames),
     )
-    .argument('[arguments]', 'arguments as a JSON object, or - to read them from stdin', '{}')
-    .option('--json', 'print the structured result as JSON, also on a terminal')
-    .option('--text', 'print the text that a model reads')
-    .option('--structured', 'print the structured result as a model reads it, on one line');
+    .argument('[arguments]', 'arguments as a JSON object, or - to read them from stdin', '{}');
+  addOutputOptions(call)
+    .addOption(new Option('--text', 'print the text that a model reads').conflicts(['json', 'table']))
+    .addOption(
+      new Option('--structured', 'print the structured result as a model reads it, on one line').conflicts([
+        'json',
+        'table',
+        'text',
+      ]),
+    );
   const described = () => tools.find(({ name }) => name === call.args[0]);
   call.configureHelp({
     ...call.configureHelp(),
@@ -52,8 +59,7 @@ export function addCall(program: Command): void {
   );
 }
 
-interface ResultForm {
-  json?: true;
+interface ResultForm extends OutputForm {
   text?: true;
   structured?: true;
 }
@@ -66,9 +72,6 @@ interface ToolCall {
 }
 
 async function runCall(call: Command, { name, json, form }: ToolCall): Promise<void> {
-  if (Object.keys(form).filter((key) => ['json', 'text', 'structured'].includes(key)).length > 1) {
-    throw new UsageError('choose one of --json, --text and --structured');
-  }
   const settings = settingsOf(call);
   const runtime = openRuntime(settings, runtimeOptions(settings));
   const { serverOptions } = runtime;
@@ -95,8 +98,8 @@ async function runCall(call: Command, { name, json, form }: ToolCall): Promise<v
 function printResult(structured: object, read: string, form: ResultForm): void {
   if (form.text) printText(read);
   else if (form.structured) printText(JSON.stringify(structured));
-  else if (form.json || !process.stdout.isTTY) printJson(structured);
-  else printLine(drawResult(structured, columnsOf(process.stdout)));
+  else if (isForPeople(form)) printLine(drawResult(structured, resultWidth()));
+  else printJson(structured);
 }
 
 function parseArgumentsText(json: string): unknown {

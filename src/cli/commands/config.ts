@@ -5,10 +5,11 @@ import { type Setting, settingDefinitions, settingNames } from '../../settings/s
 import { didYouMean } from '../support/did-you-mean.ts';
 import { addSettingFlags, flagsOf } from '../support/flags.ts';
 import { completeWith, explain } from '../support/help.ts';
+import { addOutputOptions, isForPeople, type OutputForm } from '../support/output-form.ts';
 import { printJson, printLine } from '../support/print.ts';
 import { UsageError } from '../support/report-failure.ts';
 import { drawRecord } from '../support/table.ts';
-import { columnsOf } from '../support/terminal.ts';
+import { resultWidth } from '../support/terminal.ts';
 
 /** Adds `heddle config`, which shows and changes the values of a profile. Secrets are none of them. */
 export function addConfig(program: Command): void {
@@ -26,11 +27,8 @@ export function addConfig(program: Command): void {
   });
   const add = (name: string, description: string): Command =>
     addSettingFlags(config.command(name).description(description), ['profile']);
-  const list = add('list', 'show the values of a profile, or the profiles if there are several').option(
-    '--json',
-    'print JSON',
-  );
-  list.action(({ json }: { json?: true }) => listValues(profileNameOf(list), json ?? false));
+  const list = addOutputOptions(add('list', 'show the values of a profile, and the names of the others'));
+  list.action((form: OutputForm) => listValues(profileNameOf(list), form));
   const get = add('get', 'print one value').addArgument(keyArgument());
   get.action((key: string) => printValue(profileNameOf(get), key));
   const set = add('set', 'check a value and store it').addArgument(keyArgument()).argument('<value>', 'its value');
@@ -55,9 +53,9 @@ function profileNameOf(command: Command): string {
   return resolveSettings({ flags: flagsOf(command), environment, newProfile: true, profiles: {} }).values.profile;
 }
 
-function listValues(name: string, json: boolean): void {
+function listValues(name: string, form: OutputForm): void {
   const profile = readProfiles()[name];
-  if (json) {
+  if (!isForPeople(form)) {
     printJson({ profile: name, config_file: configFile, values: profile ?? {} });
     return;
   }
@@ -65,7 +63,7 @@ function listValues(name: string, json: boolean): void {
   printLine(`Profile "${name}" of ${configFile}`);
   if (profile === undefined || Object.keys(profile).length === 0)
     printLine('It has no values; every setting has its default.');
-  else printLine(drawRecord(profile, { width: columnsOf(process.stdout) }));
+  else printLine(drawRecord(profile, { width: resultWidth() }));
   if (others.length > 0) printLine(`Other profiles: ${others.join(', ')}`);
 }
 

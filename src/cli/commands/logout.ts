@@ -2,11 +2,13 @@ import type { Command } from 'commander';
 import { HeddleError } from '../../core/errors.ts';
 import { readProfiles, storeKinds, storeOf, writeProfile } from '../../settings/profiles.ts';
 import { addSettingFlags, settingsOf } from '../support/flags.ts';
+import { explain } from '../support/help.ts';
 import { printLine } from '../support/print.ts';
 import { openSecretStore } from '../support/secrets.ts';
 
 export function addLogout(program: Command): void {
   const logout = program.command('logout').description('remove a profile and its secrets');
+  explain(logout, { examples: ['heddle logout', 'heddle logout --profile work'], page: 'docs/configuration.md' });
   addSettingFlags(logout, ['profile', 'keychainTimeoutMs']).action(async () => {
     const { values } = settingsOf(logout, { newProfile: true });
     const name = values.profile;

@@ -78,12 +78,12 @@ function addHttpOptions(serve: Command): void {
   add(
     new Option('--allowed-host <name>', 'further name to accept as Host; repeatable')
       .argParser(collect(asHost))
-      .default([]),
+      .default([], 'none'),
   );
   add(
     new Option('--allowed-origin <origin>', 'further web origin to accept, like https://app.example.com; repeatable')
       .argParser(collect(asOrigin))
-      .default([]),
+      .default([], 'none'),
   );
   add(new Option('--token-file <file>', 'file with the bearer token of clients, instead of HEDDLE_HTTP_TOKEN'));
   add(new Option('--metrics-port <port>', 'port to serve Prometheus metrics on, at /metrics').argParser(asPort));

@@ -7,23 +7,27 @@ import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
 import { type SourceKind, settingDefinitions, settingNames } from '../../settings/settings.ts';
 import { describeSource, snakeCase } from '../support/describe-source.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
+import { explain } from '../support/help.ts';
+import { addOutputOptions, isForPeople, type OutputForm } from '../support/output-form.ts';
 import { printJson, printLine } from '../support/print.ts';
 import { readCredentials } from '../support/secrets.ts';
 
 type SourceFields = { source: SourceKind; name?: string };
 
-/** The output of `heddle status --json`. */
+/** The output of `heddle status`. */
 type Status = Awaited<ReturnType<typeof readStatus>>;
 
 export function addStatus(program: Command): void {
-  const command = program
-    .command('status')
-    .description('show the service in use, every setting, and the source of each value and secret')
-    .option('--json', 'print JSON');
-  addSettingFlags(command, runtimeFlags).action(async ({ json }: { json?: true }) => {
+  const command = addOutputOptions(
+    program
+      .command('status')
+      .description('show the service in use, every setting, and the source of each value and secret'),
+  );
+  explain(command, { examples: ['heddle status', 'heddle status --profile work'], page: 'docs/configuration.md' });
+  addSettingFlags(command, runtimeFlags).action(async (form: OutputForm) => {
     const status = await readStatus(settingsOf(command));
-    if (json) printJson(status);
-    else printStatus(status);
+    if (isForPeople(form)) printStatus(status);
+    else printJson(status);
   });
 }
 

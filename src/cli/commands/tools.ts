@@ -4,44 +4,36 @@ import { type ListedTool, selectTools } from '../../tools/support/registry.ts';
 import { describeTool } from '../support/describe-tool.ts';
 import { addSettingFlags, settingsOf } from '../support/flags.ts';
 import { completeWith, explain } from '../support/help.ts';
+import { addOutputOptions, isForPeople, type OutputForm } from '../support/output-form.ts';
 import { printJson, printLine } from '../support/print.ts';
+import { drawTable } from '../support/table.ts';
+import { resultWidth } from '../support/terminal.ts';
 import { toolNames, unknownTool } from '../support/tool-names.ts';
 
 export function addTools(program: Command): void {
   const command = program
     .command('tools')
-    .description('list the tools, or describe one with its arguments')
-    .addArgument(completeWith(new Argument('[tool]', 'the tool to describe'), toolNames))
-    .option('--json', 'print everything that clients see, as JSON');
+    .description('list the tools, or describe one with its arguments; as JSON, everything that clients see')
+    .addArgument(completeWith(new Argument('[tool]', 'the tool to describe'), toolNames));
+  addOutputOptions(command);
   explain(command, {
     examples: ['heddle tools', 'heddle tools query_queue_items', 'heddle tools --json'],
     page: 'docs/tools.md',
   });
-  addSettingFlags(command, ['profile', 'readOnly', 'tools']).action(
-    (name: string | undefined, { json }: { json?: true }) => {
-      const { readOnly, tools: only } = settingsOf(command).values;
-      const tools = selectTools({ readOnly, only });
-      if (name !== undefined) {
-        const tool = tools.find((each) => each.name === name);
-        if (!tool) throw unknownTool(name, tools);
-        return json ? printJson(toMcpTool(tool)) : printLine(describeTool(tool, process.stdout.columns || 100));
-      }
-      if (json) return printJson(tools.map(toMcpTool));
-      for (const tool of tools) printLine(formatTool(tool));
-      printLine('* required. `heddle tools TOOL` describes the arguments, `heddle tools --json` prints the schemas.');
-    },
-  );
+  addSettingFlags(command, ['profile', 'readOnly', 'tools']).action((name: string | undefined, form: OutputForm) => {
+    const { readOnly, tools: only } = settingsOf(command).values;
+    const tools = selectTools({ readOnly, only });
+    if (name !== undefined) {
+      const tool = tools.find((each) => each.name === name);
+      if (!tool) throw unknownTool(name, tools);
+      return isForPeople(form) ? printLine(describeTool(tool, resultWidth())) : printJson(toMcpTool(tool));
+    }
+    if (!isForPeople(form)) return printJson(tools.map(toMcpTool));
+    printLine(drawTable(tools.map(rowOf), { width: resultWidth(), uncut: ['tool'] }));
+    printLine('\n`heddle tools TOOL` describes a tool with its arguments, `heddle call TOOL` calls it.');
+  });
 }
 
-function formatTool({ name, title, description, inputJsonSchema, hints }: ListedTool): string {
-  const { properties = {}, required = [] } = inputJsonSchema as { properties?: object; required?: string[] };
-  const argumentNames = Object.keys(properties).map((key) => (required.includes(key) ? `${key}*` : key));
-  const trueHints = Object.entries(hints).flatMap(([hint, value]) => (value ? [hint] : []));
-  const lines = [
-    `${name}: ${title}`,
-    ...description.split('\n'),
-    `Arguments: ${argumentNames.join(', ')}`,
-    `Hints: ${trueHints.join(', ') || 'none'}`,
-  ];
-  return `${lines.join('\n  ')}\n`;
+function rowOf({ name, title, groups, hints }: ListedTool): Record<string, string> {
+  return { tool: name, purpose: title, groups: groups.join(', '), 'changes data': hints.readOnlyHint ? 'no' : 'yes' };
 }

@@ -10,6 +10,8 @@ export interface HelpParts {
   examples: readonly string[];
   /** Page of the documentation, like `docs/service.md`. */
   page: string;
+  /** Lines between the examples and the page. */
+  notes?: readonly string[];
 }
 
 /** Sets the look of the help texts of a program. Commands that are added later inherit it. */
@@ -36,13 +38,23 @@ export function styleHelp(program: Command): Command {
     });
 }
 
+const parts = new WeakMap<Command, HelpParts>();
+
+/** Returns the part of a command's help that commander does not write, for the page of the command line. */
+export function helpPartsOf(command: Command): HelpParts | undefined {
+  return parts.get(command);
+}
+
 /** Adds examples and the page of the documentation below the help of a command, unless `isReplaced` says that it has its own. */
-export function explain(command: Command, { examples, page }: HelpParts, isReplaced = () => false): Command {
+export function explain(command: Command, helpParts: HelpParts, isReplaced = () => false): Command {
+  const { examples, page, notes = [] } = helpParts;
+  parts.set(command, helpParts);
   return command.addHelpText('after', () => {
     if (isReplaced()) return '';
     const title = paint('bold', examples.length === 1 ? 'Example:' : 'Examples:');
     const lines = examples.map((example) => `  ${paint('dim', '$')} ${example}`);
-    return ['', title, ...lines, '', `${paint('bold', 'Documentation:')} ${page}`].join('\n');
+    const rules = notes.length > 0 ? ['', ...notes] : [];
+    return ['', title, ...lines, ...rules, '', `${paint('bold', 'Documentation:')} ${page}`].join('\n');
   });
 }
 

@@ -3,12 +3,19 @@ import { styleText } from 'node:util';
 type Style = Parameters<typeof styleText>[0];
 type Output = Pick<NodeJS.WriteStream, 'isTTY' | 'columns'>;
 
-/** Width where the terminal reports none, or where there is no terminal. */
+/** Width of a terminal that reports none. */
 const defaultColumns = 80;
+/** Width of tables in a pipe or a file, such as the log of a CI job. */
+const fileColumns = 120;
 
 /** Returns the number of columns of a terminal. A pseudo-terminal that nobody has sized reports 0. */
 export function columnsOf(output: Output): number {
   return output.columns || defaultColumns;
+}
+
+/** Returns the width of what a command prints on stdout. */
+export function resultWidth(): number {
+  return process.stdout.isTTY ? columnsOf(process.stdout) : fileColumns;
 }
 
 /** Styles a text if the output shows colors: a terminal, unless NO_COLOR is set. See https://no-color.org. */

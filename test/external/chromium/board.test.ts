@@ -88,6 +88,8 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
     // The command makes the same call while the browser starts.
     const view = views.find(({ name }) => name === 'review')!;
     expect(calls.at(-1)).toBe(JSON.stringify(view.firstCall({ queue_id: 'support-triage' })));
+    await page.keyboard.press('ArrowDown');
+    expect(await page.evaluate("document.activeElement.getAttribute('aria-posinset')")).toBe('1');
     expect(page.url()).not.toContain('token');
     await page.reload();
     await says(page, '9 items shown.');

@@ -337,7 +337,7 @@ describe('the loss of a primary with a synchronous standby', () => {
     const { swapped, standby } = await startPair();
     const environment = emptyHome(temporaryFolder(), { HEDDLE_DATABASE_URL: swapped });
     expect(await run(['service', 'add-user', 'ada', '--all-projects'], environment)).toMatchObject({ code: 0 });
-    expect((await run(['service', 'list-users'], environment)).stdout).toBe('ada: all projects\n');
+    expect((await run(['service', 'list-users', '--table'], environment)).stdout).toBe('ada: all projects\n');
     expect((await run(['doctor'], environment)).stdout).toContain('PostgreSQL is reachable');
     const onlyStandby = { ...environment, HEDDLE_DATABASE_URL: `${standby.url}?target_session_attrs=read-write` };
     const refused = await run(['service', 'list-users'], onlyStandby);

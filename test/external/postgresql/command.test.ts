@@ -50,7 +50,7 @@ describe('--database and HEDDLE_DATABASE_URL', () => {
 
   it('shows the source of the URL in status and doctor, but not the URL', async () => {
     const environment = emptyHome(temporaryFolder(), { HEDDLE_DATABASE_URL: cluster.url });
-    const status = await run(['status'], environment);
+    const status = await run(['status', '--table'], environment);
     expect(status.stdout).toMatch(/database_url +set +.*HEDDLE_DATABASE_URL/);
     const doctor = await run(['doctor'], environment);
     expect(doctor.stdout).toContain('PostgreSQL is reachable, and its tables and indexes are in order');

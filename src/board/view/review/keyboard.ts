@@ -53,6 +53,14 @@ export function listenToKeys(feed: HTMLElement, hasSingleKeys: () => boolean, ac
     event.preventDefault();
     action();
   });
+  // Someone who has just opened the page has no card yet.
+  document.addEventListener('keydown', (event) => {
+    if (event.key !== 'ArrowDown' || document.activeElement !== document.body) return;
+    const first = feed.querySelector('article');
+    if (!first) return;
+    event.preventDefault();
+    first.focus();
+  });
 }
 
 function actionFor(

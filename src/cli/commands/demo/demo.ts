@@ -2,25 +2,27 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from '@modelcontextprotocol/client';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { HeddleError } from '../../../core/errors.ts';
 import { loadSqlite } from '../../../service/index.ts';
 import { connectToServer } from '../../support/connect-to-server.ts';
 import { drawResult } from '../../support/draw-result.ts';
 import { explain } from '../../support/help.ts';
+import { addOutputOptions, isForPeople, type OutputForm } from '../../support/output-form.ts';
 import { escapeControls, printLine } from '../../support/print.ts';
-import { columnsOf, paint } from '../../support/terminal.ts';
+import { paint, resultWidth } from '../../support/terminal.ts';
 import { findSdk, recordedProject, recordWithSdk } from './record-with-sdk.ts';
 import recordedSteps from './recorded-steps.json' with { type: 'json' };
 import steps from './steps.json' with { type: 'json' };
 
 export function addDemo(program: Command): void {
-  const demo = program
-    .command('demo')
-    .description('triage a sample queue on the embedded service, step by step, through a real MCP client')
-    .option('--text', 'print the text that a model reads instead of tables, also on a terminal');
+  const demo = addOutputOptions(
+    program
+      .command('demo')
+      .description('triage a sample queue on the embedded service, step by step, through a real MCP client'),
+  ).addOption(new Option('--text', 'print the text that a model reads').conflicts(['json', 'table']));
   explain(demo, { examples: ['heddle demo', 'heddle demo --text'], page: 'README.md' });
-  demo.action(async ({ text }: { text?: true }) => {
+  demo.action(async ({ text, ...form }: OutputForm & { text?: true }) => {
     // Says what is missing before anything is started.
     await loadSqlite();
     const stop = new AbortController();
@@ -36,7 +38,7 @@ export function addDemo(program: Command): void {
       });
     }
     try {
-      await runDemo({ drawsTables: !text && process.stdout.isTTY, signal: stop.signal });
+      await runDemo({ print: text ? printText : isForPeople(form) ? printTables : printJsonLine, signal: stop.signal });
     } catch (error) {
       if (exitCode === undefined) throw error;
       process.stderr.write('heddle: the demo was cut off; its folder is removed.\n');
@@ -45,33 +47,47 @@ export function addDemo(program: Command): void {
   });
 }
 
+/** Prints a heading, or a tool call with its result. */
+type Printer = (printed: string | DoneStep) => void;
+
+/** A tool call that was made. */
+interface DoneStep {
+  step: number;
+  title: string;
+  tool: string;
+  arguments: object;
+  is_error: boolean;
+  /** The text that a model reads. */
+  text: string;
+  result?: object | undefined;
+}
+
 interface DemoOptions {
-  /** Draws results for people instead of printing the text that a model reads. */
-  drawsTables: boolean;
+  print: Printer;
   /** Aborts when the person cuts the demo off. */
   signal: AbortSignal;
 }
 
 async function runDemo(options: DemoOptions): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'heddle-demo-'));
-  const { signal } = options;
+  const { print, signal } = options;
   try {
-    printHeading(`A client starts \`heddle serve\`; its embedded service keeps its data in ${folder}`);
+    print(`A client starts \`heddle serve\`; its embedded service keeps its data in ${folder}`);
     const environment = isolatedEnvironment(folder);
     const client = await connectToServer('heddle-demo', ['--data-dir', folder], environment);
     try {
       signal.throwIfAborted();
       const { tools } = await client.listTools();
-      printHeading(`The server offers ${tools.map(({ name }) => name).join(', ')}.`);
+      print(`The server offers ${tools.map(({ name }) => name).join(', ')}.`);
       await runSteps(client, steps, options);
       const sdk = findSdk(process.cwd());
       if (sdk !== undefined) {
-        printHeading(`\nA program with npm weave, which is installed here, records two calls in ${recordedProject}.`);
+        print(`\nA program with npm weave, which is installed here, records two calls in ${recordedProject}.`);
         await recordWithSdk(sdk, folder, environment, signal);
         await runSteps(client, recordedSteps, options, steps.length);
       }
       const files = await readdir(folder);
-      printHeading(`\nThe data folder now holds ${files.join(', ')}. It is removed again.`);
+      print(`\nThe data folder now holds ${files.join(', ')}. It is removed again.`);
     } finally {
       await client.close();
     }
@@ -79,7 +95,7 @@ async function runDemo(options: DemoOptions): Promise<void> {
     // A server that a signal ends as well may still write.
     await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
-  printHeading('Next: connect your own client with `heddle setup CLIENT`, see "Connect" in README.md.');
+  print('\nNext: connect your own client with `heddle setup CLIENT`, see "Connect" in README.md.');
 }
 
 const indent = '   ';
@@ -99,7 +115,7 @@ interface Step {
 async function runSteps(
   client: Client,
   calls: readonly Step[],
-  { drawsTables, signal }: DemoOptions,
+  { print, signal }: DemoOptions,
   numberedFrom = 0,
 ): Promise<void> {
   let itemIds: string[] = [];
@@ -110,17 +126,20 @@ async function runSteps(
       .replaceAll(/ITEM_(\d)/g, (_, position) => itemIds[position - 1]!)
       .replaceAll('QUEUE', queueId)
       .replaceAll('RUN', runId);
-    printHeading(`\n${numberedFrom + index + 1}. ${title}`);
-    printLine(paint('cyan', `   ${tool} ${json}`));
-    const result = await client.callTool({ name: tool, arguments: JSON.parse(json) }, { signal });
+    const args: Record<string, unknown> = JSON.parse(json);
+    const result = await client.callTool({ name: tool, arguments: args }, { signal });
     const read = result.content.map((block) => (block.type === 'text' ? block.text : '')).join('\n');
-    const drawn =
-      drawsTables && result.structuredContent
-        ? drawResult(result.structuredContent, columnsOf(process.stdout) - indent.length)
-        : escapeControls(read);
-    const shown = drawn.replace(/^/gm, indent);
-    printLine(result.isError ? paint('yellow', shown) : shown);
-    if (Boolean(result.isError) !== isErrorExpected) throw unexpectedResult(tool, read);
+    const isError = Boolean(result.isError);
+    print({
+      step: numberedFrom + index + 1,
+      title,
+      tool,
+      arguments: args,
+      is_error: isError,
+      text: read,
+      result: result.structuredContent as object | undefined,
+    });
+    if (isError !== isErrorExpected) throw unexpectedResult(tool, read);
     const data = (result.structuredContent ?? {}) as { items?: { id: string }[]; queue_id?: string; run_id?: string };
     const { items } = data;
     queueId = data.queue_id ?? queueId;
@@ -141,6 +160,26 @@ function isolatedEnvironment(folder: string): Record<string, string> {
   return { PATH: process.env.PATH ?? '', ...Object.fromEntries(homes.map((name) => [name, folder])) };
 }
 
-function printHeading(text: string): void {
-  printLine(paint('bold', text));
+const printTables: Printer = (printed) =>
+  printForPeople(printed, ({ result, text }) =>
+    result ? drawResult(result, resultWidth() - indent.length) : escapeControls(text),
+  );
+
+const printText: Printer = (printed) => printForPeople(printed, ({ text }) => escapeControls(text));
+
+/** Prints a tool call as a line of JSON. Headings are for people. */
+function printJsonLine(printed: string | DoneStep): void {
+  if (typeof printed !== 'string') printLine(JSON.stringify(printed));
+}
+
+function printForPeople(printed: string | DoneStep, resultOf: (done: DoneStep) => string): void {
+  if (typeof printed === 'string') {
+    printLine(paint('bold', printed));
+    return;
+  }
+  const { step, title, tool, arguments: args, is_error } = printed;
+  const shown = resultOf(printed).replace(/^/gm, indent);
+  printLine(paint('bold', `\n${step}. ${title}`));
+  printLine(paint('cyan', `${indent}${tool} ${JSON.stringify(args)}`));
+  printLine(is_error ? paint('yellow', shown) : shown);
 }

@@ -12,6 +12,7 @@ import { connectToServer } from '../../support/connect-to-server.ts';
 import { describeSource, snakeCase } from '../../support/describe-source.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../../support/flags.ts';
 import { explain } from '../../support/help.ts';
+import { addOutputOptions, isForPeople, type OutputForm } from '../../support/output-form.ts';
 import { printJson, printLine } from '../../support/print.ts';
 import { openSecretStore, readCredentials, redactor } from '../../support/secrets.ts';
 import { paint } from '../../support/terminal.ts';
@@ -39,17 +40,19 @@ const checks: [name: string, check: Check, advice?: string][] = [
 ];
 
 export function addDoctor(program: Command): void {
-  const doctor = program
-    .command('doctor')
-    .description(
-      'check the configuration, the credentials, the connection and each operation, and say how to fix problems',
-    )
-    .option('--json', 'print the findings as JSON');
+  const doctor = addOutputOptions(
+    program
+      .command('doctor')
+      .description(
+        'check the configuration, the credentials, the connection and each operation, and say how to fix problems',
+      ),
+  );
   explain(doctor, {
     examples: ['heddle doctor', 'heddle doctor --profile work --json'],
     page: 'docs/troubleshooting.md',
   });
-  addSettingFlags(doctor, [...runtimeFlags, 'oauthIssuer']).action(async ({ json }: { json?: true }) => {
+  addSettingFlags(doctor, [...runtimeFlags, 'oauthIssuer']).action(async (form: OutputForm) => {
+    const json = !isForPeople(form);
     const findings: Finding[] = [];
     for await (const finding of runChecks(doctor)) {
       const redacted = redactor.redactStrings(finding);

@@ -2,10 +2,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError } from 'commander';
 import { HeddleError } from '../../../core/errors.ts';
 import { addSettingFlags, runtimeFlags } from '../../support/flags.ts';
+import { explain } from '../../support/help.ts';
+import { addOutputOptions, isForPeople, type OutputForm } from '../../support/output-form.ts';
 import { printJson, printLine } from '../../support/print.ts';
 import { progressBar, showProgress } from '../../support/progress.ts';
 import { UsageError } from '../../support/report-failure.ts';
 import { showView } from '../../support/show-view.ts';
+import { interruptedRun, type RunProgress, waitForEnd } from './follow-run.ts';
 import { junitReport } from './junit-report.ts';
 import {
   describeRun,
@@ -20,6 +23,7 @@ import {
 } from './results.ts';
 import { type ToolRunner, withTools } from './tool-runner.ts';
 
+const page = 'docs/evaluations.md';
 /** Runs of more predictions than this need --yes. */
 const maxUnconfirmed = 100;
 const maxJunitRows = 100_000;
@@ -30,19 +34,26 @@ export function addEvaluation(program: Command): void {
     .description(
       'run evaluations, and read, check and compare their results; exit code 1 below a threshold, 3 if it failed',
     );
+  explain(evaluation, {
+    examples: [
+      "heddle evaluation run 'Support answers' --model heddle/echo --prompt 'Answer briefly: {question}'",
+      "heddle evaluation list 'Support answers'",
+      'heddle evaluation compare RUN_BEFORE RUN_AFTER',
+    ],
+    page,
+  });
   addRun(evaluation);
   addList(evaluation);
   addShow(evaluation);
   addCompare(evaluation);
 }
 
-interface ReportOptions {
-  json?: true;
+interface ReportOptions extends OutputForm {
   junit?: string;
   rows: number;
   minPassRate?: number;
   minMean?: number;
-  scorer: string[];
+  scorer?: string[];
 }
 
 interface RunOptions extends ReportOptions {
@@ -70,39 +81,58 @@ function addRun(evaluation: Command): void {
     .option('--dry-run', 'print what the run would take, and start nothing')
     .option('--yes', `run without asking, also more than ${maxUnconfirmed} predictions`);
   addReportOptions(command, 10);
+  explain(command, {
+    examples: [
+      "heddle evaluation run 'Support answers' --model heddle/echo --prompt 'Answer briefly: {question}' --dry-run",
+      "heddle evaluation run 'Support answers' --model heddle/echo --prompt-file prompt.txt --min-pass-rate 90%",
+    ],
+    page,
+  });
   addSettingFlags(command, runtimeFlags).action(async (name: string, options: RunOptions) => {
     const args = runArguments(name, options);
+    const progress = runProgress();
     await withTools(
       command,
       async (tools, { serverOptions }) => {
         requireWritable(serverOptions.tools.map((tool) => tool.name));
         const plan = await tools.run('run_evaluation', { ...args, dry_run: true });
-        if (options.dryRun) return options.json ? printJson(plan) : printPlan(plan);
+        if (options.dryRun) return isForPeople(options) ? printPlan(plan) : printJson(plan);
         if (!options.yes && plan.predictions > maxUnconfirmed) {
           throw new UsageError(
             `the run makes ${plan.predictions} predictions, about ${plan.estimated_tokens} tokens without the replies. Add --yes, or limit it with --max-rows`,
           );
         }
-        let result = await tools.run('run_evaluation', { ...args, confirm: true });
-        while (result.status === 'running') result = await tools.run('run_evaluation', { run_id: result.run_id });
+        const result = await runToEnd(args, tools).catch(async (error) => {
+          throw tools.signal.aborted && progress.run ? await interruptedRun(progress.run, serverOptions) : error;
+        });
         showProgress('');
         for (const warning of result.warnings ?? []) process.stderr.write(`heddle: ${warning}\n`);
         await report([result.run_id], options, tools);
       },
-      showRunProgress(),
+      progress.show,
     );
   });
 }
 
-/** Returns a function that draws the progress of a run, and first prints its id, so that a log of CI has it. */
-function showRunProgress(): (done: number, message: string) => void {
-  let known: string | undefined;
-  return (done, message) => {
-    const [, runId, total] = /^run_id (\S+): (?:\d+ of (\d+|\?))?/.exec(message) ?? [];
-    if (runId !== undefined && runId !== known) process.stderr.write(`run_id ${runId}\n`);
-    known = runId ?? known;
-    showProgress(progressBar('predictions', done, total === undefined || total === '?' ? undefined : Number(total)));
+async function runToEnd(args: Record<string, unknown>, tools: ToolRunner) {
+  let result = await tools.run('run_evaluation', { ...args, confirm: true });
+  while (result.status === 'running') result = await tools.run('run_evaluation', { run_id: result.run_id });
+  return result;
+}
+
+/** Draws the progress of a run, and first prints its id, so that a log of CI has it. Keeps how far the run has come. */
+function runProgress(): { show: (done: number, message: string) => void; run: RunProgress | undefined } {
+  const progress = {
+    run: undefined as RunProgress | undefined,
+    show(done: number, message: string): void {
+      const [, runId, total] = /^run_id (\S+): (?:\d+ of (\d+|\?))?/.exec(message) ?? [];
+      if (runId !== undefined && runId !== progress.run?.runId) process.stderr.write(`run_id ${runId}\n`);
+      const known = total === undefined || total === '?' ? undefined : Number(total);
+      if (runId !== undefined) progress.run = { runId, done, total: known };
+      showProgress(progressBar('predictions', done, known));
+    },
   };
+  return progress;
 }
 
 function requireWritable(offered: readonly string[]): void {
@@ -153,17 +183,19 @@ function printPlan({ rows, predictions, judge_calls, estimated_tokens, estimate,
 }
 
 function addList(evaluation: Command): void {
-  const command = evaluation
-    .command('list')
-    .description('list the runs of an evaluation, the newest first')
-    .argument('<evaluation>', 'name or reference')
-    .option('--limit <number>', 'maximum number of runs', asCount, 20)
-    .option('--json', 'print JSON');
+  const command = addOutputOptions(
+    evaluation
+      .command('list')
+      .description('list the runs of an evaluation, the newest first')
+      .argument('<evaluation>', 'name or reference')
+      .option('--limit <number>', 'maximum number of runs', asCount, 20),
+  );
+  explain(command, { examples: ['heddle evaluation list "Support answers"'], page });
   addSettingFlags(command, runtimeFlags).action(
-    async (name: string, { limit, json }: { limit: number; json?: true }) => {
+    async (name: string, { limit, ...form }: { limit: number } & OutputForm) => {
       await withTools(command, async (tools) => {
         const result = await tools.run('read_evaluation', { evaluation: name, limit });
-        if (json) return printJson(result);
+        if (!isForPeople(form)) return printJson(result);
         if (result.runs.length === 0) return printLine('No runs.');
         const rows = (result.runs as Run[]).map(
           ({ run_id, status, model, prompt, started_at, predictions, scorers = [] }) => [
@@ -190,15 +222,27 @@ function addShow(evaluation: Command): void {
     .description('print the results of a run, the worst rows first')
     .argument('<run>', 'id of the run')
     .option('--only <rows>', 'failed: only rows that failed', asChoice(['failed', 'worst']))
+    .option('--wait', 'wait for the end of a run that goes on')
     .option('--open', 'show the results in your browser instead, until Ctrl-C');
   addReportOptions(command, 10);
-  addSettingFlags(command, runtimeFlags).action(
-    async (run: string, { open, only, ...options }: ReportOptions & { only?: string; open?: true }) => {
-      const args = only === undefined ? {} : { only };
-      if (open) return showResults(command, { run_ids: [run], ...args });
-      await withTools(command, (tools) => report([run], options, tools, args));
-    },
-  );
+  explain(command, {
+    examples: ['heddle evaluation show RUN --only failed', 'heddle evaluation show RUN --wait'],
+    page,
+  });
+  addSettingFlags(command, runtimeFlags).action(async (run: string, { open, wait, only, ...options }: ShowOptions) => {
+    const args = only === undefined ? {} : { only };
+    if (open) return showResults(command, { run_ids: [run], ...args });
+    await withTools(command, async (tools, { serverOptions }) => {
+      if (wait) await waitForEnd(run, serverOptions, tools.signal);
+      await report([run], options, tools, args);
+    });
+  });
+}
+
+interface ShowOptions extends ReportOptions {
+  only?: string;
+  wait?: true;
+  open?: true;
 }
 
 function showResults(command: Command, args: Record<string, unknown>): Promise<never> {
@@ -211,30 +255,31 @@ function showResults(command: Command, args: Record<string, unknown>): Promise<n
   });
 }
 
-interface CompareOptions {
-  json?: true;
+interface CompareOptions extends OutputForm {
   rows: number;
   failIfWorse?: true;
   open?: true;
 }
 
 function addCompare(evaluation: Command): void {
-  const command = evaluation
-    .command('compare')
-    .description('compare runs on the rows that they share: better, worse, same, and whether that could be chance')
-    .argument('<baseline>', 'id of the first run')
-    .argument('<runs...>', 'ids of the runs to compare with it')
-    .option('--rows <number>', 'maximum number of rows to print', asNumberOfRows, 10)
-    .option('--fail-if-worse', 'exit with code 1 if a scorer is worse by more than chance')
-    .option('--open', 'show the comparison in your browser instead, until Ctrl-C')
-    .option('--json', 'print JSON');
+  const command = addOutputOptions(
+    evaluation
+      .command('compare')
+      .description('compare runs on the rows that they share: better, worse, same, and whether that could be chance')
+      .argument('<baseline>', 'id of the first run')
+      .argument('<runs...>', 'ids of the runs to compare with it')
+      .option('--rows <number>', 'maximum number of rows to print', asNumberOfRows, 10)
+      .option('--fail-if-worse', 'exit with code 1 if a scorer is worse by more than chance')
+      .option('--open', 'show the comparison in your browser instead, until Ctrl-C'),
+  );
+  explain(command, { examples: ['heddle evaluation compare RUN_BEFORE RUN_AFTER --fail-if-worse'], page });
   addSettingFlags(command, runtimeFlags).action(
-    async (baseline: string, others: string[], { json, rows, failIfWorse, open }: CompareOptions) => {
+    async (baseline: string, others: string[], { rows, failIfWorse, open, ...form }: CompareOptions) => {
       if (open) return showResults(command, { run_ids: [baseline, ...others] });
       await withTools(command, async (tools) => {
         const results = await readResultsOf([baseline, ...others], rows, tools, { only: 'changed' });
-        if (json) printJson(results);
-        else printComparison(results);
+        if (isForPeople(form)) printComparison(results);
+        else printJson(results);
         const worse = results.comparisons?.flatMap(({ run_id, scorers }) =>
           scorers.filter(({ verdict }) => verdict === 'worse').map(({ scorer }) => `${scorer} of ${run_id} is worse`),
         );
@@ -273,7 +318,7 @@ function printRows({ rows, total }: Results, kind: string): void {
 /** Prints the results of runs, writes the JUnit report, and sets the exit code for a missed threshold. */
 async function report(
   runIds: string[],
-  { json, junit, rows, minPassRate, minMean, scorer }: ReportOptions,
+  { junit, rows, minPassRate, minMean, scorer = [], ...form }: ReportOptions,
   tools: ToolRunner,
   args: Record<string, unknown> = {},
 ): Promise<void> {
@@ -286,12 +331,12 @@ async function report(
   const missed = results.runs.flatMap((run) => missedThresholds(run, thresholds));
   if (junit !== undefined) writeFileSync(junit, junitReport(results, missed));
   const shown = { ...results, rows: results.rows.slice(0, rows) };
-  if (json) {
-    printJson({ ...shown, passed: missed.length === 0, ...(missed.length > 0 && { missed }) });
-  } else {
+  if (isForPeople(form)) {
     for (const run of results.runs) printLine(describeRun(run));
     printLine(`\n${figuresTable(results.runs)}`);
     printRows(shown, args.only === 'failed' ? 'failed' : '');
+  } else {
+    printJson({ ...shown, passed: missed.length === 0, ...(missed.length > 0 && { missed }) });
   }
   const unfinished = results.runs.find(({ status }) => status !== 'complete');
   if (unfinished) throw unfinishedRun(unfinished);
@@ -302,7 +347,10 @@ function unfinishedRun({ run_id, status, error }: Run): HeddleError {
   return new HeddleError({
     code: 'service_unavailable',
     message: `The run ${run_id} is ${status}${error === undefined ? '' : `: ${error}`}.`,
-    hint: status === 'running' ? 'Its figures are of what is done so far.' : 'Correct the cause, then run it again.',
+    hint:
+      status === 'running'
+        ? `Its figures are of what is done so far; \`heddle evaluation show ${run_id} --wait\` waits for its end.`
+        : 'Correct the cause, then run it again.',
   });
 }
 
@@ -319,13 +367,13 @@ function addReportOptions(command: Command, rows: number): void {
       asShare,
     )
     .option('--min-mean <number>', 'exit with code 1 if the mean of the scores is lower', asNumber)
-    .option('--scorer <name>', 'scorer that must reach it, several times for several; all by default', collect, [])
+    .option('--scorer <name>', 'scorer that must reach it, several times for several; all by default', collect)
     .option('--rows <number>', 'maximum number of rows to print', asNumberOfRows, rows)
-    .option('--junit <file>', 'write a JUnit report, with every row')
-    .option('--json', 'print JSON');
+    .option('--junit <file>', 'write a JUnit report, with every row');
+  addOutputOptions(command);
 }
 
-function collect(value: string, before: string[]): string[] {
+function collect(value: string, before: string[] = []): string[] {
   return [...before, value];
 }
 

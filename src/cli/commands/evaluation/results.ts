@@ -5,7 +5,7 @@ import { renderFigures } from '../../../tools/support/render-runs.ts';
 import type { RunFigures } from '../../../tools/support/score-figures.ts';
 import { UsageError } from '../../support/report-failure.ts';
 import { drawTable } from '../../support/table.ts';
-import { columnsOf } from '../../support/terminal.ts';
+import { resultWidth } from '../../support/terminal.ts';
 import type { ToolRunner } from './tool-runner.ts';
 
 /** A run as read_evaluation returns it. */
@@ -71,14 +71,11 @@ export function figuresTable(runs: readonly Run[]): string {
   );
 }
 
-/** Width in a pipe or a file, such as the log of a CI job. */
-const logColumns = 120;
-
-/** Draws rows under headings, as wide as the terminal. */
+/** Draws rows under headings, as wide as the terminal, or for a file. */
 export function tableOf(headings: readonly string[], rows: readonly (readonly unknown[])[]): string {
   const records = rows.map((row) => Object.fromEntries(headings.map((heading, column) => [heading, row[column]])));
   return drawTable(records, {
-    width: process.stdout.isTTY ? columnsOf(process.stdout) : logColumns,
+    width: resultWidth(),
     order: headings,
     uncut: ['run'],
   });

@@ -11,6 +11,8 @@ import { redactor, runtimeOptions } from '../../support/secrets.ts';
 export interface ToolRunner {
   // biome-ignore lint/suspicious/noExplicitAny: results of every shape
   run: (name: string, args: Record<string, unknown>) => Promise<any>;
+  /** Aborts when the person presses Ctrl-C. */
+  signal: AbortSignal;
 }
 
 /**
@@ -47,7 +49,7 @@ export async function withTools(
     return redactor.redactValueInSteps(result, async () => {});
   };
   try {
-    await work({ run }, runtime);
+    await work({ run, signal: abort.signal }, runtime);
   } catch (error) {
     throw new FailedWork(error);
   } finally {

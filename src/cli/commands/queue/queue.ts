@@ -1,4 +1,5 @@
 import { Argument, type Command, Option } from 'commander';
+import { pluralize } from '../../../tools/support/page.ts';
 import { requireQueue } from '../../../tools/support/require-queue.ts';
 import { confirmChange } from '../../support/confirm-change.ts';
 import { addSettingFlags, runtimeFlags } from '../../support/flags.ts';
@@ -53,7 +54,8 @@ function addExport(queue: Command): void {
       );
       const note =
         defused > 0 ? ` ${defused} cells that a spreadsheet would run as formulas begin with an apostrophe.` : '';
-      process.stderr.write(`${judgements} judgements and notes of ${items} items.${note}\n`);
+      const found = judgements === 1 ? '1 judgement or note' : `${judgements} judgements and notes`;
+      process.stderr.write(`${found} of ${pluralize(items, 'item')}.${note}\n`);
     }),
   );
 }

@@ -18,12 +18,13 @@ import type { SettingName, SettingValues } from '../../../settings/settings.ts';
 import { confirmChange } from '../../support/confirm-change.ts';
 import { addSettingFlags, asPort, settingsOf } from '../../support/flags.ts';
 import { explain } from '../../support/help.ts';
+import { addOutputOptions, isForPeople, type OutputForm } from '../../support/output-form.ts';
 import { printJson, printLine } from '../../support/print.ts';
 import { progressBar, showProgress } from '../../support/progress.ts';
 import { UsageError } from '../../support/report-failure.ts';
 import { redactor } from '../../support/secrets.ts';
 import { drawTable } from '../../support/table.ts';
-import { columnsOf, paint } from '../../support/terminal.ts';
+import { paint, resultWidth } from '../../support/terminal.ts';
 import { readJsonFile } from './read-file.ts';
 import { type ImportFormat, importFormats, outputColumns, readImportLines } from './read-import.ts';
 
@@ -69,6 +70,10 @@ function addStart(service: Command): void {
     .description('serve the embedded service over HTTP until SIGTERM or SIGINT')
     .option('--port <port>', 'port to listen on; 0 picks a free one', asPort, 8787)
     .option('--host <address>', 'address to listen on', '127.0.0.1');
+  explain(start, {
+    examples: ['heddle service start', 'heddle service start --model-provider http://127.0.0.1:11434/v1'],
+    page: 'docs/service.md#run-it-as-a-server, docs/deploy.md',
+  });
   addSettingFlags(start, [...dataFlags, 'modelProviderUrl', 'logLevel', 'logFormat']);
   start.action(async ({ port, host }: { port: number; host: string }) => {
     const { values } = settingsOf(start);
@@ -96,6 +101,13 @@ function addUser(service: Command): void {
     .option('--all-projects', 'let it see every project')
     .option('--env', 'print its key as shell lines for programs that use the SDK of the public service (npm weave)')
     .option('--url <url>', 'address of this service in those lines', asServiceUrl, 'http://127.0.0.1:8787');
+  explain(command, {
+    examples: [
+      'heddle service add-user ada team/support',
+      'heddle service add-user recorder team/support --env > recording.env',
+    ],
+    page: 'docs/service.md#who-sees-which-project, docs/recording.md',
+  });
   addSettingFlags(command, dataFlags).action(async (name: string, projects: string[], options: UserOptions) => {
     const grants = grantsOf(projects, options);
     const { password, token } = await withStore(command, (store) => store.addUser(name, grants));
@@ -133,6 +145,10 @@ function addGrantChange(service: Command, change: 'grant' | 'revoke', descriptio
     .argument('<name>', 'user name')
     .argument('[projects...]', 'projects, each written entity/project')
     .option('--all-projects', change === 'grant' ? 'every project' : 'the grant of every project');
+  explain(command, {
+    examples: [`heddle service ${change} ada team/billing`],
+    page: 'docs/service.md#who-sees-which-project',
+  });
   addSettingFlags(command, dataFlags).action(async (name: string, projects: string[], options: GrantOptions) => {
     const grants = grantsOf(projects, options);
     if (grants.length === 0) throw new UsageError('no project: name at least one, or pass --all-projects');
@@ -141,13 +157,13 @@ function addGrantChange(service: Command, change: 'grant' | 'revoke', descriptio
 }
 
 function addListUsers(service: Command): void {
-  const command = service
-    .command('list-users')
-    .description('list the accounts and the projects that each sees')
-    .option('--json', 'print JSON');
-  addSettingFlags(command, dataFlags).action(async ({ json }: { json?: true }) => {
+  const command = addOutputOptions(
+    service.command('list-users').description('list the accounts and the projects that each sees'),
+  );
+  explain(command, { examples: ['heddle service list-users'], page: 'docs/service.md#who-sees-which-project' });
+  addSettingFlags(command, dataFlags).action(async (form: OutputForm) => {
     const accounts = await withStore(command, (store) => store.listUsers());
-    if (json) return printJson(accounts);
+    if (!isForPeople(form)) return printJson(accounts);
     for (const { name, projects } of accounts) printAccount(name, projects);
     if (accounts.length === 0) process.stderr.write('There are no accounts.\n');
   });
@@ -238,6 +254,12 @@ function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): voi
     .description(`store a version of a ${kind}; unchanged content adds no version`)
     .argument('<name>', `name of the ${kind}`)
     .argument('<file>', `file with ${form}; - for stdin`);
+  explain(command, {
+    examples: [
+      `heddle service put-${kind} ${kind === 'prompt' ? 'triage triage' : 'tickets tickets'}.json --project team/support`,
+    ],
+    page: 'docs/service.md#import-your-data',
+  });
   addSettingFlags(command, [...dataFlags, 'project']).action(async (name: string, file: string) => {
     const value = await readJsonFile(file);
     // A file of one line is a valid JSON object and a dataset of one row.
@@ -250,23 +272,20 @@ function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): voi
 }
 
 function addList(service: Command): void {
-  const command = service
-    .command('list')
-    .description('list the stored queues and objects: as tables on a terminal, elsewhere as JSON')
-    .option('--json', 'print JSON, also on a terminal');
+  const command = addOutputOptions(service.command('list').description('list the stored queues and objects'));
   explain(command, {
-    examples: ['heddle service list', 'heddle service list --project team/support --json'],
+    examples: ['heddle service list', 'heddle service list --project team/support'],
     page: 'docs/service.md',
   });
-  addSettingFlags(command, [...dataFlags, 'project']).action(async ({ json }: { json?: true }) => {
+  addSettingFlags(command, [...dataFlags, 'project']).action(async (form: OutputForm) => {
     const listings = await withStore(command, (store, { project }) => store.list(project));
-    if (json || !process.stdout.isTTY) return printJson(listings);
+    if (!isForPeople(form)) return printJson(listings);
     printLine(listings.map(drawListing).join('\n\n') || 'Nothing is stored.');
   });
 }
 
 function drawListing({ project_id, queues, objects }: Listing): string {
-  const width = columnsOf(process.stdout);
+  const width = resultWidth();
   const tables = [
     queues.map(({ id, name, items, states }) => ({ queue: id, name: name === id ? '' : name, items, ...states })),
     objects.map(({ kind, object_id, versions }) => {
