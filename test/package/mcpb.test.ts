@@ -140,7 +140,7 @@ describe.skipIf(isBuiltin('node:sqlite'))('the MCP bundle on Node 20', () => {
 
   it('says so in heddle doctor', async () => {
     const { code, stdout } = await run(
-      ['doctor'],
+      ['doctor', '--table'],
       emptyHome(temporaryFolder()),
       '',
       join(unpack(), manifest.server.entry_point),
