@@ -29,6 +29,7 @@ export interface ConnectedSdk {
   service: RestartableService;
   /** The Authorization header of the SDK's account. */
   authorization: string;
+  password: string;
   /** Sends a request to an operation as the account of the SDK, in its project. */
   post: (path: string, body: object) => Promise<Answer>;
   /** Starts the service once more on the same data and connects the SDK to it. */
@@ -65,5 +66,5 @@ async function connect(data: string, password: string): Promise<ConnectedSdk> {
     const isJson = response.headers.get('content-type')?.startsWith('application/json');
     return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
   };
-  return { weave, client, data, service, authorization, post, connectAgain: () => connect(data, password) };
+  return { weave, client, data, service, authorization, password, post, connectAgain: () => connect(data, password) };
 }

@@ -21,7 +21,8 @@ export async function putRows(
   rows: readonly object[],
   digests: readonly string[],
 ): Promise<void> {
-  const distinct = [...new Map(digests.map((digest, index) => [digest, index]))];
+  // Everybody inserts in the same order, so that two processes with the same rows never wait for each other.
+  const distinct = [...new Map(digests.map((digest, index) => [digest, index]))].sort(([a], [b]) => (a < b ? -1 : 1));
   for (let start = 0; start < distinct.length; start += rowsPerInsert) {
     const values = distinct
       .slice(start, start + rowsPerInsert)

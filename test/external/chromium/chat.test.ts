@@ -68,6 +68,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     const { page, board } = await openChat(browser, { server: url, chatUrl, era });
     expect(await page.evaluate('chat.client.getNegotiatedProtocolVersion()')).toBe(version);
     expect(await page.evaluate('chat.client.getServerCapabilities().extensions')).toEqual({
+      'io.modelcontextprotocol/skills': {},
       'io.modelcontextprotocol/ui': {},
     });
     await says(board, '9 items shown.');
@@ -357,7 +358,11 @@ describe.skipIf(!hasChromium)('the controls of the review board', () => {
     const { server, environment, queue } = await startRubric(2);
     const { page, board } = await openChat(browser, { server, chatUrl, args: { queue_id: queue } });
     await says(board, '2 items shown.');
-    await press(board, page, '1', 'ArrowDown', '1', 'f', 'Enter');
+    await press(board, page, '1', 'ArrowDown');
+    await board.locator('article[aria-posinset="2"]:focus').waitFor();
+    for (const key of ['1', 'f']) await page.keyboard.press(key);
+    expect(await board.evaluate("document.activeElement.getAttribute('aria-posinset')")).toBe('2');
+    await page.keyboard.press('Enter');
     await says(board, '2 items written.');
     const states = (await stored(queue, environment)).map(
       (each) => (each as { annotation_state: string }).annotation_state,

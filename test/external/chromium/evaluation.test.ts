@@ -185,7 +185,11 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
       /complete helper Think \{question\} 60 predictions, 600 tokens exact 90% of 60 passed judge.score mean 0.525 of 60$/,
     );
     await view.locator('tbody input').first().focus();
-    for (const key of ['Space', 'Tab', 'Tab', 'Space', 'Tab', 'Tab', 'Enter']) await page.keyboard.press(key);
+    for (const key of ['Space', 'Tab', 'Tab', 'Space']) await page.keyboard.press(key);
+    await view.locator('button.primary[aria-disabled=false]').waitFor();
+    for (const key of ['Tab', 'Tab']) await page.keyboard.press(key);
+    await view.locator('button.primary:focus').waitFor();
+    await page.keyboard.press('Enter');
     await says(view, /of 60 rows shown/);
     expect(await view.evaluate('document.activeElement.tagName')).toBe('H1');
     expect((await callsOf(chat)).at(-1)!.arguments).toMatchObject({ run_ids: [runs.baseline, runs.changed] });

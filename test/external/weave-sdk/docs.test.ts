@@ -46,7 +46,7 @@ describe.skipIf(!hasWeaveSdk)('recording with npm weave', () => {
 
   it('is part of the demo where the package is installed', async () => {
     const options = { cwd: packages, env: emptyHome(temporaryFolder()) };
-    const { stdout } = await promisify(execFile)(process.execPath, [command, 'demo'], options);
+    const { stdout } = await promisify(execFile)(process.execPath, [command, 'demo', '--text'], options);
     expect(stdout).toContain('2 calls of 2 from offset 0.');
     expect(stdout).toContain('A refund takes five days.\tHow long does a refund take?');
     expect(stdout).toContain('2 done. All show completed.');

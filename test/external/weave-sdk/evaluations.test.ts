@@ -1,4 +1,3 @@
-import { dirname } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { emptyHome, temporaryFolder } from '../../support/heddle.ts';
 import { connectStdioClient } from '../../support/stdio-client.ts';
@@ -9,10 +8,14 @@ const rows = [
   { question: 'b', expected: 'X' },
 ];
 /** Reads the run with the tool, as a client on stdio does. */
-async function readWithTool({ data }: ConnectedSdk, run_id: string) {
-  const { call } = await connectStdioClient(
-    emptyHome(temporaryFolder(), { HEDDLE_DATA_DIR: dirname(data), HEDDLE_PROJECT: sdkProject }),
-  );
+async function readWithTool({ service, password }: ConnectedSdk, run_id: string) {
+  const environment = {
+    HEDDLE_BASE_URL: service.url,
+    HEDDLE_USERNAME: 'ada',
+    HEDDLE_PASSWORD: password,
+    HEDDLE_PROJECT: sdkProject,
+  };
+  const { call } = await connectStdioClient(emptyHome(temporaryFolder(), environment));
   return call('read_evaluation', { run_ids: [run_id] });
 }
 

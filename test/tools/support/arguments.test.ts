@@ -35,9 +35,9 @@ describe('parseArguments', () => {
     ['run_inference', { model: 'm', path: '/../../v2/x' }, ['arguments', 'path'], 'value_error'],
     ['run_inference', { model: 'm', path: '/%2e%2e/x' }, ['arguments', 'path'], 'string_pattern_mismatch'],
     ['run_inference', { model: 'm', temperature: 'hot' }, ['arguments', 'temperature'], 'number_type'],
-    ['create_evaluation', { ...evaluation, dataset: 'tickets' }, ['arguments', 'dataset'], 'string_pattern_mismatch'],
+    ['create_evaluation', { ...evaluation, dataset: 7 }, ['arguments', 'dataset'], 'string_type'],
     ['create_evaluation', { ...evaluation, trials: 0 }, ['arguments', 'trials'], 'greater_than_equal'],
-    ['create_evaluation', { ...evaluation, scorers: ['x'] }, ['arguments', 'scorers', 0], 'string_pattern_mismatch'],
+    ['create_evaluation', { ...evaluation, scorers: [''] }, ['arguments', 'scorers', 0], 'greater_than_equal'],
   ])('refuses %s %j before anything is sent', async (tool, args, loc, type) => {
     const folder = temporaryFolder();
     const { code, result } = await call(tool, args, emptyHome(folder));
