@@ -145,9 +145,10 @@ export async function openChat(
   return { page, board: page.frames()[1]! };
 }
 
-/** Waits until the board says something. */
+/** Waits until the board says something and is drawn: keys, and the text that a person sees, need a layout. */
 export async function says(board: Frame, text: string | RegExp, timeout = 10_000): Promise<void> {
   await board.locator('[role=status]').filter({ hasText: text }).waitFor({ timeout });
+  await board.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
 }
 
 /** Returns the rules of axe-core that a frame breaks, with the elements that do. */

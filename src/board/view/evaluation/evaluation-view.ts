@@ -40,6 +40,8 @@ export class EvaluationView {
   readonly #owner: RowOwner;
   #page: EvaluationPage | undefined;
   #runList: RunList | undefined;
+  /** The report that is shown, as JSON. The same one again leaves the focus and what was chosen as they are. */
+  #shownReport: string | undefined;
   /** Counts what was opened: a result that comes after the person has opened something else is dropped. */
   #openings = 0;
 
@@ -107,8 +109,13 @@ export class EvaluationView {
     );
     this.#rowsHead.hidden = isList;
     this.#rows.hidden = isList;
-    if (isList) this.#showList(page);
-    else this.#showRuns(page);
+    const { runs, comparisons, agreement, warnings } = page;
+    const report = JSON.stringify([isList, runs, comparisons, agreement, warnings]);
+    const isShown = report === this.#shownReport;
+    this.#shownReport = report;
+    if (!isList) this.#showRuns(page, isShown);
+    else if (isShown) this.#updateMore('run');
+    else this.#showList(page);
   }
 
   /** Opens other runs, with the project of these. */
@@ -125,7 +132,7 @@ export class EvaluationView {
     this.#updateMore('run');
   }
 
-  #showRuns(page: EvaluationPage): void {
+  #showRuns(page: EvaluationPage, isShown: boolean): void {
     const { runs, comparisons = [], agreement = [] } = page;
     const { formats, arguments: args = {} } = this.#shell;
     this.#runList = undefined;
@@ -147,14 +154,15 @@ export class EvaluationView {
         `${name} and run 1 share ${formats.number(shared_rows)} rows${more}.`,
       );
     });
-    this.#report.replaceChildren(
+    const report = [
       runCards(runs, formats),
       ...warningsOf(page),
       element('h2', {}, 'Scores'),
       ...(charts.length === 0 ? [element('p', { class: 'reference' }, 'There are no scores.')] : charts),
       ...shared,
       ...(comparisons.length > 0 ? [element('p', { class: 'quiet-line' }, note)] : []),
-    );
+    ];
+    if (!isShown) this.#report.replaceChildren(...report);
     const choices: ChosenRows[] = runs.length > 1 ? ['changed', 'worst', 'failed'] : ['worst', 'failed'];
     this.#choice.replaceChildren(...choices.map((value) => element('option', { value }, choiceNames[value])));
     this.#choice.value =
@@ -182,13 +190,16 @@ export class EvaluationView {
   /** Adds rows in their order, and returns the first new one. */
   #addRows({ rows = [] }: EvaluationPage): RowCard | undefined {
     let first: RowCard | undefined;
-    for (const row of rows) {
+    const start = rows.some(({ call_id }) => this.#cards.has(call_id)) ? 0 : this.#cards.size;
+    for (const [index, row] of rows.entries()) {
       const known = this.#cards.get(row.call_id);
       const card = known ?? new RowCard(row, this.#owner);
       known?.receive(row);
       this.#cards.set(row.call_id, card);
       if (!known) first ??= card;
-      this.#rows.append(card.node);
+      // A row that is moved would lose the focus.
+      const there = this.#rows.children[start + index];
+      if (there !== card.node) this.#rows.insertBefore(card.node, there ?? null);
     }
     return first;
   }

@@ -150,9 +150,11 @@ export class Board {
       this.#cards.delete(id);
     }
     this.#add(page);
+    // The person may have begun before this page arrived.
+    const cards = [...this.#cards.values()];
+    const current = cards.find((card) => card === this.#current) ?? cards[0];
     this.#current = undefined;
-    const [first] = this.#cards.values();
-    if (first) this.#setCurrent(first);
+    if (current) this.#setCurrent(current);
     this.#announce(page.items.length === 0 ? 'There is nothing to judge here.' : this.#loadedText());
     this.#changed();
   }
