@@ -42,7 +42,7 @@ function abilities(list: Observation[]): string {
   );
 }
 
-/** What others report of clients that need a desktop or an account: asks a person, prompts, resources, Views. */
+/** Reports by others about clients that need a desktop or an account: asks a person, prompts, resources, Views. */
 const reported: Record<string, [asksPerson: string, prompts: string, resources: string, views: string]> = {
   'Claude Desktop': ['', 'yes', 'yes', 'yes'],
   Cline: ['', '', '', ''],

@@ -109,7 +109,7 @@ describe.each(skillNames)('the skill %s', (name) => {
       for (const [key, value] of Object.entries(found)) if (typeof value === 'string') values[key] = value;
     };
 
-    // What people have judged before, and a scorer to calibrate.
+    // Judgements that people gave before, and a scorer to calibrate.
     const page = await call('query_queue_items', { queue_id: 'QUEUE', limit: 4 });
     const judged = (page.items as { id: string }[]).map(({ id }, index) => ({
       item_id: id,

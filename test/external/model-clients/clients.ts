@@ -32,7 +32,7 @@ interface ServerEntry {
   env: Record<string, string>;
 }
 
-/** How to start a client with a server and a model. */
+/** The start of a client with a server and a model. */
 interface ClientSetup {
   home: string;
   api: ModelApi;

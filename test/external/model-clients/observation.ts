@@ -3,7 +3,7 @@ import { connectStdioClient } from '../../support/stdio-client.ts';
 import { converse, countTokens, type ModelClient, versionOf } from './clients.ts';
 import type { Turn } from './model-api.ts';
 
-/** What a client makes of heddle, as docs/clients.md shows it. */
+/** The behaviour of a client with heddle, as docs/clients.md shows it. */
 export interface Observation {
   client: string;
   version: string;

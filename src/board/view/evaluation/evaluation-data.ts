@@ -95,7 +95,7 @@ export interface EvaluationPage {
   warnings?: string[];
 }
 
-/** What one run made of a row. */
+/** The outcome of a row in one run. */
 export interface RowOutcome {
   callId?: string;
   output: unknown;

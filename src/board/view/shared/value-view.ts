@@ -29,7 +29,7 @@ interface Message {
 export function valueView(value: unknown, options: ValueOptions): HTMLElement {
   const box = element('div', { class: 'value', dir: 'auto' });
   const { formatNumber } = options;
-  // What is too long even when it is read alone cannot be loaded.
+  // A value that is too long even when it is read alone cannot be loaded.
   const showWhole = (whole: unknown): void => box.replaceChildren(...content(whole, { formatNumber }, showWhole));
   box.append(...content(value, options, showWhole));
   return box;

@@ -7,7 +7,7 @@ import { progressBar, showProgress } from '../../support/progress.ts';
 const minPollMs = 100;
 const maxPollMs = 2000;
 
-/** How far a run had come when it was last looked at. */
+/** The progress of a run at the last look. */
 export interface RunProgress {
   runId: string;
   done: number;
