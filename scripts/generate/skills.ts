@@ -2,29 +2,18 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Skill } from '../../src/mcp/skills.ts';
 import { listedTools } from './listed-tools.ts';
 
 const folder = fileURLToPath(new URL('../../skills', import.meta.url));
 
-/** A skill for agents, as the server sends it. */
-export interface PackedSkill {
-  name: string;
-  description: string;
-  /** Tools that the text names; the skill is of no use without them. */
-  tools: string[];
-  /** Length of the text in bytes. */
-  size: number;
-  digest: string;
-  text: string;
-}
-
 /** Reads the skills, sorted by name. */
-export function packedSkills(): PackedSkill[] {
+export function packedSkills(): Skill[] {
   return readdirSync(folder).sort().map(packedSkill);
 }
 
 /** Throws an error for front matter with more than a name and a description, or with another name than that of its folder. */
-function packedSkill(name: string): PackedSkill {
+function packedSkill(name: string): Skill {
   const text = readFileSync(join(folder, name, 'SKILL.md'), 'utf8');
   const description = new RegExp(`^---\\nname: ${name}\\ndescription: (.+)\\n---\\n`).exec(text)?.[1];
   if (description === undefined) throw new Error(`skills/${name}/SKILL.md needs the name ${name} and a description`);

@@ -14,10 +14,13 @@ const cacheHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
 export const listSkillsParams = z.looseObject({});
 export const getSkillParams = z.looseObject({ uri: z.string() });
 
-interface Skill {
+/** A skill for agents, as `npm run generate` packs it. */
+export interface Skill {
   name: string;
   description: string;
+  /** Tools that the text names; the skill is of no use without them. */
   tools: string[];
+  /** Length of the text in bytes. */
   size: number;
   digest: string;
   text: string;
