@@ -133,15 +133,29 @@ export class EvaluationView {
   }
 
   #showRuns(page: EvaluationPage, isShown: boolean): void {
-    const { runs, comparisons = [], agreement = [] } = page;
-    const { formats, arguments: args = {} } = this.#shell;
+    const { runs } = page;
+    const { arguments: args = {} } = this.#shell;
     this.#runList = undefined;
     // From now on these runs are meant, also where the newest two were asked for.
     const { evaluation: _evaluation, compare: _compare, ...others } = args;
     this.#shell.arguments = { ...others, run_ids: runs.map(({ run_id }) => run_id) };
+    if (!isShown) this.#showReport(page, String(args.expected));
+    const choices: ChosenRows[] = runs.length > 1 ? ['changed', 'worst', 'failed'] : ['worst', 'failed'];
+    this.#choice.replaceChildren(...choices.map((value) => element('option', { value }, choiceNames[value])));
+    this.#choice.value =
+      (args.only as ChosenRows | undefined) ?? (runs.length > 1 && args.expected === undefined ? 'changed' : 'worst');
+    this.#keepRows(page);
+    this.#addRows(page);
+    this.#updateMore('row');
+  }
+
+  /** Shows the runs side by side, and their scores. @param expected the column that scorers are compared with. */
+  #showReport(page: EvaluationPage, expected: string): void {
+    const { runs, comparisons = [], agreement = [] } = page;
+    const { formats } = this.#shell;
     const charts = [
       ...scorerCharts(runs, comparisons, formats),
-      ...agreementTables(agreement, runs, String(args.expected), formats),
+      ...agreementTables(agreement, runs, expected, formats),
     ];
     const note =
       'Passed or a higher number counts as better. p: two-sided sign test; from 0.05 on the difference could be chance.';
@@ -154,22 +168,14 @@ export class EvaluationView {
         `${name} and run 1 share ${formats.number(shared_rows)} rows${more}.`,
       );
     });
-    const report = [
+    this.#report.replaceChildren(
       runCards(runs, formats),
       ...warningsOf(page),
       element('h2', {}, 'Scores'),
       ...(charts.length === 0 ? [element('p', { class: 'reference' }, 'There are no scores.')] : charts),
       ...shared,
       ...(comparisons.length > 0 ? [element('p', { class: 'quiet-line' }, note)] : []),
-    ];
-    if (!isShown) this.#report.replaceChildren(...report);
-    const choices: ChosenRows[] = runs.length > 1 ? ['changed', 'worst', 'failed'] : ['worst', 'failed'];
-    this.#choice.replaceChildren(...choices.map((value) => element('option', { value }, choiceNames[value])));
-    this.#choice.value =
-      (args.only as ChosenRows | undefined) ?? (runs.length > 1 && args.expected === undefined ? 'changed' : 'worst');
-    this.#keepRows(page);
-    this.#addRows(page);
-    this.#updateMore('row');
+    );
   }
 
   #clearRows(): void {
