@@ -1,6 +1,7 @@
 import type { AuthScheme } from '../contract/endpoints.ts';
 import { validationErrorBody } from '../contract/validation-errors.ts';
 import { type ErrorCode, type ErrorDetail, HeddleError } from '../core/errors.ts';
+import { closedCode } from '../core/http/http-client.ts';
 import { retryAfterMs } from '../core/http/retry-after.ts';
 import { parseJsonText } from '../core/json.ts';
 
@@ -97,15 +98,15 @@ const brokenConnection: FailureKind = {
   retryable: true,
   mayHaveRun: true,
 };
-/** Failures of a connection; `pattern` matches the name and the code of the error. */
+/** Failures of a connection; `pattern` matches the code of the error. */
 const networkFailures: (FailureKind & { pattern: RegExp })[] = [
   {
-    pattern: /HTTPParserError|\b(Z_|ERR__ERROR_|ERR_BROTLI|UND_ERR_HEADERS_OVERFLOW)/,
+    pattern: /^(HPE_|Z_|ERR__ERROR_|ERR_BROTLI)/,
     code: 'bad_response',
     hint: 'Ask the user to check that the base URL points to the API of the service, and to check any proxy in between.',
   },
   {
-    pattern: /\bUND_ERR_DESTROYED/,
+    pattern: new RegExp(`^${closedCode}$`),
     code: 'cancelled',
     hint: 'heddle is shutting down. Call again later.',
     mayHaveRun: true,
@@ -116,7 +117,7 @@ const networkFailures: (FailureKind & { pattern: RegExp })[] = [
     hint: 'The certificate of the service cannot be verified. Ask the user to check the base URL, or to trust the issuer with NODE_EXTRA_CA_CERTS.',
   },
   {
-    pattern: /\b(EPROTO|ERR_SSL)/,
+    pattern: /^(EPROTO|ERR_SSL)/,
     code: 'network',
     hint: 'The TLS connection failed. Ask the user to check https and the port in the base URL.',
   },
@@ -182,8 +183,8 @@ export function badResponse(
  * certificate not trusted, not an HTTP response.
  */
 export function networkFailure(error: unknown, info: RequestInfo, origin: string, notSent: boolean): HeddleError {
-  const { code = '', message, name } = error as NodeJS.ErrnoException;
-  const kind = networkFailures.find(({ pattern }) => pattern.test(`${name} ${code}`)) ?? brokenConnection;
+  const { code = '', message } = error as NodeJS.ErrnoException;
+  const kind = networkFailures.find(({ pattern }) => pattern.test(code)) ?? brokenConnection;
   const reason = truncate(info.redact(message || code || String(error)));
   const suffix = code && !reason.includes(code) ? ` (${code})` : '';
   return new HeddleError({

@@ -1,20 +1,30 @@
 import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import { defaultTimeoutsMs, type Endpoint, endpoints } from '../contract/endpoints.ts';
 import { type ErrorCode, HeddleError } from '../core/errors.ts';
+import { connectTimeoutCode, HttpClient, type HttpRequest, type HttpResponse } from '../core/http/http-client.ts';
 import type { Log } from '../core/log.ts';
 import type { McpCallScope, RequestEnd } from '../core/observer.ts';
 import { addressOf, authorization, type Connection, type EndpointAddress } from './connection.ts';
 import { Deadline } from './deadline.ts';
 import { cancellation, failureOf, networkFailure, overdueWork, type RequestInfo, timeoutFailure } from './failures.ts';
-import { HttpTransport, type TransportRequest, type TransportResponse } from './http-transport.ts';
 import { fillPath } from './path.ts';
-import { readResponse } from './responses.ts';
+import { decompressed, readResponse } from './responses.ts';
 import { maxAttempts, retryDelayMs } from './retry-policy.ts';
 
 const endpointNames = new Map<Endpoint, string>(Object.entries(endpoints).map(([name, endpoint]) => [endpoint, name]));
 
+/** Maximum number of connections to the service; further requests wait for one. */
+const maxConnections = 32;
+
 /** Error codes of connections that were never established. */
-const unsentCodes = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/;
+const unsentCodes = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  connectTimeoutCode,
+]);
 
 export interface RequestSenderOptions {
   /** Called before each request; reads the credentials, or starts the embedded service on first use. */
@@ -46,7 +56,7 @@ export interface RequestParts {
  * It calls `pause` between the steps of its work on a response that has arrived.
  */
 type ResponseReader<Result> = (
-  response: TransportResponse,
+  response: HttpResponse,
   info: RequestInfo,
   pause: () => Promise<void>,
 ) => Promise<Result>;
@@ -80,18 +90,18 @@ interface FailedAttempt {
 /** Sends requests to the service: one deadline across all attempts, and a retry policy that judges each attempt. */
 export class RequestSender {
   readonly #options: RequestSenderOptions;
-  readonly #transport: HttpTransport;
+  readonly #httpClient: HttpClient;
   readonly #toolCall: ToolCall | undefined;
 
-  constructor(options: RequestSenderOptions, transport = new HttpTransport(), toolCall?: ToolCall) {
+  constructor(options: RequestSenderOptions, httpClient = new HttpClient({ maxConnections }), toolCall?: ToolCall) {
     this.#options = options;
-    this.#transport = transport;
+    this.#httpClient = httpClient;
     this.#toolCall = toolCall;
   }
 
   /** Returns a sender over the same connections, whose requests share one deadline that begins now. */
   withSharedDeadline(scope?: McpCallScope): RequestSender {
-    return new RequestSender(this.#options, this.#transport, {
+    return new RequestSender(this.#options, this.#httpClient, {
       startedAtMs: performance.now(),
       missedDeadline: false,
       scope,
@@ -114,7 +124,7 @@ export class RequestSender {
       const address = addressOf(endpoint, connection);
       pending.info.operation = operationOf(endpoint, address.template, parts);
       pending.info.setting = address.setting;
-      const request = this.#transportRequest(pending, connection, address);
+      const request = this.#httpRequest(pending, connection, address);
       for (;;) {
         const outcome = await this.#attempt(pending, address, request, read);
         if ('result' in outcome) {
@@ -181,11 +191,11 @@ export class RequestSender {
     return { endpoint, info, parts, deadline, isAnswered: false, attempt: 1 };
   }
 
-  #transportRequest(
+  #httpRequest(
     { endpoint, parts, deadline }: PendingRequest,
     connection: Connection,
     { baseUrl, template }: EndpointAddress,
-  ): TransportRequest {
+  ): HttpRequest {
     const { body, headers } = parts;
     return {
       method: endpoint.method,
@@ -207,7 +217,7 @@ export class RequestSender {
   async #attempt<Result>(
     pending: PendingRequest,
     { baseUrl, template }: EndpointAddress,
-    request: TransportRequest,
+    request: HttpRequest,
     read: ResponseReader<Result>,
   ): Promise<{ result: Result } | FailedAttempt> {
     const { endpoint, info, attempt, deadline } = pending;
@@ -217,7 +227,8 @@ export class RequestSender {
     const end: RequestEnd = {};
     try {
       const headers = { ...request.headers, ...observer?.headers };
-      const send = (): Promise<TransportResponse> => this.#transport.send({ ...request, headers });
+      const send = async (): Promise<HttpResponse> =>
+        decompressed(await this.#httpClient.send({ ...request, headers }));
       const response = await (observer?.send ? observer.send(send) : send());
       end.status = response.status;
       this.#log('debug', 'response of the service', { operation, attempt, status: response.status });
@@ -228,7 +239,7 @@ export class RequestSender {
     } catch (error) {
       end.code = deadline.abortCode ?? errorCodeOf(error);
       if (error instanceof HeddleError || end.code !== 'network') throw error;
-      const notSent = unsentCodes.test((error as NodeJS.ErrnoException).code ?? '');
+      const notSent = unsentCodes.has((error as NodeJS.ErrnoException).code ?? '');
       return { failure: networkFailure(error, info, new URL(baseUrl).origin, notSent), notSent };
     } finally {
       observer?.end(end);
@@ -258,8 +269,8 @@ export class RequestSender {
   }
 
   /** Closes every connection. */
-  close(): Promise<void> {
-    return this.#transport.close();
+  close(): void {
+    this.#httpClient.close();
   }
 }
 
@@ -310,11 +321,10 @@ function finalError(error: unknown, { endpoint, info, deadline, attempt, isAnswe
   });
 }
 
-/** Returns the code of an error. A network error has a `code`; an invalid HTTP response has the name HTTPParserError. */
+/** Returns the code of an error. Errors of the network and of an invalid HTTP response have a `code` of Node's. */
 function errorCodeOf(error: unknown): ErrorCode {
   if (error instanceof HeddleError) return error.code;
-  const { code, name } = error as NodeJS.ErrnoException;
-  return code !== undefined || name === 'HTTPParserError' ? 'network' : 'internal';
+  return (error as NodeJS.ErrnoException).code === undefined ? 'internal' : 'network';
 }
 
 function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -1,11 +1,12 @@
+import { pipeline } from 'node:stream';
 import type * as z from 'zod';
 import type { Endpoint } from '../contract/endpoints.ts';
 import { validateValue } from '../contract/validation-errors.ts';
 import { HeddleError } from '../core/errors.ts';
+import { decodersOf, type HttpResponse } from '../core/http/http-client.ts';
 import { JsonLimitError } from '../core/json.ts';
 import { parseKeepingDigits } from '../core/json-numbers.ts';
 import { badResponse, type RequestInfo, type ServiceResponse } from './failures.ts';
-import type { TransportResponse } from './http-transport.ts';
 
 /** Maximum size of a response after decompression; the embedded service accepts requests of the same size. */
 const maxResponseBytes = 32 * 1024 * 1024;
@@ -15,11 +16,18 @@ const errorBodyTimeoutMs = 2_000;
 /** Maximum number of faults of a response that its error lists. */
 const maxDetails = 100;
 
+/** Returns the response with its body decompressed. An unknown encoding stays; what is read of it is not valid then. */
+export function decompressed(response: HttpResponse): HttpResponse {
+  const [decoder] = decodersOf(response) ?? [];
+  // Whoever reads the decoder gets the errors of both.
+  return decoder ? { ...response, body: pipeline(response.body, decoder, () => {}) } : response;
+}
+
 /**
  * Reads the body of a response as UTF-8: of a success all of it, of an error what arrives within the limits.
  * @throws HeddleError `too_large` for a success beyond the limit; the error of the connection if it breaks.
  */
-export async function readResponse(response: TransportResponse, info: RequestInfo): Promise<ServiceResponse> {
+export async function readResponse(response: HttpResponse, info: RequestInfo): Promise<ServiceResponse> {
   const { status, headers, body } = response;
   const isError = status >= 300;
   const timer = isError ? setTimeout(() => body.destroy(), errorBodyTimeoutMs) : undefined;

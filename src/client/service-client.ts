@@ -404,8 +404,8 @@ export class ServiceClient {
   }
 
   /** Closes every connection. Requests in progress fail with `cancelled`. */
-  close(): Promise<void> {
-    return this.#sender.close();
+  close(): void {
+    this.#sender.close();
   }
 
   #json<E extends Endpoint>(endpoint: E, parts: RequestParts, options?: RequestOptions) {

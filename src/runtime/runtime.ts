@@ -84,7 +84,7 @@ export function openRuntime(resolved: ResolvedSettings, options: RuntimeOptions)
     serverOptions: { ...optionsFromSettings(values), service, log, redactor },
     close: async () => {
       const openedClient = await client;
-      await openedClient?.close();
+      openedClient?.close();
       // A service that could not start has nothing to close.
       const started = await embedded?.catch(() => undefined);
       await started?.service.close();

@@ -25,7 +25,6 @@ const allowed: Record<string, string[]> = {
 
 /** The rooms that may use a package; packages that are not listed may be used everywhere. */
 const packageHomes: Record<string, string[]> = {
-  undici: ['client', 'service'],
   '@modelcontextprotocol/server': ['mcp'],
   '@modelcontextprotocol/client': ['cli'],
   '@napi-rs/keyring': ['settings'],

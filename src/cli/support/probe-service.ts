@@ -49,7 +49,7 @@ export async function probeService(
       probes.push({ operation: 'run_inference', scheme: 'Bearer', url: inferenceUrl, ...verdict });
     }
   } finally {
-    await client.close();
+    client.close();
   }
   return probes;
 }
@@ -63,7 +63,7 @@ export async function listVisibleProjects(connection: Connection, timeoutMs: num
     if (error instanceof HeddleError) return undefined;
     throw error;
   } finally {
-    await client.close();
+    client.close();
   }
 }
 

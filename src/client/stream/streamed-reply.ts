@@ -1,8 +1,8 @@
 import type { InferenceResponse } from '../../contract/inference.ts';
 import { type ErrorCode, HeddleError } from '../../core/errors.ts';
+import type { HttpResponse } from '../../core/http/http-client.ts';
 import { parseKeepingDigits } from '../../core/json-numbers.ts';
 import { quotedErrorText, type RequestInfo } from '../failures.ts';
-import type { TransportResponse } from '../http-transport.ts';
 import { readEvents, type StreamEvent } from './event-stream.ts';
 import { ReplyAssembly } from './reply-assembly.ts';
 
@@ -20,7 +20,7 @@ export interface StreamOptions {
  * @throws HeddleError with the text received so far, if the stream breaks, stalls or reports an error.
  */
 export async function readStreamedReply(
-  response: TransportResponse,
+  response: HttpResponse,
   info: RequestInfo,
   options: StreamOptions,
 ): Promise<InferenceResponse> {

@@ -1,9 +1,8 @@
 import type { ServerResponse } from 'node:http';
-import { type Transform, Writable } from 'node:stream';
+import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { createBrotliDecompress, createUnzip } from 'node:zlib';
-import { Agent, type Dispatcher, errors, request as send } from 'undici';
 import type { InferenceRequest } from '../../contract/inference.ts';
+import { decodersOf, HttpClient, type HttpResponse } from '../../core/http/http-client.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { Redactor } from '../../core/redaction.ts';
 import { digestOf } from '../storage/digest.ts';
@@ -28,6 +27,9 @@ const passedHeaders =
 const refusedHeaders =
   /^(accept-encoding|authorization|host|cookie|content-length|content-type|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|proxy-.*)$/i;
 
+/** Codes of errors about the name or the value of a header. */
+const unsendableHeader = /^ERR_(INVALID_HTTP_TOKEN|INVALID_CHAR|HTTP_INVALID_HEADER_VALUE)$/;
+
 /** Largest reply that the service itself reads. */
 const maxReplyBytes = 8 * 1024 * 1024;
 
@@ -47,7 +49,7 @@ export class ModelProvider {
   readonly #baseUrl: string;
   readonly #key: string | undefined;
   readonly #redactor = new Redactor();
-  readonly #agent = new Agent({ headersTimeout: silenceTimeoutMs, bodyTimeout: silenceTimeoutMs });
+  readonly #httpClient = new HttpClient({ silenceTimeoutMs });
 
   constructor({ url, key }: ModelProviderOptions) {
     this.#baseUrl = new URL(url).href.replace(/(?<!\/)\/+$/, '');
@@ -68,7 +70,7 @@ export class ModelProvider {
   async complete(
     body: InferenceRequest,
     signal: AbortSignal,
-  ): Promise<{ status: number; headers: Dispatcher.ResponseData['headers']; text: string }> {
+  ): Promise<{ status: number; headers: HttpResponse['headers']; text: string }> {
     const received = await this.#send(
       '/chat/completions',
       { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) },
@@ -77,10 +79,10 @@ export class ModelProvider {
       signal.throwIfAborted();
       throw new ModelProviderFailure(`The model provider cannot be reached (${reasonOf(cause)}).`, true);
     });
-    const { statusCode: status, headers } = received;
-    const decoders = decodersOf(headers['content-encoding']);
+    const { status, headers } = received;
+    const decoders = decodersOf(received);
     if (decoders === undefined || (status >= 300 && status < 400)) {
-      received.body.on('error', () => {}).destroy();
+      received.body.destroy();
       const reason = decoders === undefined ? 'a content encoding that it was not offered' : 'a redirect';
       throw new ModelProviderFailure(`The model provider responded with ${reason}.`, false);
     }
@@ -139,7 +141,7 @@ export class ModelProvider {
     response.once('close', () => clientGone.abort());
     const signal = AbortSignal.any([clientGone.signal, ...(deadline ? [deadline] : [])]);
     const received = await this.#send(path, request, signal).catch((error) => {
-      if (error instanceof errors.InvalidArgumentError) throw new Refusal(400, `extra_headers: ${error.message}`);
+      if (unsendableHeader.test(error.code)) throw new Refusal(400, `extra_headers: ${error.message}`);
       if (deadline?.aborted)
         throw failure(504, 'model_provider_timeout', 'The model provider did not respond in time.');
       throw failure(502, 'model_provider_unreachable', 'The model provider cannot be reached.');
@@ -151,24 +153,20 @@ export class ModelProvider {
     path: string,
     request: { method: 'GET' | 'POST'; headers: Record<string, string>; body?: string },
     signal: AbortSignal,
-  ): Promise<Dispatcher.ResponseData> {
-    return send(this.#baseUrl + path, {
-      ...request,
-      headers: { ...request.headers, ...(this.#key && { Authorization: `Bearer ${this.#key}` }) },
-      signal,
-      dispatcher: this.#agent,
-    });
+  ): Promise<HttpResponse> {
+    const headers = { ...request.headers, ...(this.#key && { Authorization: `Bearer ${this.#key}` }) };
+    return this.#httpClient.send({ ...request, url: this.#baseUrl + path, headers, signal });
   }
 
-  async #passOn(received: Dispatcher.ResponseData, response: ServerResponse): Promise<void> {
-    if (received.statusCode >= 300 && received.statusCode < 400) {
-      await received.body.dump();
+  async #passOn(received: HttpResponse, response: ServerResponse): Promise<void> {
+    if (received.status >= 300 && received.status < 400) {
+      received.body.destroy();
       // Following it would send the key to another address.
       const message = 'The model provider responded with a redirect, which is not followed.';
       throw failure(502, 'model_provider_redirect', message);
     }
     const headers = Object.entries(received.headers).filter(([name]) => passedHeaders.test(name));
-    const decoders = decodersOf(received.headers['content-encoding']);
+    const decoders = decodersOf(received);
     if (decoders === undefined) {
       received.body.destroy();
       throw failure(
@@ -177,7 +175,7 @@ export class ModelProvider {
         'The model provider used a content encoding that it was not offered.',
       );
     }
-    response.writeHead(received.statusCode, this.#redactor.redactValue(Object.fromEntries(headers)));
+    response.writeHead(received.status, this.#redactor.redactValue(Object.fromEntries(headers)));
     response.flushHeaders();
     // A failure destroys the response, which is the only way to tell the client that it is incomplete.
     await pipeline([received.body, ...decoders, this.#redactor.redactStream(), response]).catch(() => {});
@@ -187,14 +185,6 @@ export class ModelProvider {
 function reasonOf(error: unknown): string {
   const { code, name } = Object(error) as NodeJS.ErrnoException;
   return code ?? name;
-}
-
-/** Returns the streams that undo a content encoding, which hides the key; undefined for an unknown one. */
-function decodersOf(encoding: string | string[] = 'identity'): Transform[] | undefined {
-  const name = String(encoding).toLowerCase();
-  if (name === 'identity' || name === '') return [];
-  if (/^(x-)?gzip$|^deflate$/.test(name)) return [createUnzip()];
-  return name === 'br' ? [createBrotliDecompress()] : undefined;
 }
 
 function forwardedHeaders(extra: Record<string, unknown>): Record<string, string> {

@@ -27,6 +27,18 @@ const [documented, typed] = ['js traces', 'sh traces'].map(
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 const incoming = { traceparent: `00-${traceId}-00f067aa0ba902b7-01`, tracestate: 'congo=1', baggage: 'user=alice' };
 
+/** Makes the SDK record the requests of `fetch` and of node:http. */
+const instrumented = `
+import { createRequire } from 'node:module';
+import { registerInstrumentations } from '@opentelemetry/instrumentation';
+import { HttpInstrumentation } from '@opentelemetry/instrumentation-http';
+import { UndiciInstrumentation } from '@opentelemetry/instrumentation-undici';
+registerInstrumentations({
+  instrumentations: [new UndiciInstrumentation(), new HttpInstrumentation({ disableIncomingRequestInstrumentation: true })],
+});
+createRequire(import.meta.url)('node:http');
+`;
+
 /** Starts a service and a receiver of spans, and writes a module that sets up the SDK for heddle. */
 async function prepare(setUp = documented) {
   const [service, receiver] = await Promise.all([startFakeService(), startReceiver()]);
@@ -178,13 +190,8 @@ describe.skipIf(!hasSdk)('traces', () => {
     expect(calls.map(({ attributes }) => attributes['mcp.protocol.version'])).toEqual([undefined, '2025-06-18']);
   });
 
-  it('record requests once when metrics and the instrumentation of undici are on, too', async () => {
-    const { service, receiver, environment } = await prepare(
-      `${documented}
-import { registerInstrumentations } from '@opentelemetry/instrumentation';
-import { UndiciInstrumentation } from '@opentelemetry/instrumentation-undici';
-registerInstrumentations({ instrumentations: [new UndiciInstrumentation()] });`,
-    );
+  it('record requests once when metrics and instrumentations of HTTP are on, too', async () => {
+    const { service, receiver, environment } = await prepare(documented + instrumented);
     const server = await startHttp(['--metrics-port', '0'], environment);
     await ask(server.url, newerRequest('tools/call', { ...sampleToolCall, _meta: incoming }));
     const metrics = /^metrics on (http:\S+)$/m.exec(server.output.stderr)![1]!;
@@ -198,13 +205,8 @@ registerInstrumentations({ instrumentations: [new UndiciInstrumentation()] });`,
     expect(service.requests[0]!.headers.traceparent).toBe(`00-${traceId}-${receiver.spans[0]!.spanId}-01`);
   });
 
-  it('leave requests outside of tool calls to the instrumentation of undici', async () => {
-    const { receiver, environment } = await prepare(
-      `${documented}
-import { registerInstrumentations } from '@opentelemetry/instrumentation';
-import { UndiciInstrumentation } from '@opentelemetry/instrumentation-undici';
-registerInstrumentations({ instrumentations: [new UndiciInstrumentation()] });`,
-    );
+  it('leave requests outside of tool calls to the instrumentations of HTTP', async () => {
+    const { receiver, environment } = await prepare(documented + instrumented);
     const server = await startHttp([], environment);
     await ask(new URL('/readyz', server.url), { method: 'GET' });
     await end(server);

@@ -179,6 +179,6 @@ async function checkHandshake({ values, sources }: ResolvedSettings): Promise<Fi
     const session = `protocol ${client.getNegotiatedProtocolVersion()}, ${tools.length} tools`;
     return [ok('MCP', `a client connected to \`heddle serve\` over stdio, ${session}`)];
   } finally {
-    await client.close();
+    client.close();
   }
 }
