@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import { type Endpoint, endpoints } from '../src/contract/endpoints.ts';
-import { nameOfSchema, openApiDocument, type Schema } from './generate/openapi.ts';
+import { nameOfSchema, openApiDocument, type Schema } from '../src/service/http/openapi.ts';
 
 /**
  * Returns the declarations of the contract's types without the library that its schemas are written in: one type a named

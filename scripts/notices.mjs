@@ -5,7 +5,7 @@ const line = '-'.repeat(80);
 
 /**
  * Returns the licence notices of every package with code in one of the bundles, sorted by name. Packages with the same
- * notice share it.
+ * licence share its text, and each keeps its own lines of copyright.
  */
 export function noticesOf(metafiles, root) {
   const folders = new Set();
@@ -15,11 +15,20 @@ export function noticesOf(metafiles, root) {
       if (folder && bytesInOutput > 0) folders.add(folder);
     }
   }
-  const packagesByNotice = new Map();
-  for (const { title, notice } of [...folders].map((folder) => noticeOf(join(root, folder))).sort(byTitle)) {
-    packagesByNotice.set(notice, new Set([...(packagesByNotice.get(notice) ?? []), title]));
+  const groups = new Map();
+  for (const { title, copyright, text } of [...folders].map((folder) => noticeOf(join(root, folder))).sort(byTitle)) {
+    // Copies of a licence differ in where their lines break, and in whether its name stands above.
+    const words = text
+      .replace(/^(the )?(mit|isc) licen[cs]e( \(mit\))?\n/i, '')
+      .replaceAll(/\s+/g, ' ')
+      .trim();
+    const group = groups.get(words) ?? { text, packages: new Set() };
+    groups.set(words, group);
+    group.packages.add([title, ...copyright].join('\n'));
   }
-  const notices = [...packagesByNotice].map(([notice, titles]) => `${line}\n${[...titles].join('\n')}\n\n${notice}\n`);
+  const notices = [...groups.values()].map(
+    ({ text, packages }) => `${line}\n${[...packages].join('\n\n')}\n\n${text}\n`,
+  );
   return `heddle contains code of the packages below, under the licence that stands with each.\n\n${notices.join('\n')}`;
 }
 
@@ -27,8 +36,20 @@ function noticeOf(folder) {
   const { name, version, license, author } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   const file = readdirSync(folder).find((entry) => /^(licen[cs]e|copying)/i.test(entry));
   const by = typeof author === 'string' ? author : author?.name;
-  const text = file ? readFileSync(join(folder, file), 'utf8').trim() : `${license}${by ? `, ${by}` : ''}`;
-  return { title: `${name} ${version} (${license})`, notice: text.replaceAll('\r\n', '\n') };
+  const notice = file ? readFileSync(join(folder, file), 'utf8').trim() : `${license}${by ? `, ${by}` : ''}`;
+  const lines = notice.replaceAll('\r\n', '\n').split('\n');
+  return {
+    title: `${name} ${version} (${license})`,
+    copyright: lines.filter(isCopyright).map((text) => text.trim()),
+    text: lines
+      .filter((text) => !isCopyright(text))
+      .join('\n')
+      .trim(),
+  };
+}
+
+function isCopyright(text) {
+  return /^\s*Copyright (\(c\)|©|[A-Z\d])/i.test(text) && !/notice|owner|holder/.test(text);
 }
 
 function byTitle(a, b) {

@@ -9,7 +9,6 @@ import { docsErrors } from './docs-errors.ts';
 import { docsTools } from './docs-tools.ts';
 import { listedToolsFile } from './listed-tools.ts';
 import { mcpbManifest } from './manifest.ts';
-import { openApiDocument } from './openapi.ts';
 import { agentsPage, llmsText } from './pages-for-agents.ts';
 import { pluginFiles } from './plugins.ts';
 import { readme } from './readme.ts';
@@ -26,7 +25,6 @@ export async function generated(): Promise<Record<string, string>> {
     'src/tools/support/listed.json': listedToolsFile(),
     'src/mcp/skills.json': formatted('skills.json', JSON.stringify(packedSkills())),
     'src/mcp/icon.json': formatted('icon.json', JSON.stringify(serverIcon())),
-    'src/service/http/openapi.json': formatted('openapi.json', JSON.stringify(openApiDocument(), null, 2)),
     'manifest.json': formatted('manifest.json', JSON.stringify(mcpbManifest(), null, 2)),
     'docs/tools.md': docsTools(),
     'docs/clients.md': docsClients(),

@@ -6,6 +6,7 @@ import { BodyReader } from '../core/http/body-reader.ts';
 import { endServer } from '../core/http/end-server.ts';
 import { listen } from '../core/http/listen.ts';
 import { Refusal } from '../core/http/refusal.ts';
+import { refuseMalformed } from '../core/http/refuse-malformed.ts';
 import { JsonLimitError, parseJsonText } from '../core/json.ts';
 import { callTool } from '../mcp/call-tool.ts';
 import { AccessChecks, bearerOf } from '../mcp/http/guard.ts';
@@ -106,6 +107,7 @@ export async function startViewServer(
     requestTimeout: httpLimits.requestTimeoutMs,
   });
   server.maxConnections = httpLimits.maxConnections;
+  refuseMalformed(server, { bodyOf: (error) => ({ error }) });
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     for (const [name, value] of Object.entries({ ...securityHeaders, 'content-security-policy': policy })) {
       response.setHeader(name, value);

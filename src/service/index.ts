@@ -2,6 +2,7 @@ import type { Server } from 'node:http';
 import { createAdaptorServer } from '@hono/node-server';
 import { endServer } from '../core/http/end-server.ts';
 import { listen } from '../core/http/listen.ts';
+import { refuseMalformed } from '../core/http/refuse-malformed.ts';
 import type { Log } from '../core/log.ts';
 import type { Account } from './admin/accounts.ts';
 import { ensureSampleProject } from './admin/sample-project.ts';
@@ -64,6 +65,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const app = createApp({ database, modelProvider, runner, authenticator, log });
     const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server;
     server.keepAliveTimeout = keepAliveTimeoutMs;
+    refuseMalformed(server, { bodyOf: (reason) => ({ reason }) });
     const url = await listen(server, options.port ?? 0, options.host ?? '127.0.0.1');
     runner.start();
     let closing: Promise<void> | undefined;

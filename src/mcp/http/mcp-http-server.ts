@@ -1,11 +1,11 @@
-import { createServer as createHttpServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
-import type { Socket } from 'node:net';
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import { BodyReader, tooBusy } from '../../core/http/body-reader.ts';
 import { endServer } from '../../core/http/end-server.ts';
 import { listen } from '../../core/http/listen.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import { refuseMalformed } from '../../core/http/refuse-malformed.ts';
 import type { Log } from '../../core/log.ts';
 import { asRequestId, requestIdHeader } from '../../core/request-id.ts';
 import type { ServerFactory } from '../server.ts';
@@ -78,7 +78,7 @@ export class McpHttpServer {
     this.#server.on('request', onRequest);
     // With `Expect: 100-continue`, the request is checked before its body is asked for.
     this.#server.on('checkContinue', onRequest);
-    this.#server.on('clientError', (error: Error, socket: Socket) => this.#refuseMalformed(error, socket));
+    refuseMalformed(this.#server, { bodyOf: jsonRpcError, onRefused: options.onRefused });
   }
 
   /**
@@ -197,28 +197,10 @@ export class McpHttpServer {
     this.#options.log('info', 'request refused', { request_id: headers[requestIdHeader], status, reason });
     this.#options.onRefused?.(status);
   }
-
-  /** Refuses bytes that are no HTTP request, and requests that arrive too slowly. Node alone would not count them. */
-  #refuseMalformed({ code }: NodeJS.ErrnoException, socket: Socket): void {
-    if (socket.writable && code !== 'ECONNRESET') {
-      const { status, message } = malformedRequests[code ?? ''] ?? { status: 400, message: 'Bad request: not HTTP' };
-      const body = JSON.stringify(jsonRpcError(message));
-      const headers = `connection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`;
-      socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${headers}\r\n\r\n${body}`);
-      this.#options.onRefused?.(status);
-    }
-    socket.destroySoon();
-  }
 }
 
 /** Paths at which clients look for an authorization server. */
 const oauthPath = /^\/(register|authorize|token|\.well-known\/.*)$/;
-
-/** Statuses and messages by the code of an error of Node's HTTP parser. */
-const malformedRequests: Record<string, { status: number; message: string }> = {
-  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'Request timeout' },
-  HPE_HEADER_OVERFLOW: { status: 431, message: 'The header is too large' },
-};
 
 /** Lets the web page that sent an allowed Origin read the response, whatever it will be. */
 function setCorsHeaders({ headers: { origin } }: IncomingMessage, response: ServerResponse): void {

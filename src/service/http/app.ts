@@ -16,7 +16,7 @@ import { handlers } from '../operations/index.ts';
 import type { OperationInput, ServiceContext } from '../operations/operation.ts';
 import { schemaVersion } from '../storage/migrations.ts';
 import type { Authenticator } from './authenticator.ts';
-import openApiJson from './openapi.json' with { type: 'json' };
+import { openApiDocument } from './openapi.ts';
 import { checkProjects } from './project-access.ts';
 import { readJson } from './read-json.ts';
 import { withUpload } from './read-upload.ts';
@@ -36,7 +36,12 @@ export function createApp(options: AppOptions): Hono<AppEnvironment> {
   app.get('/health', () => checkHealth(options));
   // Clients of the public service ask which version of the SDK is the oldest accepted; here every version is.
   app.get('/server_info', (context) => context.json({ min_required_weave_python_version: '0.0.1' }));
-  app.get('/openapi.json', (context) => context.json(openApiJson));
+  // Made when it is first asked for, then kept: anybody may ask.
+  let document: ReturnType<typeof openApiDocument> | undefined;
+  app.get('/openapi.json', (context) => {
+    document ??= openApiDocument();
+    return context.json(document);
+  });
   for (const name of Object.keys(endpoints) as EndpointName[]) {
     const { method, path } = endpoints[name];
     const honoPath = path.replace('{path*}', '/:path{.+}').replaceAll(/\{(\w+)\}/g, ':$1');

@@ -1,7 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, it } from 'vitest';
-import { openApiDocument } from '../../../scripts/generate/openapi.ts';
 import { endpoints } from '../../../src/contract/endpoints.ts';
+import { openApiDocument } from '../../../src/service/http/openapi.ts';
 import { startServiceProcess } from '../../support/service-process.ts';
 
 describe('openApiDocument', () => {

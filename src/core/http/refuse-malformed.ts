@@ -1,0 +1,39 @@
+import { type Server, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** Statuses and messages by the code of an error of Node's HTTP parser. */
+const refusals: Record<string, { status: number; message: string }> = {
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'Request timeout' },
+  HPE_HEADER_OVERFLOW: { status: 431, message: 'The header is too large' },
+};
+
+/** Time in which a refused client can read the refusal, in milliseconds. */
+const lingerMs = 2_000;
+
+/**
+ * Makes a server refuse bytes that are not an HTTP request, and requests that arrive too slowly.
+ * @param bodyOf returns the JSON body of a refusal. `onRefused` is called with its status.
+ */
+export function refuseMalformed(
+  server: Server,
+  { bodyOf, onRefused }: { bodyOf: (message: string) => object; onRefused?: (status: number) => void },
+): void {
+  const refused = new WeakSet<Socket>();
+  server.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket: Socket) => {
+    // Whatever else arrives on the connection is an error to the parser, too.
+    if (refused.has(socket)) return;
+    refused.add(socket);
+    if (!socket.writable || code === 'ECONNRESET') {
+      socket.destroy();
+      return;
+    }
+    const { status, message } = refusals[code] ?? { status: 400, message: 'Bad request: not HTTP' };
+    const body = JSON.stringify(bodyOf(message));
+    const headers = `connection: close\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}`;
+    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${headers}\r\n\r\n${body}`);
+    onRefused?.(status);
+    // The client may still be sending. A connection that is closed then is reset, and the refusal lost.
+    const timer = setTimeout(() => socket.destroy(), lingerMs);
+    socket.once('close', () => clearTimeout(timer));
+  });
+}
