@@ -12,6 +12,8 @@ export const bundleOptions = {
   target: 'node20.18',
   // Prefer ECMAScript modules: the bundler cannot resolve the imports inside the other form of jsonc-parser.
   mainFields: ['module', 'main'],
+  // Under `workerd`, the MCP SDK validates with @cfworker/json-schema as heddle does; under `node` it brings two copies of ajv.
+  conditions: ['module', 'workerd'],
   // Native and optional; the code that needs them reports their absence.
   external: ['@napi-rs/keyring', '@photostructure/sqlite'],
   // Some bundled packages are CommonJS and call require at run time.

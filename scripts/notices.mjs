@@ -17,10 +17,11 @@ export function noticesOf(metafiles, root) {
   }
   const groups = new Map();
   for (const { title, copyright, text } of [...folders].map((folder) => noticeOf(join(root, folder))).sort(byTitle)) {
-    // Copies of a licence differ in where their lines break, and in whether its name stands above.
+    // Copies of a licence differ in spaces and punctuation, and in whether its name stands above.
     const words = text
-      .replace(/^(the )?(mit|isc) licen[cs]e( \(mit\))?\n/i, '')
-      .replaceAll(/\s+/g, ' ')
+      .replace(/^\W*(the )?(mit|isc) licen[cs]e\b.*\n/i, '')
+      .replace(/copyright \[yyyy\].*/i, '')
+      .replaceAll(/\W+/g, ' ')
       .trim();
     const group = groups.get(words) ?? { text, packages: new Set() };
     groups.set(words, group);

@@ -83,9 +83,10 @@ describe('the npm package', () => {
     console.log(
       `tarball: ${Math.round(statSync(tarball).size / 1024)} KiB; installed without optional packages: ${files.length} files, ${Math.round(bytes / 1024)} KiB`,
     );
-    expect(statSync(tarball).size).toBeLessThan(1_200_000);
+    expect(statSync(tarball).size).toBeLessThan(900_000);
     expect(files.length).toBeLessThan(180);
-    expect(bytes).toBeLessThan(3.5 * 1024 * 1024);
+    // With the native part of the keychain on Linux, 6 MB.
+    expect(bytes).toBeLessThan(2_500_000);
     expect(readdirSync(join(folder, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual(['heddle']);
   });
 
