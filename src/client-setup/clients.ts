@@ -32,6 +32,8 @@ export interface McpClient {
   file: (places: Places) => string;
   /** Returns the folder or file that exists where the client is installed; by default the folder of its file. */
   trace?: (places: Places) => string;
+  /** Name of its program, for a client of the command line, which may leave no trace before its first start. */
+  program?: string;
   /** Returns the entry for a server that the client starts; by default the command and its arguments. */
   local?: (server: LocalServer) => Entry;
   /** Returns the entry for a server over HTTP; absent for a client whose file takes none. */
@@ -62,6 +64,7 @@ export const clients = {
   },
   'claude-code': {
     title: 'Claude Code',
+    program: 'claude',
     servers: 'mcpServers',
     file: (places) => join(places, places.environment.CLAUDE_CONFIG_DIR || places.home, '.claude.json'),
     trace: (places) => places.environment.CLAUDE_CONFIG_DIR || join(places, places.home, '.claude'),
@@ -89,6 +92,7 @@ export const clients = {
   },
   codex: {
     title: 'Codex',
+    program: 'codex',
     format: 'toml',
     servers: 'mcp_servers',
     file: (places) => join(places, places.environment.CODEX_HOME || join(places, places.home, '.codex'), 'config.toml'),
@@ -101,6 +105,7 @@ export const clients = {
   },
   'gemini-cli': {
     title: 'Gemini CLI',
+    program: 'gemini',
     servers: 'mcpServers',
     file: (places) => join(places, places.environment.GEMINI_CLI_HOME || places.home, '.gemini', 'settings.json'),
     remote: (server) => ({ httpUrl: server.url, ...headers(server, dollar) }),
@@ -117,6 +122,7 @@ export const clients = {
   },
   opencode: {
     title: 'opencode',
+    program: 'opencode',
     servers: 'mcp',
     file: (places) => join(places, configFolder(places), 'opencode', 'opencode.json'),
     local: ({ command, args }) => ({ type: 'local', command: [command, ...args], enabled: true }),
@@ -126,6 +132,7 @@ export const clients = {
   },
   'copilot-cli': {
     title: 'GitHub Copilot CLI',
+    program: 'copilot',
     servers: 'mcpServers',
     file: (places) =>
       join(places, places.environment.COPILOT_HOME || join(places, places.home, '.copilot'), 'mcp-config.json'),
@@ -164,12 +171,6 @@ export const clients = {
 } as const satisfies Record<string, McpClient>;
 
 export type ClientName = keyof typeof clients;
-
-/** Returns the path that exists where a client is installed. */
-export function traceOf(client: McpClient, places: Places): string {
-  const file = client.file(places);
-  return client.trace?.(places) ?? (places.platform === 'win32' ? win32 : posix).dirname(file);
-}
 
 /** Returns the folder of the extension in VS Code, which Cline makes when it first runs. */
 function clineFolder(places: Places): string {

@@ -144,6 +144,27 @@ describe('heddle setup', () => {
     });
   });
 
+  it('takes a client of the command line for installed when its program is in the search path', async () => {
+    const { folder, setup } = home();
+    const missing = await setup('codex', '--yes');
+    expect(missing.stderr).toBe(
+      `Codex seems not to be installed: there is no ${join(folder, '.codex')}, and no program \`codex\`. The entry waits for it.\n`,
+    );
+    const programs = join(folder, 'programs');
+    mkdirSync(programs);
+    writeFileSync(join(programs, 'claude'), '');
+    const found = await run(['setup', 'claude-code', '--yes'], { ...emptyHome(folder), PATH: programs });
+    expect(found).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('refuses an address without a path', async () => {
+    const { code, stderr } = await home().setup('cursor', '--url', 'http://127.0.0.1:3920', '--print');
+    expect([code, stderr]).toEqual([
+      2,
+      'heddle: --url must have a path: `heddle serve --http` serves at http://127.0.0.1:3920/mcp\n',
+    ]);
+  });
+
   it('sets up every installed client with --all, and names those that are not', async () => {
     const { folder, put, setup } = home();
     put('.cursor/mcp.json', '{}');

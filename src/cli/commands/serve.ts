@@ -25,6 +25,7 @@ export function addServe(program: Command): void {
   addSettingFlags(serve, runtimeFlags).action(async (flags: HttpFlags & { http?: true }) => {
     const settings = settingsOf(serve);
     if (flags.http) {
+      checkTokenVariable(settings, flags);
       const { runHttpServer } = await import('../../runtime/http-server.ts');
       const inputs = { flags: flagsOf(serve), environment: process.env };
       const onListening = (url: string): void => explainConnection(url, settings, flags);
@@ -38,6 +39,18 @@ export function addServe(program: Command): void {
     const { runStdioServer } = await import('../../runtime/stdio-server.ts');
     return runStdioServer(settings, runtimeOptions(settings), { input: process.stdin, output: process.stdout });
   });
+}
+
+/**
+ * Refuses a token that came out empty, such as from a command that failed: elsewhere an empty variable counts as absent, and here
+ * the server would admit everybody on this machine.
+ */
+function checkTokenVariable({ values }: ResolvedSettings, { tokenFile }: HttpFlags): void {
+  if (process.env.HEDDLE_HTTP_TOKEN !== '' || tokenFile !== undefined || values.oauthIssuer !== undefined) return;
+  throw notConfigured(
+    'HEDDLE_HTTP_TOKEN is set, but empty.',
+    'Set it to the token that clients must send, or unset it to serve every program on this machine.',
+  );
 }
 
 /** Says what a server on a terminal waits for: no person types its protocol. */

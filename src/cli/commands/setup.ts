@@ -3,19 +3,14 @@ import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import { confirm } from '@clack/prompts';
 import { Argument, type Command, InvalidArgumentError } from 'commander';
-import {
-  type ClientName,
-  clients,
-  type LocalServer,
-  type McpClient,
-  type Places,
-  traceOf,
-} from '../../client-setup/clients.ts';
+import { type ClientName, clients, type LocalServer, type McpClient, type Places } from '../../client-setup/clients.ts';
 import { readConfig, replaceConfig } from '../../client-setup/config-file.ts';
 import { diffOf } from '../../client-setup/diff.ts';
 import { editConfig, isEmptyConfig, isOwnConfig } from '../../client-setup/edit-config.ts';
 import type { Edit, Entry } from '../../client-setup/entry.ts';
+import { isInstalled, missingTraces } from '../../client-setup/installed.ts';
 import { HeddleError, notConfigured } from '../../core/errors.ts';
+import { hasSqlite, sqliteAdvice } from '../../core/sqlite.ts';
 import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
 import { type Setting, settingDefinitions, settingNames } from '../../settings/settings.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
@@ -96,8 +91,8 @@ function checkUnused({ sources }: ResolvedSettings): void {
 async function setUpAll(options: SetupOptions, settings?: ResolvedSettings): Promise<void> {
   let failures = 0;
   for (const client of Object.values<McpClient>(clients)) {
-    if (!isInstalled(client)) {
-      printLine(`${client.title}: not installed (there is no ${traceOf(client, places())})`);
+    if (!isInstalled(client, places())) {
+      printLine(`${client.title}: not installed (there is no ${missingTraces(client, places())})`);
       continue;
     }
     printLine(paint('bold', `${client.title}:`));
@@ -118,10 +113,6 @@ function places(): Places {
   return { platform, home: homedir(), environment };
 }
 
-function isInstalled(client: McpClient): boolean {
-  return existsSync(traceOf(client, places())) || existsSync(client.file(places()));
-}
-
 /** Prints or writes the entry with these settings in a client's configuration file; without settings, removes it. */
 async function runSetup(client: McpClient, options: SetupOptions, settings?: ResolvedSettings): Promise<void> {
   const path = resolve(options.file ?? client.file(places()));
@@ -132,9 +123,11 @@ async function runSetup(client: McpClient, options: SetupOptions, settings?: Res
     process.stderr.write(`Add this to ${path} (${client.title}). Nothing was written.\n`);
     return;
   }
-  if (entry && options.file === undefined && !isInstalled(client)) {
-    const trace = traceOf(client, places());
-    process.stderr.write(`${client.title} seems not to be installed: there is no ${trace}. The entry waits for it.\n`);
+  if (entry && options.file === undefined && !isInstalled(client, places())) {
+    const missing = missingTraces(client, places());
+    process.stderr.write(
+      `${client.title} seems not to be installed: there is no ${missing}. The entry waits for it.\n`,
+    );
   }
   const file = readConfig(path);
   const before = file.text ?? '';
@@ -151,7 +144,11 @@ async function runSetup(client: McpClient, options: SetupOptions, settings?: Res
   printLine(copy === undefined ? 'Done.' : `Done. The previous version was saved as ${copy}`);
   printLine(client.afterwards);
   if (entry && options.tokenEnv !== undefined) {
-    printLine(`Set ${options.tokenEnv} to the token of the server where ${client.title} is started.`);
+    printLine(`Where ${client.title} is started, set ${options.tokenEnv} to the server's token.`);
+  }
+  const usesEmbeddedService = settings && options.url === undefined && settings.values.baseUrl === undefined;
+  if (usesEmbeddedService && !hasSqlite()) {
+    process.stderr.write(`heddle: the embedded service cannot run on Node ${process.versions.node}. ${sqliteAdvice}\n`);
   }
 }
 
@@ -167,7 +164,7 @@ function entryOf(client: McpClient, settings: ResolvedSettings, { url, tokenEnv 
     const server = localServer(settings);
     return client.local ? client.local(server) : { ...server };
   }
-  const address = parseUrl(url);
+  const address = parseAddress(url);
   if (!client.remote) {
     throw notConfigured(
       `The file of ${client.title} takes no servers over HTTP.`,
@@ -183,12 +180,16 @@ function entryOf(client: McpClient, settings: ResolvedSettings, { url, tokenEnv 
   return client.remote({ url: address, ...(tokenEnv !== undefined && { tokenVariable: tokenEnv }) });
 }
 
-function parseUrl(text: string): string {
+function parseAddress(text: string): string {
+  let address: string;
   try {
-    return settingDefinitions.publicUrl.parse(text);
+    address = settingDefinitions.publicUrl.parse(text);
   } catch (error) {
     throw new UsageError(`--url ${(error as Error).message}`);
   }
+  const { origin, pathname } = new URL(address);
+  if (pathname === '/') throw new UsageError(`--url must have a path: \`heddle serve --http\` serves at ${origin}/mcp`);
+  return address;
 }
 
 /** Returns how this installation is started with the settings given as flags. Secrets have no flags. */

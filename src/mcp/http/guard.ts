@@ -84,9 +84,10 @@ export function tokenGuard(token: string): Guard {
     identify(request) {
       const given = bearerOf(request);
       if (given !== undefined && timingSafeEqual(digest(given), expected)) return {};
-      const error = given === undefined ? '' : `, error="invalid_token", error_description="${tokenHint}"`;
+      const fault = given === undefined ? 'the request has no bearer token' : 'the token is wrong';
+      const error = given === undefined ? '' : `, error="invalid_token", error_description="${fault}; ${tokenHint}"`;
       const challenge = `Bearer realm="heddle"${error}`;
-      throw new Refusal(401, `Unauthorized: ${tokenHint}`, {
+      throw new Refusal(401, `Unauthorized: ${fault}; ${tokenHint}`, {
         headers: { 'www-authenticate': challenge },
       });
     },

@@ -112,7 +112,7 @@ describe('HTTP requests', () => {
       status: 401,
       headers: { 'www-authenticate': 'Bearer realm="heddle"' },
       body: refusal(
-        'Unauthorized: this server has no OAuth login, it takes one bearer token: set the header Authorization: Bearer TOKEN in the client, with the token of the server',
+        'Unauthorized: the request has no bearer token; this server has no OAuth login, it takes one bearer token: set the header Authorization: Bearer TOKEN in the client, with the token of the server',
       ),
     });
     for (const authorization of ['Bearer wrong', 'Bearer correct-horse-batter', 'Basic correct-horse-battery']) {
@@ -120,7 +120,7 @@ describe('HTTP requests', () => {
     }
     const wrong = await ask(url, { ...list, headers: { ...jsonHeaders, authorization: 'Bearer wrong' } });
     expect(wrong.headers['www-authenticate']).toBe(
-      'Bearer realm="heddle", error="invalid_token", error_description="this server has no OAuth login, it takes one bearer token: set the header Authorization: Bearer TOKEN in the client, with the token of the server"',
+      'Bearer realm="heddle", error="invalid_token", error_description="the token is wrong; this server has no OAuth login, it takes one bearer token: set the header Authorization: Bearer TOKEN in the client, with the token of the server"',
     );
     for (const path of [
       '/register',
@@ -140,6 +140,15 @@ describe('HTTP requests', () => {
     expect(await ask(new URL('/healthz', url), { method: 'GET' })).toMatchObject({ status: 200, body: 'ok\n' });
     expect(await ask(new URL('/readyz', url), { method: 'GET' })).toMatchObject({ status: 200, body: 'ready\n' });
     expect(output.stderr).not.toContain('correct-horse');
+  });
+
+  it('are not served when the token is set to nothing', async () => {
+    const environment = emptyHome(temporaryFolder(), { HEDDLE_HTTP_TOKEN: '' });
+    const { code, stderr } = await run(['serve', '--http', '--port', '0'], environment);
+    expect([code, stderr]).toEqual([
+      2,
+      'heddle: HEDDLE_HTTP_TOKEN is set, but empty.\nSet it to the token that clients must send, or unset it to serve every program on this machine.\n',
+    ]);
   });
 
   it('are not served beyond loopback without a token', async () => {

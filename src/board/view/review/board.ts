@@ -109,6 +109,8 @@ export class Board {
   async #chooseQueue(): Promise<void> {
     await this.#shell.load(async () => {
       const page = await this.#shell.call<QueuePage>('list_queues', { limit: queuePageSize });
+      const [only, second] = page.queues;
+      if (only && !second) return this.#open({ queue_id: only.id });
       this.#announce(page.queues.length === 0 ? 'There are no queues.' : 'Choose a queue.');
       this.#feed.hidden = true;
       this.#head.replaceChildren(
@@ -155,6 +157,8 @@ export class Board {
     const current = cards.find((card) => card === this.#current) ?? cards[0];
     this.#current = undefined;
     if (current) this.#setCurrent(current);
+    // Keys work at once. In a chat, the person may be typing a message.
+    if (isNew && !this.#shell.host.isChat) this.#focusCurrent();
     this.#announce(page.items.length === 0 ? 'There is nothing to judge here.' : this.#loadedText());
     this.#changed();
   }
@@ -320,6 +324,13 @@ export class Board {
     card.focus();
   }
 
+  /** Gives the focus to the current card, unless something else on the page has it. */
+  #focusCurrent(): void {
+    const { activeElement, body } = document;
+    if (activeElement === null || activeElement === body || this.#footer.contains(activeElement))
+      this.#current?.focus();
+  }
+
   #move(by: number): void {
     const cards = [...this.#cards.values()];
     const at = this.#current ? cards.indexOf(this.#current) : -1;
@@ -459,6 +470,8 @@ export class Board {
     this.#announce(`${countOf(written, 'item')} written.${rest}${failure}${hint}`);
     const firstRefused = staged.find(({ problem }) => problem !== undefined);
     if (firstRefused) this.#focusCard(firstRefused);
+    // The button that was pressed is gone.
+    else if (this.#footer.hidden) this.#focusCurrent();
     if (written > 0) await this.#tellModel(refused);
   }
 

@@ -80,6 +80,9 @@ export async function exportJudgements(
   const columns = [...itemColumns, ...judgementColumns, ...paths.map((path) => `call.${path}`)];
   let defused = 0;
   let written = 0;
+  // On a terminal, the lines themselves show the progress.
+  const showsProgress = out !== undefined || !process.stdout.isTTY;
+  if (!showsProgress) showProgress('');
   try {
     if (format === 'csv') await target.write(`${csvLine(columns).line}\r\n`);
     for (const batch of inBatches(judged, itemsPerBatch)) {
@@ -104,7 +107,7 @@ export async function exportJudgements(
         written += 1;
       }
       await target.write(lines.join(''));
-      showProgress(progressBar('exporting items', written, judged.length));
+      if (showsProgress) showProgress(progressBar('exporting items', written, judged.length));
     }
     await target.finish();
   } catch (error) {

@@ -1,0 +1,28 @@
+import { existsSync } from 'node:fs';
+import { posix, win32 } from 'node:path';
+import type { McpClient, Places } from './clients.ts';
+
+/** Returns whether a client seems to be installed: it has left a file or a folder, or its program is in the search path. */
+export function isInstalled(client: McpClient, places: Places): boolean {
+  return existsSync(traceOf(client, places)) || existsSync(client.file(places)) || hasProgram(client, places);
+}
+
+/** Says what was looked for in vain, to follow "there is no". */
+export function missingTraces(client: McpClient, places: Places): string {
+  const trace = traceOf(client, places);
+  return client.program === undefined ? trace : `${trace}, and no program \`${client.program}\``;
+}
+
+function hasProgram({ program }: McpClient, { platform, environment }: Places): boolean {
+  if (program === undefined) return false;
+  const { delimiter, join } = platform === 'win32' ? win32 : posix;
+  const folders = (environment.PATH ?? environment.Path ?? '').split(delimiter).filter((folder) => folder !== '');
+  const suffixes = platform === 'win32' ? ['.exe', '.cmd'] : [''];
+  return folders.some((folder) => suffixes.some((suffix) => existsSync(join(folder, program + suffix))));
+}
+
+/** Returns the path that exists where a client is installed. */
+function traceOf(client: McpClient, places: Places): string {
+  const file = client.file(places);
+  return client.trace?.(places) ?? (places.platform === 'win32' ? win32 : posix).dirname(file);
+}
