@@ -48,6 +48,8 @@ ${table(
 | data of the embedded service: \`heddle.db\` | \`$XDG_DATA_HOME/heddle\`, otherwise \`~/.local/share/heddle\` | \`~/Library/Application Support/heddle\` | \`%LOCALAPPDATA%\\heddle\\Data\` |
 | compiled code for faster starts; safe to delete, and disabled by \`NODE_DISABLE_COMPILE_CACHE=1\` | \`$XDG_CACHE_HOME/heddle\`, otherwise \`~/.cache/heddle\` | \`~/Library/Caches/heddle\` | \`%LOCALAPPDATA%\\heddle\\Cache\` |
 
+\`heddle setup\` keeps the earlier version of each client's file that it changes, as \`FILE.TIME.bak\` beside it.
+
 A profile is an object in \`config.json\`. It never contains a secret. \`heddle login\` writes it, \`heddle config set KEY VALUE\`
 checks and changes one value, \`heddle config list\` shows them, and you can edit the file:
 

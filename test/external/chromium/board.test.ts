@@ -59,11 +59,7 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
     const { url } = await startBoardProcess([queue_id], environment);
     const page = await open(url);
     await says(page, '50 items shown; more follow.');
-    // Tab leads to the first card without a mouse.
-    for (let presses = 0; presses < 20; presses += 1) {
-      await page.keyboard.press('Tab');
-      if (await page.evaluate("document.activeElement.tagName === 'ARTICLE'")) break;
-    }
+    // The first card has the focus.
     expect(await page.evaluate("document.activeElement.getAttribute('aria-posinset')")).toBe('1');
     for (let judged = 0; judged < 200; judged += 1) {
       await page.keyboard.press(judged % 3 === 0 ? '2' : '1');
@@ -89,7 +85,7 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
     const view = views.find(({ name }) => name === 'review')!;
     expect(calls.at(-1)).toBe(JSON.stringify(view.firstCall({ queue_id: 'support-triage' })));
     await page.keyboard.press('ArrowDown');
-    expect(await page.evaluate("document.activeElement.getAttribute('aria-posinset')")).toBe('1');
+    expect(await page.evaluate("document.activeElement.getAttribute('aria-posinset')")).toBe('2');
     expect(page.url()).not.toContain('token');
     await page.reload();
     await says(page, '9 items shown.');
@@ -101,13 +97,35 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
   });
 
   it('lists the queues when it is started without one', async () => {
-    const { url } = await startBoardProcess([], emptyHome(temporaryFolder()));
+    const environment = emptyHome(temporaryFolder());
+    const queue = JSON.stringify({ name: 'second' });
+    execFileSync(process.execPath, [command, 'call', 'create_queue', queue], { env: environment });
+    const { url } = await startBoardProcess([], environment);
     const page = await open(url);
     await says(page, 'Choose a queue.');
     expect(await accessibilityFindings(page)).toEqual([]);
     await page.getByRole('button', { name: 'support-triage' }).click();
     await says(page, '9 items shown.');
     expect(await page.locator('h1').innerText()).toBe('support-triage');
+  });
+
+  it('opens the only queue, and takes keys at once and after writing', async () => {
+    const environment = emptyHome(temporaryFolder());
+    const { url } = await startBoardProcess([], environment);
+    const page = await open(url);
+    await says(page, '9 items shown.');
+    await page.keyboard.press('2');
+    await page.getByRole('button', { name: 'Write 1 item' }).click();
+    await says(page, '1 item written.');
+    // The key moved on to the second item.
+    expect(await page.evaluate("document.activeElement.getAttribute('aria-posinset')")).toBe('2');
+    await page.keyboard.press('1');
+    await page.keyboard.press('Enter');
+    await says(page, '1 item written.');
+    for (const value of [false, true]) {
+      const judged = { queue_id: 'support-triage', filter: { field: 'helpful', value }, fields: ['id'] };
+      expect((await call('query_queue_items', judged, environment)).result.items).toHaveLength(1);
+    }
   });
 
   it('shows a thousand items, page by page', async () => {
