@@ -47,7 +47,7 @@ export async function startViewServer(
   const session = newSecret();
   const stopped = new AbortController();
   const access = new AccessChecks([], []);
-  const bodies = new BodyReader(httpLimits.maxBodyBytes, httpLimits.maxBodyBytesTogether);
+  const bodies = new BodyReader(httpLimits.maxBodyBytes, httpLimits.maxTotalBodyBytes);
   let isTokenUsed = false;
   let origin = '';
 
