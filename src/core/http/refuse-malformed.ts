@@ -1,4 +1,4 @@
-import { type Server, STATUS_CODES } from 'node:http';
+import { type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** Statuses and messages by the error codes of Node's HTTP parser; any other error is status 400. */
@@ -23,7 +23,7 @@ export function refuseMalformed(
     // To the parser, everything that arrives later on the connection is another error.
     if (refused.has(socket)) return;
     refused.add(socket);
-    if (!socket.writable || code === 'ECONNRESET') {
+    if (!socket.writable || code === 'ECONNRESET' || isResponding(socket)) {
       socket.destroy();
       return;
     }
@@ -36,4 +36,11 @@ export function refuseMalformed(
     const timer = setTimeout(() => socket.destroy(), lingerMs);
     socket.once('close', () => clearTimeout(timer));
   });
+}
+
+/** Returns whether a response has begun and not ended on a connection; a refusal would be written into it. */
+function isResponding(socket: Socket): boolean {
+  // Node's own handler of these errors reads the same member.
+  const { _httpMessage: response } = socket as { _httpMessage?: ServerResponse };
+  return response?.headersSent ?? false;
 }
