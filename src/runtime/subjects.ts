@@ -51,7 +51,7 @@ export class Subjects {
   readonly #options: SubjectsOptions;
   /** The server's environment without the profile settings. */
   readonly #environment: NodeJS.ProcessEnv;
-  readonly #servers = new Map<string, { runtime: Runtime; createServer: ServerFactory }>();
+  readonly #servers = new Map<string, { runtime: Runtime; createMcpServer: ServerFactory }>();
   #fileStamp = '';
   #assigned: SubjectsFile;
 
@@ -70,7 +70,7 @@ export class Subjects {
     this.#reloadIfChanged();
     const { subjects, default: defaultProfile } = this.#assigned;
     const profile = Object.hasOwn(subjects, subject) ? subjects[subject] : defaultProfile;
-    return profile === undefined ? undefined : this.#servers.get(profile)!.createServer;
+    return profile === undefined ? undefined : this.#servers.get(profile)!.createMcpServer;
   }
 
   async close(): Promise<void> {
@@ -84,8 +84,8 @@ export class Subjects {
     const read = cacheCredentials(() => readCredentials(resolved));
     const credentials = async (): Promise<Credentials> => withOperatorHint(await read(), resolved);
     const runtime = openRuntime(resolved, { log, redactor, credentials });
-    const createServer = serverFactory({ ...runtime.serverOptions, observer });
-    this.#servers.set(profile, { runtime, createServer });
+    const createMcpServer = serverFactory({ ...runtime.serverOptions, observer });
+    this.#servers.set(profile, { runtime, createMcpServer });
   }
 
   /** Reads the file again after a change. An unusable file changes nothing. */

@@ -17,7 +17,7 @@ import type { McpServerOptions } from '../mcp/server.ts';
 /** A View is for the person at this machine only. */
 const host = '127.0.0.1';
 
-/** Time for which the result of the first call counts as new, in milliseconds. */
+/** Time after the start in which the page gets the result of the first call, in milliseconds; later it would be stale. */
 const firstResultMs = 5_000;
 
 /** Time for a running call to end, in milliseconds. */
@@ -25,7 +25,7 @@ const stopGraceMs = 5_000;
 
 /** A View that is served. */
 export interface ViewServer {
-  /** Address for the person's browser. Its token counts once. */
+  /** Address for the person's browser. The token in it starts one session. */
   url: string;
   stop: () => Promise<void>;
 }
@@ -47,14 +47,16 @@ export async function startViewServer(
   const session = newSecret();
   const stopped = new AbortController();
   const access = new AccessChecks([], []);
-  const bodies = new BodyReader(httpLimits.maxBodyBytes, httpLimits.maxBodyBytesTogether);
+  const bodies = new BodyReader(httpLimits.maxBodyBytes, httpLimits.maxTotalBodyBytes);
   let isTokenUsed = false;
+  /** Known once the server listens, which is before any request. */
   let origin = '';
 
   const startSession = (request: IncomingMessage, body: unknown): unknown => {
     const given = (body as { token?: unknown }).token;
-    const isFirst = !isTokenUsed && typeof given === 'string' && isSecret(given, token);
-    if (isFirst) isTokenUsed = true;
+    const isFirstUse = !isTokenUsed && typeof given === 'string' && isSecret(given, token);
+    if (isFirstUse) isTokenUsed = true;
+    // A page that is loaded again has the session.
     else requireSession(request, session);
     return { session, arguments: viewArguments };
   };
@@ -67,22 +69,22 @@ export async function startViewServer(
   const firstCall = view.firstCall(viewArguments);
   const firstCallKey = JSON.stringify(firstCall);
   const firstResult = callByName(firstCall.name, firstCall.arguments, stopped.signal);
-  // The page's own call reports a failure.
+  // If it fails, the page is told when it makes this call.
   firstResult.catch(() => {});
   let canUseFirstResult = true;
   setTimeout(() => {
     canUseFirstResult = false;
   }, firstResultMs).unref();
-  const call = async (request: IncomingMessage, response: ServerResponse, body: unknown): Promise<unknown> => {
+  const callFromPage = async (request: IncomingMessage, response: ServerResponse, body: unknown): Promise<unknown> => {
     requireSession(request, session);
     const { name, arguments: args } = body as { name?: unknown; arguments?: unknown };
     if (canUseFirstResult && JSON.stringify({ name, arguments: args }) === firstCallKey) {
       canUseFirstResult = false;
       return firstResult;
     }
-    const left = new AbortController();
-    response.once('close', () => left.abort());
-    return callByName(name, args, AbortSignal.any([left.signal, stopped.signal]));
+    const pageGone = new AbortController();
+    response.once('close', () => pageGone.abort());
+    return callByName(name, args, AbortSignal.any([pageGone.signal, stopped.signal]));
   };
   const route = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     access.checkHost(request);
@@ -98,8 +100,9 @@ export async function startViewServer(
     const bytes = await bodies.read(request);
     if (bytes === undefined) return;
     const body = parseBody(bytes);
-    const answer = request.url === '/session' ? startSession(request, body) : await call(request, response, body);
-    send(response, 200, 'application/json', JSON.stringify(answer));
+    const result =
+      request.url === '/session' ? startSession(request, body) : await callFromPage(request, response, body);
+    send(response, 200, 'application/json', JSON.stringify(result));
   };
 
   const server = createServer({
@@ -113,13 +116,12 @@ export async function startViewServer(
       response.setHeader(name, value);
     }
     route(request, response).catch((error: unknown) => {
-      const refusal = error instanceof Refusal ? error : new Refusal(500, 'Internal error');
-      if (refusal !== error) options.log('error', 'request of a View failed', { error: (error as Error).stack });
-      if (response.headersSent) return;
-      for (const [name, value] of Object.entries(refusal.headers)) response.setHeader(name, value);
-      // The rest of a body that was refused is not read.
-      if (!request.complete) response.setHeader('connection', 'close');
-      send(response, refusal.status, 'application/json', JSON.stringify({ error: refusal.message }));
+      if (error instanceof Refusal) {
+        refuse(response, error);
+        return;
+      }
+      options.log('error', 'request of a View failed', { error: (error as Error).stack });
+      refuse(response, new Refusal(500, 'Internal error'));
     });
   });
   origin = await listen(server, 0, host);
@@ -180,6 +182,14 @@ function parseBody(bytes: Buffer): unknown {
   }
   if (typeof body !== 'object' || body === null) throw new Refusal(400, 'The body is not a JSON object');
   return body;
+}
+
+function refuse(response: ServerResponse, { status, headers, message }: Refusal): void {
+  if (response.headersSent) return;
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  // The rest of a body that was refused is not read.
+  if (!response.req.complete) response.setHeader('connection', 'close');
+  send(response, status, 'application/json', JSON.stringify({ error: message }));
 }
 
 function send(response: ServerResponse, status: number, type: string, text: string): void {

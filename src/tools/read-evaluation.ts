@@ -4,10 +4,10 @@ import { HeddleError } from '../core/errors.ts';
 import { compareScores, type ScorerComparison } from './support/compare-runs.ts';
 import { type ResultRow, type RunFacts, readRunResults, resolveRows, runFacts } from './support/evaluation-results.ts';
 import {
-  agreementWithColumn,
-  type ColumnAgreement,
+  agreementWithExpected,
   rankRows,
   rowColumnsOf,
+  type ScorerAgreement,
   type ShownRow,
   scoresOfRuns,
   toShownRow,
@@ -65,7 +65,7 @@ interface RunComparison {
 interface EvaluationResult extends PagePosition {
   runs: (RunFacts & Partial<RunFigures>)[];
   comparisons?: RunComparison[];
-  agreement?: ColumnAgreement[];
+  agreement?: ScorerAgreement[];
   rows?: ShownRow[];
   total: number;
   note?: string;
@@ -213,9 +213,9 @@ async function readRuns(
   const choice = only ?? (runIds.length > 1 && expected === undefined ? 'changed' : 'worst');
   const last = runIds.at(-1)!;
   const scorers = agreement.filter(({ run_id }) => run_id === last).map(({ scorer }) => scorer);
-  const judged = expected === undefined ? undefined : { column: expected, scorers, runId: last };
-  const compared = new Set(comparisons.at(-1)?.scorers.map(({ scorer }) => scorer));
-  const ranked = rankRows(rows, runIds, { only: choice, expected: judged, compared });
+  const expectedColumn = expected === undefined ? undefined : { column: expected, scorers, runId: last };
+  const comparedScorers = new Set(comparisons.at(-1)?.scorers.map(({ scorer }) => scorer));
+  const ranked = rankRows(rows, runIds, { only: choice, expectedColumn, comparedScorers });
   const page = ranked.slice(offset, offset + limit);
   await resolveRows(
     page.map(({ row }) => row),
@@ -247,10 +247,10 @@ async function readRuns(
 }
 
 function compareWith(baseline: string, run_id: string, rows: readonly ResultRow[]): RunComparison {
-  const of = rows.filter(({ runs }) => runs.has(baseline) || runs.has(run_id));
-  const shared = of.filter(({ runs }) => runs.has(baseline) && runs.has(run_id));
-  const scores = shared.map((row) => scoresOfRuns(row, [baseline, run_id]).map((known) => known!));
-  const other_rows = of.length - shared.length;
+  const inEither = rows.filter(({ runs }) => runs.has(baseline) || runs.has(run_id));
+  const shared = inEither.filter(({ runs }) => runs.has(baseline) && runs.has(run_id));
+  const scores = shared.map((row) => scoresOfRuns(row, [baseline, run_id]).map((scoresInRun) => scoresInRun!));
+  const other_rows = inEither.length - shared.length;
   return {
     baseline,
     run_id,
@@ -261,7 +261,7 @@ function compareWith(baseline: string, run_id: string, rows: readonly ResultRow[
 }
 
 /** @throws HeddleError `invalid_arguments` for a column that no row has, or with whose values no scorer can be compared. */
-function agreementOfRuns(rows: readonly ResultRow[], runIds: readonly string[], column: string): ColumnAgreement[] {
+function agreementOfRuns(rows: readonly ResultRow[], runIds: readonly string[], column: string): ScorerAgreement[] {
   const columns = rowColumnsOf(rows);
   if (rows.length > 0 && !columns.includes(column)) {
     const msg = `No row has the column ${JSON.stringify(shortName(column))}`;
@@ -274,7 +274,7 @@ function agreementOfRuns(rows: readonly ResultRow[], runIds: readonly string[], 
       detail: [{ loc: ['arguments', 'expected'], msg, type: 'value_error' }],
     });
   }
-  const agreement = runIds.flatMap((runId) => agreementWithColumn(rows, runId, column));
+  const agreement = runIds.flatMap((runId) => agreementWithExpected(rows, runId, column));
   if (rows.length === 0 || agreement.length > 0) return agreement;
   const msg = `No scorer has a value that the column ${JSON.stringify(shortName(column))} has`;
   throw new HeddleError({
@@ -310,7 +310,7 @@ function classCell(name: string | undefined): string {
   return name !== undefined && /^(true|false|-?\d{1,15}(\.\d{1,15})?)$/.test(name) ? name : cell(name);
 }
 
-function renderAgreement(entry: ColumnAgreement, runs: EvaluationResult['runs']): string {
+function renderAgreement(entry: ScorerAgreement, runs: EvaluationResult['runs']): string {
   const { run_id, scorer, n, percent, kappa, no_kappa, classes, confusion, other_classes } = entry;
   const place = runs.length > 1 ? ` of ${placeOf(run_id, runs)}` : '';
   const reason = no_kappa === undefined ? `kappa ${kappa}` : `kappa undefined: ${no_kappa}`;

@@ -34,12 +34,12 @@ export async function readStreamedReply(
       retryable: code === 'network' || code === 'timeout' || code === 'service_unavailable',
       partialText: await info.redactCut(assembly.text),
     });
-  let stalled = false;
+  let hasStalled = false;
   let idleTimer: NodeJS.Timeout | undefined;
   const restartIdleTimer = (): void => {
     clearTimeout(idleTimer);
     idleTimer = setTimeout(() => {
-      stalled = true;
+      hasStalled = true;
       response.body.destroy(new Error('idle'));
     }, options.idleTimeoutMs);
   };
@@ -63,7 +63,7 @@ export async function readStreamedReply(
     }
   } catch (error) {
     if (error instanceof HeddleError) throw error;
-    if (stalled) throw await failure('timeout', `stalled for ${options.idleTimeoutMs} ms`);
+    if (hasStalled) throw await failure('timeout', `stalled for ${options.idleTimeoutMs} ms`);
     if (error instanceof RangeError) throw await failure('too_large', error.message);
     throw await failure('network', `broke: ${info.redact((error as Error).message)}`);
   } finally {

@@ -4,13 +4,13 @@ import { Refusal } from './refusal.ts';
 /** Reads request bodies within limits. */
 export class BodyReader {
   readonly #maxBytes: number;
-  readonly #maxBytesTogether: number;
+  readonly #maxTotalBytes: number;
   #receivedBytes = 0;
 
-  /** @param maxBytesTogether maximum size of all bodies that are being received. */
-  constructor(maxBytes: number, maxBytesTogether = Number.POSITIVE_INFINITY) {
+  /** @param maxTotalBytes maximum size of all bodies that are being received. */
+  constructor(maxBytes: number, maxTotalBytes = Number.POSITIVE_INFINITY) {
     this.#maxBytes = maxBytes;
-    this.#maxBytesTogether = maxBytesTogether;
+    this.#maxTotalBytes = maxTotalBytes;
   }
 
   /**
@@ -32,7 +32,7 @@ export class BodyReader {
           size += part.length;
           this.#receivedBytes += part.length;
           parts.push(part);
-          if (size <= maxBytes && this.#receivedBytes <= this.#maxBytesTogether) return;
+          if (size <= maxBytes && this.#receivedBytes <= this.#maxTotalBytes) return;
           request.pause().removeAllListeners('data');
           reject(size > maxBytes ? tooLarge : tooBusy());
         });

@@ -1,5 +1,5 @@
 // Default imports, because instrumentations replace the functions of these modules.
-import http, { type ClientRequest } from 'node:http';
+import http, { type ClientRequest, type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { Socket } from 'node:net';
 import type { Readable, Transform } from 'node:stream';
@@ -11,10 +11,11 @@ export interface HttpRequest {
   url: string;
   headers: Record<string, string>;
   body?: string;
+  /** Ends the request and the body of its response. */
   signal: AbortSignal;
 }
 
-/** The status and headers of a response, and its body as a stream, compressed as it came. */
+/** The status and headers of a response, and its body as a stream that is still compressed. */
 export interface HttpResponse {
   status: number;
   headers: Record<string, string | string[] | undefined>;
@@ -23,7 +24,7 @@ export interface HttpResponse {
 }
 
 export interface HttpClientOptions {
-  /** Largest number of connections to one origin; further requests wait for one. No limit by default. */
+  /** Maximum number of connections to one origin; further requests wait for one. No limit by default. */
   maxConnections?: number;
   /** Longest time without a byte of a response, in milliseconds. No limit by default. */
   silenceTimeoutMs?: number;
@@ -32,7 +33,7 @@ export interface HttpClientOptions {
 /** Longest time until a connection is made, TLS included. */
 const connectTimeoutMs = 10_000;
 
-/** Time after which an unused connection is closed: less than servers wait by default, so that it is rarely they who close it. */
+/** Time after which an unused connection is closed; shorter than most servers keep one, so that they seldom close it first. */
 const idleTimeoutMs = 4_000;
 
 /** Code of the error when no connection was made in time. */
@@ -45,7 +46,9 @@ export const closedCode = 'ERR_CLIENT_CLOSED';
 export class HttpClient {
   readonly #silenceTimeoutMs: number | undefined;
   readonly #agents: { http: http.Agent; https: https.Agent };
-  readonly #underWay = new Set<ClientRequest>();
+  /** For each request under way, the function that ends it with an error. */
+  readonly #underWay = new Set<(error: Error) => void>();
+  #isClosed = false;
 
   constructor({ maxConnections = Infinity, silenceTimeoutMs }: HttpClientOptions = {}) {
     this.#silenceTimeoutMs = silenceTimeoutMs;
@@ -54,55 +57,97 @@ export class HttpClient {
   }
 
   /**
-   * Sends one request. Resolves when the headers of the response have arrived.
-   * @throws an error with a `code`: one of Node's, or one of the two above.
+   * Sends one request. Resolves when the headers of the response have arrived; a failure after that is an error of its body.
+   * @throws an error with a `code`: one of Node's, `ABORT_ERR`, `ETIMEDOUT`, {@link connectTimeoutCode} or {@link closedCode}.
    */
-  send({ url, body, ...options }: HttpRequest): Promise<HttpResponse> {
+  send(options: HttpRequest): Promise<HttpResponse> {
+    const { body, signal } = options;
     return new Promise((resolve, reject) => {
-      const isSecure = url.startsWith('https:');
-      const request = isSecure
-        ? https.request(url, { ...options, agent: this.#agents.https })
-        : http.request(url, { ...options, agent: this.#agents.http });
-      this.#underWay.add(request);
-      request.once('close', () => this.#underWay.delete(request));
-      request.once('socket', (socket) => limitConnecting(request, socket, isSecure ? 'secureConnect' : 'connect'));
+      if (this.#isClosed) throw clientClosed();
+      if (signal.aborted) throw aborted(signal);
+      const request = this.#createRequest(options);
+      let response: IncomingMessage | undefined;
+      const fail = (error: Error): void => {
+        // Otherwise the body would report a broken connection.
+        response?.destroy(error);
+        request.destroy(error);
+        // A request that waits for a connection reports its error only when it gets one.
+        reject(error);
+      };
+      const onAbort = (): void => fail(aborted(signal));
+      signal.addEventListener('abort', onAbort, { once: true });
+      this.#underWay.add(fail);
+      request.once('close', () => {
+        signal.removeEventListener('abort', onAbort);
+        this.#underWay.delete(fail);
+      });
+      request.once('socket', (socket) => limitConnecting(request, socket, fail));
       if (this.#silenceTimeoutMs !== undefined) {
-        request.setTimeout(this.#silenceTimeoutMs, () => request.destroy(failure('ETIMEDOUT', 'no data arrived')));
+        request.setTimeout(this.#silenceTimeoutMs, () => fail(failure('ETIMEDOUT', 'no data arrived')));
       }
-      request.once('response', (response) =>
-        resolve({ status: response.statusCode!, headers: response.headers, body: response }),
-      );
+      request.once('response', (received) => {
+        response = received;
+        resolve({ status: received.statusCode!, headers: received.headers, body: received });
+      });
       // Without a listener, Node closes the connection and reports nothing.
       request.once('upgrade', (_, socket) => {
         socket.destroy();
         reject(failure('ECONNRESET', 'the connection changed to another protocol'));
       });
-      // Stays for the time after the response has begun, when its body reports the error.
+      // After the response has begun, its body reports the error; this listener only keeps Node from throwing it.
       request.on('error', reject);
       request.end(body);
     });
   }
 
-  /** Closes every connection and aborts the requests in progress. */
+  /** Closes every connection and ends the requests under way; later requests fail. */
   close(): void {
-    for (const request of this.#underWay) request.destroy(failure(closedCode, 'the connection was closed'));
-    for (const agent of Object.values(this.#agents)) agent.destroy();
+    this.#isClosed = true;
+    const agents: http.Agent[] = Object.values(this.#agents);
+    // An agent replaces each connection that closes while requests wait for one.
+    for (const agent of agents) agent.createConnection = refuseConnection;
+    for (const fail of this.#underWay) fail(clientClosed());
+    for (const agent of agents) agent.destroy();
+  }
+
+  #createRequest({ url, method, headers, body }: HttpRequest): ClientRequest {
+    // Node sends no length by itself with the body of a GET or DELETE.
+    const length = body === undefined ? undefined : { 'content-length': String(Buffer.byteLength(body)) };
+    const options = { method, headers: { ...headers, ...length } };
+    return url.startsWith('https:')
+      ? https.request(url, { ...options, agent: this.#agents.https })
+      : http.request(url, { ...options, agent: this.#agents.http });
   }
 }
 
-/** Ends a request whose connection is not made in time. */
-function limitConnecting(request: ClientRequest, socket: Socket, connected: 'connect' | 'secureConnect'): void {
+/** Calls `fail` if the connection of a request is new and not made in time. */
+function limitConnecting({ protocol }: ClientRequest, socket: Socket, fail: (error: Error) => void): void {
   if (!socket.connecting) return;
-  const limit = (): void => void request.destroy(failure(connectTimeoutCode, 'no connection was made in time'));
-  const timer = setTimeout(limit, connectTimeoutMs);
+  const connected = protocol === 'https:' ? 'secureConnect' : 'connect';
+  const onTimeout = (): void => fail(failure(connectTimeoutCode, 'no connection was made in time'));
+  const timer = setTimeout(onTimeout, connectTimeoutMs);
   for (const event of [connected, 'close']) socket.once(event, () => clearTimeout(timer));
+}
+
+/** Takes the place of `createConnection` once the client is closed. */
+const refuseConnection: http.Agent['createConnection'] = (_, callback) => {
+  callback!(clientClosed(), undefined as never);
+  return undefined;
+};
+
+function clientClosed(): Error {
+  return failure(closedCode, 'the client was closed');
+}
+
+function aborted({ reason }: AbortSignal): Error {
+  return Object.assign(failure('ABORT_ERR', 'the request was aborted'), { name: 'AbortError', cause: reason });
 }
 
 function failure(code: string, message: string): Error {
   return Object.assign(new Error(message), { code });
 }
 
-/** Returns the streams that undo the content encoding of a response; undefined for an unknown one. */
+/** Returns the streams that decompress the body of a response; undefined for an unknown content encoding. */
 export function decodersOf({ headers }: HttpResponse): Transform[] | undefined {
   const encoding = String(headers['content-encoding'] ?? '').toLowerCase();
   if (encoding === '' || encoding === 'identity') return [];

@@ -16,7 +16,7 @@ export interface ClientIdentity {
   /** The scopes of the access token; absent if the client may do everything. */
   scopes?: ReadonlySet<string>;
   /** Creates the servers of this client; absent if all clients get the same. */
-  createServer?: ServerFactory;
+  createMcpServer?: ServerFactory;
 }
 
 /** Decides which clients are admitted over HTTP, and what they may do. */
@@ -34,7 +34,7 @@ export interface Guard {
   /** The public document that tells clients where to get a token (RFC 9728), and the paths that it is served at. */
   metadata?: { paths: readonly string[]; document: object };
   /** Tells a client that looks for an authorization server how it gets in instead; absent if there is one. */
-  accessHint?: string;
+  loginHint?: string;
 }
 
 /** A host as clients write it. URL parsing would also accept user information and paths. */
@@ -80,7 +80,7 @@ export function tokenGuard(token: string): Guard {
   const digest = (text: string): Buffer => hash('sha256', text, 'buffer');
   const expected = digest(token);
   return {
-    accessHint: tokenHint,
+    loginHint: tokenHint,
     identify(request) {
       const given = bearerOf(request);
       if (given !== undefined && timingSafeEqual(digest(given), expected)) return {};

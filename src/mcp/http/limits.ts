@@ -2,7 +2,7 @@
 export const httpLimits = {
   maxBodyBytes: 4 * 1024 * 1024,
   /** Maximum of all bodies that are being received. */
-  maxBodyBytesTogether: 128 * 1024 * 1024,
+  maxTotalBodyBytes: 128 * 1024 * 1024,
   maxConnections: 2_048,
   /** Maximum of running calls and open streams together. */
   maxCalls: 256,

@@ -9,9 +9,9 @@ import { refuseMalformed } from '../../core/http/refuse-malformed.ts';
 import type { Log } from '../../core/log.ts';
 import { asRequestId, requestIdHeader } from '../../core/request-id.ts';
 import type { ServerFactory } from '../server.ts';
-import { breakSilence } from './break-silence.ts';
 import { Cancellations } from './cancellations.ts';
 import { AccessChecks, type ClientIdentity, type Guard } from './guard.ts';
+import { keepResponseAlive } from './keep-response-alive.ts';
 import { httpLimits } from './limits.ts';
 import { checkMethodAndHeaders, readRequestBody } from './read-request.ts';
 import { cachedReadiness } from './readiness.ts';
@@ -38,7 +38,7 @@ export interface HttpOptions {
 
 /**
  * Serves MCP over Streamable HTTP at `/mcp`, in every protocol revision and without state between requests: each is
- * checked, and then served by a fresh server from `createServer`, or from the factory that the guard returned for its
+ * checked, and then served by a fresh server from `createMcpServer`, or from the factory that the guard returned for its
  * client. `/healthz` and `/readyz` tell a load balancer about the process and the service.
  */
 export class McpHttpServer {
@@ -54,20 +54,20 @@ export class McpHttpServer {
   });
   readonly #access: AccessChecks;
   readonly #isReady: () => Promise<boolean>;
-  readonly #bodies = new BodyReader(httpLimits.maxBodyBytes, httpLimits.maxBodyBytesTogether);
+  readonly #bodies = new BodyReader(httpLimits.maxBodyBytes, httpLimits.maxTotalBodyBytes);
   readonly #cancellations = new Cancellations();
   #guard: Guard | undefined;
   #runningCalls = 0;
   #stopping = false;
 
-  constructor(createServer: ServerFactory, options: HttpOptions) {
+  constructor(createMcpServer: ServerFactory, options: HttpOptions) {
     const { host, address, allowedHosts, allowedOrigins, ready, log } = options;
     const isWildcard = ['0.0.0.0', '::'].includes(address);
     this.#options = options;
     this.#access = new AccessChecks(isWildcard ? allowedHosts : [...allowedHosts, host], allowedOrigins);
     this.#isReady = cachedReadiness(ready, log);
     this.#handler = createMcpHandler(
-      ({ authInfo }) => ((authInfo?.extra?.createServer ?? createServer) as ServerFactory)(),
+      ({ authInfo }) => ((authInfo?.extra?.createMcpServer ?? createMcpServer) as ServerFactory)(),
       {
         keepAliveMs: httpLimits.maxSilenceMs,
         onerror: (error) => log('info', 'protocol', { error: error.message }),
@@ -114,11 +114,11 @@ export class McpHttpServer {
     this.#access.checkHost(request);
     const path = request.url?.split('?')[0] ?? '';
     const metadata = this.#guard?.metadata;
-    if (metadata?.paths.includes(path)) sendPublicDocument(request, response, metadata.document);
-    else await this.#routePrivate(path, request, response);
+    if (metadata?.paths.includes(path)) sendMetadata(request, response, metadata.document);
+    else await this.#routeForAllowedOrigin(path, request, response);
   }
 
-  async #routePrivate(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #routeForAllowedOrigin(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     this.#access.checkOrigin(request);
     setCorsHeaders(request, response);
     if (path === '/healthz') {
@@ -137,9 +137,9 @@ export class McpHttpServer {
 
   /** Creates the refusal of an unknown path; a client that looks for a login gets it in the form that OAuth clients show. */
   #notFound(path: string): Refusal {
-    const accessHint = this.#guard ? this.#guard.accessHint : 'this server needs no login';
-    if (accessHint === undefined || !oauthPath.test(path)) return new Refusal(404, 'Not found: the endpoint is /mcp');
-    const message = `Not found: ${accessHint}`;
+    const loginHint = this.#guard ? this.#guard.loginHint : 'this server needs no login';
+    if (loginHint === undefined || !oauthPath.test(path)) return new Refusal(404, 'Not found: the endpoint is /mcp');
+    const message = `Not found: ${loginHint}`;
     return new Refusal(404, message, { body: { error: 'invalid_request', error_description: message } });
   }
 
@@ -166,10 +166,10 @@ export class McpHttpServer {
   }
 
   /** Lets the SDK respond. A client that goes away or cancels aborts the call. */
-  async #respond({ subject, createServer }: ClientIdentity, body: unknown, response: ServerResponse): Promise<void> {
+  async #respond({ subject, createMcpServer }: ClientIdentity, body: unknown, response: ServerResponse): Promise<void> {
     const request = response.req;
     const cancelled = this.#cancellations.handle(body, subject, response);
-    const authInfo = { token: '', clientId: subject ?? '', scopes: [], extra: { createServer } };
+    const authInfo = { token: '', clientId: subject ?? '', scopes: [], extra: { createMcpServer } };
     response.setTimeout(httpLimits.stallTimeoutMs);
     // Nothing behind this sees the token. The SDK makes a URL from the Host, which fails for some hosts that were allowed.
     delete request.headers.authorization;
@@ -177,7 +177,7 @@ export class McpHttpServer {
     const fetch = (adapted: Request): Promise<Response> => {
       const signal = AbortSignal.any([adapted.signal, cancelled]);
       const responding = this.#handler.fetch(new Request(adapted, { signal }), { parsedBody: body, authInfo });
-      return breakSilence(responding, httpLimits.maxSilenceMs);
+      return keepResponseAlive(responding, httpLimits.maxSilenceMs);
     };
     await toNodeHandler({ fetch }, { maxRequestBodySize: httpLimits.maxBodyBytes })(request, response);
   }
@@ -210,7 +210,7 @@ function setCorsHeaders({ headers: { origin } }: IncomingMessage, response: Serv
   response.setHeader('vary', 'origin');
 }
 
-function sendPublicDocument(request: IncomingMessage, response: ServerResponse, document: object): void {
+function sendMetadata(request: IncomingMessage, response: ServerResponse, document: object): void {
   response.setHeader('access-control-allow-origin', '*');
   if (request.method === 'OPTIONS') {
     sendPreflight(request, response, 'GET');

@@ -99,15 +99,15 @@ export function oauthGuard({ issuer, resource, audience, serverFor }: OAuthRules
       if (!accessTokenType.test(verified.protectedHeader.typ ?? 'JWT')) throw refuseToken('is a token of another kind');
       if (cnf !== undefined) throw refuseToken('is bound to a key, which heddle does not check');
       if (typeof sub !== 'string' || sub === '') throw refuseToken('has no subject');
-      const createServer = serverFor?.(sub);
-      if (serverFor && !createServer) {
+      const createMcpServer = serverFor?.(sub);
+      if (serverFor && !createMcpServer) {
         const quoted = escapeInvisible(JSON.stringify(sub.slice(0, 200)));
         throw new Refusal(
           403,
           `Forbidden: no profile for the subject ${quoted}; ask whoever runs this server to add it`,
         );
       }
-      return { subject: sub, scopes: scopesOf(verified.payload), createServer };
+      return { subject: sub, scopes: scopesOf(verified.payload), createMcpServer };
     },
 
     permit({ scopes: granted }, body) {

@@ -89,7 +89,9 @@ async function readItems(source: AsyncIterable<string> | Iterable<string>, targe
       invalidCount += 1;
       if (invalidCount <= maxReportedLines) invalidLines.push(parsed);
       if (invalidCount === maxInvalidLines) break;
-    } else if (invalidCount === 0) items.push(parsed);
+    } else if (invalidCount === 0) {
+      items.push(parsed);
+    }
   }
   if (invalidCount > 0) throw invalidLinesError(invalidLines, invalidCount);
   return items;
@@ -174,19 +176,7 @@ export async function addItems(
     const chunk = items.slice(start, start + rowsPerInsert);
     await transaction
       .insertInto('calls')
-      .values(
-        chunk.map((item) => {
-          const key = {
-            project_id,
-            id: item.call_id,
-            op_name: item.call_op_name,
-            trace_id: item.call_trace_id,
-            started_at: item.call_started_at,
-            ended_at: item.call_ended_at ?? null,
-          };
-          return toCallRow(key, item.call);
-        }),
-      )
+      .values(chunk.map((item) => callRowOf(item, project_id)))
       .onConflict((conflict) => conflict.columns(['project_id', 'id']).doNothing())
       .execute();
     const { numInsertedOrUpdatedRows } = await transaction
@@ -213,4 +203,16 @@ export async function addItems(
     onProgress?.({ phase: 'writing', done: start + chunk.length, total: items.length });
   }
   return { added, duplicates: items.length - added };
+}
+
+function callRowOf(item: NewItem, project_id: string) {
+  const key = {
+    project_id,
+    id: item.call_id,
+    op_name: item.call_op_name,
+    trace_id: item.call_trace_id,
+    started_at: item.call_started_at,
+    ended_at: item.call_ended_at ?? null,
+  };
+  return toCallRow(key, item.call);
 }

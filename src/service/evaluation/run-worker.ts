@@ -8,10 +8,10 @@ import {
   deleteLease,
   type EvaluationLease,
   findProgress,
-  type JobKey,
   listLeases,
   putLease,
-  releasedBeat,
+  type RunKey,
+  releasedHeartbeat,
   setNextTrial,
 } from '../storage/evaluation-jobs.ts';
 import { inChunks } from '../storage/in-chunks.ts';
@@ -20,7 +20,14 @@ import type { RunDefinition } from './definition.ts';
 import { endRun, summarizeTrials } from './end-run.ts';
 import { readCallsById } from './recorded-runs.ts';
 import { applyScorer, type Outcome, predict } from './scorers.ts';
-import { type CallEvents, joinEvents, outcomeOf, type TimedOutcome, TrialCalls, type TrialRow } from './trial-calls.ts';
+import {
+  type CallEvents,
+  joinEvents,
+  outcomeOf,
+  type TimedOutcome,
+  TrialEvents,
+  type TrialRow,
+} from './trial-events.ts';
 
 /** The state that the workers of one process share. */
 export interface WorkerContext {
@@ -29,13 +36,13 @@ export interface WorkerContext {
   log: Log;
   /** Identifies this process among those that work on the same runs. */
   owner: string;
-  /** A process whose beat stands still for this long has ended. */
+  /** A process whose heartbeat has not changed for this long counts as ended. */
   leaseMs: number;
 }
 
 /** The run that a worker works on. */
 export interface WorkerJob {
-  key: JobKey;
+  key: RunKey;
   account: string;
   definition: RunDefinition;
 }
@@ -48,12 +55,12 @@ interface Unstored {
   predictionId: string | undefined;
   /** True if nothing is left to be done for the trial. */
   isLast: boolean;
-  /** Called with false if another process has recorded a prediction for the trial before. */
-  stored: (isOurs: boolean) => void;
+  /** Called once they are stored; with false if another process had recorded a prediction for the trial before. */
+  onStored: (isOurs: boolean) => void;
 }
 
-/** The outcome of one exchange with the database. */
-interface Exchange {
+/** The outcome of synchronizing with the database once. */
+interface SyncResult {
   /** False once the run has ended, or was cancelled. */
   isOpen: boolean;
   /** The trials that this process has to work on, or has results of. */
@@ -81,9 +88,9 @@ const gatheringMs = 25;
 const maxPreparedChars = 64 * 1024;
 
 /**
- * Works on one run, together with the workers of other processes. A process claims trials with its lease, whose beat shows
- * the others that it lives. Results are stored with the same transaction that gives up the claim, so that a trial whose
- * claim is left over has no stored result, or only a part of it that is recognized by its ids.
+ * Works on one run, together with the workers of other processes. A process claims trials with its lease, whose heartbeat
+ * shows the others that it is alive. Results are stored with the same transaction that gives up the claim, so that a trial
+ * whose claim is left over has no stored result, or only a part of it that is recognized by its ids.
  */
 export class RunWorker {
   readonly #context: WorkerContext;
@@ -98,9 +105,9 @@ export class RunWorker {
   /** Rows that were read ahead, by their index. */
   readonly #rows = new Map<number, TrialRow>();
   #unstored: Unstored[] = [];
-  /** When the beats of other processes were last seen to change, by this process's own clock. */
-  readonly #beats = new Map<string, { beat: number; since: number }>();
-  #beat = 0;
+  /** The heartbeats of other processes, and when this process first saw them, by its own clock. */
+  readonly #heartbeats = new Map<string, { heartbeat: number; seenAtMs: number }>();
+  #heartbeat = 0;
   #share = 1;
   #wasStopped = false;
   #wake: (() => void) | undefined;
@@ -116,15 +123,15 @@ export class RunWorker {
     const { signal } = this.#stop;
     while (!signal.aborted) {
       try {
-        const exchange = await this.#exchange();
-        if (!exchange.isOpen) break;
-        if (exchange.isDone) {
+        const { isOpen, isDone } = await this.#sync();
+        if (!isOpen) break;
+        if (isDone) {
           await this.#endRun();
           break;
         }
         await this.#prepareRows();
         this.#begin();
-        await this.#nextExchange();
+        await this.#waitForNextSync();
       } catch (error) {
         if (signal.aborted) break;
         this.#context.log('error', 'evaluation run interrupted', { error: String(error) });
@@ -139,11 +146,11 @@ export class RunWorker {
   stop(): void {
     this.#wasStopped = true;
     this.#stop.abort();
-    this.#requestExchange();
+    this.#requestSync();
   }
 
   /** Waits until there are results to store or trials to claim, but not so long that others take this process for dead. */
-  async #nextExchange(): Promise<void> {
+  async #waitForNextSync(): Promise<void> {
     const { signal } = this.#stop;
     if (!this.#isWoken) {
       let timer: NodeJS.Timeout | undefined;
@@ -158,43 +165,41 @@ export class RunWorker {
     this.#isWoken = false;
   }
 
-  #requestExchange(): void {
+  #requestSync(): void {
     this.#isWoken = true;
     this.#wake?.();
   }
 
   /** Stores results, keeps the lease alive and claims trials, in one transaction. */
-  async #exchange(): Promise<Exchange> {
+  async #sync(): Promise<SyncResult> {
     const sent = [...this.#unstored];
-    const now = performance.now();
+    const nowMs = performance.now();
     const ended = new Set(
-      [...this.#beats].flatMap(([owner, { since }]) => (now - since > this.#context.leaseMs ? [owner] : [])),
+      [...this.#heartbeats].flatMap(([owner, { seenAtMs }]) =>
+        nowMs - seenAtMs > this.#context.leaseMs ? [owner] : [],
+      ),
     );
-    const exchange = await this.#context.database.write((transaction) => this.#exchangeIn(transaction, sent, ended));
-    this.#beat += 1;
+    const result = await this.#context.database.write((transaction) => this.#syncIn(transaction, sent, ended));
+    this.#heartbeat += 1;
     this.#unstored = this.#unstored.slice(sent.length);
-    this.#noteBeats(exchange.leases);
-    this.#share = exchange.share;
-    for (const trial of exchange.claimed) {
+    this.#noteHeartbeats(result.leases);
+    this.#share = result.share;
+    for (const trial of result.claimed) {
       if (!this.#active.has(trial) && !this.#waiting.has(trial)) this.#waiting.set(trial, false);
     }
-    for (const trial of exchange.takenOver) if (this.#waiting.has(trial)) this.#waiting.set(trial, true);
-    const claimed = new Set(exchange.claimed);
+    for (const trial of result.takenOver) if (this.#waiting.has(trial)) this.#waiting.set(trial, true);
+    const claimed = new Set(result.claimed);
     for (const trial of [...this.#waiting.keys()]) if (!claimed.has(trial)) this.#waiting.delete(trial);
     const waitingRows = new Set([...this.#waiting.keys()].map((trial) => trial % this.#job.definition.rowCount));
     for (const index of this.#rows.keys()) if (!waitingRows.has(index)) this.#rows.delete(index);
-    for (const { predictionId, stored, isLast, trial } of sent) {
+    for (const { predictionId, onStored, isLast, trial } of sent) {
       if (isLast) this.#active.delete(trial);
-      stored(predictionId === undefined || !exchange.recordedByOthers.has(predictionId));
+      onStored(predictionId === undefined || !result.recordedByOthers.has(predictionId));
     }
-    return exchange;
+    return result;
   }
 
-  async #exchangeIn(
-    transaction: Transaction,
-    sent: readonly Unstored[],
-    ended: ReadonlySet<string>,
-  ): Promise<Exchange> {
+  async #syncIn(transaction: Transaction, sent: readonly Unstored[], ended: ReadonlySet<string>): Promise<SyncResult> {
     const { key, account } = this.#job;
     const { owner } = this.#context;
     const closed = {
@@ -215,7 +220,8 @@ export class RunWorker {
     const claimed = (own?.trials ?? []).filter((trial) => !finished.has(trial));
     const isLeftOver = (lease: EvaluationLease): boolean =>
       lease.owner !== owner &&
-      (lease.beat === releasedBeat || (ended.has(lease.owner) && lease.beat === this.#beats.get(lease.owner)?.beat));
+      (lease.heartbeat === releasedHeartbeat ||
+        (ended.has(lease.owner) && lease.heartbeat === this.#heartbeats.get(lease.owner)?.heartbeat));
     const leftOver = leases.filter(isLeftOver);
     const others = leases.filter((lease) => lease.owner !== owner && !leftOver.includes(lease));
     for (const lease of leftOver) await deleteLease(transaction, key, lease.owner);
@@ -226,7 +232,7 @@ export class RunWorker {
     // Claims trials in advance, so that the next one need not wait for a transaction.
     for (; claimed.length < claimedPerRequest * share && next < progress.trial_count; next += 1) claimed.push(next);
     if (next !== progress.next_trial) await setNextTrial(transaction, key, next);
-    await putLease(transaction, key, { owner, beat: this.#beat + 1, trials: claimed });
+    await putLease(transaction, key, { owner, heartbeat: this.#heartbeat + 1, trials: claimed });
     const isDone =
       claimed.length === 0 && next >= progress.trial_count && others.every(({ trials }) => trials.length === 0);
     return { isOpen: true, claimed, takenOver, share, isDone, leases: others, recordedByOthers };
@@ -245,18 +251,19 @@ export class RunWorker {
         .where('id', 'in', chunk)
         .execute(),
     );
-    const known = new Set(rows.map(({ id }) => id));
-    const ours = sent.filter(({ predictionId }) => predictionId === undefined || !known.has(predictionId));
+    const recordedByOthers = new Set(rows.map(({ id }) => id));
+    const ours = sent.filter(({ predictionId }) => predictionId === undefined || !recordedByOthers.has(predictionId));
     await recordEvents(transaction, account, joinEvents(ours.map(({ events }) => events)));
-    return known;
+    return recordedByOthers;
   }
 
-  #noteBeats(leases: readonly EvaluationLease[]): void {
-    const now = performance.now();
+  #noteHeartbeats(leases: readonly EvaluationLease[]): void {
+    const nowMs = performance.now();
     const owners = new Set(leases.map(({ owner }) => owner));
-    for (const owner of [...this.#beats.keys()]) if (!owners.has(owner)) this.#beats.delete(owner);
-    for (const { owner, beat } of leases) {
-      if (this.#beats.get(owner)?.beat !== beat) this.#beats.set(owner, { beat, since: now });
+    for (const owner of [...this.#heartbeats.keys()]) if (!owners.has(owner)) this.#heartbeats.delete(owner);
+    for (const { owner, heartbeat } of leases) {
+      if (this.#heartbeats.get(owner)?.heartbeat === heartbeat) continue;
+      this.#heartbeats.set(owner, { heartbeat, seenAtMs: nowMs });
     }
   }
 
@@ -283,30 +290,30 @@ export class RunWorker {
       this.#active.delete(trial);
       this.#asking.delete(trial);
       this.#waiting.set(trial, true);
-      this.#requestExchange();
+      this.#requestSync();
     }
   }
 
   async #runTrial(trial: number, mayHaveResults: boolean): Promise<void> {
     const { key, definition } = this.#job;
     const row = await this.#readRow(trial % definition.rowCount);
-    const calls = new TrialCalls(key, definition, trial, row);
+    const trialEvents = new TrialEvents(key, definition, trial, row);
     const { asker } = this.#context;
     const { signal } = this.#stop;
-    const recorded = mayHaveResults ? await this.#readRecorded(calls) : emptyResults();
+    const recorded = mayHaveResults ? await this.#readRecorded(trialEvents) : emptyResults();
     if (recorded.isEnded) return this.#storeLast(trial, []);
     let { prediction } = recorded;
     const events: CallEvents[] = [];
     if (!prediction) {
-      const started_at = now();
+      const started_at = timestamp();
       const outcome = await timed(predict(definition.request, row.value, { asker, signal }), started_at);
       prediction = outcome;
-      events.push(calls.start(started_at), calls.prediction(outcome));
+      events.push(trialEvents.start(started_at), trialEvents.prediction(outcome));
     }
     const scorerInput = { row: row.value, output: prediction.output, asker, signal };
     const scorers = prediction.exception === undefined ? definition.scorers : [];
     const isNew = events.length > 0;
-    const judges = scorers.filter(({ kind, key }) => kind === 'judge' && !recorded.scores.has(key));
+    const judges = scorers.filter((scorer) => scorer.kind === 'judge' && !recorded.scores.has(scorer.key));
     if (judges.length === 0) {
       this.#endAsking(trial);
       // Lets other trials send their requests before this reply is scored.
@@ -316,22 +323,25 @@ export class RunWorker {
       if (recorded.scores.has(scorer.key)) continue;
       const outcome = await timed(applyScorer(scorer, scorerInput));
       recorded.scores.set(scorer.key, outcome);
-      events.push(calls.score(scorer, prediction.output, outcome));
+      events.push(trialEvents.score(scorer, prediction.output, outcome));
     }
     if (judges.length > 0) {
       // The prediction is stored before a judge is asked, so that every score is about the prediction that is stored.
-      if (isNew && !(await this.#storePart(trial, events, calls.predictionId))) return this.#runTrial(trial, true);
-      if (isNew) events.length = 0;
+      if (isNew) {
+        const isOurs = await this.#storePart(trial, events, trialEvents.predictionId);
+        if (!isOurs) return this.#runTrial(trial, true);
+        events.length = 0;
+      }
       for (const scorer of judges) {
         const outcome = await timed(applyScorer(scorer, scorerInput));
         recorded.scores.set(scorer.key, outcome);
-        void this.#storePart(trial, [calls.score(scorer, prediction.output, outcome)], undefined);
+        void this.#storePart(trial, [trialEvents.score(scorer, prediction.output, outcome)], undefined);
       }
-      events.push(calls.end(prediction, inOrder(scorers, recorded.scores)));
+      events.push(trialEvents.end(prediction, inOrder(scorers, recorded.scores)));
       return this.#storeLast(trial, events);
     }
-    events.push(calls.end(prediction, inOrder(scorers, recorded.scores)));
-    return this.#storeLast(trial, events, isNew ? calls.predictionId : undefined);
+    events.push(trialEvents.end(prediction, inOrder(scorers, recorded.scores)));
+    return this.#storeLast(trial, events, isNew ? trialEvents.predictionId : undefined);
   }
 
   /** Reads the rows of the trials that wait, unless they are large. */
@@ -370,17 +380,21 @@ export class RunWorker {
     return { value, example: rowReference === null ? value : rowReference + row_digest };
   }
 
-  async #readRecorded(calls: TrialCalls): Promise<RecordedResults> {
+  async #readRecorded(trialEvents: TrialEvents): Promise<RecordedResults> {
     const { key, definition } = this.#job;
     const results = emptyResults();
-    const ids = [calls.id, calls.predictionId, ...definition.scorers.map((scorer) => calls.scoreId(scorer))];
+    const ids = [
+      trialEvents.id,
+      trialEvents.predictionId,
+      ...definition.scorers.map((scorer) => trialEvents.scoreId(scorer)),
+    ];
     for await (const found of readCallsById(this.#context.database, key.project_id, ids)) {
       for (const call of found) {
         const outcome = outcomeOf(call);
-        if (call.id === calls.id) results.isEnded = outcome !== undefined;
-        else if (call.id === calls.predictionId) results.prediction = outcome;
+        if (call.id === trialEvents.id) results.isEnded = outcome !== undefined;
+        else if (call.id === trialEvents.predictionId) results.prediction = outcome;
         else if (outcome) {
-          const scorer = definition.scorers.find((candidate) => calls.scoreId(candidate) === call.id);
+          const scorer = definition.scorers.find((candidate) => trialEvents.scoreId(candidate) === call.id);
           results.scores.set(scorer!.key, outcome);
         }
       }
@@ -390,16 +404,16 @@ export class RunWorker {
 
   /** Stores results of a trial of which more will come. Returns false if another process has recorded its prediction. */
   #storePart(trial: number, events: readonly CallEvents[], predictionId: string | undefined): Promise<boolean> {
-    return new Promise((stored) => {
-      this.#unstored.push({ trial, events: joinEvents(events), predictionId, isLast: false, stored });
-      this.#requestExchange();
+    return new Promise((onStored) => {
+      this.#unstored.push({ trial, events: joinEvents(events), predictionId, isLast: false, onStored });
+      this.#requestSync();
     });
   }
 
   #storeLast(trial: number, events: readonly CallEvents[], predictionId?: string): void {
-    this.#unstored.push({ trial, events: joinEvents(events), predictionId, isLast: true, stored: () => {} });
+    this.#unstored.push({ trial, events: joinEvents(events), predictionId, isLast: true, onStored: () => {} });
     this.#endAsking(trial);
-    this.#requestExchange();
+    this.#requestSync();
   }
 
   /** Begins another trial in place of one that asks no model any more. */
@@ -433,11 +447,11 @@ export class RunWorker {
         const own = (await listLeases(transaction, key)).find((lease) => lease.owner === owner);
         const finished = new Set(sent.filter(({ isLast }) => isLast).map(({ trial }) => trial));
         const trials = (own?.trials ?? []).filter((trial) => !finished.has(trial));
-        if (trials.length > 0) await putLease(transaction, key, { owner, beat: releasedBeat, trials });
+        if (trials.length > 0) await putLease(transaction, key, { owner, heartbeat: releasedHeartbeat, trials });
         else if (own) await deleteLease(transaction, key, owner);
       });
     } catch (error) {
-      // Other processes go on once the beat has stood still.
+      // Other processes go on once the heartbeat has not changed for the time of a lease.
       this.#context.log('error', 'evaluation run not released', { error: String(error) });
     }
   }
@@ -464,10 +478,10 @@ function inOrder(scorers: RunDefinition['scorers'], scores: ReadonlyMap<string, 
   return new Map(scorers.flatMap(({ key }) => (scores.has(key) ? [[key, scores.get(key)!] as const] : [])));
 }
 
-async function timed(outcome: Promise<Outcome>, started_at = now()): Promise<TimedOutcome> {
-  return { ...(await outcome), started_at, ended_at: now() };
+async function timed(outcome: Promise<Outcome>, started_at = timestamp()): Promise<TimedOutcome> {
+  return { ...(await outcome), started_at, ended_at: timestamp() };
 }
 
-function now(): string {
+function timestamp(): string {
   return new Date().toISOString();
 }

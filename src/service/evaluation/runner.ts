@@ -4,7 +4,7 @@ import type { Log } from '../../core/log.ts';
 import { ModelAsker } from '../inference/ask-model.ts';
 import type { ModelProvider } from '../inference/model-provider.ts';
 import type { Database } from '../storage/database.ts';
-import { findJob, type JobKey, listJobs } from '../storage/evaluation-jobs.ts';
+import { findJob, listJobs, type RunKey } from '../storage/evaluation-jobs.ts';
 import type { RunDefinition } from './definition.ts';
 import { RunWorker } from './run-worker.ts';
 
@@ -60,7 +60,7 @@ export class EvaluationRunner {
   }
 
   /** Breaks off what this process has under way for a run that was cancelled. */
-  cancel(key: JobKey): void {
+  cancel(key: RunKey): void {
     this.#workers.get(nameOf(key))?.worker.stop();
   }
 
@@ -87,7 +87,7 @@ export class EvaluationRunner {
     }
   }
 
-  async #workOn(key: JobKey): Promise<void> {
+  async #workOn(key: RunKey): Promise<void> {
     const { database, log } = this.#options;
     const job = await database.read((transaction) => findJob(transaction, key));
     if (!job || this.#isStopped) return;
@@ -102,6 +102,6 @@ export class EvaluationRunner {
   }
 }
 
-function nameOf({ project_id, call_id }: JobKey): string {
+function nameOf({ project_id, call_id }: RunKey): string {
   return `${project_id}/${call_id}`;
 }

@@ -4,7 +4,7 @@ import { Refusal } from '../../core/http/refusal.ts';
 import { referenceToCall } from '../evaluation/recorded-runs.ts';
 import { ReferenceExpander } from '../query/expand-references.ts';
 import { countFoundCalls, findCalls } from '../query/find-calls.ts';
-import { nameCall, recordEvents, removeCalls } from '../storage/call-events.ts';
+import { deleteCallTrees, nameCall, recordEvents } from '../storage/call-events.ts';
 import { emptyMembers } from '../storage/call-rows.ts';
 import type { Database, ProjectFilter, Transaction } from '../storage/database.ts';
 import { deleteJobs } from '../storage/evaluation-jobs.ts';
@@ -199,5 +199,5 @@ export const updateCall: TransactionOperation<'updateCall'> = async (transaction
 /** Deletes calls and those that they made, in a write transaction. Runs of evaluations that are deleted end. */
 export const deleteCalls: TransactionOperation<'deleteCalls'> = async (transaction, { body }) => {
   await deleteJobs(transaction, body.project_id, body.call_ids);
-  return { num_deleted: await removeCalls(transaction, body.project_id, body.call_ids) };
+  return { num_deleted: await deleteCallTrees(transaction, body.project_id, body.call_ids) };
 };

@@ -16,13 +16,13 @@ import { matchesFilter } from './calls-filter.ts';
 import { compareValues } from './compare-values.ts';
 import { compileExpression, fieldAt } from './record-condition.ts';
 import {
+  type CaseInsensitiveLike,
   type ConditionPart,
   type DatabaseCondition,
   databaseCondition,
-  everyPart,
-  type FoldedLike,
   fieldsOf,
   isStorable,
+  joinParts,
   maxListedValues,
   stringsCondition,
 } from './sql-condition.ts';
@@ -60,7 +60,7 @@ export async function* findCalls(
   database: Database,
   body: QueryCallsRequest,
 ): AsyncGenerator<RecordedCall[], void, undefined> {
-  const plan = planOf(body, database.foldedLike);
+  const plan = planOf(body, database.caseInsensitiveLike);
   const { sort_by, columns } = body;
   const offset = body.offset ?? 0;
   const limit = body.limit ?? Number.MAX_SAFE_INTEGER;
@@ -80,7 +80,7 @@ export async function* findCalls(
  * @throws Refusal 422 for a query that cannot be evaluated.
  */
 export async function countFoundCalls(database: Database, selection: CallsSelection, limit: number): Promise<number> {
-  const plan = planOf(selection, database.foldedLike);
+  const plan = planOf(selection, database.caseInsensitiveLike);
   const split = splitByFailure(selection);
   // Few calls have failed, and an index has them. The others would be read one by one.
   if (split && !plan.test && limit === Number.MAX_SAFE_INTEGER) {
@@ -88,7 +88,7 @@ export async function countFoundCalls(database: Database, selection: CallsSelect
     return Math.max(0, (await countFoundCalls(database, split.all, limit)) - failedCount);
   }
   if (!plan.needsScan && !plan.test) {
-    const { count } = await database.read((transaction) => countWhere(transaction, everyPart(plan.parts)));
+    const { count } = await database.read((transaction) => countWhere(transaction, joinParts(plan.parts)));
     // PostgreSQL's driver returns counts as strings.
     return Math.min(Number(count), limit);
   }
@@ -134,11 +134,11 @@ function splitByFailure(selection: CallsSelection): { all: CallsSelection; faile
 
 const hasNotFailed = JSON.stringify({ $eq: [{ $getField: 'exception' }, { $literal: null }] });
 
-function planOf({ project_id, filter, query }: CallsSelection, foldedLike: FoldedLike): Plan {
+function planOf({ project_id, filter, query }: CallsSelection, caseInsensitiveLike: CaseInsensitiveLike): Plan {
   const queryTest = query ? compileExpression(query.$expr) : undefined;
   const filterTest = matchesFilter(filter ?? {});
   const byFilter = filterCondition(filter ?? {});
-  const byQuery = query ? databaseCondition(query.$expr, foldedLike) : undefined;
+  const byQuery = query ? databaseCondition(query.$expr, caseInsensitiveLike) : undefined;
   const tests = [...(byFilter.isExact ? [] : [filterTest]), ...(queryTest && !byQuery?.isExact ? [queryTest] : [])];
   const byProject: ConditionPart = { condition: eb('project_id', '=', project_id), index: 'in order of start' };
   const parts = [byProject, ...byFilter.parts, ...(byQuery?.parts ?? [])];
@@ -240,9 +240,9 @@ class SearchSize {
   calls: number;
   readonly #isFixed: boolean;
 
-  constructor({ holdsEventLoop }: Database) {
-    this.#isFixed = !holdsEventLoop;
-    this.calls = holdsEventLoop ? minSearched : maxSearched;
+  constructor({ blocksEventLoop }: Database) {
+    this.#isFixed = !blocksEventLoop;
+    this.calls = blocksEventLoop ? minSearched : maxSearched;
   }
 
   /** Runs a statement that searches so many calls, and corrects their number by the time that it took. */
@@ -274,7 +274,7 @@ function conditionOf(parts: readonly ConditionPart[], { direction, after, upTo }
     ({ limits }) => !limits || !((after && limits === afterReplaces) || (upTo && limits === upToReplaces)),
   );
   const ends = [...(after ? [isAfter(after, direction)] : []), ...(upTo ? [isUpTo(upTo, direction)] : [])];
-  return eb.and([everyPart(kept), ...ends]);
+  return eb.and([joinParts(kept), ...ends]);
 }
 
 /**

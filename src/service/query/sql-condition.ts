@@ -31,7 +31,7 @@ export interface ConditionPart {
    * Order in which an index finds the calls. Absent without an index: the database then tests one call after the other.
    */
   index?: 'in order of start' | 'in another order';
-  /** Set for a limit of the time of start, which the position of a scan replaces. */
+  /** Set for a limit of the time of start, which the ends of a range replace while calls are read range by range. */
   limits?: 'since' | 'before';
 }
 
@@ -45,17 +45,17 @@ export interface DatabaseCondition {
 }
 
 /** The operator of a database engine for LIKE that ignores the case of ASCII letters. */
-export type FoldedLike = Database['foldedLike'];
+export type CaseInsensitiveLike = Database['caseInsensitiveLike'];
 
 type Operator = Record<string, unknown>;
 
-/** Returns the condition that has only one part. */
+/** Returns the exact condition that consists of one part. */
 export function exactly(part: ConditionPart): DatabaseCondition {
   return { parts: [part], isExact: true };
 }
 
-/** Joins the parts of a condition. */
-export function everyPart(parts: readonly ConditionPart[]): Expression<SqlBool> {
+/** Joins parts with AND. */
+export function joinParts(parts: readonly ConditionPart[]): Expression<SqlBool> {
   return eb.and(parts.map(({ condition }) => condition));
 }
 
@@ -63,27 +63,31 @@ export function everyPart(parts: readonly ConditionPart[]): Expression<SqlBool> 
  * Translates an expression to a condition on the columns of calls, as far as it is about columns. Returns undefined if the
  * expression lets the database skip no rows. `compileExpression` must have accepted it.
  */
-export function databaseCondition(expression: unknown, foldedLike: FoldedLike): DatabaseCondition | undefined {
+export function databaseCondition(
+  expression: unknown,
+  caseInsensitiveLike: CaseInsensitiveLike,
+): DatabaseCondition | undefined {
   const [[operator, value] = ['', undefined]] = Object.entries(Object(expression) as Operator);
   switch (operator) {
     case '$and': {
       const operands = value as unknown[];
-      const parts = operands
-        .map((operand) => databaseCondition(operand, foldedLike))
-        .filter((part) => part !== undefined);
-      if (parts.length === 0) return undefined;
-      const isExact = parts.length === operands.length && parts.every((part) => part.isExact);
-      return { parts: parts.flatMap((part) => part.parts), isExact };
+      const conditions = operands
+        .map((operand) => databaseCondition(operand, caseInsensitiveLike))
+        .filter((condition) => condition !== undefined);
+      if (conditions.length === 0) return undefined;
+      const isExact = conditions.length === operands.length && conditions.every((condition) => condition.isExact);
+      return { parts: conditions.flatMap(({ parts }) => parts), isExact };
     }
     case '$or': {
-      const parts = (value as unknown[]).map((operand) => databaseCondition(operand, foldedLike));
-      if (parts.length === 0 || !parts.every((part) => part !== undefined)) return undefined;
-      const condition = eb.or(parts.map((part) => everyPart(part.parts)));
-      return { parts: [{ condition }], isExact: parts.every(({ isExact }) => isExact) };
+      const alternatives = (value as unknown[]).map((operand) => databaseCondition(operand, caseInsensitiveLike));
+      if (alternatives.length === 0 || !alternatives.every((one) => one !== undefined)) return undefined;
+      const condition = eb.or(alternatives.map(({ parts }) => joinParts(parts)));
+      return { parts: [{ condition }], isExact: alternatives.every(({ isExact }) => isExact) };
     }
     case '$not': {
-      const part = databaseCondition((value as unknown[])[0], foldedLike);
-      return part?.isExact ? exactly(part.opposite ?? { condition: eb.not(everyPart(part.parts)) }) : undefined;
+      const negated = databaseCondition((value as unknown[])[0], caseInsensitiveLike);
+      if (!negated?.isExact) return undefined;
+      return exactly(negated.opposite ?? { condition: eb.not(joinParts(negated.parts)) });
     }
     case '$eq': {
       const [field, literal] = value as unknown[];
@@ -99,7 +103,7 @@ export function databaseCondition(expression: unknown, foldedLike: FoldedLike): 
       return timeComparison(field, literal, operator);
     }
     case '$contains':
-      return containment(value as Operator, foldedLike);
+      return containment(value as Operator, caseInsensitiveLike);
     default:
       return undefined;
   }
@@ -140,22 +144,25 @@ export function isStorable(value: unknown): value is string {
 
 function containment(
   { input, substr, case_insensitive }: Operator,
-  foldedLike: FoldedLike,
+  caseInsensitiveLike: CaseInsensitiveLike,
 ): DatabaseCondition | undefined {
   const text = (Object(substr) as Operator).$literal;
   if (!isStorable(text) || text === '') return undefined;
-  const isFolded = case_insensitive === true;
-  const column = isFolded ? undefined : columnOf(input, textColumns);
+  const ignoresCase = case_insensitive === true;
+  const column = ignoresCase ? undefined : columnOf(input, textColumns);
   if (column) {
     // Unlike LIKE, it respects case in every engine.
     const removed = sql<SqlBool>`replace(${sql.ref(`calls.${column}`)}, ${text}, '') <> ${sql.ref(`calls.${column}`)}`;
     return exactly({ condition: eb.and([eb(column, 'is not', null), removed]) });
   }
   const jsonColumn = jsonColumnOf(input);
-  const pattern = jsonColumn && patternIn(text, isFolded);
+  const pattern = jsonColumn && patternIn(text, ignoresCase);
   if (!pattern) return undefined;
   // A missing value counts as an empty object.
-  const condition = eb.or([eb(jsonColumn, isFolded ? foldedLike : 'like', pattern), eb(jsonColumn, 'is', null)]);
+  const condition = eb.or([
+    eb(jsonColumn, ignoresCase ? caseInsensitiveLike : 'like', pattern),
+    eb(jsonColumn, 'is', null),
+  ]);
   return { parts: [{ condition }], isExact: false };
 }
 
@@ -185,14 +192,14 @@ const maxPatternChars = 64;
 
 /**
  * Returns a LIKE pattern that matches the JSON of every value whose text contains a text; undefined if it would match any.
- * @param isFolded ignores case: of ASCII letters, as each engine does.
+ * @param ignoresCase true to ignore the case of ASCII letters, as each engine does.
  */
-function patternIn(text: string, isFolded: boolean): string | undefined {
+function patternIn(text: string, ignoresCase: boolean): string | undefined {
   const signs = [...text.slice(0, maxPatternChars).toWellFormed()].map((sign) => {
     // JSON may escape these. Letters beyond ASCII have the case that an engine does not know.
-    if (sign < ' ' || '"\\\ufffd'.includes(sign) || (isFolded && sign > '~')) return '%';
+    if (sign < ' ' || '"\\\ufffd'.includes(sign) || (ignoresCase && sign > '~')) return '%';
     // The wildcards of a pattern, and the letters that are also the lower case of a letter beyond ASCII.
-    return sign === '%' || sign === '_' || (isFolded && /[ik]/i.test(sign)) ? '_' : sign;
+    return sign === '%' || sign === '_' || (ignoresCase && /[ik]/i.test(sign)) ? '_' : sign;
   });
   const pattern = `%${signs.join('')}%`;
   return /[^%_]/.test(pattern) ? pattern.replaceAll(/%+/g, '%') : undefined;

@@ -7,11 +7,12 @@ import { inChunks } from './in-chunks.ts';
 import type { Tables } from './tables.ts';
 
 type IdentifiedStart = StartedCall & { id: string; trace_id: string };
-type EarlyEnd = Tables['early_call_ends'];
+/** An end of a call, its name, or both. It waits in `early_call_ends` for the start of the call. */
+type CallChange = Tables['early_call_ends'];
 
 /** Stays below the database engines' limits on parameters. */
 const rowsPerInsert = 100;
-/** Keeps an insert from holding the event loop. */
+/** Keeps an insert from blocking the event loop. */
 const charsPerInsert = 512 * 1024;
 
 /**
@@ -56,24 +57,24 @@ async function recordEventsOf(
   { starts, ends }: { starts: readonly IdentifiedStart[]; ends: readonly EndedCall[] },
 ): Promise<Map<string, string>> {
   const ids = [...starts, ...ends].map(({ id }) => id);
-  const { recorded, deleted, early } = await findKnown(transaction, project_id, ids);
+  const { recorded, deleted, pendingChanges } = await findStored(transaction, project_id, ids);
   const newCalls = new Map<string, Tables['calls']>();
   for (const start of starts) {
     const { id } = start;
     if (recorded.has(id) || deleted.has(id) || newCalls.has(id)) continue;
-    newCalls.set(id, withEnd(startedRow(start, account), early.get(id)));
+    newCalls.set(id, withChange(toNewCallRow(start, account), pendingChanges.get(id)));
   }
-  const earlyEnds = new Map<string, EarlyEnd>();
-  for (const end of ends.map(endedRow)) {
+  const pendingEnds = new Map<string, CallChange>();
+  for (const end of ends.map(toCallChange)) {
     const newCall = newCalls.get(end.id);
-    if (newCall) newCalls.set(end.id, withEnd(newCall, end));
+    if (newCall) newCalls.set(end.id, withChange(newCall, end));
     else if (recorded.has(end.id)) await endCall(transaction, end);
-    else if (!deleted.has(end.id) && !earlyEnds.has(end.id)) earlyEnds.set(end.id, end);
+    else if (!deleted.has(end.id) && !pendingEnds.has(end.id)) pendingEnds.set(end.id, end);
   }
   for (const rows of insertsOf([...newCalls.values()])) {
     await transaction.insertInto('calls').values(rows).execute();
   }
-  const startedLate = [...newCalls.keys()].filter((id) => early.has(id));
+  const startedLate = [...newCalls.keys()].filter((id) => pendingChanges.has(id));
   await inChunks(startedLate, async (chunk) => {
     await transaction
       .deleteFrom('early_call_ends')
@@ -82,11 +83,11 @@ async function recordEventsOf(
       .execute();
     return [];
   });
-  await keepEarlyEnds(transaction, [...earlyEnds.values()]);
+  await storePendingEnds(transaction, [...pendingEnds.values()]);
   return new Map([...recorded].map(([id, { trace_id }]) => [id, trace_id]));
 }
 
-/** Splits rows into lists that one statement each inserts, without holding the event loop for long. */
+/** Splits rows into lists that one statement each inserts, without blocking the event loop for long. */
 function* insertsOf(rows: readonly Tables['calls'][]): Generator<Tables['calls'][]> {
   let list: Tables['calls'][] = [];
   let chars = 0;
@@ -102,8 +103,8 @@ function* insertsOf(rows: readonly Tables['calls'][]): Generator<Tables['calls']
   if (list.length > 0) yield list;
 }
 
-/** Returns what is stored about calls: their rows, whether they were deleted, and their early ends. */
-async function findKnown(transaction: Transaction, project_id: string, ids: string[]) {
+/** Returns what is stored about calls: their rows, whether they were deleted, and their pending changes. */
+async function findStored(transaction: Transaction, project_id: string, ids: string[]) {
   const find = <Row extends { id: string }>(query: (chunk: string[]) => Promise<Row[]>) =>
     inChunks(ids, query).then((rows) => new Map(rows.map((row) => [row.id, row])));
   const recorded = await find((chunk) =>
@@ -123,7 +124,7 @@ async function findKnown(transaction: Transaction, project_id: string, ids: stri
       .where('id', 'in', chunk)
       .execute(),
   );
-  const early = await find((chunk) =>
+  const pendingChanges = await find((chunk) =>
     transaction
       .selectFrom('early_call_ends')
       .selectAll()
@@ -131,10 +132,10 @@ async function findKnown(transaction: Transaction, project_id: string, ids: stri
       .where('id', 'in', chunk)
       .execute(),
   );
-  return { recorded, deleted, early };
+  return { recorded, deleted, pendingChanges };
 }
 
-function startedRow(start: IdentifiedStart, account: string): Tables['calls'] {
+function toNewCallRow(start: IdentifiedStart, account: string): Tables['calls'] {
   const { project_id, id, op_name, trace_id, started_at, parent_id, ...rest } = start;
   const { display_name, thread_id, turn_id, wb_run_id, attributes, inputs } = rest;
   const key = { project_id, id, op_name, trace_id, started_at: normalizeTimestamp(started_at)!, ended_at: null };
@@ -151,7 +152,7 @@ function startedRow(start: IdentifiedStart, account: string): Tables['calls'] {
   });
 }
 
-function endedRow({ project_id, id, ended_at, exception, output, summary }: EndedCall): EarlyEnd {
+function toCallChange({ project_id, id, ended_at, exception, output, summary }: EndedCall): CallChange {
   return {
     project_id,
     id,
@@ -163,18 +164,18 @@ function endedRow({ project_id, id, ended_at, exception, output, summary }: Ende
   };
 }
 
-/** Adds its end to a new call that has none, and the name that it was given before its start arrived. */
-function withEnd(call: Tables['calls'], end: EarlyEnd | undefined): Tables['calls'] {
-  if (!end) return call;
-  const display_name = end.display_name ?? call.display_name;
-  if (call.ended_at !== null || end.ended_at === null) return { ...call, display_name };
-  const { ended_at, exception, output, summary } = end;
+/** Applies a change to a new call: its name replaces that of the call, its end counts only if the call has none. */
+function withChange(call: Tables['calls'], change: CallChange | undefined): Tables['calls'] {
+  if (!change) return call;
+  const display_name = change.display_name ?? call.display_name;
+  if (call.ended_at !== null || change.ended_at === null) return { ...call, display_name };
+  const { ended_at, exception, output, summary } = change;
   const chars = call.chars + countChars(exception, output, summary);
   return { ...call, display_name, ended_at, exception, output, summary, chars };
 }
 
 /** Ends a recorded call that has not ended. */
-async function endCall(transaction: Transaction, end: EarlyEnd): Promise<void> {
+async function endCall(transaction: Transaction, end: CallChange): Promise<void> {
   const { project_id, id, ended_at, exception, output, summary } = end;
   await transaction
     .updateTable('calls')
@@ -191,8 +192,8 @@ async function endCall(transaction: Transaction, end: EarlyEnd): Promise<void> {
     .execute();
 }
 
-/** Stores ends and names whose start has not arrived; a name or an end that was stored before stays. */
-async function keepEarlyEnds(transaction: Transaction, ends: readonly EarlyEnd[]): Promise<void> {
+/** Stores ends that wait for the start of their call; a name or an end that was stored before stays. */
+async function storePendingEnds(transaction: Transaction, ends: readonly CallChange[]): Promise<void> {
   for (let start = 0; start < ends.length; start += rowsPerInsert) {
     await transaction
       .insertInto('early_call_ends')
@@ -218,7 +219,7 @@ export async function nameCall(
   { project_id, id, display_name: name }: { project_id: string; id: string; display_name: string },
 ): Promise<void> {
   const display_name = name || null;
-  const { recorded, deleted } = await findKnown(transaction, project_id, [id]);
+  const { recorded, deleted } = await findStored(transaction, project_id, [id]);
   if (recorded.has(id)) {
     await transaction
       .updateTable('calls')
@@ -240,7 +241,7 @@ export async function nameCall(
  * brings them back. Unknown calls are skipped.
  * @returns the number of deleted calls.
  */
-export async function removeCalls(
+export async function deleteCallTrees(
   transaction: Transaction,
   project_id: string,
   ids: readonly string[],
@@ -254,21 +255,21 @@ export async function removeCalls(
         .where(column, 'in', chunk)
         .execute(),
     ).then((rows) => rows.map(({ id }) => id));
-  const removed = new Set<string>();
+  const deleted = new Set<string>();
   let found = await find('id', [...ids]);
   while (found.length > 0) {
-    for (const id of found) removed.add(id);
-    found = (await find('parent_id', found)).filter((id) => !removed.has(id));
+    for (const id of found) deleted.add(id);
+    found = (await find('parent_id', found)).filter((id) => !deleted.has(id));
   }
-  await inChunks([...removed], async (chunk) => {
+  await inChunks([...deleted], async (chunk) => {
     await transaction
       .insertInto('deleted_calls')
       .values(chunk.map((id) => ({ project_id, id })))
-      // Its id may be there already: an import can bring a deleted call back.
+      // The id may be there already: an import can bring a deleted call back.
       .onConflict((conflict) => conflict.columns(['project_id', 'id']).doNothing())
       .execute();
     await transaction.deleteFrom('calls').where('project_id', '=', project_id).where('id', 'in', chunk).execute();
     return [];
   });
-  return removed.size;
+  return deleted.size;
 }

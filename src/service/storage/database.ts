@@ -10,9 +10,9 @@ export type ProjectFilter = (projectId: string) => boolean;
 /** The embedded service's database. All access goes through one of two transactions, whose work may run more than once. */
 export interface Database {
   /** True if nothing else runs in this process during a statement. */
-  readonly holdsEventLoop: boolean;
+  readonly blocksEventLoop: boolean;
   /** The engine's operator for LIKE that ignores the case of ASCII letters. */
-  readonly foldedLike: 'like' | 'ilike';
+  readonly caseInsensitiveLike: 'like' | 'ilike';
   /** Runs read-only work on a snapshot, which shows no write that was committed after its first statement. */
   read<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
   /** Runs work in a serializable transaction, which is on disk when the promise resolves. */

@@ -3,15 +3,16 @@ import { inChunks } from './in-chunks.ts';
 import type { Tables } from './tables.ts';
 
 /** Identifies a run that is under way. */
-export type JobKey = Pick<Tables['evaluation_jobs'], 'project_id' | 'call_id'>;
+export type RunKey = Pick<Tables['evaluation_jobs'], 'project_id' | 'call_id'>;
 
-/** The beat of a lease whose owner has given it up; it is taken over at once. */
-export const releasedBeat = -1;
+/** The heartbeat of a lease whose owner has given it up; it is taken over at once. */
+export const releasedHeartbeat = -1;
 
 /** A lease, with the numbers of its trials. */
 export interface EvaluationLease {
   owner: string;
-  beat: number;
+  /** A counter that the owner keeps raising while it is alive. */
+  heartbeat: number;
   trials: number[];
 }
 
@@ -21,7 +22,7 @@ export async function putJob(transaction: Transaction, job: Tables['evaluation_j
 }
 
 /** Returns the keys of the runs that processes with a model provider work on, the oldest first. */
-export async function listJobs(transaction: Transaction, provider: string, limit: number): Promise<JobKey[]> {
+export async function listJobs(transaction: Transaction, provider: string, limit: number): Promise<RunKey[]> {
   return transaction
     .selectFrom('evaluation_jobs')
     .select(['project_id', 'call_id'])
@@ -35,7 +36,7 @@ export async function listJobs(transaction: Transaction, provider: string, limit
 /** Returns a run that is under way, with what is to be done; undefined if it has ended. */
 export async function findJob(
   transaction: Transaction,
-  { project_id, call_id }: JobKey,
+  { project_id, call_id }: RunKey,
 ): Promise<Tables['evaluation_jobs'] | undefined> {
   return transaction
     .selectFrom('evaluation_jobs')
@@ -48,7 +49,7 @@ export async function findJob(
 /** Returns the counters of a run that is under way; undefined if it has ended. */
 export async function findProgress(
   transaction: Transaction,
-  { project_id, call_id }: JobKey,
+  { project_id, call_id }: RunKey,
 ): Promise<Pick<Tables['evaluation_jobs'], 'concurrency' | 'trial_count' | 'next_trial'> | undefined> {
   return transaction
     .selectFrom('evaluation_jobs')
@@ -61,7 +62,7 @@ export async function findProgress(
 /** Stores the first trial that no process has claimed, in a write transaction. */
 export async function setNextTrial(
   transaction: Transaction,
-  { project_id, call_id }: JobKey,
+  { project_id, call_id }: RunKey,
   next_trial: number,
 ): Promise<void> {
   await transaction
@@ -85,11 +86,11 @@ export async function deleteJobs(transaction: Transaction, project_id: string, c
 /** Returns the leases of a run in the order of their owners. */
 export async function listLeases(
   transaction: Transaction,
-  { project_id, call_id }: JobKey,
+  { project_id, call_id }: RunKey,
 ): Promise<EvaluationLease[]> {
   const rows = await transaction
     .selectFrom('evaluation_leases')
-    .select(['owner', 'beat', 'trials'])
+    .select(['owner', 'beat as heartbeat', 'trials'])
     .where('project_id', '=', project_id)
     .where('call_id', '=', call_id)
     .orderBy('owner')
@@ -100,8 +101,8 @@ export async function listLeases(
 /** Stores a lease, or replaces that of the same owner, in a write transaction. */
 export async function putLease(
   transaction: Transaction,
-  key: JobKey,
-  { owner, beat, trials }: EvaluationLease,
+  key: RunKey,
+  { owner, heartbeat: beat, trials }: EvaluationLease,
 ): Promise<void> {
   const text = JSON.stringify(trials);
   await transaction
@@ -114,7 +115,7 @@ export async function putLease(
 /** Deletes the lease of an owner, in a write transaction. */
 export async function deleteLease(
   transaction: Transaction,
-  { project_id, call_id }: JobKey,
+  { project_id, call_id }: RunKey,
   owner: string,
 ): Promise<void> {
   await transaction

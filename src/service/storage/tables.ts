@@ -146,7 +146,7 @@ export interface Tables {
     next_trial: number;
     created_at: string;
   };
-  /** The trials that each process works on. A process whose beat stands still has ended. */
+  /** The trials that each process works on. `beat` is its heartbeat: while it changes, the process is alive. */
   evaluation_leases: { project_id: string; call_id: string; owner: string; beat: number; trials: string };
 }
 

@@ -21,7 +21,7 @@ const maxKeptChars = 1000;
 const maxPromptChars = 120;
 
 /** The outcome of one row in one run. */
-export interface RowOfRun {
+export interface RowInRun {
   trials: ScoredTrial[];
   /** Output of the first trial, cut if it is long. */
   output?: unknown;
@@ -34,8 +34,8 @@ export interface RowOfRun {
 export interface ResultRow {
   digest: string;
   /** The row, or the reference to it. */
-  raw: unknown;
-  runs: Map<string, RowOfRun>;
+  datasetRow: unknown;
+  runs: Map<string, RowInRun>;
 }
 
 /** Facts about a run. */
@@ -97,7 +97,7 @@ function toResultRow({
   raw_data_row,
   evaluations,
 }: QueryEvaluationResultsResponse['rows'][number]): ResultRow {
-  const runs = new Map<string, RowOfRun>();
+  const runs = new Map<string, RowInRun>();
   for (const { evaluation_call_id, trials } of evaluations) {
     const [first] = trials;
     if (!first) continue;
@@ -118,18 +118,20 @@ function toResultRow({
       ...(message && { error: String(cutValue(message, maxKeptChars)) }),
     });
   }
-  return { digest: row_digest, raw: raw_data_row, runs };
+  return { digest: row_digest, datasetRow: raw_data_row, runs };
 }
 
 /** Replaces references to rows by the rows. A reference that cannot be read stays. */
 export async function resolveRows(rows: readonly ResultRow[], { service, signal }: Access): Promise<void> {
-  const unread = rows.filter(({ raw }) => typeof raw === 'string' && parsePartReference(raw) !== undefined);
+  const unread = rows.filter(
+    ({ datasetRow }) => typeof datasetRow === 'string' && parsePartReference(datasetRow) !== undefined,
+  );
   for (const batch of inBatches(unread, refsPerRequest)) {
     const { vals } = await orElse(
-      () => service.readReferences({ refs: batch.map(({ raw }) => raw as string) }, { signal }),
+      () => service.readReferences({ refs: batch.map(({ datasetRow }) => datasetRow as string) }, { signal }),
       async () => ({ vals: [] as unknown[] }),
     );
-    for (const [index, row] of batch.entries()) row.raw = vals[index] ?? row.raw;
+    for (const [index, row] of batch.entries()) row.datasetRow = vals[index] ?? row.datasetRow;
   }
 }
 

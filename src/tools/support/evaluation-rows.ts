@@ -1,15 +1,15 @@
 import { type ClassPair, cohensKappa, confusionTable, countAgreed, percentAgreement } from './agreement.ts';
 import { cutValue } from './call-values.ts';
 import { changeOf, type RowChange, type RowScores, rowScores } from './compare-runs.ts';
-import type { ResultRow, RowOfRun } from './evaluation-results.ts';
+import type { ResultRow, RowInRun } from './evaluation-results.ts';
 import { type ScoreValue, scoreNumber, scoreValues } from './score-figures.ts';
 
 /** Columns of a row, and scores, that are shown. */
 const maxColumns = 20;
 /** Values of a scorer that a confusion table has. */
 const maxClasses = 10;
-/** A scorer with more different values than this measures something; it is not compared with judgements. */
-const maxJudgementClasses = 50;
+/** A scorer with more different values than this measures something; it is not compared with the expected column. */
+const maxComparedClasses = 50;
 
 /** Rows that a result shows: the worst first, those that failed, or those that differ between two runs. */
 export type RowChoice = 'worst' | 'failed' | 'changed';
@@ -40,8 +40,8 @@ interface RankedRow {
   rank: number;
 }
 
-/** Agreement of a scorer with a column of the dataset. */
-export interface ColumnAgreement {
+/** Agreement of a scorer with the expected column. */
+export interface ScorerAgreement {
   run_id: string;
   scorer: string;
   /** Rows in which both have a value. */
@@ -51,13 +51,13 @@ export interface ColumnAgreement {
   /** Says why there is no kappa. */
   no_kappa?: string;
   classes: string[];
-  /** A row for each class of the column, a column for each of the scorer. */
+  /** Counts: a line for each class of the expected column, with one count for each class of the scorer. */
   confusion: number[][];
   other_classes?: number;
 }
 
-/** A column of judgements, and the scorers of the last run that can be compared with it. */
-export interface JudgedColumn {
+/** The column of the dataset that says what is right, and the scorers of the last run that can be compared with it. */
+export interface ExpectedColumn {
   column: string;
   scorers: readonly string[];
   runId: string;
@@ -68,9 +68,9 @@ const outputName = 'output';
 
 export interface RankOptions {
   only: RowChoice;
-  expected: JudgedColumn | undefined;
+  expectedColumn: ExpectedColumn | undefined;
   /** Scorers whose values are compared between runs. */
-  compared: ReadonlySet<string>;
+  comparedScorers: ReadonlySet<string>;
 }
 
 /** Returns the scores of a row in each run. */
@@ -85,37 +85,37 @@ export function scoresOfRuns(row: ResultRow, runIds: readonly string[]): (RowSco
 export function rankRows(
   rows: readonly ResultRow[],
   runIds: readonly string[],
-  { only, expected, compared }: RankOptions,
+  { only, expectedColumn, comparedScorers }: RankOptions,
 ): RankedRow[] {
   const ranked = rows.map((row): RankedRow => {
     const scores = scoresOfRuns(row, runIds);
-    const [first, last] = [scores[0], scores.at(-1)];
+    const [firstScores, lastScores] = [scores[0], scores.at(-1)];
     const changes = Object.fromEntries(
-      [...(last ?? [])].flatMap(([name, value]) => {
-        const change = runIds.length > 1 ? changeOf(first?.get(name), value) : undefined;
+      [...(lastScores ?? [])].flatMap(([name, value]) => {
+        const change = runIds.length > 1 ? changeOf(firstScores?.get(name), value) : undefined;
         // A text that is no label, like a reason, nearly always differs.
-        const isCompared = typeof value !== 'string' || compared.has(name);
+        const isCompared = typeof value !== 'string' || comparedScorers.has(name);
         return change === undefined || change === 'same' || !isCompared ? [] : [[name, change] as const];
       }),
     );
     return { row, scores, changes, rank: 0 };
   });
-  const last = runIds.at(-1)!;
-  const rankOf = only === 'changed' ? gainOf(ranked) : qualityOf(ranked, last, expected);
+  const lastRunId = runIds.at(-1)!;
+  const rankOf = only === 'changed' ? gainOf(ranked) : qualityOf(ranked, lastRunId, expectedColumn);
   for (const entry of ranked) entry.rank = rankOf(entry);
   const chosen = ranked.filter((entry) => {
     if (only === 'changed') return Object.keys(entry.changes).length > 0;
-    if (only === 'failed') return hasFailed(entry, last, expected);
-    return entry.row.runs.has(last);
+    if (only === 'failed') return hasFailed(entry, lastRunId, expectedColumn);
+    return entry.row.runs.has(lastRunId);
   });
   return chosen.sort((a, b) => a.rank - b.rank || (a.row.digest < b.row.digest ? -1 : 1));
 }
 
 /**
  * Returns a function for the place of a row: its mean score in the last run, each score scaled from 0 for the least to 1 for
- * the greatest. A failed prediction is before all; with `expected`, rows that disagree are before the others.
+ * the greatest. A failed prediction comes first; with an expected column, rows that disagree with it come before the others.
  */
-function qualityOf(ranked: readonly RankedRow[], last: string, expected: JudgedColumn | undefined) {
+function qualityOf(ranked: readonly RankedRow[], lastRunId: string, expectedColumn: ExpectedColumn | undefined) {
   const ranges = new Map<string, { min: number; max: number }>();
   for (const { scores } of ranked) {
     for (const [name, number] of numbersOf(scores.at(-1))) {
@@ -124,8 +124,8 @@ function qualityOf(ranked: readonly RankedRow[], last: string, expected: JudgedC
     }
   }
   return (entry: RankedRow): number => {
-    if (entry.row.runs.get(last)?.error !== undefined) return -1;
-    if (expected !== undefined) return disagrees(entry, expected) ? 0 : 1;
+    if (entry.row.runs.get(lastRunId)?.error !== undefined) return -1;
+    if (expectedColumn !== undefined) return disagrees(entry, expectedColumn) ? 0 : 1;
     const shares = numbersOf(entry.scores.at(-1)).map(([name, number]) => {
       const { min, max } = ranges.get(name)!;
       if (max > min) return (number - min) / (max - min);
@@ -164,23 +164,23 @@ function numbersOf(scores: RowScores | undefined): [string, number][] {
  * Returns whether a row failed in the last run: its prediction failed, or it disagrees with the expected column if there is
  * one, or else one of its scores is false.
  */
-function hasFailed(entry: RankedRow, last: string, expected: JudgedColumn | undefined): boolean {
-  const run = entry.row.runs.get(last);
+function hasFailed(entry: RankedRow, lastRunId: string, expectedColumn: ExpectedColumn | undefined): boolean {
+  const run = entry.row.runs.get(lastRunId);
   if (!run) return false;
   if (run.error !== undefined) return true;
-  if (expected !== undefined) return disagrees(entry, expected);
+  if (expectedColumn !== undefined) return disagrees(entry, expectedColumn);
   return run.trials.some(({ scores }) => [...rowScores([{ scores }]).values()].includes(false));
 }
 
-/** Returns whether a scorer that is compared with the column gave another value than the column in the last run. */
-function disagrees({ row, scores }: RankedRow, { column, scorers, runId }: JudgedColumn): boolean {
-  const wanted = classOf(columnOf(row, column));
-  if (wanted === undefined) return false;
+/** Returns whether a scorer that is compared with the expected column gave another value in the last run. */
+function disagrees({ row, scores }: RankedRow, { column, scorers, runId }: ExpectedColumn): boolean {
+  const expectedClass = classOf(columnValue(row, column));
+  if (expectedClass === undefined) return false;
   const valueOfScorer = (name: string): unknown =>
     scores.at(-1)?.get(name) ?? new Map(outputValues(row.runs.get(runId)?.output)).get(name);
   return scorers.some((name) => {
     const given = classOf(valueOfScorer(name));
-    return given !== undefined && given !== wanted;
+    return given !== undefined && given !== expectedClass;
   });
 }
 
@@ -191,14 +191,14 @@ export function toShownRow({ row, scores, changes }: RankedRow, runIds: readonly
   const cut = (value: unknown): unknown => cutValue(value, maxChars);
   const several = runIds.length > 1;
   const trials = Math.max(...runs.map((run) => run?.trials.length ?? 0));
-  const names = [...new Set(scores.flatMap((known) => [...(known?.keys() ?? [])]))].slice(0, maxColumns);
+  const names = [...new Set(scores.flatMap((scoresInRun) => [...(scoresInRun?.keys() ?? [])]))].slice(0, maxColumns);
   const inputs = inputsOf(row, cut);
-  const scoreOf = (known: RowScores | undefined, name: string): unknown => {
-    const value = known?.get(name);
+  const scoreOf = (scoresInRun: RowScores | undefined, name: string): unknown => {
+    const value = scoresInRun?.get(name);
     return typeof value === 'number' ? Number(value.toPrecision(6)) : cut(value);
   };
   return {
-    call_id: (runs.findLast((run) => run !== undefined) as RowOfRun).call_id,
+    call_id: (runs.findLast((run) => run !== undefined) as RowInRun).call_id,
     ...(several && { call_ids: runs.map((run) => run?.call_id ?? null) }),
     ...(inputs && { inputs }),
     ...(several
@@ -207,7 +207,7 @@ export function toShownRow({ row, scores, changes }: RankedRow, runIds: readonly
     scores: Object.fromEntries(
       names.map((name) => [
         name,
-        several ? scores.map((known) => scoreOf(known, name) ?? null) : scoreOf(scores[0], name),
+        several ? scores.map((scoresInRun) => scoreOf(scoresInRun, name) ?? null) : scoreOf(scores[0], name),
       ]),
     ),
     ...(Object.keys(changes).length > 0 && { changes }),
@@ -218,25 +218,26 @@ export function toShownRow({ row, scores, changes }: RankedRow, runIds: readonly
   };
 }
 
-function inputsOf({ raw }: ResultRow, cut: (value: unknown) => unknown): Record<string, unknown> | undefined {
-  if (raw === undefined || raw === null) return undefined;
-  if (typeof raw !== 'object' || Array.isArray(raw)) return { row: cut(raw) };
+function inputsOf({ datasetRow }: ResultRow, cut: (value: unknown) => unknown): Record<string, unknown> | undefined {
+  if (datasetRow === undefined || datasetRow === null) return undefined;
+  if (typeof datasetRow !== 'object' || Array.isArray(datasetRow)) return { row: cut(datasetRow) };
   return Object.fromEntries(
-    Object.entries(raw)
+    Object.entries(datasetRow)
       .slice(0, maxColumns)
       .map(([name, value]) => [name, cut(value)]),
   );
 }
 
-function columnOf({ raw }: ResultRow, column: string): unknown {
-  if (typeof raw !== 'object' || raw === null || !Object.hasOwn(raw, column)) return undefined;
-  return (raw as Record<string, unknown>)[column];
+/** Returns the value of a row in a column; undefined if it has none. */
+function columnValue({ datasetRow }: ResultRow, column: string): unknown {
+  if (typeof datasetRow !== 'object' || datasetRow === null || !Object.hasOwn(datasetRow, column)) return undefined;
+  return (datasetRow as Record<string, unknown>)[column];
 }
 
 /** Returns the names of the columns that the rows have. */
 export function rowColumnsOf(rows: readonly ResultRow[]): string[] {
-  const names = rows.flatMap(({ raw }) =>
-    typeof raw === 'object' && raw !== null && !Array.isArray(raw) ? Object.keys(raw) : [],
+  const names = rows.flatMap(({ datasetRow }) =>
+    typeof datasetRow === 'object' && datasetRow !== null && !Array.isArray(datasetRow) ? Object.keys(datasetRow) : [],
   );
   return [...new Set(names)];
 }
@@ -256,43 +257,43 @@ function outputValues(output: unknown): [string, ScoreValue][] {
   }
 }
 
-/** Returns the text that stands for a value: 5 and "5" are one class, true and "true" as well. */
+/** Returns the class of a value, which is its text: 5 and "5" are one class, and so are true and "true". */
 function classOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined;
   return typeof value === 'string' ? value.trim() : JSON.stringify(value);
 }
 
 /**
- * Compares every scorer of a run, and the output itself, with a column that says what is right. Those that never have a
- * value of the column are left out.
+ * Compares every scorer of a run, and the output itself, with the expected column. Those that never have a value of the
+ * column are left out.
  */
-export function agreementWithColumn(rows: readonly ResultRow[], runId: string, column: string): ColumnAgreement[] {
-  const judged = rows.flatMap((row) => {
+export function agreementWithExpected(rows: readonly ResultRow[], runId: string, column: string): ScorerAgreement[] {
+  const comparable = rows.flatMap((row) => {
     const run = row.runs.get(runId);
-    const wanted = classOf(columnOf(row, column));
-    return run && wanted !== undefined ? [{ run, wanted }] : [];
+    const expectedClass = classOf(columnValue(row, column));
+    return run && expectedClass !== undefined ? [{ run, expectedClass }] : [];
   });
-  const wantedClasses = new Set(judged.map(({ wanted }) => wanted));
+  const expectedClasses = new Set(comparable.map(({ expectedClass }) => expectedClass));
   const pairs = new Map<string, ClassPair[]>();
-  for (const { run, wanted } of judged) {
+  for (const { run, expectedClass } of comparable) {
     const values = new Map<string, ScoreValue | undefined>(rowScores(run.trials));
     const found = [...values, ...outputValues(run.output)];
     for (const [name, value] of found) {
       const given = classOf(value);
       if (given === undefined) continue;
       const list = pairs.get(name) ?? [];
-      list.push([wanted, given]);
+      list.push([expectedClass, given]);
       pairs.set(name, list);
     }
   }
   return [...pairs].flatMap(([scorer, list]) => {
     const given = new Set(list.map(([, value]) => value));
-    const isComparable = given.size <= maxJudgementClasses && [...given].some((value) => wantedClasses.has(value));
+    const isComparable = given.size <= maxComparedClasses && [...given].some((value) => expectedClasses.has(value));
     return isComparable ? [agreementOf(runId, scorer, list)] : [];
   });
 }
 
-function agreementOf(run_id: string, scorer: string, pairs: readonly ClassPair[]): ColumnAgreement {
+function agreementOf(run_id: string, scorer: string, pairs: readonly ClassPair[]): ScorerAgreement {
   const kappa = cohensKappa(pairs);
   const { classes, counts, otherClasses } = confusionTable(pairs, maxClasses);
   return {

@@ -27,10 +27,10 @@ type Row = Record<string, unknown>;
 export const maxDatasetRows = 10_000;
 export const maxDatasetBytes = 16 * 1024 * 1024;
 
-/** Calls that are read before their rows are made. */
+/** Calls that are read together. */
 const callsPerBatch = 500;
-/** Ids, and paths, that a warning names. */
-const maxNamed = 3;
+/** Ids that a warning names. */
+const maxNamedIds = 3;
 
 /** The items of a queue that become rows, and the columns of the rows. */
 export interface QueueSelection {
@@ -48,6 +48,8 @@ export interface QueueRows {
 
 /** The source of a column's values. */
 type Source = { from: 'call'; path: string } | { from: 'judgement'; field: string } | { from: 'note' };
+
+type Column = readonly [name: string, source: Source];
 
 /**
  * Makes a row of each item of a queue that matches the filter. A column whose path leads nowhere is left out of the row, and a
@@ -82,8 +84,8 @@ export async function rowsOfQueue(
   for (const [, source] of columns) {
     if (source.from === 'judgement') await requireField(source.field, judgements, queue);
   }
-  const given = new GivenValues(judgements, notesOf(feedback), filter);
-  return makeRows(items, columns, given, project, context);
+  const annotated = new AnnotatedValues(judgements, notesOf(feedback), filter);
+  return makeRows(items, columns, annotated, project, context);
 }
 
 function sourceOf(path: string): Source {
@@ -93,7 +95,7 @@ function sourceOf(path: string): Source {
 }
 
 /** Returns a column for each display field. `output` would be mistaken for the output that an evaluation scores. */
-function defaultColumns(items: readonly QueueItem[]): (readonly [string, Source])[] {
+function defaultColumns(items: readonly QueueItem[]): Column[] {
   const fields = [...new Set(items.flatMap(({ display_fields }) => display_fields))];
   const paths = fields.length > 0 ? fields : ['inputs', 'output'];
   const nameOf = (path: string): string => (path === 'output' ? 'recorded_output' : lastName(path));
@@ -112,7 +114,7 @@ function nothingMatches(filter: ItemsFilter): HeddleError {
 }
 
 /** The judgements and notes that rows take: those of the annotator whom the filter names, the latest of each. */
-class GivenValues {
+class AnnotatedValues {
   readonly #judgements = new Map<string, Judgement[]>();
   readonly #notes = new Map<string, Note>();
 
@@ -123,13 +125,13 @@ class GivenValues {
       // Of several annotators, one that the filter did not select does not count.
       if (judgement.field === filter.field && !hasValue(judgement, filter)) continue;
       const key = keyOf(judgement.call_id, judgement.field);
-      const known = this.#judgements.get(key);
-      if (known) known.push(judgement);
+      const ofField = this.#judgements.get(key);
+      if (ofField) ofField.push(judgement);
       else this.#judgements.set(key, [judgement]);
     }
-    const wanted = judged_by?.toLowerCase() ?? '';
+    const annotator = judged_by?.toLowerCase() ?? '';
     for (const note of notes) {
-      if (note.annotator.toLowerCase().includes(wanted)) this.#notes.set(note.call_id, note);
+      if (note.annotator.toLowerCase().includes(annotator)) this.#notes.set(note.call_id, note);
     }
   }
 
@@ -149,21 +151,21 @@ const keyOf = (callId: string, field: string): string => JSON.stringify([callId,
 
 async function makeRows(
   items: readonly QueueItem[],
-  columns: readonly (readonly [string, Source])[],
-  given: GivenValues,
+  columns: readonly Column[],
+  annotated: AnnotatedValues,
   project: string,
   context: ToolContext,
 ): Promise<QueueRows> {
   const paths = columns.flatMap(([, source]) => (source.from === 'call' ? [source.path] : []));
   const rows: Row[] = [];
   const unread: string[] = [];
-  const disputed = new Map<string, string[]>();
-  const missing = new Map<string, string[]>();
+  const disputed: CallsByColumn = new Map();
+  const missing: CallsByColumn = new Map();
   let anyCall: RecordedCall | undefined;
   let bytes = 0;
   for (const batch of inBatches(items, callsPerBatch)) {
-    const wanted = batch.map(({ call_id }) => ({ call_id, display_fields: paths }));
-    const calls = paths.length > 0 ? await readCalls(wanted, project, context) : undefined;
+    const toRead = batch.map(({ call_id }) => ({ call_id, display_fields: paths }));
+    const calls = paths.length > 0 ? await readCalls(toRead, project, context) : undefined;
     for (const { call_id } of batch) {
       const call = calls?.get(call_id);
       if (call instanceof HeddleError) {
@@ -173,11 +175,11 @@ async function makeRows(
       anyCall ??= call;
       const row: Row = {};
       for (const [column, source] of columns) {
-        const { value, isDisputed } = valueFrom(source, call, call_id, given);
-        if (isDisputed) note(disputed, column, call_id);
+        const { value, isDisputed } = valueFrom(source, call, call_id, annotated);
+        if (isDisputed) addCall(disputed, column, call_id);
         // Defined, since an assignment to a member called __proto__ would be lost.
         if (value !== undefined) Object.defineProperty(row, column, { value, enumerable: true, configurable: true });
-        else note(missing, column, call_id);
+        else addCall(missing, column, call_id);
       }
       bytes += Buffer.byteLength(JSON.stringify(row));
       if (bytes > maxDatasetBytes) throw tooLarge();
@@ -195,42 +197,48 @@ async function makeRows(
       hint: 'Call query_queue_items with include_call to see why.',
     });
   }
-  const warnings = [
-    ...(unread.length > 0
-      ? [`${pluralize(unread.length, 'call')} cannot be read and has no row: ${named(unread)}.`]
-      : []),
-    ...columns.flatMap(([column, source]) => {
-      const lacking = missing.get(column) ?? [];
-      const differing = disputed.get(column) ?? [];
-      return [
-        ...(lacking.length > 0
-          ? [
-              `${pluralize(lacking.length, 'row')} without ${column}: ${placeOf(source)} leads nowhere in ${named(lacking)}.`,
-            ]
-          : []),
-        ...(differing.length > 0
-          ? [
-              `Annotators differ about ${column} in ${pluralize(differing.length, 'row')}; the latest counts: ${named(differing)}.`,
-            ]
-          : []),
-      ];
-    }),
-  ];
-  return { rows, warnings };
+  return { rows, warnings: warningsOf(columns, { unread, missing, disputed }) };
 }
 
-function valueFrom(source: Source, call: RecordedCall | undefined, callId: string, given: GivenValues) {
-  if (source.from === 'judgement') return given.judgementOf(callId, source.field);
+/** The ids of calls by column. */
+type CallsByColumn = Map<string, string[]>;
+
+/** Returns the warnings about calls that cannot be read, and about columns with missing or disputed values. */
+function warningsOf(
+  columns: readonly Column[],
+  { unread, missing, disputed }: { unread: readonly string[]; missing: CallsByColumn; disputed: CallsByColumn },
+): string[] {
+  const warnings: string[] = [];
+  if (unread.length > 0) {
+    warnings.push(`${pluralize(unread.length, 'call')} cannot be read and has no row: ${firstIds(unread)}.`);
+  }
+  for (const [column, source] of columns) {
+    const missingIn = missing.get(column) ?? [];
+    if (missingIn.length > 0) {
+      const count = pluralize(missingIn.length, 'row');
+      warnings.push(`${count} without ${column}: ${placeOf(source)} leads nowhere in ${firstIds(missingIn)}.`);
+    }
+    const disputedIn = disputed.get(column) ?? [];
+    if (disputedIn.length > 0) {
+      const count = pluralize(disputedIn.length, 'row');
+      warnings.push(`Annotators differ about ${column} in ${count}; the latest counts: ${firstIds(disputedIn)}.`);
+    }
+  }
+  return warnings;
+}
+
+function valueFrom(source: Source, call: RecordedCall | undefined, callId: string, annotated: AnnotatedValues) {
+  if (source.from === 'judgement') return annotated.judgementOf(callId, source.field);
   return {
-    value: source.from === 'note' ? given.noteOf(callId) : call && valueAt(call, source.path),
+    value: source.from === 'note' ? annotated.noteOf(callId) : call && valueAt(call, source.path),
     isDisputed: false,
   };
 }
 
-function note(callIds: Map<string, string[]>, column: string, callId: string): void {
-  const known = callIds.get(column);
-  if (known) known.push(callId);
-  else callIds.set(column, [callId]);
+function addCall(callsByColumn: CallsByColumn, column: string, callId: string): void {
+  const callIds = callsByColumn.get(column);
+  if (callIds) callIds.push(callId);
+  else callsByColumn.set(column, [callId]);
 }
 
 function placeOf(source: Source): string {
@@ -238,9 +246,10 @@ function placeOf(source: Source): string {
   return source.from === 'note' ? 'note' : `judgement.${source.field}`;
 }
 
-function named(ids: readonly string[]): string {
-  const rest = ids.length - maxNamed;
-  return `${ids.slice(0, maxNamed).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+/** Lists ids for a warning, which names only the first of them. */
+function firstIds(ids: readonly string[]): string {
+  const rest = ids.length - maxNamedIds;
+  return `${ids.slice(0, maxNamedIds).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
 }
 
 export function tooLarge(): HeddleError {

@@ -145,7 +145,7 @@ describe('limits of the HTTP server', () => {
   });
 
   it('refuses a body beyond the maximum of all bodies being received', async () => {
-    const { url, port } = await start({ maxBodyBytesTogether: 700 });
+    const { url, port } = await start({ maxTotalBodyBytes: 700 });
     const half = open(port, head + 'x'.repeat(600));
     const refused = open(port, head + 'x'.repeat(600));
     const answers = [half, refused].map(async (socket) => (await once(socket, 'data'))[0] as string);

@@ -21,6 +21,7 @@ export interface ExportOptions {
 }
 
 interface Exported {
+  /** Judgements and notes. */
   judgements: number;
   items: number;
   /** Cells that were changed, because a spreadsheet would run them as formulas. */
@@ -57,7 +58,7 @@ export async function exportJudgements(
   const progress = (_: number, message: string): void => showProgress(message);
   const feedback = await readFeedback(queueId, project, { ...opened, progress });
   const judgements = all ? judgementsOf(feedback) : latestJudgements(judgementsOf(feedback));
-  const given = [
+  const entries = [
     ...judgements.map(({ call_id, field, value, annotator, at }) => ({
       call_id,
       row: { field, value, annotator, judged_at: at },
@@ -68,24 +69,24 @@ export async function exportJudgements(
     })),
   ];
   const rowsByCall = new Map<string, object[]>();
-  for (const { call_id, row } of given) {
+  for (const { call_id, row } of entries) {
     const rows = rowsByCall.get(call_id);
     if (rows) rows.push(row);
     else rowsByCall.set(call_id, [row]);
   }
-  const judged = items.filter(({ call_id }) => rowsByCall.has(call_id));
-  const paths = values ? [...new Set(judged.flatMap(({ display_fields }) => display_fields))] : [];
+  const annotatedItems = items.filter(({ call_id }) => rowsByCall.has(call_id));
+  const paths = values ? [...new Set(annotatedItems.flatMap(({ display_fields }) => display_fields))] : [];
 
   const target = out === undefined ? stdoutTarget : fileTarget(out);
   const columns = [...itemColumns, ...judgementColumns, ...paths.map((path) => `call.${path}`)];
   let defused = 0;
-  let written = 0;
+  let itemsWritten = 0;
   // On a terminal, the lines themselves show the progress.
   const showsProgress = out !== undefined || !process.stdout.isTTY;
   if (!showsProgress) showProgress('');
   try {
     if (format === 'csv') await target.write(`${csvLine(columns).line}\r\n`);
-    for (const batch of inBatches(judged, itemsPerBatch)) {
+    for (const batch of inBatches(annotatedItems, itemsPerBatch)) {
       const calls = values ? await readCalls(batch, project, opened) : undefined;
       const lines: string[] = [];
       for (const item of batch) {
@@ -93,28 +94,27 @@ export async function exportJudgements(
         const callValues =
           !call || call instanceof HeddleError ? {} : valuesAt(call, item.display_fields, maxValueChars);
         for (const row of rowsByCall.get(item.call_id)!) {
-          const members = { ...itemMembers(item), ...row };
+          const members: Record<string, unknown> = { ...itemMembers(item), ...row };
           if (format === 'jsonl') {
             lines.push(`${JSON.stringify({ ...members, ...(values && { call_values: callValues }) })}\n`);
             continue;
           }
-          const shown: Record<string, unknown> = members;
-          const cells = [...itemColumns, ...judgementColumns].map((name) => shown[name]);
+          const cells = [...itemColumns, ...judgementColumns].map((name) => members[name]);
           const { line, changed } = csvLine([...cells, ...paths.map((path) => callValues[path])]);
           defused += changed;
           lines.push(`${line}\r\n`);
         }
-        written += 1;
+        itemsWritten += 1;
       }
       await target.write(lines.join(''));
-      if (showsProgress) showProgress(progressBar('exporting items', written, judged.length));
+      if (showsProgress) showProgress(progressBar('exporting items', itemsWritten, annotatedItems.length));
     }
     await target.finish();
   } catch (error) {
     target.discard();
     throw error;
   }
-  return { judgements: given.length, items: judged.length, defused };
+  return { judgements: entries.length, items: annotatedItems.length, defused };
 }
 
 type QueueItem = Awaited<ReturnType<typeof matchingItems>>[number];
@@ -138,10 +138,10 @@ const stdoutTarget: Target = {
   discard: () => {},
 };
 
-/** Writes a file under another name first, so that an export that was cut off neither replaces nor resembles a complete one. */
+/** Writes to a temporary file first, so that an unfinished export neither replaces nor resembles a complete one. */
 function fileTarget(file: string): Target {
   const temporary = `${file}.${crypto.randomUUID()}.tmp`;
-  const failed = (cause: unknown): HeddleError =>
+  const writeError = (cause: unknown): HeddleError =>
     new HeddleError({
       code: 'invalid_arguments',
       message: `${file} cannot be written: ${(cause as Error).message}.`,
@@ -152,7 +152,7 @@ function fileTarget(file: string): Target {
   try {
     descriptor = openSync(temporary, 'wx', 0o600);
   } catch (cause) {
-    throw failed(cause);
+    throw writeError(cause);
   }
   return {
     async write(text) {
@@ -160,7 +160,7 @@ function fileTarget(file: string): Target {
         const bytes = Buffer.from(text);
         for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at);
       } catch (cause) {
-        throw failed(cause);
+        throw writeError(cause);
       }
     },
     async finish() {

@@ -41,8 +41,8 @@ export async function openPostgres(url: string): Promise<Database> {
   const conflicting = new SerialQueue();
   let begin = beginWrite;
   const database: Database = {
-    holdsEventLoop: false,
-    foldedLike: 'ilike',
+    blocksEventLoop: false,
+    caseInsensitiveLike: 'ilike',
     read: (work) => retryWhile(isConflict, () => runTransaction(db, beginRead, work)),
     // Repeats conflicting writes one after another; repeated all at once, they would keep conflicting. The time in the queue
     // does not count towards the time limit of the repetitions.

@@ -42,8 +42,8 @@ export async function openSqlite(file: string): Promise<Database> {
       throw error;
     }
     return {
-      holdsEventLoop: true,
-      foldedLike: 'like',
+      blocksEventLoop: true,
+      caseInsensitiveLike: 'like',
       read: (work) => retryWhileBusy(() => runTransaction(reader, 'begin', work)),
       write: (work) => retryWhileBusy(() => runTransaction(writer, beginWrite, work)),
       integrityCheck: () => retryWhileBusy(() => integrityCheck(writer)),

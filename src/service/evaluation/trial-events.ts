@@ -1,6 +1,6 @@
 import type { EndedCall, RecordedCall, StartedCall } from '../../contract/calls.ts';
 import { digestOf } from '../storage/digest.ts';
-import type { JobKey } from '../storage/evaluation-jobs.ts';
+import type { RunKey } from '../storage/evaluation-jobs.ts';
 import type { RunDefinition, RunScorer } from './definition.ts';
 import { type Outcome, sumUsage } from './scorers.ts';
 
@@ -22,15 +22,18 @@ export interface TrialRow {
   example: unknown;
 }
 
-/** Makes the calls of one trial. Their ids follow from the run and the trial, so that recording them twice changes nothing. */
-export class TrialCalls {
+/**
+ * Builds the events that record one trial. The ids of its calls follow from the run and the trial, so that recording them
+ * twice changes nothing.
+ */
+export class TrialEvents {
   readonly id: string;
   readonly predictionId: string;
-  readonly #key: JobKey;
+  readonly #key: RunKey;
   readonly #definition: RunDefinition;
   readonly #row: TrialRow;
 
-  constructor(key: JobKey, definition: RunDefinition, trial: number, row: TrialRow) {
+  constructor(key: RunKey, definition: RunDefinition, trial: number, row: TrialRow) {
     this.#key = key;
     this.#definition = definition;
     this.#row = row;

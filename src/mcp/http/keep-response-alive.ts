@@ -8,7 +8,7 @@ import { setTimeout } from 'node:timers/promises';
 const comment = Buffer.from(': still working\n\n');
 
 /** Returns the SDK's response, or an event stream that comments keep open if it takes longer than `maxSilenceMs`. */
-export async function breakSilence(responding: Promise<Response>, maxSilenceMs: number): Promise<Response> {
+export async function keepResponseAlive(responding: Promise<Response>, maxSilenceMs: number): Promise<Response> {
   const response = await within(maxSilenceMs, responding);
   if (response === undefined) {
     const headers = {
