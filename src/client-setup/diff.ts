@@ -28,6 +28,10 @@ function linesOf(text: string): string[] {
   return lines;
 }
 
+/** Hides the value of a member that is named like a secret, unless it refers to a variable of the environment. */
 function hideSecrets(line: string): string {
-  return line.replace(/((?:key|token|secret|password|authorization)\w{0,64}"?\s*[:=]\s*)"[^"]*"/gi, '$1"…"');
+  return line.replace(
+    /((?:key|token|secret|password|authorization)\w{0,64}"?\s*[:=]\s*)"([^"]*)"/gi,
+    (whole, name: string, value: string) => (/^(Bearer )?\$?\{(env:)?\w{1,128}\}$/.test(value) ? whole : `${name}"…"`),
+  );
 }

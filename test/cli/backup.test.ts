@@ -136,6 +136,14 @@ describe('heddle service reset', manyStarts, () => {
   });
 });
 
+describe('heddle queue list', () => {
+  it('prints the queues of the project', async () => {
+    const { code, stdout } = await run(['queue', 'list'], emptyHome(temporaryFolder()));
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout).queues).toMatchObject([{ id: 'support-triage', remaining: 9, total: 12 }]);
+  });
+});
+
 describe('heddle queue export', manyStarts, () => {
   it('writes judgements and notes, and defuses formulas in CSV only', async () => {
     const { folder, environment } = await homeWithData();

@@ -157,6 +157,12 @@ describe('heddle setup', () => {
     expect(found).toMatchObject({ code: 0, stderr: '' });
   });
 
+  it('shows in the preview which variable an entry refers to', async () => {
+    const args = ['cursor', '--url', 'http://127.0.0.1:3920/mcp', '--token-env', 'HEDDLE_HTTP_TOKEN', '--yes'];
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the client replaces it
+    expect((await home().setup(...args)).stdout).toContain('"Authorization": "Bearer ${env:HEDDLE_HTTP_TOKEN}"');
+  });
+
   it('refuses an address without a path', async () => {
     const { code, stderr } = await home().setup('cursor', '--url', 'http://127.0.0.1:3920', '--print');
     expect([code, stderr]).toEqual([

@@ -59,7 +59,8 @@ export function addCall(program: Command): void {
   );
 }
 
-interface ResultForm extends OutputForm {
+/** How a command prints the result of a tool. */
+export interface ResultForm extends OutputForm {
   text?: true;
   structured?: true;
 }
@@ -71,7 +72,8 @@ interface ToolCall {
   form: ResultForm;
 }
 
-async function runCall(call: Command, { name, json, form }: ToolCall): Promise<void> {
+/** Calls a tool with the settings of a command, prints the result or the error, and sets the exit code. */
+export async function runCall(call: Command, { name, json, form }: ToolCall): Promise<void> {
   const settings = settingsOf(call);
   const runtime = openRuntime(settings, runtimeOptions(settings));
   const { serverOptions } = runtime;

@@ -72,7 +72,7 @@ export class AccessChecks {
 
 /** Clients take a 401 for a request to log in with OAuth, so it is said that there is nothing to log in to. */
 const tokenHint =
-  'this server has no OAuth login, it takes one bearer token: set the header Authorization: Bearer TOKEN in the client, with the token of the server';
+  'this server has no OAuth login, it takes one bearer token: set the header Authorization: Bearer TOKEN in the client, with the token of the server (its HEDDLE_HTTP_TOKEN or --token-file)';
 
 /** Creates the guard that admits clients with this one bearer token. */
 export function tokenGuard(token: string): Guard {
@@ -84,7 +84,7 @@ export function tokenGuard(token: string): Guard {
     identify(request) {
       const given = bearerOf(request);
       if (given !== undefined && timingSafeEqual(digest(given), expected)) return {};
-      const fault = given === undefined ? 'the request has no bearer token' : 'the token is wrong';
+      const fault = faultOf(given);
       const error = given === undefined ? '' : `, error="invalid_token", error_description="${fault}; ${tokenHint}"`;
       const challenge = `Bearer realm="heddle"${error}`;
       throw new Refusal(401, `Unauthorized: ${fault}; ${tokenHint}`, {
@@ -92,6 +92,14 @@ export function tokenGuard(token: string): Guard {
       });
     },
   };
+}
+
+function faultOf(given: string | undefined): string {
+  if (given === undefined) return 'the request has no bearer token';
+  // A client sends what its entry says when the variable is not set.
+  if (/^\$?\{/.test(given))
+    return 'the client sent the name of a variable, which is not set where the client was started';
+  return 'the token is wrong';
 }
 
 /** Returns the bearer token of a request (RFC 6750, section 2.1). */

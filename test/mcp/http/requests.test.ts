@@ -112,7 +112,7 @@ describe('HTTP requests', () => {
       status: 401,
       headers: { 'www-authenticate': 'Bearer realm="heddle"' },
       body: refusal(
-        'Unauthorized: the request has no bearer token; this server has no OAuth login, it takes one bearer token: set the header Authorization: Bearer TOKEN in the client, with the token of the server',
+        'Unauthorized: the request has no bearer token; this server has no OAuth login, it takes one bearer token: set the header Authorization: Bearer TOKEN in the client, with the token of the server (its HEDDLE_HTTP_TOKEN or --token-file)',
       ),
     });
     for (const authorization of ['Bearer wrong', 'Bearer correct-horse-batter', 'Basic correct-horse-battery']) {
@@ -120,7 +120,14 @@ describe('HTTP requests', () => {
     }
     const wrong = await ask(url, { ...list, headers: { ...jsonHeaders, authorization: 'Bearer wrong' } });
     expect(wrong.headers['www-authenticate']).toBe(
-      'Bearer realm="heddle", error="invalid_token", error_description="the token is wrong; this server has no OAuth login, it takes one bearer token: set the header Authorization: Bearer TOKEN in the client, with the token of the server"',
+      'Bearer realm="heddle", error="invalid_token", error_description="the token is wrong; this server has no OAuth login, it takes one bearer token: set the header Authorization: Bearer TOKEN in the client, with the token of the server (its HEDDLE_HTTP_TOKEN or --token-file)"',
+    );
+    const unset = await ask(url, {
+      ...list,
+      headers: { ...jsonHeaders, authorization: 'Bearer ${HEDDLE_HTTP_TOKEN}' },
+    });
+    expect(unset.body).toContain(
+      'Unauthorized: the client sent the name of a variable, which is not set where the client was started; this server',
     );
     for (const path of [
       '/register',
@@ -128,7 +135,7 @@ describe('HTTP requests', () => {
       '/.well-known/oauth-authorization-server',
     ]) {
       const message =
-        'Not found: this server has no OAuth login, it takes one bearer token: set the header Authorization: Bearer TOKEN in the client, with the token of the server';
+        'Not found: this server has no OAuth login, it takes one bearer token: set the header Authorization: Bearer TOKEN in the client, with the token of the server (its HEDDLE_HTTP_TOKEN or --token-file)';
       expect(await ask(new URL(path, url), list), path).toMatchObject({
         status: 404,
         body: JSON.stringify({ error: 'invalid_request', error_description: message }),

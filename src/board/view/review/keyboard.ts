@@ -34,33 +34,45 @@ const arrows: Record<string, (actions: KeyActions) => void> = {
 };
 
 /**
- * Listens to the keys of the cards.
+ * Listens to the keys of the cards. A key that is pressed elsewhere on the page goes to the current card.
  * @param hasSingleKeys false if letters and digits must do nothing, because people who speak to their computer cause them.
  */
 export function listenToKeys(feed: HTMLElement, hasSingleKeys: () => boolean, actions: KeyActions): void {
   feed.addEventListener('keydown', (event) => {
-    const { key, target } = event;
-    if (event.altKey || event.metaKey || event.ctrlKey || event.defaultPrevented) return;
-    const node = target as HTMLElement;
-    if (key === 'Escape') {
-      node.closest<HTMLElement>('article')?.focus();
+    if (isForOthers(event)) return;
+    const { tagName } = event.target as HTMLElement;
+    if (event.key === 'Escape') {
+      (event.target as HTMLElement).closest<HTMLElement>('article')?.focus();
       return;
     }
-    const isInput = /^(INPUT|SELECT|TEXTAREA)$/.test(node.tagName) && (node as HTMLInputElement).type !== 'checkbox';
-    if (isInput) return;
-    const action = actionFor(key, node.tagName === 'ARTICLE', hasSingleKeys(), actions);
+    if (isTextControl(event.target as HTMLElement)) return;
+    const action = actionFor(event.key, tagName === 'ARTICLE', hasSingleKeys(), actions);
     if (!action) return;
     event.preventDefault();
     action();
   });
-  // Someone who has just opened the page has no card yet.
   document.addEventListener('keydown', (event) => {
-    if (event.key !== 'ArrowDown' || document.activeElement !== document.body) return;
-    const first = feed.querySelector('article');
-    if (!first) return;
+    const target = event.target as HTMLElement;
+    const current = feed.querySelector<HTMLElement>('article[tabindex="0"]') ?? feed.querySelector('article');
+    if (!current || isForOthers(event) || feed.contains(target) || isTextControl(target)) return;
+    // On a control outside of the cards, arrows scroll the page.
+    if (event.key in arrows && target !== document.body) return;
+    const action = actionFor(event.key, false, hasSingleKeys(), actions);
+    if (!action) return;
     event.preventDefault();
-    first.focus();
+    current.focus();
+    // The first move only shows which card is the current one.
+    if (!/^(Arrow|[jk]$)/.test(event.key)) action();
   });
+}
+
+function isForOthers({ altKey, metaKey, ctrlKey, defaultPrevented }: KeyboardEvent): boolean {
+  return altKey || metaKey || ctrlKey || defaultPrevented;
+}
+
+/** Returns whether a control takes letters and digits itself. */
+function isTextControl(node: HTMLElement): boolean {
+  return /^(INPUT|SELECT|TEXTAREA)$/.test(node.tagName) && (node as HTMLInputElement).type !== 'checkbox';
 }
 
 function actionFor(

@@ -5,28 +5,42 @@ import { confirmChange } from '../../support/confirm-change.ts';
 import { addSettingFlags, runtimeFlags } from '../../support/flags.ts';
 import { explain } from '../../support/help.ts';
 import { withService } from '../../support/open-client.ts';
+import { addOutputOptions, type OutputForm } from '../../support/output-form.ts';
 import { printLine } from '../../support/print.ts';
 import { showProgress } from '../../support/progress.ts';
 import { textOfValue } from '../../support/table.ts';
+import { runCall } from '../call.ts';
 import { type ExportOptions, exportFormats, exportJudgements } from './export-judgements.ts';
 
 /** Adds `heddle queue`: what people do with a whole queue, at any service. */
 export function addQueue(program: Command): void {
-  const queue = program.command('queue').description('export the judgements of a queue, or delete a queue');
+  const queue = program.command('queue').description('list the queues, export the judgements of one, or delete one');
   explain(queue, {
     examples: [
+      'heddle queue list',
       'heddle queue export support-triage > judgements.jsonl',
       'heddle queue export support-triage --format csv --values --out judgements.csv',
       'heddle queue delete support-triage',
     ],
     page: 'docs/service.md#export-back-up-and-delete',
   });
+  addList(queue);
   addExport(queue);
   addDelete(queue);
 }
 
+function addList(queue: Command): void {
+  const command = queue
+    .command('list')
+    .description('list the queues of the project, with their fields and the number of items that are not finished');
+  explain(command, { examples: ['heddle queue list'], page: 'docs/tools.md#list_queues' });
+  addSettingFlags(addOutputOptions(command), runtimeFlags).action((form: OutputForm) =>
+    runCall(command, { name: 'list_queues', json: '{}', form }),
+  );
+}
+
 function queueArgument(): Argument {
-  return new Argument('<queue>', 'id of the queue; `heddle call list_queues` lists them');
+  return new Argument('<queue>', 'id of the queue; `heddle queue list` lists them');
 }
 
 function addExport(queue: Command): void {
