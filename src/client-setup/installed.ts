@@ -1,19 +1,19 @@
 import { existsSync } from 'node:fs';
 import { posix, win32 } from 'node:path';
-import type { McpClient, Places } from './clients.ts';
+import type { McpClient, SystemInfo } from './clients.ts';
 
 /** Returns whether a client seems to be installed: it has left a file or a folder, or its program is in the search path. */
-export function isInstalled(client: McpClient, places: Places): boolean {
-  return existsSync(traceOf(client, places)) || existsSync(client.file(places)) || hasProgram(client, places);
+export function isInstalled(client: McpClient, system: SystemInfo): boolean {
+  return existsSync(traceOf(client, system)) || existsSync(client.file(system)) || hasProgram(client, system);
 }
 
 /** Says what was looked for in vain, to follow "there is no". */
-export function missingTraces(client: McpClient, places: Places): string {
-  const trace = traceOf(client, places);
+export function missingTraces(client: McpClient, system: SystemInfo): string {
+  const trace = traceOf(client, system);
   return client.program === undefined ? trace : `${trace}, and no program \`${client.program}\``;
 }
 
-function hasProgram({ program }: McpClient, { platform, environment }: Places): boolean {
+function hasProgram({ program }: McpClient, { platform, environment }: SystemInfo): boolean {
   if (program === undefined) return false;
   const { delimiter, join } = platform === 'win32' ? win32 : posix;
   const folders = (environment.PATH ?? environment.Path ?? '').split(delimiter).filter((folder) => folder !== '');
@@ -22,7 +22,7 @@ function hasProgram({ program }: McpClient, { platform, environment }: Places): 
 }
 
 /** Returns the path that exists where a client is installed. */
-function traceOf(client: McpClient, places: Places): string {
-  const file = client.file(places);
-  return client.trace?.(places) ?? (places.platform === 'win32' ? win32 : posix).dirname(file);
+function traceOf(client: McpClient, system: SystemInfo): string {
+  const file = client.file(system);
+  return client.trace?.(system) ?? (system.platform === 'win32' ? win32 : posix).dirname(file);
 }

@@ -3,13 +3,13 @@ import { pathSegment } from '../contract/identifiers.ts';
 import type { QueueItem } from '../contract/queue-items.ts';
 import { HeddleError } from '../core/errors.ts';
 import {
-  addConcurrentChanges,
   type Change,
   type CheckedResults,
   changeItems,
   type ItemResult,
   itemErrors,
   maxConcurrentItems,
+  noteChangesByOthers,
   openQueue,
   previewItems,
   type QueueAccess,
@@ -121,8 +121,9 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
   async run(args, callContext): Promise<UpdateResult> {
     const context = { ...callContext, byUser: args.by_user };
     const project = projectOf(args, context);
+    // changeMatching also refuses a call with neither filter nor items.
     if (args.filter !== undefined || args.items === undefined) return changeMatching(args, project, context);
-    refuseFilterArguments(args);
+    refuseChangeWithoutFilter(args);
     return changeListed(args, args.items, project, context);
   },
 
@@ -164,7 +165,7 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
 type Arguments = z.output<typeof input>;
 type ListedChange = NonNullable<Arguments['items']>[number];
 
-function refuseFilterArguments({ change }: Arguments): void {
+function refuseChangeWithoutFilter({ change }: Arguments): void {
   if (change) throw callRefusal('change goes with filter', 'Put the change into each of items, or pass filter.');
 }
 
@@ -188,12 +189,12 @@ async function changeListed(
     const item = found[index]!;
     return item instanceof HeddleError ? [] : [{ item, change }];
   });
-  const guard = { asOf: as_of, expectedState: expected_state };
+  const conditions = { asOf: as_of, expectedState: expected_state };
   const startedAtMs = Date.now();
-  const results = await (dry_run ? previewItems : changeItems)(work, queue, guard);
-  const isGuarded = as_of !== undefined || expected_state !== undefined;
+  const results = await (dry_run ? previewItems : changeItems)(work, queue, conditions);
+  const isConditional = as_of !== undefined || expected_state !== undefined;
   const checked: CheckedResults =
-    isGuarded && !dry_run ? await rereadListed(results, work, queue, startedAtMs) : { results };
+    isConditional && !dry_run ? await rereadListed(results, work, queue, startedAtMs) : { results };
   const changed = new Map(checked.results.map((result) => [result.item_id, result]));
   const all = items.map(({ item_id }, index): ItemResult => {
     const item = found[index]!;
@@ -228,7 +229,7 @@ function rereadListed(
     return (await queue.service.queryQueueItems(queue.id, query, { signal: queue.signal })).items[0];
   };
   const items = work.map(({ item }) => item);
-  return addConcurrentChanges(results, items, queue, startedAtMs, readItem);
+  return noteChangesByOthers(results, items, queue, startedAtMs, readItem);
 }
 
 function refuseDuplicates(items: readonly ListedChange[]): void {
@@ -255,6 +256,7 @@ function agreementFor(count: number, queueId: string, changes: readonly Change[]
   const final = states.some((state) => state !== 'in_progress') ? ' A finished state is final.' : '';
   return {
     question: `Change ${count} items of queue ${queueId}: ${steps}?${final}`,
+    // The refusal that contains the reason ends with a full stop of its own.
     reason: `changing ${count} items needs the user's agreement.${final}`.replace(/[.]$/, ''),
   };
 }
@@ -323,7 +325,7 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
   if (!filter || !change) throw callRefusal('there is nothing to change', 'Pass items, or filter with change.');
   refuseEmpty(change, ['arguments', 'change']);
   const queue = await openQueue(queue_id, project, [{ change, loc: ['arguments', 'change'] }], context);
-  const guard = { asOf: as_of, expectedState: expected_state };
+  const conditions = { asOf: as_of, expectedState: expected_state };
   const readAtMs = Date.now();
   const matching = await matchingItems(queue_id, project, filter, context);
   if (matching.length === 0) {
@@ -334,7 +336,7 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
   if (dry_run) {
     const { expected, refused } = byExpectedState(matching, expected_state);
     const work = expected.map((item) => ({ item, change }));
-    const results = [...(await previewItems(work, queue, guard)), ...refused];
+    const results = [...(await previewItems(work, queue, conditions)), ...refused];
     const { learned } = context.service;
     const seen = learned.timeBefore(readAtMs);
     learned.rememberItems(
@@ -348,16 +350,16 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
     requireAgreement(agreementFor(matching.length, queue_id, [change]), context);
   }
   const startedAtMs = Date.now();
-  const isGuarded = as_of !== undefined || expected_state !== undefined;
-  // After the change, items may no longer match their state, so they are read again by the rest of the filter.
+  const isConditional = as_of !== undefined || expected_state !== undefined;
+  // The change may move items out of the filter's states, so they are read again without `annotation_states`.
   const { annotation_states: _, ...unaffectedFilter } = serviceFilter(filter);
   const readMatching = once(async () => {
     const items = await matchingItems(queue_id, project, unaffectedFilter, context);
     return new Map(items.map((item) => [item.id, item]));
   });
   const rereadMatching = async (results: ItemResult[]): Promise<CheckedResults> =>
-    isGuarded
-      ? addConcurrentChanges(results, matching, queue, startedAtMs, async (id) => (await readMatching()).get(id))
+    isConditional
+      ? noteChangesByOthers(results, matching, queue, startedAtMs, async (id) => (await readMatching()).get(id))
       : { results };
   const results: ItemResult[] = [];
   let finished = 0;
@@ -367,7 +369,7 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
     const changed = await changeItems(
       expected.map((item) => ({ item, change })),
       queue,
-      guard,
+      conditions,
       () => {
         finished += 1;
         context.progress(finished, `${finished} of ${matching.length} items`);
@@ -395,7 +397,7 @@ function once<Result>(work: () => Promise<Result>): () => Promise<Result> {
   return () => (result ??= work());
 }
 
-/** Separates the items that show the expected state, if there is one, from refusals of the others. */
+/** Splits items into those in the expected state and refusals of the rest; without an expected state, refuses none. */
 function byExpectedState(
   items: readonly QueueItem[],
   expectedState: string | undefined,

@@ -3,7 +3,13 @@ import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import { confirm } from '@clack/prompts';
 import { Argument, type Command, InvalidArgumentError } from 'commander';
-import { type ClientName, clients, type LocalServer, type McpClient, type Places } from '../../client-setup/clients.ts';
+import {
+  type ClientName,
+  clients,
+  type LocalServer,
+  type McpClient,
+  type SystemInfo,
+} from '../../client-setup/clients.ts';
 import { readConfig, replaceConfig } from '../../client-setup/config-file.ts';
 import { diffOf } from '../../client-setup/diff.ts';
 import { editConfig, isEmptyConfig, isOwnConfig } from '../../client-setup/edit-config.ts';
@@ -59,8 +65,9 @@ export function addSetup(program: Command): void {
   addSettingFlags(setup, runtimeFlags).action(async (name: ClientName | undefined, options: SetupOptions) => {
     checkOptions(name, options);
     // A wrong setting is reported here, to the person who typed it, instead of later to the client.
+    // The profile need not exist yet: `heddle login` may follow.
     const settings = options.remove ? undefined : settingsOf(setup, { newProfile: true });
-    if (options.url !== undefined && settings) checkUnused(settings);
+    if (options.url !== undefined && settings) refuseSettingsWithUrl(settings);
     if (name !== undefined) return runSetup(clients[name], options, settings);
     await setUpAll(options, settings);
   });
@@ -80,8 +87,8 @@ function checkOptions(name: ClientName | undefined, { all, file, url, tokenEnv }
   if (tokenEnv !== undefined && url === undefined) throw new UsageError('--token-env has no effect without --url');
 }
 
-/** Refuses settings of a server that is configured elsewhere: where it was started. */
-function checkUnused({ sources }: ResolvedSettings): void {
+/** Refuses setting flags beside --url: they belong to the `heddle serve --http` that listens there. */
+function refuseSettingsWithUrl({ sources }: ResolvedSettings): void {
   const unused = settingNames.find((name) => sources[name].from === 'flag');
   if (unused === undefined) return;
   throw new UsageError(`${sources[unused].name} has no effect with --url: pass it to \`heddle serve --http\``);
@@ -91,8 +98,8 @@ function checkUnused({ sources }: ResolvedSettings): void {
 async function setUpAll(options: SetupOptions, settings?: ResolvedSettings): Promise<void> {
   let failures = 0;
   for (const client of Object.values<McpClient>(clients)) {
-    if (!isInstalled(client, places())) {
-      printLine(`${client.title}: not installed (there is no ${missingTraces(client, places())})`);
+    if (!isInstalled(client, systemInfo())) {
+      printLine(`${client.title}: not installed (there is no ${missingTraces(client, systemInfo())})`);
       continue;
     }
     printLine(paint('bold', `${client.title}:`));
@@ -108,14 +115,18 @@ async function setUpAll(options: SetupOptions, settings?: ResolvedSettings): Pro
   if (failures > 0) process.exitCode = 2;
 }
 
-function places(): Places {
+function systemInfo(): SystemInfo {
   const { platform, env: environment } = process;
   return { platform, home: homedir(), environment };
 }
 
-/** Prints or writes the entry with these settings in a client's configuration file; without settings, removes it. */
-async function runSetup(client: McpClient, options: SetupOptions, settings?: ResolvedSettings): Promise<void> {
-  const path = resolve(options.file ?? client.file(places()));
+/** Prints a client's entry, or writes it to the configuration file. Undefined settings remove the entry instead. */
+async function runSetup(
+  client: McpClient,
+  options: SetupOptions,
+  settings: ResolvedSettings | undefined,
+): Promise<void> {
+  const path = resolve(options.file ?? client.file(systemInfo()));
   const entry = settings && entryOf(client, settings, options);
   const edit: Edit = { format: client.format ?? 'json', servers: client.servers, name: options.name, entry };
   if (options.print) {
@@ -123,8 +134,8 @@ async function runSetup(client: McpClient, options: SetupOptions, settings?: Res
     process.stderr.write(`Add this to ${path} (${client.title}). Nothing was written.\n`);
     return;
   }
-  if (entry && options.file === undefined && !isInstalled(client, places())) {
-    const missing = missingTraces(client, places());
+  if (entry && options.file === undefined && !isInstalled(client, systemInfo())) {
+    const missing = missingTraces(client, systemInfo());
     process.stderr.write(
       `${client.title} seems not to be installed: there is no ${missing}. The entry waits for it.\n`,
     );
@@ -139,8 +150,8 @@ async function runSetup(client: McpClient, options: SetupOptions, settings?: Res
   printLine(`${isRemoved ? 'Remove' : file.text === undefined ? 'Create' : 'Change'} ${file.path}:`);
   for (const line of diffOf(before, isRemoved ? '' : after)) printLine(colored(line));
   if (!options.yes && !(await askToWrite())) return printLine('Nothing was written.');
-  const keepsCopy = !(isRemoved && isOwnConfig(before, edit));
-  const copy = replaceConfig(file, isRemoved ? undefined : after, { keepsCopy });
+  const isOnlyOurs = isRemoved && isOwnConfig(before, edit);
+  const copy = replaceConfig(file, isRemoved ? undefined : after, { keepsCopy: !isOnlyOurs });
   printLine(copy === undefined ? 'Done.' : `Done. The previous version was saved as ${copy}`);
   printLine(client.afterwards);
   if (entry && options.tokenEnv !== undefined) {
@@ -162,27 +173,28 @@ async function askToWrite(): Promise<boolean> {
 function entryOf(client: McpClient, settings: ResolvedSettings, { url, tokenEnv }: SetupOptions): Entry {
   if (url === undefined) {
     const server = localServer(settings);
-    return client.local ? client.local(server) : { ...server };
+    return client.localEntry ? client.localEntry(server) : { ...server };
   }
   const address = parseAddress(url);
-  if (!client.remote) {
+  if (!client.remoteEntry) {
     throw notConfigured(
       `The file of ${client.title} takes no servers over HTTP.`,
       `Run \`heddle setup\` without --url, or add ${address} as a connector in ${client.title}, if it can reach the address.`,
     );
   }
-  if (tokenEnv !== undefined && !client.variable) {
+  if (tokenEnv !== undefined && !client.variableReference) {
     throw notConfigured(
       `The file of ${client.title} cannot take a token from the environment, and heddle writes no secret into it.`,
       'Run the command without --token-env, then add the header with the token to the entry by hand.',
     );
   }
-  return client.remote({ url: address, ...(tokenEnv !== undefined && { tokenVariable: tokenEnv }) });
+  return client.remoteEntry({ url: address, ...(tokenEnv !== undefined && { tokenVariable: tokenEnv }) });
 }
 
 function parseAddress(text: string): string {
   let address: string;
   try {
+    // --url follows the same rules as --public-url.
     address = settingDefinitions.publicUrl.parse(text);
   } catch (error) {
     throw new UsageError(`--url ${(error as Error).message}`);

@@ -60,43 +60,43 @@ export class HttpClient {
    * Sends one request. Resolves when the headers of the response have arrived; a failure after that is an error of its body.
    * @throws an error with a `code`: one of Node's, `ABORT_ERR`, `ETIMEDOUT`, {@link connectTimeoutCode} or {@link closedCode}.
    */
-  send(options: HttpRequest): Promise<HttpResponse> {
-    const { body, signal } = options;
+  send(request: HttpRequest): Promise<HttpResponse> {
+    const { body, signal } = request;
     return new Promise((resolve, reject) => {
       if (this.#isClosed) throw clientClosed();
       if (signal.aborted) throw aborted(signal);
-      const request = this.#createRequest(options);
+      const clientRequest = this.#createRequest(request);
       let response: IncomingMessage | undefined;
       const fail = (error: Error): void => {
-        // Otherwise the body would report a broken connection.
+        // Without this, the body would report a broken connection instead of `error`.
         response?.destroy(error);
-        request.destroy(error);
+        clientRequest.destroy(error);
         // A request that waits for a connection reports its error only when it gets one.
         reject(error);
       };
       const onAbort = (): void => fail(aborted(signal));
       signal.addEventListener('abort', onAbort, { once: true });
       this.#underWay.add(fail);
-      request.once('close', () => {
+      clientRequest.once('close', () => {
         signal.removeEventListener('abort', onAbort);
         this.#underWay.delete(fail);
       });
-      request.once('socket', (socket) => limitConnecting(request, socket, fail));
+      clientRequest.once('socket', (socket) => limitConnectTime(clientRequest, socket, fail));
       if (this.#silenceTimeoutMs !== undefined) {
-        request.setTimeout(this.#silenceTimeoutMs, () => fail(failure('ETIMEDOUT', 'no data arrived')));
+        clientRequest.setTimeout(this.#silenceTimeoutMs, () => fail(failure('ETIMEDOUT', 'no data arrived')));
       }
-      request.once('response', (received) => {
+      clientRequest.once('response', (received) => {
         response = received;
         resolve({ status: received.statusCode!, headers: received.headers, body: received });
       });
       // Without a listener, Node closes the connection and reports nothing.
-      request.once('upgrade', (_, socket) => {
+      clientRequest.once('upgrade', (_, socket) => {
         socket.destroy();
         reject(failure('ECONNRESET', 'the connection changed to another protocol'));
       });
       // After the response has begun, its body reports the error; this listener only keeps Node from throwing it.
-      request.on('error', reject);
-      request.end(body);
+      clientRequest.on('error', reject);
+      clientRequest.end(body);
     });
   }
 
@@ -104,7 +104,7 @@ export class HttpClient {
   close(): void {
     this.#isClosed = true;
     const agents: http.Agent[] = Object.values(this.#agents);
-    // An agent replaces each connection that closes while requests wait for one.
+    // While requests wait, an agent opens a new connection for each that closes; that one must fail.
     for (const agent of agents) agent.createConnection = refuseConnection;
     for (const fail of this.#underWay) fail(clientClosed());
     for (const agent of agents) agent.destroy();
@@ -121,7 +121,7 @@ export class HttpClient {
 }
 
 /** Calls `fail` if the connection of a request is new and not made in time. */
-function limitConnecting({ protocol }: ClientRequest, socket: Socket, fail: (error: Error) => void): void {
+function limitConnectTime({ protocol }: ClientRequest, socket: Socket, fail: (error: Error) => void): void {
   if (!socket.connecting) return;
   const connected = protocol === 'https:' ? 'secureConnect' : 'connect';
   const onTimeout = (): void => fail(failure(connectTimeoutCode, 'no connection was made in time'));

@@ -18,14 +18,14 @@ import { cachedReadiness } from './readiness.ts';
 import { checkMethod, jsonRpcError, sendPreflight, sendRefusal } from './responses.ts';
 
 export interface HttpOptions {
-  /** Name to listen on. */
+  /** Configured host to listen on: a name or an IP address. */
   host: string;
-  /** Address of that name. */
+  /** IP address that the host resolves to. */
   address: string;
   port: number;
-  /** Names and addresses without a port that requests may name besides the loopback ones. */
+  /** Hosts that are accepted in the Host header besides loopback, without port. */
   allowedHosts: readonly string[];
-  /** Origins of web pages: `https://app.example.com`, or a name for any scheme and port. */
+  /** Origins of web pages: `https://app.example.com`, or a bare host name, which allows any scheme and port. */
   allowedOrigins: readonly string[];
   /** Creates the guard, given the URL of the endpoint. Without it, every client is admitted. */
   guard?: (url: string) => Guard;
@@ -135,7 +135,7 @@ export class McpHttpServer {
     }
   }
 
-  /** Creates the refusal of an unknown path; a client that looks for a login gets it in the form that OAuth clients show. */
+  /** Creates the refusal of an unknown path. OAuth paths get an OAuth error body, because clients show its text. */
   #notFound(path: string): Refusal {
     const loginHint = this.#guard ? this.#guard.loginHint : 'this server needs no login';
     if (loginHint === undefined || !oauthPath.test(path)) return new Refusal(404, 'Not found: the endpoint is /mcp');
@@ -150,12 +150,13 @@ export class McpHttpServer {
     const body = await readRequestBody(this.#bodies, request, response);
     if (body === undefined) return;
     this.#guard?.permit?.(client, body);
-    // A call counts only once its body has arrived, so that slow senders do not use up the limit.
+    // Checked again, because the limit may have been reached while the body arrived. A call counts only from here on, so
+    // that slow senders do not use up the limit.
     this.#checkLoad();
     this.#runningCalls += 1;
     response.once('close', () => {
       this.#runningCalls -= 1;
-      // The SDK also refuses requests.
+      // Refusals by the SDK do not throw, so they are reported here.
       if (response.writableFinished && response.statusCode >= 400) this.#reportRefusal(request, response.statusCode);
     });
     await this.#respond(client, body, response);
@@ -171,8 +172,9 @@ export class McpHttpServer {
     const cancelled = this.#cancellations.handle(body, subject, response);
     const authInfo = { token: '', clientId: subject ?? '', scopes: [], extra: { createMcpServer } };
     response.setTimeout(httpLimits.stallTimeoutMs);
-    // Nothing behind this sees the token. The SDK makes a URL from the Host, which fails for some hosts that were allowed.
+    // Nothing behind this sees the token.
     delete request.headers.authorization;
+    // The SDK builds a URL from the Host and fails for some allowed hosts.
     delete request.headers.host;
     const fetch = (adapted: Request): Promise<Response> => {
       const signal = AbortSignal.any([adapted.signal, cancelled]);

@@ -55,8 +55,8 @@ interface Unstored {
   predictionId: string | undefined;
   /** True if nothing is left to be done for the trial. */
   isLast: boolean;
-  /** Called once they are stored; with false if another process had recorded a prediction for the trial before. */
-  onStored: (isOurs: boolean) => void;
+  /** Called after the transaction, with false if the results were dropped because the prediction was already recorded. */
+  onSettled: (wasStored: boolean) => void;
 }
 
 /** The outcome of synchronizing with the database once. */
@@ -65,20 +65,20 @@ interface SyncResult {
   isOpen: boolean;
   /** The trials that this process has to work on, or has results of. */
   claimed: number[];
-  /** The trials of another process that has ended; they may have results already. */
+  /** The claimed trials that belonged to a process that has ended or released them; they may have results already. */
   takenOver: number[];
   /** Requests that this process may have under way. */
   share: number;
   /** True if no process has anything left to do. */
   isDone: boolean;
-  leases: EvaluationLease[];
-  /** Ids of the predictions that another process had recorded before. */
-  recordedByOthers: Set<string>;
+  otherLeases: EvaluationLease[];
+  /** Ids of sent predictions that another process, or an own commit of unknown outcome, had recorded before. */
+  alreadyRecorded: Set<string>;
 }
 
 const pauseAfterFailureMs = 1000;
 
-/** Trials that a process claims, and that it may have begun but not stored, for each request that it may have under way. */
+/** Per request that a process may have under way: how many trials it claims, and how many may be begun but not stored. */
 const claimedPerRequest = 3;
 
 /** Results that arrive within this time are stored together, because every transaction waits for the disk. */
@@ -89,8 +89,8 @@ const maxPreparedChars = 64 * 1024;
 
 /**
  * Works on one run, together with the workers of other processes. A process claims trials with its lease, whose heartbeat
- * shows the others that it is alive. Results are stored with the same transaction that gives up the claim, so that a trial
- * whose claim is left over has no stored result, or only a part of it that is recognized by its ids.
+ * shows the others that it is alive. The transaction that stores the last results of a trial also gives up its claim, so a
+ * trial left over by another process is incomplete; the ids of its results show which are stored.
  */
 export class RunWorker {
   readonly #context: WorkerContext;
@@ -109,7 +109,7 @@ export class RunWorker {
   readonly #heartbeats = new Map<string, { heartbeat: number; seenAtMs: number }>();
   #heartbeat = 0;
   #share = 1;
-  #wasStopped = false;
+  #mustRelease = false;
   #wake: (() => void) | undefined;
   #isWoken = false;
 
@@ -144,7 +144,7 @@ export class RunWorker {
 
   /** Breaks off what is under way. Results that have arrived are stored, and other processes can go on at once. */
   stop(): void {
-    this.#wasStopped = true;
+    this.#mustRelease = true;
     this.#stop.abort();
     this.#requestSync();
   }
@@ -174,15 +174,15 @@ export class RunWorker {
   async #sync(): Promise<SyncResult> {
     const sent = [...this.#unstored];
     const nowMs = performance.now();
-    const ended = new Set(
+    const silentOwners = new Set(
       [...this.#heartbeats].flatMap(([owner, { seenAtMs }]) =>
         nowMs - seenAtMs > this.#context.leaseMs ? [owner] : [],
       ),
     );
-    const result = await this.#context.database.write((transaction) => this.#syncIn(transaction, sent, ended));
+    const result = await this.#context.database.write((transaction) => this.#syncIn(transaction, sent, silentOwners));
     this.#heartbeat += 1;
     this.#unstored = this.#unstored.slice(sent.length);
-    this.#noteHeartbeats(result.leases);
+    this.#noteHeartbeats(result.otherLeases);
     this.#share = result.share;
     for (const trial of result.claimed) {
       if (!this.#active.has(trial) && !this.#waiting.has(trial)) this.#waiting.set(trial, false);
@@ -192,14 +192,18 @@ export class RunWorker {
     for (const trial of [...this.#waiting.keys()]) if (!claimed.has(trial)) this.#waiting.delete(trial);
     const waitingRows = new Set([...this.#waiting.keys()].map((trial) => trial % this.#job.definition.rowCount));
     for (const index of this.#rows.keys()) if (!waitingRows.has(index)) this.#rows.delete(index);
-    for (const { predictionId, onStored, isLast, trial } of sent) {
+    for (const { predictionId, onSettled, isLast, trial } of sent) {
       if (isLast) this.#active.delete(trial);
-      onStored(predictionId === undefined || !result.recordedByOthers.has(predictionId));
+      onSettled(predictionId === undefined || !result.alreadyRecorded.has(predictionId));
     }
     return result;
   }
 
-  async #syncIn(transaction: Transaction, sent: readonly Unstored[], ended: ReadonlySet<string>): Promise<SyncResult> {
+  async #syncIn(
+    transaction: Transaction,
+    sent: readonly Unstored[],
+    silentOwners: ReadonlySet<string>,
+  ): Promise<SyncResult> {
     const { key, account } = this.#job;
     const { owner } = this.#context;
     const closed = {
@@ -208,12 +212,12 @@ export class RunWorker {
       takenOver: [],
       share: 1,
       isDone: false,
-      leases: [],
-      recordedByOthers: new Set<string>(),
+      otherLeases: [],
+      alreadyRecorded: new Set<string>(),
     };
     const progress = await findProgress(transaction, key);
     if (!progress) return closed;
-    const recordedByOthers = await this.#store(transaction, sent, account);
+    const alreadyRecorded = await this.#store(transaction, sent, account);
     const leases = await listLeases(transaction, key);
     const finished = new Set(sent.filter(({ isLast }) => isLast).map(({ trial }) => trial));
     const own = leases.find((lease) => lease.owner === owner);
@@ -221,7 +225,7 @@ export class RunWorker {
     const isLeftOver = (lease: EvaluationLease): boolean =>
       lease.owner !== owner &&
       (lease.heartbeat === releasedHeartbeat ||
-        (ended.has(lease.owner) && lease.heartbeat === this.#heartbeats.get(lease.owner)?.heartbeat));
+        (silentOwners.has(lease.owner) && lease.heartbeat === this.#heartbeats.get(lease.owner)?.heartbeat));
     const leftOver = leases.filter(isLeftOver);
     const others = leases.filter((lease) => lease.owner !== owner && !leftOver.includes(lease));
     for (const lease of leftOver) await deleteLease(transaction, key, lease.owner);
@@ -235,26 +239,28 @@ export class RunWorker {
     await putLease(transaction, key, { owner, heartbeat: this.#heartbeat + 1, trials: claimed });
     const isDone =
       claimed.length === 0 && next >= progress.trial_count && others.every(({ trials }) => trials.length === 0);
-    return { isOpen: true, claimed, takenOver, share, isDone, leases: others, recordedByOthers };
+    return { isOpen: true, claimed, takenOver, share, isDone, otherLeases: others, alreadyRecorded };
   }
 
-  /** Records results, except those of trials whose prediction another process has recorded. Returns the ids of those predictions. */
+  /** Records results, except those with a prediction that is already recorded. Returns the ids of those predictions. */
   async #store(transaction: Transaction, sent: readonly Unstored[], account: string): Promise<Set<string>> {
     const { project_id } = this.#job.key;
     const predictions = sent.flatMap(({ predictionId }) => predictionId ?? []);
     const rows = await inChunks(predictions, (chunk) =>
       transaction
         .selectFrom('calls')
-        // No index has the last column. Without it, SQLite would look for the ids in the whole index of traces.
+        // `chars` is selected only because no index has it: SQLite would otherwise search the whole index of traces.
         .select(['id', 'chars'])
         .where('project_id', '=', project_id)
         .where('id', 'in', chunk)
         .execute(),
     );
-    const recordedByOthers = new Set(rows.map(({ id }) => id));
-    const ours = sent.filter(({ predictionId }) => predictionId === undefined || !recordedByOthers.has(predictionId));
-    await recordEvents(transaction, account, joinEvents(ours.map(({ events }) => events)));
-    return recordedByOthers;
+    const alreadyRecorded = new Set(rows.map(({ id }) => id));
+    const unrecorded = sent.filter(
+      ({ predictionId }) => predictionId === undefined || !alreadyRecorded.has(predictionId),
+    );
+    await recordEvents(transaction, account, joinEvents(unrecorded.map(({ events }) => events)));
+    return alreadyRecorded;
   }
 
   #noteHeartbeats(leases: readonly EvaluationLease[]): void {
@@ -312,7 +318,7 @@ export class RunWorker {
     }
     const scorerInput = { row: row.value, output: prediction.output, asker, signal };
     const scorers = prediction.exception === undefined ? definition.scorers : [];
-    const isNew = events.length > 0;
+    const predictedNow = events.length > 0;
     const judges = scorers.filter((scorer) => scorer.kind === 'judge' && !recorded.scores.has(scorer.key));
     if (judges.length === 0) {
       this.#endAsking(trial);
@@ -327,9 +333,9 @@ export class RunWorker {
     }
     if (judges.length > 0) {
       // The prediction is stored before a judge is asked, so that every score is about the prediction that is stored.
-      if (isNew) {
-        const isOurs = await this.#storePart(trial, events, trialEvents.predictionId);
-        if (!isOurs) return this.#runTrial(trial, true);
+      if (predictedNow) {
+        const wasStored = await this.#storePart(trial, events, trialEvents.predictionId);
+        if (!wasStored) return this.#runTrial(trial, true);
         events.length = 0;
       }
       for (const scorer of judges) {
@@ -341,7 +347,7 @@ export class RunWorker {
       return this.#storeLast(trial, events);
     }
     events.push(trialEvents.end(prediction, inOrder(scorers, recorded.scores)));
-    return this.#storeLast(trial, events, isNew ? trialEvents.predictionId : undefined);
+    return this.#storeLast(trial, events, predictedNow ? trialEvents.predictionId : undefined);
   }
 
   /** Reads the rows of the trials that wait, unless they are large. */
@@ -402,21 +408,21 @@ export class RunWorker {
     return results;
   }
 
-  /** Stores results of a trial of which more will come. Returns false if another process has recorded its prediction. */
+  /** Stores results of a trial of which more will come. Returns false if its prediction was already recorded. */
   #storePart(trial: number, events: readonly CallEvents[], predictionId: string | undefined): Promise<boolean> {
-    return new Promise((onStored) => {
-      this.#unstored.push({ trial, events: joinEvents(events), predictionId, isLast: false, onStored });
+    return new Promise((onSettled) => {
+      this.#unstored.push({ trial, events: joinEvents(events), predictionId, isLast: false, onSettled });
       this.#requestSync();
     });
   }
 
   #storeLast(trial: number, events: readonly CallEvents[], predictionId?: string): void {
-    this.#unstored.push({ trial, events: joinEvents(events), predictionId, isLast: true, onStored: () => {} });
+    this.#unstored.push({ trial, events: joinEvents(events), predictionId, isLast: true, onSettled: () => {} });
     this.#endAsking(trial);
     this.#requestSync();
   }
 
-  /** Begins another trial in place of one that asks no model any more. */
+  /** Frees the place of a trial that asks no model any more, and begins another. */
   #endAsking(trial: number): void {
     if (this.#asking.delete(trial)) this.#begin();
   }
@@ -435,7 +441,7 @@ export class RunWorker {
 
   /** Stores what has arrived, and lets other processes take over the rest at once. */
   async #release(): Promise<void> {
-    if (!this.#wasStopped) return;
+    if (!this.#mustRelease) return;
     const { key, account } = this.#job;
     const { owner } = this.#context;
     const sent = this.#unstored;

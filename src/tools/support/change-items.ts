@@ -100,7 +100,7 @@ interface Update {
 type NewFeedback = Parameters<ToolContext['service']['createFeedback']>[0];
 
 /** Conditions that items must meet before they are changed. */
-export interface ItemGuard {
+export interface ItemConditions {
   /** Time since which nobody else may have judged or moved an item. */
   asOf?: string | undefined;
   /** The state that the items were already checked for. */
@@ -111,10 +111,10 @@ export interface ItemGuard {
 export async function changeItems(
   work: readonly { item: QueueItem; change: Change }[],
   queue: QueueAccess,
-  guard: ItemGuard = {},
+  conditions: ItemConditions = {},
   onFinished: () => void = () => {},
 ): Promise<ItemResult[]> {
-  const updates = await planUpdates(work, queue, guard);
+  const updates = await planUpdates(work, queue, conditions);
   await writeFeedback(updates, queue);
   return concurrently(updates, maxConcurrentItems, async (update) => {
     const result = await finishUpdate(update, queue);
@@ -129,9 +129,9 @@ export async function changeItems(
 export async function previewItems(
   work: readonly { item: QueueItem; change: Change }[],
   queue: QueueAccess,
-  guard: ItemGuard = {},
+  conditions: ItemConditions = {},
 ): Promise<ItemResult[]> {
-  const updates = await planUpdates(work, queue, guard);
+  const updates = await planUpdates(work, queue, conditions);
   return updates.map(({ item, change, feedback, purge, error }) => {
     if (error) return { item_id: item.id, result: 'refused', error };
     const changes = feedback.length > 0 || purge.length > 0 || change.annotation_state !== undefined;
@@ -142,7 +142,7 @@ export async function previewItems(
 async function planUpdates(
   work: readonly { item: QueueItem; change: Change }[],
   queue: QueueAccess,
-  { asOf, expectedState }: ItemGuard,
+  { asOf, expectedState }: ItemConditions,
 ): Promise<Update[]> {
   const readsFeedback =
     asOf !== undefined || work.some(({ change }) => change.judgements || change.note !== undefined || change.retract);
@@ -205,7 +205,7 @@ function newFeedback(item: QueueItem, queue: QueueAccess) {
 
 /** Returns the refusal of an item that somebody else has judged or moved since `asOf`, or may have moved. */
 function changedSince(
-  { asOf, expectedState }: ItemGuard & { asOf: string },
+  { asOf, expectedState }: ItemConditions & { asOf: string },
   { item }: Update,
   given: readonly Judgement[],
   queue: QueueAccess,
@@ -260,7 +260,7 @@ export interface CheckedResults {
  * be told to change an item only in a certain state, so somebody may change it between the check and the change. `items`
  * are the items as they were found; `readItem` reads one of them again.
  */
-export async function addConcurrentChanges(
+export async function noteChangesByOthers(
   results: readonly ItemResult[],
   items: readonly QueueItem[],
   queue: QueueAccess,
