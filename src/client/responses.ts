@@ -48,10 +48,10 @@ export async function readResponse(response: HttpResponse, info: RequestInfo): P
   return { status, headers, body: Buffer.concat(parts).toString() };
 }
 
-function tooLarge(status: number, { operation }: RequestInfo): HeddleError {
+function tooLarge(status: number, { requestLine }: RequestInfo): HeddleError {
   return new HeddleError({
     code: 'too_large',
-    message: `The response to ${operation} is larger than ${maxResponseBytes} bytes.`,
+    message: `The response to ${requestLine} is larger than ${maxResponseBytes} bytes.`,
     hint: 'Request less at once.',
     status,
   });
