@@ -1,5 +1,5 @@
 import type { AuthScheme } from '../contract/endpoints.ts';
-import { validationErrorBody } from '../contract/validation-errors.ts';
+import { validationErrorBody } from '../contract/validation.ts';
 import { type ErrorCode, type ErrorDetail, HeddleError } from '../core/errors.ts';
 import { closedCode } from '../core/http/http-client.ts';
 import { retryAfterMs } from '../core/http/retry-after.ts';

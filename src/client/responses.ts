@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream';
 import type * as z from 'zod';
 import type { Endpoint } from '../contract/endpoints.ts';
-import { validateValue } from '../contract/validation-errors.ts';
+import { validateValue } from '../contract/validation.ts';
 import { HeddleError } from '../core/errors.ts';
 import { decodersOf, type HttpResponse } from '../core/http/http-client.ts';
 import { JsonLimitError } from '../core/json.ts';
