@@ -1,5 +1,5 @@
 import type { AuthScheme } from '../contract/endpoints.ts';
-import { validationErrorBody } from '../contract/validation-errors.ts';
+import { validationErrorBody } from '../contract/validation.ts';
 import { type ErrorCode, type ErrorDetail, HeddleError } from '../core/errors.ts';
 import { closedCode } from '../core/http/http-client.ts';
 import { retryAfterMs } from '../core/http/retry-after.ts';
@@ -11,11 +11,11 @@ const maxQuotationChars = 500;
 /** Facts about a request that its errors mention. */
 export interface RequestInfo {
   /** Method and path. */
-  operation: string;
+  requestLine: string;
   /** The setting that holds the address of the operation, the base URL by default; hints name it. */
   setting?: 'base URL' | 'inference URL';
   /** Name of the endpoint in the contract's table. */
-  endpoint: string;
+  endpointName: string;
   auth: AuthScheme;
   /** True if the service may run it twice without harm. */
   repeatable: boolean;
@@ -136,12 +136,12 @@ export function failureOf(response: ServiceResponse, info: RequestInfo): HeddleE
   const now = Date.parse(String(response.headers.date)) || Date.now();
   return new HeddleError({
     code,
-    message: `The service ${summary}${scheme}, status ${response.status}, on ${info.operation}${quotation}.`,
+    message: `The service ${summary}${scheme}, status ${response.status}, on ${info.requestLine}${quotation}.`,
     hint: mayHaveRun && !info.repeatable ? mayHaveRunHint : namingSetting(hint, info),
     status: response.status,
     detail: detail?.map((entry) => ({ ...entry, msg: truncate(info.redact(entry.msg)) })),
     retryable,
-    endpoint: code === 'unsupported' ? info.endpoint : undefined,
+    endpoint: code === 'unsupported' ? info.endpointName : undefined,
     retryAfterMs: retryAfterMs(response.headers['retry-after'], now),
   });
 }
@@ -168,7 +168,7 @@ export function badResponse(
   const excerpt = detail || start === '' ? '' : ` It starts with ${quote(start, info)}`;
   return new HeddleError({
     code: 'bad_response',
-    message: `The service answered ${info.operation} with status ${response.status}, but ${reason}.${excerpt}`,
+    message: `The service answered ${info.requestLine} with status ${response.status}, but ${reason}.${excerpt}`,
     hint: namingSetting(
       'Ask the user to check that the base URL points to the API of the service, not a web page or a proxy.',
       info,
@@ -189,7 +189,7 @@ export function networkFailure(error: unknown, info: RequestInfo, origin: string
   const suffix = code && !reason.includes(code) ? ` (${code})` : '';
   return new HeddleError({
     code: kind.code,
-    message: `No complete response from ${origin} to ${info.operation}: ${reason}${suffix}.`,
+    message: `No complete response from ${origin} to ${info.requestLine}: ${reason}${suffix}.`,
     hint: kind.mayHaveRun && !info.repeatable && !notSent ? mayHaveRunHint : namingSetting(kind.hint, info),
     retryable: kind.retryable,
     cause: error,
@@ -202,10 +202,10 @@ function namingSetting(hint: string, { setting = 'base URL' }: RequestInfo): str
 }
 
 /** Returns the error for a request that its caller cancelled. */
-export function cancellation({ operation }: RequestInfo, partialText: string | undefined): HeddleError {
+export function cancellation({ requestLine }: RequestInfo, partialText: string | undefined): HeddleError {
   return new HeddleError({
     code: 'cancelled',
-    message: `${operation} was cancelled.`,
+    message: `${requestLine} was cancelled.`,
     hint: 'Nothing to do.',
     partialText,
   });
@@ -214,15 +214,15 @@ export function cancellation({ operation }: RequestInfo, partialText: string | u
 /** Returns the error for a request that missed its deadline. `timeoutSetting` names the setting that raises it; `isAnswered` is
  * true once the response has begun to arrive. */
 export function timeoutFailure(
-  { operation, repeatable }: RequestInfo,
+  { requestLine, repeatable }: RequestInfo,
   options: { timeoutMs: number; timeoutSetting: string; attempt: number; isAnswered: boolean; partialText?: string },
 ): HeddleError {
   const { timeoutMs, timeoutSetting, attempt, isAnswered, partialText } = options;
-  if (isAnswered) return overdueWork(timeoutMs, `the response to ${operation}`, timeoutSetting);
+  if (isAnswered) return overdueWork(timeoutMs, `the response to ${requestLine}`, timeoutSetting);
   const inAttempt = attempt === 1 ? '' : `, in attempt ${attempt}`;
   return new HeddleError({
     code: 'timeout',
-    message: `${operation} got no complete response within ${timeoutMs} ms${inAttempt}.`,
+    message: `${requestLine} got no complete response within ${timeoutMs} ms${inAttempt}.`,
     hint: repeatable
       ? `Try again, request less at once, or raise ${timeoutSetting}.`
       : `${mayHaveRunHint} To allow more time, raise ${timeoutSetting}.`,

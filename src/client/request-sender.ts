@@ -52,8 +52,8 @@ export interface RequestParts {
 }
 
 /**
- * Reads the result from a successful response. If it throws an error with a `code`, that counts as a broken connection.
- * It calls `pause` between the steps of its work on a response that has arrived.
+ * Reads the result from a successful response. If it throws one of Node's errors with a `code`, that
+ * counts as a broken connection. It calls `pause` between the steps of its work on a response that has arrived.
  */
 type ResponseReader<Result> = (
   response: HttpResponse,
@@ -122,7 +122,7 @@ export class RequestSender {
     try {
       const connection = await untilAborted(this.#options.connect(), pending.deadline.signal);
       const address = addressOf(endpoint, connection);
-      pending.info.operation = operationOf(endpoint, address.template, parts);
+      pending.info.requestLine = requestLineOf(endpoint, address.template, parts);
       pending.info.setting = address.setting;
       const request = this.#httpRequest(pending, connection, address);
       for (;;) {
@@ -130,7 +130,7 @@ export class RequestSender {
         if ('result' in outcome) {
           const { redactValue } = this.#options;
           if (!redactValue) return outcome.result;
-          const pause = (): Promise<void> => pauseAfterResponse(pending);
+          const pause = (): Promise<void> => markAnsweredAndPause(pending);
           await pause();
           return await redactValue(outcome.result, pause);
         }
@@ -161,7 +161,7 @@ export class RequestSender {
     }
   }
 
-  /** Milliseconds until the deadline of the tool call; those of one request where there is none. */
+  /** Milliseconds until the deadline of the tool call; outside a tool call, the time limit of one request. */
   get remainingMs(): number {
     const { startedAtMs = performance.now() } = this.#toolCall ?? {};
     return (this.#options.timeoutMs ?? defaultTimeoutsMs.tool) - (performance.now() - startedAtMs);
@@ -175,8 +175,8 @@ export class RequestSender {
   #prepare(endpoint: Endpoint, parts: RequestParts, signal: AbortSignal | undefined): PendingRequest {
     const { timeoutMs, inferenceTimeoutMs, redact = (text) => text, redactCut = redact } = this.#options;
     const info: RequestInfo = {
-      operation: operationOf(endpoint, endpoint.path, parts),
-      endpoint: endpointNames.get(endpoint) ?? '',
+      requestLine: requestLineOf(endpoint, endpoint.path, parts),
+      endpointName: endpointNames.get(endpoint) ?? '',
       auth: endpoint.auth,
       repeatable: endpoint.repeatable,
       redact,
@@ -221,7 +221,7 @@ export class RequestSender {
     read: ResponseReader<Result>,
   ): Promise<{ result: Result } | FailedAttempt> {
     const { endpoint, info, attempt, deadline } = pending;
-    const { endpoint: operation } = info;
+    const { endpointName: operation } = info;
     const { method } = endpoint;
     const observer = this.#toolCall?.scope?.observer?.request({ operation, method, baseUrl, template, attempt });
     const end: RequestEnd = {};
@@ -233,7 +233,7 @@ export class RequestSender {
       end.status = response.status;
       this.#log('debug', 'response of the service', { operation, attempt, status: response.status });
       if (response.status >= 200 && response.status < 300) {
-        return { result: await read(response, info, () => pauseAfterResponse(pending)) };
+        return { result: await read(response, info, () => markAnsweredAndPause(pending)) };
       }
       return { failure: failureOf(await readResponse(response, info), info), notSent: false };
     } catch (error) {
@@ -249,7 +249,7 @@ export class RequestSender {
   /** Waits until the next attempt. Throws the failure if no attempt is left. */
   async #waitForRetry({ info, attempt, deadline }: PendingRequest, { failure, notSent }: FailedAttempt): Promise<void> {
     const { status, retryAfterMs, code } = failure;
-    const { repeatable, endpoint: operation } = info;
+    const { repeatable, endpointName: operation } = info;
     const outcome = { attempt, repeatable, status, notSent, retryAfterMs, remainingMs: deadline.remainingMs };
     const delayMs = failure.retryable ? retryDelayMs(outcome, Math.random()) : undefined;
     if (delayMs === undefined) throw failure;
@@ -275,16 +275,16 @@ export class RequestSender {
 }
 
 /**
- * Lets other work run once a response has arrived, and ends a request at its deadline. If the request must not
- * be repeated, its response is read to the end even past the deadline.
+ * Lets other work run once a response has arrived, and ends a request at its deadline. A request that must not be repeated may
+ * have had its effect, so its response is read to the end even past the deadline.
  */
-async function pauseAfterResponse(pending: PendingRequest): Promise<void> {
+async function markAnsweredAndPause(pending: PendingRequest): Promise<void> {
   pending.isAnswered = true;
   await (pending.endpoint.repeatable ? pending.deadline.pause() : setImmediate());
 }
 
 /** Returns the method and the path of a request, as errors and logs name them. */
-function operationOf({ method }: Endpoint, template: string, parts: RequestParts): string {
+function requestLineOf({ method }: Endpoint, template: string, parts: RequestParts): string {
   return `${method} ${filledPath(template, parts)}`;
 }
 

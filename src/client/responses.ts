@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream';
 import type * as z from 'zod';
 import type { Endpoint } from '../contract/endpoints.ts';
-import { validateValue } from '../contract/validation-errors.ts';
+import { validateValue } from '../contract/validation.ts';
 import { HeddleError } from '../core/errors.ts';
 import { decodersOf, type HttpResponse } from '../core/http/http-client.ts';
 import { JsonLimitError } from '../core/json.ts';
@@ -48,10 +48,10 @@ export async function readResponse(response: HttpResponse, info: RequestInfo): P
   return { status, headers, body: Buffer.concat(parts).toString() };
 }
 
-function tooLarge(status: number, { operation }: RequestInfo): HeddleError {
+function tooLarge(status: number, { requestLine }: RequestInfo): HeddleError {
   return new HeddleError({
     code: 'too_large',
-    message: `The response to ${operation} is larger than ${maxResponseBytes} bytes.`,
+    message: `The response to ${requestLine} is larger than ${maxResponseBytes} bytes.`,
     hint: 'Request less at once.',
     status,
   });

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { normalizeTimestamp } from '../core/timestamps.ts';
 import { projectId } from './identifiers.ts';
 import { sortKey } from './queue-items.ts';
-import { checkedOneByOne } from './validation-errors.ts';
+import { checkedOneByOne } from './validation.ts';
 
 /** Request for one recorded call. */
 export const readCallRequest = z.object({

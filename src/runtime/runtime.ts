@@ -20,7 +20,7 @@ import { stderrLog } from './stderr-log.ts';
 /** The sample project of the embedded service. */
 export const sampleProject = 'demo/support';
 
-/** One configured server: the options of its MCP servers, and the log. */
+/** What the MCP servers of one configuration share: their options, the service and the log. */
 export interface Runtime {
   /** Returns the base URL of the service; starts the embedded one. */
   serviceUrl: () => Promise<string>;
@@ -74,20 +74,19 @@ export function openRuntime(resolved: ResolvedSettings, options: RuntimeOptions)
     });
   };
   let client: Promise<ServiceClient> | undefined;
-  const service = (): Promise<ServiceClient> => {
+  const openedClient = (): Promise<ServiceClient> => {
     client ??= openClient();
     return client;
   };
   return {
     serviceUrl: async () => baseUrl ?? (await connectEmbedded()).baseUrl,
     log,
-    serverOptions: { ...optionsFromSettings(values), service, log, redactor },
+    serverOptions: { ...optionsFromSettings(values), service: openedClient, log, redactor },
     close: async () => {
-      const openedClient = await client;
-      openedClient?.close();
+      (await client)?.close();
       // A service that could not start has nothing to close.
       const started = await embedded?.catch(() => undefined);
-      await started?.service.close();
+      await started?.running.close();
       if (!options.redactor) redactor.clear();
     },
   };
@@ -118,7 +117,7 @@ function isSqliteMissing({ baseUrl, databaseUrl }: SettingValues): boolean {
   return baseUrl === undefined && databaseUrl === undefined && !hasSqlite();
 }
 
-/** Logs what keeps every call from working, for servers that nobody asks `heddle doctor` about. */
+/** Logs what keeps every call from working, so that the log shows it without `heddle doctor`. */
 export function warnIfUnusable({ values }: ResolvedSettings, log: Log): void {
   if (!isSqliteMissing(values)) return;
   log('warn', 'the embedded service cannot run', { node: process.versions.node, advice: sqliteAdvice });
@@ -154,14 +153,14 @@ function accountName(): string {
 async function startEmbedded(
   values: SettingValues,
   log: Log,
-): Promise<{ service: RunningService; connection: Connection }> {
+): Promise<{ running: RunningService; connection: Connection }> {
   const [{ startService }, { randomBytes }] = await Promise.all([import('../service/index.ts'), import('node:crypto')]);
   const account = {
     name: accountName(),
     password: randomBytes(32).toString('base64url'),
     token: randomBytes(32).toString('base64url'),
   };
-  const service = await startService({
+  const running = await startService({
     data: dataLocation(values),
     account,
     sample: true,
@@ -171,7 +170,7 @@ async function startEmbedded(
     log,
   });
   const basic = { username: account.name, password: account.password };
-  return { service, connection: { baseUrl: service.url, basic, bearer: account.token, userId: account.name } };
+  return { running, connection: { baseUrl: running.url, basic, bearer: account.token, userId: account.name } };
 }
 
 /** Returns where the embedded service keeps its data: the URL of a database, or a file. */
@@ -181,7 +180,9 @@ export function dataLocation(values: SettingValues): string {
 
 /** Lists the secrets in the database's URL: the URL as a whole, and the password in its decoded form. */
 export function databaseSecrets({ databaseUrl }: SettingValues): (string | undefined)[] {
-  const [url] = (databaseUrl !== undefined && databaseUrls(databaseUrl)) || [];
+  if (databaseUrl === undefined) return [];
+  // Several hosts share one password.
+  const url = databaseUrls(databaseUrl)?.[0];
   if (!url) return [];
   const { password, searchParams } = url;
   const decoded = searchParams.get('password') ?? decodeURIComponent(password);

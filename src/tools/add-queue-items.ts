@@ -7,7 +7,7 @@ import { inBatches } from './support/in-batches.ts';
 import { orElse } from './support/or-else.ts';
 import { pluralize } from './support/page.ts';
 import { readPages } from './support/read-pages.ts';
-import { maxUnconfirmed, requireAgreement } from './support/require-agreement.ts';
+import { maxUnconfirmed, requireConsent } from './support/require-consent.ts';
 import { requireQueue } from './support/require-queue.ts';
 import { cell, escapeInvisible } from './support/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './support/tool.ts';
@@ -98,7 +98,7 @@ Example: {"queue_id":"support-triage","filter":{"op_name":"answer","has_error":t
         question: `Add ${newIds.length} calls to queue ${JSON.stringify(queue.name)} (${queue_id})? They cannot be removed again.`,
         reason: `adding ${newIds.length} calls needs the user's agreement`,
       };
-      requireAgreement(request, context);
+      requireConsent(request, context);
     }
     const display_fields = args.display_fields ?? (await displayFieldsOf(queue_id, project, context));
     const { added, duplicates } = await addCalls(selected, { queue_id, project, display_fields }, context);

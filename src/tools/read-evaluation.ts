@@ -213,7 +213,7 @@ async function readRuns(
   const choice = only ?? (runIds.length > 1 && expected === undefined ? 'changed' : 'worst');
   const last = runIds.at(-1)!;
   const scorers = agreement.filter(({ run_id }) => run_id === last).map(({ scorer }) => scorer);
-  const expectedColumn = expected === undefined ? undefined : { column: expected, scorers, runId: last };
+  const expectedColumn = expected === undefined ? undefined : { column: expected, scorers };
   const comparedScorers = new Set(comparisons.at(-1)?.scorers.map(({ scorer }) => scorer));
   const ranked = rankRows(rows, runIds, { only: choice, expectedColumn, comparedScorers });
   const page = ranked.slice(offset, offset + limit);

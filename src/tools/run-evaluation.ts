@@ -22,12 +22,12 @@ import { orElse } from './support/or-else.ts';
 import { pluralize } from './support/page.ts';
 import { placeholdersOf } from './support/prompt-template.ts';
 import { renderRuns, renderRunTable } from './support/render-runs.ts';
-import { requireAgreement } from './support/require-agreement.ts';
+import { requireConsent } from './support/require-consent.ts';
 import { type RunFigures, summarizedFigures } from './support/score-figures.ts';
 import { cell } from './support/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './support/tool.ts';
 
-/** Runs of more predictions than this need the user's agreement. */
+/** Runs of more predictions than this need the user's consent. */
 const maxUnconfirmed = 100;
 const maxConcurrency = 64;
 /** Rows that max_rows can choose; they are stored as a dataset of their own. */
@@ -125,7 +125,7 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
     }
     if (!confirm && plan.predictions > maxUnconfirmed) {
       const calls = `${plan.predictions} predictions${plan.judge_calls > 0 ? ` and ${plan.judge_calls} calls of judges` : ''}`;
-      requireAgreement(
+      requireConsent(
         {
           question: `Run the evaluation ${found.name} on ${model}: ${calls}, about ${plan.estimated_tokens} tokens without the replies?`,
           reason: `${calls} need the user's agreement`,

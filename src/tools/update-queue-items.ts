@@ -20,7 +20,7 @@ import { countEach } from './support/count-each.ts';
 import { emptyFilterHint, itemsFilter, matchingItems, serviceFilter } from './support/matching-items.ts';
 import { shortName } from './support/names.ts';
 import { pluralize } from './support/page.ts';
-import { type AgreementRequest, maxUnconfirmed, requireAgreement } from './support/require-agreement.ts';
+import { type ConsentRequest, maxUnconfirmed, requireConsent } from './support/require-consent.ts';
 import { requireQueue } from './support/require-queue.ts';
 import { cell, compactTable } from './support/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './support/tool.ts';
@@ -180,7 +180,7 @@ async function changeListed(
   for (const { change, loc } of changes) refuseEmpty(change, loc);
   const queue = await openQueue(queue_id, project, changes, context);
   if (!dry_run && !confirm && items.length > maxUnconfirmed) {
-    requireAgreement(agreementFor(items.length, queue_id, items), context);
+    requireConsent(consentRequestFor(items.length, queue_id, items), context);
   }
   const found = await concurrently(items, maxConcurrentItems, (change) =>
     findItem(change.item_id, queue, expected_state),
@@ -246,8 +246,8 @@ function refuseEmpty(change: Change, loc: (string | number)[]): void {
   throw callRefusal(`${loc.slice(1).join('.')} changes nothing`, 'Pass judgements, note, annotation_state or retract.');
 }
 
-/** Returns the request for the user's agreement to change many items. */
-function agreementFor(count: number, queueId: string, changes: readonly Change[]): AgreementRequest {
+/** Returns the request for the user's consent to change many items. */
+function consentRequestFor(count: number, queueId: string, changes: readonly Change[]): ConsentRequest {
   const states = [...new Set(changes.flatMap(({ annotation_state }) => annotation_state ?? []))];
   const judged = changes.some(({ judgements, note, retract }) => judgements || note || retract);
   const steps = [...(judged ? ['judge'] : []), ...(states.length > 0 ? [`set to ${states.join(', ')}`] : [])].join(
@@ -347,7 +347,7 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
     return { ...summaryOf({ results }, matching.length), dry_run, state_counts, as_of: seen };
   }
   if (!confirm && matching.length > maxUnconfirmed) {
-    requireAgreement(agreementFor(matching.length, queue_id, [change]), context);
+    requireConsent(consentRequestFor(matching.length, queue_id, [change]), context);
   }
   const startedAtMs = Date.now();
   const isConditional = as_of !== undefined || expected_state !== undefined;

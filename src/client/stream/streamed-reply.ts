@@ -28,7 +28,7 @@ export async function readStreamedReply(
   const failure = async (code: ErrorCode, reason: string): Promise<HeddleError> =>
     new HeddleError({
       code,
-      message: `The streamed reply to ${info.operation} ${reason}.`,
+      message: `The streamed reply to ${info.requestLine} ${reason}.`,
       hint: 'partial_text is what had arrived. Sending the call again asks the model again, and is paid again.',
       status: response.status,
       retryable: code === 'network' || code === 'timeout' || code === 'service_unavailable',

@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { errorDetails } from '../../contract/validation-errors.ts';
+import { errorDetails } from '../../contract/validation.ts';
 import { HeddleError } from '../../core/errors.ts';
 
 /**

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { pathSegment, projectId as projectIdSchema } from '../../contract/identifiers.ts';
 import { annotationStates } from '../../contract/queue-items.ts';
-import { validateValue } from '../../contract/validation-errors.ts';
+import { validateValue } from '../../contract/validation.ts';
 import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
 import { JsonLimitError } from '../../core/json.ts';
 import { InexactNumberError, parseExactJson } from '../../core/json-numbers.ts';

@@ -14,7 +14,7 @@ import * as items from '../../contract/queue-items.ts';
 import * as queues from '../../contract/queues.ts';
 import * as scorers from '../../contract/scorers.ts';
 import * as tables from '../../contract/tables.ts';
-import { errorDetail, validationErrorBody } from '../../contract/validation-errors.ts';
+import { errorDetail, validationErrorBody } from '../../contract/validation.ts';
 import { version } from '../../core/version.ts';
 
 /** A JSON Schema, or another object of the document. */

@@ -41,7 +41,7 @@ interface Plan {
   project_id: string;
   /** The conditions that the database applies. */
   parts: ConditionPart[];
-  /** True if no index has one of them, so that the database tests one call after the other. */
+  /** True if at least one condition has no index, so that the database tests one call after the other. */
   needsScan: boolean;
   /** Tests what the conditions leave open; undefined if they leave nothing open. */
   test: ((call: RecordedCall) => boolean) | undefined;
@@ -53,7 +53,7 @@ interface Plan {
 
 /**
  * Finds recorded calls, and yields them in batches. Every batch is read in a transaction of its own, so that a slow reader
- * keeps none open: a call that is recorded meanwhile may be missing, and none is yielded twice.
+ * keeps none open. A call that is recorded meanwhile may be missing; no call is yielded twice.
  * @throws Refusal 422 for a query that cannot be evaluated, before the first batch.
  */
 export async function* findCalls(
@@ -82,7 +82,7 @@ export async function* findCalls(
 export async function countFoundCalls(database: Database, selection: CallsSelection, limit: number): Promise<number> {
   const plan = planOf(selection, database.caseInsensitiveLike);
   const split = splitByFailure(selection);
-  // Few calls have failed, and an index has them. The others would be read one by one.
+  // Count all and subtract the failed ones, which an index finds; calls that have not failed would be read one by one.
   if (split && !plan.test && limit === Number.MAX_SAFE_INTEGER) {
     const failedCount = await countFoundCalls(database, split.failed, limit);
     return Math.max(0, (await countFoundCalls(database, split.all, limit)) - failedCount);
@@ -165,7 +165,10 @@ const filterColumns = [
 /** Columns of the filter that no index has. */
 const unindexedColumns: readonly string[] = ['turn_id', 'wb_user_id', 'wb_run_id'];
 
-/** Translates a filter to a condition, which is exact unless it looks into values or a list is too long. */
+/**
+ * Translates a filter to a condition. It is exact unless the filter looks into inputs or outputs, or one of its lists is too
+ * long or has a string that the database cannot store.
+ */
 function filterCondition(filter: CallsFilter): DatabaseCondition {
   const parts: ConditionPart[] = [];
   let isExact = true;
@@ -196,6 +199,7 @@ function namesCondition(names: readonly string[]): ConditionPart {
   const exact = names.filter((name) => !name.endsWith(':*'));
   const prefixes = names.filter((name) => name.endsWith(':*')).map((name) => name.slice(0, -1));
   const condition = eb.or([...(exact.length > 0 ? [eb('op_name', 'in', exact)] : []), ...prefixes.map(startsWith)]);
+  // An index has the calls of one name in order of start, and those of several names or of a prefix name by name.
   return { condition, index: names.length === 1 && exact.length === 1 ? 'in order of start' : 'in another order' };
 }
 
@@ -210,6 +214,7 @@ function startsWith(prefix: string): Expression<SqlBool> {
 /** Returns the JSON columns with the members at these paths. */
 function jsonColumnsOf(paths: readonly string[]): JsonColumn[] {
   const names = new Set(paths.map((path) => path.split('.', 1)[0]!));
+  // A member without a column of its own is in `data`.
   const known: readonly string[] = [...smallColumns, ...jsonColumns];
   return jsonColumns.filter((column) =>
     column === 'data' ? [...names].some((name) => !known.includes(name) || name === 'data') : names.has(column),
@@ -233,8 +238,8 @@ const minSearched = 500;
 const maxSearched = 20_000;
 
 /**
- * Number of calls that one statement searches. If the database blocks the event loop, it grows after fast statements and
- * shrinks after slow ones.
+ * Number of calls that one statement searches. If the database blocks the event loop, the number grows after fast statements
+ * and shrinks after slow ones.
  */
 class SearchSize {
   calls: number;
@@ -245,7 +250,7 @@ class SearchSize {
     this.calls = blocksEventLoop ? minSearched : maxSearched;
   }
 
-  /** Runs a statement that searches so many calls, and corrects their number by the time that it took. */
+  /** Runs a statement that searches `this.calls` calls, and corrects that number by the time that the statement took. */
   async timed<T>(statement: () => Promise<T>): Promise<T> {
     const startedAt = performance.now();
     const result = await statement();
@@ -265,8 +270,8 @@ interface CallRange {
 }
 
 /**
- * Returns the conditions for a range. Its ends are tighter than the limits of time of the selection, and replace them: of two
- * limits, an engine might use the wider one, and read the same calls again for every range.
+ * Returns the conditions for a range. The ends of the range replace the selection's limits of time, which are wider: given both,
+ * an engine may use the wider one, and read the same calls again for every range.
  */
 function conditionOf(parts: readonly ConditionPart[], { direction, after, upTo }: CallRange): Expression<SqlBool> {
   const [afterReplaces, upToReplaces] = direction === 'asc' ? ['since', 'before'] : ['before', 'since'];
@@ -278,8 +283,8 @@ function conditionOf(parts: readonly ConditionPart[], { direction, after, upTo }
 }
 
 /**
- * Returns the position of the last of the next `calls` calls of a range, by the conditions that an index applies in the order
- * of start; undefined if fewer are left.
+ * Returns where a statement that searches `calls` calls of a range must stop, counting those that fit the conditions with an
+ * index in order of start; undefined if fewer are left.
  */
 async function endOfRange(
   transaction: Transaction,
@@ -324,7 +329,7 @@ async function* countInRanges(database: Database, plan: Plan): AsyncGenerator<nu
   } while (after);
 }
 
-/** Yields what a function makes of the rows of a plan, in the order of start. It returns undefined for a row to leave out. */
+/** Converts the rows of a plan, in the order of start. `convert` returns undefined for a row to leave out. */
 async function* inOrderOfStart<T>(
   database: Database,
   plan: Plan,
@@ -334,7 +339,8 @@ async function* inOrderOfStart<T>(
   const { parts, needsScan, test, listsIds } = plan;
   const hasNoJson = !jsonColumns.some((column) => columns.includes(column));
   const size = new SearchSize(database);
-  // The database skips calls only if an index applies every condition.
+  // The database skips the first calls if an index applies every condition. If not, they are skipped here: before their values
+  // are read, or after the test if the plan has one.
   const skipsInDatabase = !test && !needsScan;
   let toSkip = skipsInDatabase ? 0 : offset;
   let wanted = limit;
@@ -342,7 +348,7 @@ async function* inOrderOfStart<T>(
   while (wanted > 0) {
     await nextTurn();
     const maxFound = test ? maxBatchCalls : Math.min(toSkip + wanted, maxBatchCalls);
-    const { rows, next, skippedHere } = await database.read(async (transaction) => {
+    const { rows, next, skippedUnread } = await database.read(async (transaction) => {
       const { found, end } = await size.timed(async () => {
         const end = needsScan ? await endOfRange(transaction, plan, { direction, after }, size.calls) : undefined;
         const positions = transaction
@@ -357,15 +363,15 @@ async function* inOrderOfStart<T>(
       });
       const kept = test ? found : found.slice(toSkip);
       const batch = upToMaxChars(kept);
-      const isCut = batch.length < kept.length || found.length === maxFound;
-      const next = isCut ? (batch.at(-1) ?? found.at(-1)) : end;
+      const mayHaveMore = batch.length < kept.length || found.length === maxFound;
+      const next = mayHaveMore ? (batch.at(-1) ?? found.at(-1)) : end;
       const ids = batch.map(({ id }) => id);
       const rows = hasNoJson ? (batch as CallRow[]) : await readRows(transaction, plan, ids, columns);
-      return { rows, next, skippedHere: found.length - kept.length };
+      return { rows, next, skippedUnread: found.length - kept.length };
     });
     const values = rows.map(convert).filter((value) => value !== undefined);
     const chosen = test ? values.slice(toSkip, toSkip + wanted) : values;
-    toSkip = test ? Math.max(0, toSkip - values.length) : toSkip - skippedHere;
+    toSkip = test ? Math.max(0, toSkip - values.length) : toSkip - skippedUnread;
     wanted -= chosen.length;
     if (chosen.length > 0) yield chosen;
     if (!next) return;
@@ -431,35 +437,35 @@ async function readRows(
   return ids.flatMap((id) => byId.get(id) ?? []);
 }
 
-/** A call, and its values by which it is sorted. */
+/** A call, and the values by which it is sorted. */
 interface Sortable {
   id: string;
-  keys: (string | number | undefined)[];
+  values: (string | number | undefined)[];
 }
 
 /** Returns the ids of the first `count` calls of a selection in an order that the database does not know. */
 async function sortedIds(database: Database, plan: Plan, sortBy: readonly SortKey[], count: number): Promise<string[]> {
-  const compare = byKeys(sortBy);
+  const compare = byValues(sortBy);
   const fields = sortBy.map(({ field }) => field);
   let found: Sortable[] = [];
   const keepFirst = (): void => {
     found = found.sort(compare).slice(0, count);
   };
-  const keysOf = (record: object) =>
-    fields.map((field) => sortableOf(fieldAt(record as Record<string, unknown>, field)));
-  const toSortable = (row: CallRow): Sortable | undefined => {
+  const valuesOf = (record: object) =>
+    fields.map((field) => sortValueOf(fieldAt(record as Record<string, unknown>, field)));
+  const sortableOfCall = (row: CallRow): Sortable | undefined => {
     const call = callIfMatching(plan)(row);
-    return call && { id: call.id, keys: keysOf(call) };
+    return call && { id: call.id, values: valuesOf(call) };
   };
   const read = jsonColumnsOf([...plan.fields, ...fields]);
-  // Most of the time would go into the members of calls that the order does not need.
-  const needsOnlyKeys = !plan.test && read.every((column) => column !== 'summary' && column !== 'data');
-  const columns = needsOnlyKeys
+  // Building whole calls would take most of the time.
+  const needsNoCall = !plan.test && read.every((column) => column !== 'summary' && column !== 'data');
+  const columns = needsNoCall
     ? ([...new Set(['id', ...smallColumns.filter((column) => fields.includes(column)), ...read])] as CallColumn[])
     : [...smallColumns, ...read];
-  const toKeys = (row: CallRow): Sortable => ({ id: row.id, keys: keysOf(withValues(row, read)) });
+  const sortableOfRow = (row: CallRow): Sortable => ({ id: row.id, values: valuesOf(withValues(row, read)) });
   const scan = { direction: 'asc', columns, offset: 0, limit: Number.MAX_SAFE_INTEGER } as const;
-  for await (const batch of inOrderOfStart(database, plan, scan, needsOnlyKeys ? toKeys : toSortable)) {
+  for await (const batch of inOrderOfStart(database, plan, scan, needsNoCall ? sortableOfRow : sortableOfCall)) {
     found.push(...batch);
     if (found.length > 2 * count + maxBatchCalls) keepFirst();
   }
@@ -478,16 +484,16 @@ function withValues(row: CallRow, columns: readonly JsonColumn[]): object {
 }
 
 /** Returns a number as it is and anything else as text; undefined for no value. */
-function sortableOf(value: unknown): string | number | undefined {
+function sortValueOf(value: unknown): string | number | undefined {
   if (value === undefined || value === null) return undefined;
   return typeof value === 'number' || typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** Compares calls by their keys; calls without a value come last. */
-function byKeys(sortBy: readonly SortKey[]): (a: Sortable, b: Sortable) => number {
+/** Compares calls by their values; calls without a value come last. */
+function byValues(sortBy: readonly SortKey[]): (a: Sortable, b: Sortable) => number {
   return (a, b) => {
     for (const [index, { direction }] of sortBy.entries()) {
-      const order = compareValues(a.keys[index], b.keys[index], direction);
+      const order = compareValues(a.values[index], b.values[index], direction);
       if (order !== 0) return order;
     }
     return a.id < b.id ? -1 : 1;

@@ -1,6 +1,6 @@
 import { closest, distance } from 'fastest-levenshtein';
 import * as z from 'zod';
-import { validateValue } from '../../contract/validation-errors.ts';
+import { validateValue } from '../../contract/validation.ts';
 import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
 import { isDeeperThan, maxNesting } from '../../core/json.ts';
 

@@ -4,11 +4,11 @@ import { changeOf, type RowChange, type RowScores, rowScores } from './compare-r
 import type { ResultRow, RowInRun } from './evaluation-results.ts';
 import { type ScoreValue, scoreNumber, scoreValues } from './score-figures.ts';
 
-/** Columns of a row, and scores, that are shown. */
+/** Maximum number of columns of a row, and of scores, that are shown. */
 const maxColumns = 20;
-/** Values of a scorer that a confusion table has. */
+/** Maximum number of classes that a confusion table shows. */
 const maxClasses = 10;
-/** A scorer with more different values than this measures something; it is not compared with the expected column. */
+/** A scorer with more different values than this is a measurement, not a label; it is not compared with the expected column. */
 const maxComparedClasses = 50;
 
 /** Rows that a result shows: the worst first, those that failed, or those that differ between two runs. */
@@ -60,7 +60,6 @@ export interface ScorerAgreement {
 export interface ExpectedColumn {
   column: string;
   scorers: readonly string[];
-  runId: string;
 }
 
 /** Name under which the output itself is compared, like a scorer. */
@@ -112,8 +111,8 @@ export function rankRows(
 }
 
 /**
- * Returns a function for the place of a row: its mean score in the last run, each score scaled from 0 for the least to 1 for
- * the greatest. A failed prediction comes first; with an expected column, rows that disagree with it come before the others.
+ * Returns a function for the place of a row in the last run. A failed prediction comes first. With an expected column, only
+ * agreement with it counts. Otherwise the place is the mean score, each score scaled from 0 for the least to 1 for the greatest.
  */
 function qualityOf(ranked: readonly RankedRow[], lastRunId: string, expectedColumn: ExpectedColumn | undefined) {
   const ranges = new Map<string, { min: number; max: number }>();
@@ -125,10 +124,11 @@ function qualityOf(ranked: readonly RankedRow[], lastRunId: string, expectedColu
   }
   return (entry: RankedRow): number => {
     if (entry.row.runs.get(lastRunId)?.error !== undefined) return -1;
-    if (expectedColumn !== undefined) return disagrees(entry, expectedColumn) ? 0 : 1;
+    if (expectedColumn !== undefined) return disagrees(entry, lastRunId, expectedColumn) ? 0 : 1;
     const shares = numbersOf(entry.scores.at(-1)).map(([name, number]) => {
       const { min, max } = ranges.get(name)!;
       if (max > min) return (number - min) / (max - min);
+      // Where all rows have the same score, only a boolean says whether it is good.
       return typeof entry.scores.at(-1)!.get(name) === 'boolean' ? number : 1;
     });
     return shares.length === 0 ? 1 : shares.reduce((sum, share) => sum + share, 0) / shares.length;
@@ -168,16 +168,17 @@ function hasFailed(entry: RankedRow, lastRunId: string, expectedColumn: Expected
   const run = entry.row.runs.get(lastRunId);
   if (!run) return false;
   if (run.error !== undefined) return true;
-  if (expectedColumn !== undefined) return disagrees(entry, expectedColumn);
+  if (expectedColumn !== undefined) return disagrees(entry, lastRunId, expectedColumn);
   return run.trials.some(({ scores }) => [...rowScores([{ scores }]).values()].includes(false));
 }
 
 /** Returns whether a scorer that is compared with the expected column gave another value in the last run. */
-function disagrees({ row, scores }: RankedRow, { column, scorers, runId }: ExpectedColumn): boolean {
+function disagrees({ row, scores }: RankedRow, lastRunId: string, { column, scorers }: ExpectedColumn): boolean {
   const expectedClass = classOf(columnValue(row, column));
   if (expectedClass === undefined) return false;
+  // The output and its members are compared like scorers; a score of the same name comes first.
   const valueOfScorer = (name: string): unknown =>
-    scores.at(-1)?.get(name) ?? new Map(outputValues(row.runs.get(runId)?.output)).get(name);
+    scores.at(-1)?.get(name) ?? new Map(outputValues(row.runs.get(lastRunId)?.output)).get(name);
   return scorers.some((name) => {
     const given = classOf(valueOfScorer(name));
     return given !== undefined && given !== expectedClass;
@@ -242,7 +243,7 @@ export function rowColumnsOf(rows: readonly ResultRow[]): string[] {
   return [...new Set(names)];
 }
 
-/** Returns an output by name: each member if it is a JSON object, as judges reply, or else the whole as `output`. */
+/** Returns the named values of an output: the members of a JSON object, as judges reply, or else the whole as `output`. */
 function outputValues(output: unknown): [string, ScoreValue][] {
   if (typeof output !== 'string') return [...scoreValues({ [outputName]: output })];
   const text = output
@@ -264,8 +265,8 @@ function classOf(value: unknown): string | undefined {
 }
 
 /**
- * Compares every scorer of a run, and the output itself, with the expected column. Those that never have a value of the
- * column are left out.
+ * Compares every scorer of a run, and the output itself, with the expected column. Those that never give an
+ * expected class, or that give more than {@link maxComparedClasses} classes, are left out.
  */
 export function agreementWithExpected(rows: readonly ResultRow[], runId: string, column: string): ScorerAgreement[] {
   const comparable = rows.flatMap((row) => {

@@ -3,8 +3,7 @@ import { type QueueItem, queueItemsFilter } from '../../contract/queue-items.ts'
 import { HeddleError } from '../../core/errors.ts';
 import { isOwn, isSame, learnAccount } from './authorship.ts';
 import { type Judgement, judgementsOf, latestJudgements, readFeedback } from './judgements.ts';
-import { nearest, shortName } from './names.ts';
-import { readQueueFields } from './queue-fields.ts';
+import { requireField } from './require-field.ts';
 import { shapeWithoutNull, type ToolContext } from './tool.ts';
 
 /** The filter of queue items, with conditions on their judgements. */
@@ -113,25 +112,4 @@ export function isByAnnotatorInField({ annotator, field }: Judgement, filter: It
 /** Returns whether a judgement has the value that a filter names. */
 export function hasValue(judgement: Judgement, { value }: ItemsFilter): boolean {
   return value === undefined || isSame(judgement.value, value);
-}
-
-/** @throws HeddleError for a field in which nobody has judged and that the queue does not have; it names the nearest. */
-export async function requireField(
-  name: string,
-  judgements: readonly Judgement[],
-  { id, project, service, signal }: QueueOfJudgements,
-): Promise<void> {
-  if (judgements.some(({ field }) => field === name)) return;
-  const fields = await readQueueFields(id, project, { service, signal });
-  // A queue without fields takes any name.
-  if (fields.length === 0 || fields.some((field) => field.name === name)) return;
-  const names = [...new Set([...fields.map((field) => field.name), ...judgements.map(({ field }) => field)])];
-  throw new HeddleError({
-    code: 'invalid_arguments',
-    message: `Queue ${id} has no field ${JSON.stringify(shortName(name))}.`,
-    hint: `The nearest fields are ${nearest(name, names, (known) => [known])
-      .map(shortName)
-      .join(', ')}.`,
-    detail: [{ loc: ['arguments', 'filter', 'field'], msg: 'Not a field of the queue', type: 'value_error' }],
-  });
 }

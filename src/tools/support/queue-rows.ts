@@ -12,12 +12,12 @@ import {
   isByAnnotatorInField,
   judgementCondition,
   matchingItems,
-  requireField,
   serviceFilter,
 } from './matching-items.ts';
 import { lastName, nearestPaths } from './nearest-paths.ts';
 import { pluralize } from './page.ts';
 import { readCalls } from './read-calls.ts';
+import { requireField } from './require-field.ts';
 import { requireQueue } from './require-queue.ts';
 import type { ToolContext } from './tool.ts';
 

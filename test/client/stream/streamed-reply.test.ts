@@ -6,8 +6,8 @@ import { readStreamedReply } from '../../../src/client/stream/streamed-reply.ts'
 import { tally } from '../../support/tally.ts';
 
 const info: RequestInfo = {
-  operation: 'POST /inference/v1/chat/completions',
-  endpoint: 'runInference',
+  requestLine: 'POST /inference/v1/chat/completions',
+  endpointName: 'runInference',
   auth: 'bearer',
   repeatable: false,
   redact: (text) => text,

@@ -3,7 +3,6 @@ import { button, element, setAttribute, setText } from '../shared/element.ts';
 import { type Arguments, dataOf, type ToolResult } from '../shared/host.ts';
 import { countOf, labelOf } from '../shared/labels.ts';
 import { problemOf, problemOfFailure } from '../shared/problem.ts';
-import type { Formats } from '../shared/theme.ts';
 import { ViewShell } from '../shared/view-shell.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
 import { Card, type CardOwner } from './card.ts';
@@ -16,11 +15,11 @@ import { itemSentences } from './words.ts';
 
 /** Items that one call writes at most. */
 const maxWritten = 100;
-/** Cards beyond which those that are out of sight are not laid out. */
+/** With more cards than this, those that are out of sight are not laid out. */
 const manyCards = 100;
 /** More items than this are written only when the person asks twice. */
 const maxUnasked = 20;
-/** Time by which `as_of` may be too early, so that what was refused just now would be refused again, in milliseconds. */
+/** Time after a refusal during which a new `as_of` may still be too early, in milliseconds. */
 const clockDoubtMs = 3000;
 /** Items that the message to the model lists. */
 const maxTold = 50;
@@ -34,7 +33,7 @@ export class Board {
   readonly #cards = new Map<string, Card>();
   #current: Card | undefined;
   #isWriting = false;
-  #isArmed = false;
+  #awaitsSecondPress = false;
   /** Changes written since the page was opened, for the model. */
   readonly #told = new Map<string, string>();
   readonly #toolbar = element('div', { class: 'toolbar' });
@@ -64,7 +63,7 @@ export class Board {
           },
           state ?? 'not decided',
         ),
-      changed: () => this.#changed(),
+      changed: () => this.#draftsChanged(),
       loadValue: (card, path) => this.#loadValue(card, path),
       loadJudgements: (card) => this.#loadJudgements(card),
       reload: (card) => this.#reread(card),
@@ -139,7 +138,7 @@ export class Board {
     );
   }
 
-  /** Shows the first page. Cards that are there already stay, with what was decided on them. */
+  /** Shows the first page. Cards with decisions stay; others that are not on the page go. */
   #show(page: ReviewPage): void {
     const isNew = this.#page === undefined;
     this.#page = page;
@@ -157,10 +156,10 @@ export class Board {
     const current = cards.find((card) => card === this.#current) ?? cards[0];
     this.#current = undefined;
     if (current) this.#setCurrent(current);
-    // Keys work at once. In a chat, the person may be typing a message.
+    // With the focus on a card, keys work at once. In a chat it is left alone: the person may be typing a message.
     if (isNew && !this.#shell.host.isChat) this.#focusCurrent();
     this.#announce(page.items.length === 0 ? 'There is nothing to judge here.' : this.#loadedText());
-    this.#changed();
+    this.#draftsChanged();
   }
 
   #loadedText(): string {
@@ -200,7 +199,7 @@ export class Board {
     const offset = Math.max(this.#cards.size - gone, 0);
     try {
       const next = await this.#shell.call<ReviewPage>('review_queue', this.#request({ offset }));
-      const [before] = [this.#cards.size];
+      const before = this.#cards.size;
       this.#page = { ...next, filter: page.filter };
       this.#add(next);
       this.#announce(this.#loadedText());
@@ -288,7 +287,7 @@ export class Board {
     this.#current = undefined;
     const [first] = this.#cards.values();
     if (first) this.#focusCard(first);
-    this.#changed();
+    this.#draftsChanged();
   }
 
   #changeFilter(): void {
@@ -308,7 +307,7 @@ export class Board {
     this.#progress.value = total - remaining;
     setText(
       this.#counts,
-      `${this.#shell.formats.number(total - remaining)} of ${countText(total, this.#shell.formats)} finished`,
+      `${this.#shell.formats.number(total - remaining)} of ${countOf(total, 'item', this.#shell.formats)} finished`,
     );
   }
 
@@ -353,7 +352,7 @@ export class Board {
       x: () => {
         card.selected = !card.selected;
         card.update();
-        this.#changed();
+        this.#draftsChanged();
       },
       a: () => this.#selectAll(),
       s: () => {
@@ -363,7 +362,7 @@ export class Board {
       f: () => this.#owner.setState(card, card.draft.state === 'completed' ? undefined : 'completed'),
       u: () => card.clear(),
       n: () => card.openNote(),
-      e: () => card.write(),
+      e: () => card.editField(),
       c: () => card.acceptSuggestions(),
     };
     if (key === 'o' || this.#owner.canWrite()) actions[key]?.();
@@ -381,7 +380,7 @@ export class Board {
         ? `${countOf(cards.length, 'item')} selected. What you judge now counts for all of them.`
         : 'Nothing is selected.',
     );
-    this.#changed();
+    this.#draftsChanged();
   }
 
   #give(card: Card, field: string, value: unknown): void {
@@ -405,15 +404,15 @@ export class Board {
       each.update();
     }
     this.#announce(cards.length === 1 ? what : `${what}, for ${countOf(cards.length, 'item')}`);
-    this.#changed();
+    this.#draftsChanged();
   }
 
   #staged(): Card[] {
     return [...this.#cards.values()].filter(({ draft }) => !draft.isEmpty);
   }
 
-  #changed(): void {
-    this.#isArmed = false;
+  #draftsChanged(): void {
+    this.#awaitsSecondPress = false;
     this.#updateWrite();
   }
 
@@ -421,7 +420,7 @@ export class Board {
     const count = this.#staged().length;
     this.#footer.hidden = count === 0;
     const items = countOf(count, 'item');
-    const label = this.#isArmed ? `Really write ${items}` : `Write ${items}`;
+    const label = this.#awaitsSecondPress ? `Really write ${items}` : `Write ${items}`;
     setText(this.#write, this.#isWriting ? `Writing ${items} …` : label);
     setAttribute(this.#write, 'aria-disabled', this.#isWriting ? 'true' : undefined);
   }
@@ -433,8 +432,8 @@ export class Board {
       this.#announce('There is nothing to write yet.');
       return;
     }
-    if (staged.length > maxUnasked && !this.#isArmed) {
-      this.#isArmed = true;
+    if (staged.length > maxUnasked && !this.#awaitsSecondPress) {
+      this.#awaitsSecondPress = true;
       this.#updateWrite();
       this.#announce(
         `This writes ${countOf(staged.length, 'item')}, and finished states are final. Press Enter or the button again to write.`,
@@ -445,7 +444,7 @@ export class Board {
   }
 
   async #writeStaged(staged: Card[]): Promise<void> {
-    this.#isArmed = false;
+    this.#awaitsSecondPress = false;
     this.#isWriting = true;
     this.#updateWrite();
     let written = 0;
@@ -588,13 +587,9 @@ export class Board {
   }
 }
 
-function countText(count: number, formats: Formats): string {
-  return `${formats.number(count)} item${count === 1 ? '' : 's'}`;
-}
-
 /**
- * Returns the cards to write together: those that were read at the same time, since a call has one time of reading; and those
- * that were refused before, by the state that the person has seen since.
+ * Returns the cards to write together: those with the same `as_of`, since one tool call takes one, and of those that were
+ * reread after a refusal, those with the same state, for `expected_state`.
  */
 function batchesOf(cards: readonly Card[]): Card[][] {
   const groups = new Map<string, Card[]>();

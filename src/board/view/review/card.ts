@@ -139,7 +139,7 @@ export class Card {
   }
 
   /** Puts the focus into the box of the active field, if it has one. */
-  write(): void {
+  editField(): void {
     this.#rows[this.active]?.control?.focusInput();
   }
 

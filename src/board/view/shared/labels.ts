@@ -1,3 +1,4 @@
+import type { Formats } from './theme.ts';
 import { plainText } from './visible-text.ts';
 
 /** Characters of a value that a label has. */
@@ -16,7 +17,7 @@ export function labelOf(value: unknown): string {
   return beginningOf(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
 }
 
-/** Returns a count with its noun, like `3 items`. */
-export function countOf(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+/** Returns a count with its noun, like `3 items`; `formats` writes the number as the person is used to. */
+export function countOf(count: number, noun: string, formats?: Formats): string {
+  return `${formats?.number(count) ?? count} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -1,26 +1,26 @@
 import { HeddleError } from '../../core/errors.ts';
 import type { ToolContext } from './tool.ts';
 
-/** Changes of more things than this need the user's agreement. */
+/** Changes of more things than this need the user's consent. */
 export const maxUnconfirmed = 20;
 
-/** A change that needs the user's agreement. */
-export interface AgreementRequest {
+/** A change that needs the user's consent. */
+export interface ConsentRequest {
   /** Question that names the number of things, like `Add 57 calls to queue q?`. */
   question: string;
   /** Reason of the refusal where the user cannot be asked, like `adding 57 calls needs the user's agreement`. */
   reason: string;
-  /** The alternative without the user's agreement; by default to change fewer things. */
+  /** The alternative without the user's consent; by default to change fewer things. */
   alternative?: string;
 }
 
 /**
- * Returns only if the user agrees. The tool starts over once the user has answered, so call this before anything that has
+ * Returns only if the user consents. The tool starts over once the user has answered, so call this before anything that has
  * effects, and not at all if the call has `confirm: true`.
  * @throws HeddleError `cancelled` if the user declines, `invalid_arguments` if the client cannot ask or nobody answers.
  */
-export function requireAgreement(
-  { question, reason, alternative = `change at most ${maxUnconfirmed} at once` }: AgreementRequest,
+export function requireConsent(
+  { question, reason, alternative = `change at most ${maxUnconfirmed} at once` }: ConsentRequest,
   { ask }: Pick<ToolContext, 'ask'>,
 ): void {
   const answer = ask(question);
