@@ -114,6 +114,8 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
     const { url } = await startBoardProcess([], environment);
     const page = await open(url);
     await says(page, '9 items shown.');
+    // Keys count for the current card wherever the focus is.
+    await page.locator('summary').first().click();
     await page.keyboard.press('2');
     await page.getByRole('button', { name: 'Write 1 item' }).click();
     await says(page, '1 item written.');

@@ -122,9 +122,11 @@ describe('HTTP requests', () => {
     expect(wrong.headers['www-authenticate']).toBe(
       'Bearer realm="heddle", error="invalid_token", error_description="the token is wrong; this server has no OAuth login, it takes one bearer token: set the header Authorization: Bearer TOKEN in the client, with the token of the server (its HEDDLE_HTTP_TOKEN or --token-file)"',
     );
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: what a client sends that does not replace it
+    const literal = 'Bearer ${HEDDLE_HTTP_TOKEN}';
     const unset = await ask(url, {
       ...list,
-      headers: { ...jsonHeaders, authorization: 'Bearer ${HEDDLE_HTTP_TOKEN}' },
+      headers: { ...jsonHeaders, authorization: literal },
     });
     expect(unset.body).toContain(
       'Unauthorized: the client sent the name of a variable, which is not set where the client was started; this server',
