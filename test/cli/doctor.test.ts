@@ -55,7 +55,8 @@ describe('heddle doctor', () => {
       check: 'Node',
       state: 'warning',
       message: `Node ${process.versions.node} is out of support: it gets no security fixes since April 2026`,
-      advice: 'Install Node 22 or 24. Only this version needs a package for the embedded service.',
+      advice:
+        'Install Node 22 or 24. Only this version needs the package @photostructure/sqlite for the embedded service.',
     });
   });
 

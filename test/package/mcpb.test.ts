@@ -135,7 +135,7 @@ describe.skipIf(isBuiltin('node:sqlite'))('the MCP bundle on Node 20', () => {
       join(unpack(), manifest.server.entry_point),
     );
     expect(code).toBe(0);
-    expect(stderr).toMatch(/warn.* the embedded service cannot run node=20\S+ advice="Use Node 22.13 or later\./);
+    expect(stderr).toMatch(/warn.* the embedded service cannot run node=20\S+ advice="Use Node 22.13 or later, or run/);
   });
 
   it('says so in heddle doctor', async () => {
@@ -147,7 +147,7 @@ describe.skipIf(isBuiltin('node:sqlite'))('the MCP bundle on Node 20', () => {
     );
     expect(code).toBe(1);
     expect(stdout).toContain('failure  data file: This version of Node has no node:sqlite');
-    expect(stdout).toContain('Use Node 22.13 or later.');
+    expect(stdout).toContain('Use Node 22.13 or later, or run');
   });
 
   it('does not say so with a base URL', async () => {

@@ -100,7 +100,8 @@ function* checkVersion(): Generator<Finding> {
   const isOld = node.localeCompare(oldestNode, 'en', { numeric: true }) < 0;
   yield isOld ? failure('version', message, `Install Node ${oldestNode} or later.`) : ok('version', message);
   if (Number.parseInt(node, 10) >= oldestSupportedNode) return;
-  const advice = 'Install Node 22 or 24. Only this version needs a package for the embedded service.';
+  const advice =
+    'Install Node 22 or 24. Only this version needs the package @photostructure/sqlite for the embedded service.';
   yield warning('Node', `Node ${node} is out of support: it gets no security fixes since April 2026`, advice);
 }
 
