@@ -85,21 +85,22 @@ export function tokenGuard(token: string): Guard {
       const given = bearerOf(request);
       if (given !== undefined && timingSafeEqual(digest(given), expected)) return {};
       const fault = faultOf(given);
-      const error = given === undefined ? '' : `, error="invalid_token", error_description="${fault}; ${tokenHint}"`;
+      const error = given === undefined ? '' : `, error="invalid_token", error_description="${fault}"`;
       const challenge = `Bearer realm="heddle"${error}`;
-      throw new Refusal(401, `Unauthorized: ${fault}; ${tokenHint}`, {
+      throw new Refusal(401, `Unauthorized: ${fault}`, {
         headers: { 'www-authenticate': challenge },
       });
     },
   };
 }
 
+/** Says what is wrong with the token of a request, and what to do. */
 function faultOf(given: string | undefined): string {
-  if (given === undefined) return 'the request has no bearer token';
-  // A client sends what its entry says when the variable is not set.
+  if (given === undefined) return `the request has no bearer token; ${tokenHint}`;
+  // A client sends what its entry says when the variable is not set. Clients cut long texts.
   if (/^\$?\{/.test(given))
-    return 'the client sent the name of a variable, which is not set where the client was started';
-  return 'the token is wrong';
+    return "the client sent the name of a variable: set it to the server's token where the client is started";
+  return `the token is wrong; ${tokenHint}`;
 }
 
 /** Returns the bearer token of a request (RFC 6750, section 2.1). */

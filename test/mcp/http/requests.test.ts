@@ -129,7 +129,7 @@ describe('HTTP requests', () => {
       headers: { ...jsonHeaders, authorization: literal },
     });
     expect(unset.body).toContain(
-      'Unauthorized: the client sent the name of a variable, which is not set where the client was started; this server',
+      "Unauthorized: the client sent the name of a variable: set it to the server's token where the client is started",
     );
     for (const path of [
       '/register',
