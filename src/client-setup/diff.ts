@@ -28,7 +28,7 @@ function linesOf(text: string): string[] {
   return lines;
 }
 
-/** Hides the value of a member that is named like a secret, unless it refers to a variable of the environment. */
+/** Hides the value of each member whose name suggests a secret, unless the value only names a variable of the environment. */
 function hideSecrets(line: string): string {
   return line.replace(
     /((?:key|token|secret|password|authorization)\w{0,64}"?\s*[:=]\s*)"([^"]*)"/gi,

@@ -16,7 +16,7 @@ const errorBodyTimeoutMs = 2_000;
 /** Maximum number of faults of a response that its error lists. */
 const maxDetails = 100;
 
-/** Returns the response with its body decompressed. An unknown encoding stays; what is read of it is not valid then. */
+/** Returns the response with its body decompressed. A body in an unknown encoding stays as it is, and is refused by whoever parses it. */
 export function decompressed(response: HttpResponse): HttpResponse {
   const [decoder] = decodersOf(response) ?? [];
   // Whoever reads the decoder gets the errors of both.

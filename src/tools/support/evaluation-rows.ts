@@ -128,7 +128,7 @@ function qualityOf(ranked: readonly RankedRow[], lastRunId: string, expectedColu
     const shares = numbersOf(entry.scores.at(-1)).map(([name, number]) => {
       const { min, max } = ranges.get(name)!;
       if (max > min) return (number - min) / (max - min);
-      // Where all rows have the same score, only a boolean says whether it is good.
+      // Where all rows have the same score, only true or false tells whether that score is good.
       return typeof entry.scores.at(-1)!.get(name) === 'boolean' ? number : 1;
     });
     return shares.length === 0 ? 1 : shares.reduce((sum, share) => sum + share, 0) / shares.length;

@@ -40,13 +40,13 @@ const arrows: Record<string, (actions: KeyActions) => void> = {
 export function listenToKeys(feed: HTMLElement, hasSingleKeys: () => boolean, actions: KeyActions): void {
   feed.addEventListener('keydown', (event) => {
     if (isForOthers(event)) return;
-    const { tagName } = event.target as HTMLElement;
+    const target = event.target as HTMLElement;
     if (event.key === 'Escape') {
-      (event.target as HTMLElement).closest<HTMLElement>('article')?.focus();
+      target.closest<HTMLElement>('article')?.focus();
       return;
     }
-    if (isTextControl(event.target as HTMLElement)) return;
-    const action = actionFor(event.key, tagName === 'ARTICLE', hasSingleKeys(), actions);
+    if (isTextControl(target)) return;
+    const action = actionFor(event.key, target.tagName === 'ARTICLE', hasSingleKeys(), actions);
     if (!action) return;
     event.preventDefault();
     action();
@@ -70,7 +70,7 @@ function isForOthers({ altKey, metaKey, ctrlKey, defaultPrevented }: KeyboardEve
   return altKey || metaKey || ctrlKey || defaultPrevented;
 }
 
-/** Returns whether a control takes letters and digits itself. */
+/** Returns whether a control uses letters and digits itself, such as a box for text. */
 function isTextControl(node: HTMLElement): boolean {
   return /^(INPUT|SELECT|TEXTAREA)$/.test(node.tagName) && (node as HTMLInputElement).type !== 'checkbox';
 }
