@@ -1,4 +1,4 @@
-// The Views in Chromium, where Debian's package and test/external/packages/chromium are installed: size, and time until the first
+// The Views in Chromium, where Debian's package and test/external/packages are installed: size, and time until the first
 // items are painted; of the review board also time to each further page of a queue of 1,000 items, and memory.
 import { existsSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -16,7 +16,7 @@ const openings = 5;
 const evaluationRows = 500;
 const project = 'demo/support';
 const executable = '/usr/bin/chromium';
-const packages = fileURLToPath(new URL('../test/external/packages/chromium/package.json', import.meta.url));
+const playwright = fileURLToPath(new URL('../test/external/packages/node_modules/playwright-core', import.meta.url));
 
 /** Measures the Views; without Chromium only their sizes. */
 export async function measureBoard(run, log) {
@@ -41,12 +41,12 @@ export async function measureBoard(run, log) {
     review: await measureSize('review', environment),
     evaluation: await measureSize('evaluation', environment),
   };
-  const isInstalled = existsSync(executable) && existsSync(join(packages, '../node_modules/playwright-core'));
+  const isInstalled = existsSync(executable) && existsSync(playwright);
   if (!isInstalled) {
     log('board: Chromium is not installed; only the sizes are measured');
     return { sizes };
   }
-  const { chromium } = createRequire(packages)('playwright-core');
+  const { chromium } = createRequire(import.meta.url)(playwright);
   const browser = await chromium.launch({
     executablePath: executable,
     args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],

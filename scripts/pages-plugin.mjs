@@ -2,6 +2,9 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { build } from 'esbuild';
 
+/** Matches the path of a page that is imported as text. */
+export const pagePath = /\/board\/view\/\w+\/page\.html$/;
+
 /** Builds the script or the style of a page to one minified text. */
 async function bundled(file) {
   const { outputFiles, metafile } = await build({
@@ -19,21 +22,30 @@ async function bundled(file) {
   return { text: outputFiles[0].text.trim(), files: Object.keys(metafile.inputs) };
 }
 
-/** Loads an imported HTML page as text, with the style.css and main.ts beside it built into the page. */
+/**
+ * Builds the style.css and the main.ts beside a page into it.
+ * @param {string} path
+ * @returns {Promise<{ text: string, files: string[] }>} the page, and the files that it was built from.
+ */
+export async function buildPage(path) {
+  const folder = dirname(path);
+  const [style, script] = await Promise.all([bundled(join(folder, 'style.css')), bundled(join(folder, 'main.ts'))]);
+  // A closing tag inside the script would end it; in a string of JavaScript, the escape means the same.
+  const safeScript = script.text.replaceAll(/<\/(script)/gi, '<\\/$1').replaceAll('<!--', '<\\!--');
+  const text = readFileSync(path, 'utf8')
+    .replaceAll(/\n\s*/g, '\n')
+    .replace('/* style */', () => style.text)
+    .replace('/* script */', () => safeScript);
+  return { text, files: [...style.files, ...script.files] };
+}
+
+/** Loads an imported page as text. */
 export const pagesPlugin = {
   name: 'pages',
   setup(builder) {
-    builder.onLoad({ filter: /\/board\/view\/\w+\/page\.html$/ }, async ({ path }) => {
-      const folder = dirname(path);
-      const [style, script] = await Promise.all([bundled(join(folder, 'style.css')), bundled(join(folder, 'main.ts'))]);
-      // A closing tag inside the script would end it; in a string of JavaScript, the escape means the same.
-      const safeScript = script.text.replaceAll(/<\/(script)/gi, '<\\/$1').replaceAll('<!--', '<\\!--');
-      const contents = readFileSync(path, 'utf8')
-        .replaceAll(/\n\s*/g, '\n')
-        .replace('/* style */', () => style.text)
-        .replace('/* script */', () => safeScript);
-      const watchFiles = [...style.files, ...script.files].map((file) => join(process.cwd(), file));
-      return { contents, loader: 'text', watchFiles };
+    builder.onLoad({ filter: pagePath }, async ({ path }) => {
+      const { text, files } = await buildPage(path);
+      return { contents: text, loader: 'text', watchFiles: files.map((file) => join(process.cwd(), file)) };
     });
   },
 };

@@ -5,6 +5,7 @@ import type { Log, LogLevel } from './core/log.ts';
 import { Redactor } from './core/redaction.ts';
 import { version } from './core/version.ts';
 import { openRuntime, remoteConnection } from './runtime/runtime.ts';
+import { userFolders } from './settings/profiles.ts';
 import { resolveSettings } from './settings/resolve-settings.ts';
 import { settingDefinitions } from './settings/settings.ts';
 import { configuredTraces } from './telemetry/observers.ts';
@@ -101,7 +102,7 @@ export interface HeddleServer {
 export function createClient(options: ClientOptions): Client {
   const { baseUrl, inferenceUrl, username, password, token, timeoutMs, inferenceTimeoutMs, idleTimeoutMs } = options;
   const flags = { baseUrl, ...(inferenceUrl !== undefined && { inferenceUrl }) };
-  const { values } = resolveSettings({ flags, environment: {}, profiles: {} });
+  const { values } = resolveSettings({ flags, environment: {}, folders: userFolders, profiles: {} });
   if (values.baseUrl === undefined) throw notConfigured('createClient needs a base URL.', 'Pass it as baseUrl.');
   const redactor = new Redactor();
   redactor.protect(password, token);
@@ -132,7 +133,7 @@ export function createServer({ log: logFunction, ...options }: ServerOptions = {
       .filter(([, value]) => value !== undefined)
       .map(([name, value]) => [settingDefinitions[name as keyof typeof options].environment, String(value)]),
   );
-  const resolved = resolveSettings({ flags: {}, environment, profiles: {} });
+  const resolved = resolveSettings({ flags: {}, environment, folders: userFolders, profiles: {} });
   const { username, password, token } = resolved.values;
   const log = asLog(logFunction);
   const runtime = openRuntime(resolved, {

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { type CallToolResult, Client, ProtocolError } from '@modelcontextprotocol/client';
+import { type CallToolResult, Client, ProtocolError, type Transport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { type ChatModel, type FunctionTool, type Message, ModelServerError, type ToolCall } from './chat-model.ts';
 import type { Job, PreparedJob } from './job.ts';
@@ -37,11 +37,15 @@ export interface PlayOptions {
   model: ChatModel;
   form: Form;
   countTokens: (text: string) => number;
-  /** Path of the heddle to measure; the built command by default. */
-  command?: string;
+  /** Starts a heddle with an environment; by default the built command. */
+  startServer?: ((environment: Record<string, string>) => Transport) | undefined;
 }
 
 const builtCommand = fileURLToPath(new URL('../../dist/heddle.js', import.meta.url));
+
+function startProcess(env: Record<string, string>): Transport {
+  return new StdioClientTransport({ command: process.execPath, args: [builtCommand], env, stderr: 'ignore' });
+}
 
 /** Has the model do a job on data of its own, through MCP alone, and checks the end state. */
 export async function playJob(job: Job, options: PlayOptions): Promise<PlayedJob> {
@@ -53,13 +57,8 @@ export async function playJob(job: Job, options: PlayOptions): Promise<PlayedJob
   try {
     const prepared = await job.prepare(workspace);
     const client = new Client({ name: 'agent-benchmark', version: '1.0.0' });
-    const transport = new StdioClientTransport({
-      command: process.execPath,
-      args: [options.command ?? builtCommand],
-      env: { ...workspace.environment, ...job.settings },
-      stderr: 'ignore',
-    });
-    await client.connect(transport);
+    const startServer = options.startServer ?? startProcess;
+    await client.connect(startServer({ ...workspace.environment, ...job.settings }));
     try {
       const { tools } = await client.listTools();
       const names = new Set(tools.map(({ name }) => name));

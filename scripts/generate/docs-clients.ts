@@ -5,7 +5,7 @@ import { heading, table } from './markdown.ts';
 
 const folder = join(import.meta.dirname, '../../test/external/model-clients/observed');
 
-/** Reads what the suite in test/external/model-clients saw of each client. */
+/** Reads what the tests in test/external/model-clients saw of each client. */
 function observations(): Observation[] {
   return readdirSync(folder)
     .map((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as Observation)
@@ -58,7 +58,7 @@ export function docsClients(): string {
   const seen = observations();
   return `${heading('Clients')}
 A result of heddle has two forms with the same facts: a compact text, and structured content. A client shows its model one of
-them, or both. The suite in \`test/external/model-clients\` runs each of these clients with heddle and with a model that only
+them, or both. The tests in \`test/external/model-clients\` run each of these clients with heddle and with a model that only
 records, and this table says what reached the model:
 
 ${results(seen)}

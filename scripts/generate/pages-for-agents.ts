@@ -48,7 +48,7 @@ ${packageJson.description}. This file is for agents that work on the code; [llms
 
 ${commands}
 
-One test file alone: \`npx vitest run test/mcp/skills.test.ts\`. Tests run the built command, so run \`npm run build\` after a change in \`src\`.
+One test file alone: \`npm test -- test/mcp/skills.test.ts\`. A test run builds the command first if \`src\` has changed.
 
 - [CONTRIBUTING.md](CONTRIBUTING.md): add a tool, an operation or a setting, step by step; which files are generated.
 - [docs/architecture.md](docs/architecture.md): the folders of \`src\`, and which may import which.

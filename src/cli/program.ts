@@ -4,8 +4,9 @@ import { onUncaught } from '../runtime/process-lifecycle.ts';
 import { completeCommand } from './support/complete-line.ts';
 import { didYouMean } from './support/did-you-mean.ts';
 import { explain, styleHelp } from './support/help.ts';
+import { invocation } from './support/invocation.ts';
 import { reportFailure, reportUsage, UsageError, wantsJson } from './support/report-failure.ts';
-import { keychainCommand, redactor } from './support/secrets.ts';
+import { keychainCommand } from './support/secrets.ts';
 
 /** Loads the function that adds a command to the program, only when the command runs or the help lists it. */
 const commands: Record<string, () => Promise<(program: Command) => void>> = {
@@ -39,21 +40,22 @@ const headings: Record<string, readonly string[]> = {
 
 const hiddenCommands = [completeCommand, keychainCommand];
 
-/** Runs the command that `process.argv` names. Reports failures on stderr and sets the exit code. */
+/** Runs the command that the arguments name. Reports failures on stderr and sets the exit code. */
 export async function run(): Promise<void> {
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  const current = invocation();
+  const { args, environment, control, redactor, stdout } = current;
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
     // A reader such as `head` closed the pipe, which is no failure.
-    if (error.code === 'EPIPE') process.exit(0);
-    throw error;
+    if (error.code === 'EPIPE') control.exit(0);
+    else throw error;
   });
-  redactor.protectEnvironment(process.env);
-  onUncaught((error) => process.exit(reportFailure(error)));
+  redactor.protectEnvironment(environment);
+  onUncaught(control, (error) => control.exit(reportFailure(error)));
   try {
-    const args = process.argv.slice(2);
     const program = await createProgram(commandsToLoad(args));
-    await program.parseAsync();
+    await program.parseAsync(args, { from: 'user' });
   } catch (error) {
-    process.exitCode = reportFailure(error);
+    current.exitCode = reportFailure(error);
   }
 }
 
@@ -63,7 +65,11 @@ export async function createProgram(names: readonly string[] = commandNames()): 
     .description('MCP server for annotation queues, model inference and evaluations. Without a command: heddle serve.')
     .version(version, '-V, --version', 'print the version')
     .exitOverride()
-    .configureOutput({ outputError: (text) => reportUsage(readableUsage(text)) })
+    .configureOutput({
+      writeOut: (text) => invocation().stdout.write(text),
+      writeErr: (text) => invocation().stderr.write(text),
+      outputError: (text) => reportUsage(readableUsage(text)),
+    })
     .showSuggestionAfterError();
   explain(program, {
     examples: [
@@ -116,7 +122,7 @@ function readableUsage(text: string): string {
 }
 
 /** Returns the command of a command line, or every command if its help lists them. @throws UsageError if it is unknown. */
-function commandsToLoad(args: string[]): string[] {
+function commandsToLoad(args: readonly string[]): string[] {
   const [name = 'serve'] = args;
   if (name === completeCommand) return [name, ...commandNames()];
   if (Object.hasOwn(commands, name)) return [name];

@@ -1,12 +1,20 @@
 import { lookup } from 'node:dns/promises';
-import { once } from 'node:events';
+import type { Writable } from 'node:stream';
 import { McpHttpServer } from '../mcp/http/mcp-http-server.ts';
 import { serverFactory } from '../mcp/server.ts';
 import type { Inputs, ResolvedSettings } from '../settings/resolve-settings.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { combineObservers, configuredTraces } from '../telemetry/observers.ts';
 import { createGuard } from './http-guard.ts';
-import { exitServer, listenOrExit, logUncaught, stopSignal } from './process-lifecycle.ts';
+import type { MetricsOptions } from './metrics-server.ts';
+import {
+  closeRuntime,
+  listenAt,
+  logUncaught,
+  type ProcessControl,
+  stopSignal,
+  untilAborted,
+} from './process-lifecycle.ts';
 import { openRuntime, type Runtime, type RuntimeOptions, warnIfUnusable } from './runtime.ts';
 import type { ReadCredentials } from './stored-credentials.ts';
 import { Subjects } from './subjects.ts';
@@ -26,26 +34,29 @@ export interface HttpFlags {
 
 export interface HttpServerOptions extends RuntimeOptions {
   /** Sources of the settings; the profiles of subjects are resolved from them again. */
-  inputs: Pick<Inputs, 'flags' | 'environment'>;
+  inputs: Pick<Inputs, 'flags' | 'environment' | 'folders'>;
   readCredentials: ReadCredentials;
+  control: ProcessControl;
+  stderr: Writable;
   /** Called with the URL of the endpoint once it accepts requests. */
   onListening?: (url: string) => void;
 }
 
-/** Serves MCP over Streamable HTTP until a signal arrives, then ends the process. */
+/** Serves MCP over Streamable HTTP until a signal arrives. */
 export async function runHttpServer(
   resolved: ResolvedSettings,
   flags: HttpFlags,
   options: HttpServerOptions,
-): Promise<never> {
+): Promise<void> {
   const runtime = openRuntime(resolved, options);
   const { log, serverOptions } = runtime;
   const { redactor } = serverOptions;
   const { publicUrl, oauthIssuer, subjects: file } = resolved.values;
-  logUncaught(log);
+  logUncaught(options.control, log);
   warnIfUnusable(resolved, log);
-  const stop = stopSignal();
-  const metrics = await startMetricsIfAsked(runtime, flags);
+  const stop = stopSignal(options.control);
+  const ended = new AbortController();
+  const metrics = await startMetricsIfAsked(runtime, flags, { stderr: options.stderr, end: ended.signal });
   const observer = combineObservers(metrics?.observer, await configuredTraces(log));
   const subjects =
     oauthIssuer === undefined || file === undefined
@@ -53,7 +64,7 @@ export async function runHttpServer(
       : new Subjects(resolved, { ...options, file, log, observer, redactor });
   const serverFor = subjects && ((subject: string) => subjects.serverFor(subject));
   const { host, port, allowedHost, allowedOrigin, tokenFile } = flags;
-  const { address } = await listenOrExit(lookup(host), host, port, '--port');
+  const { address } = await listenAt(lookup(host), host, port, '--port or --host');
   const isLoopback = address === '::1' || address.startsWith('127.');
   const server = new McpHttpServer(serverFactory({ ...serverOptions, observer }), {
     host,
@@ -67,23 +78,25 @@ export async function runHttpServer(
     log,
     onRefused: metrics?.refused,
   });
-  const url = await listenOrExit(server.listen(), host, port, '--port');
-  process.stderr.write(`listening on ${url}\n`);
+  const url = await listenAt(server.listen(), host, port, '--port or --host');
+  options.stderr.write(`listening on ${url}\n`);
   options.onListening?.(url);
-  if (!stop.aborted) await once(stop, 'abort');
+  await untilAborted(stop);
   await server.stop(stopGraceMs);
   await subjects?.close();
-  return exitServer(runtime, observer);
+  await closeRuntime(runtime, observer);
+  ended.abort();
 }
 
 async function startMetricsIfAsked(
   { serverOptions: { tools } }: Runtime,
   { metricsHost: host, metricsPort: port, allowedHost: allowedHosts }: HttpFlags,
+  options: Pick<MetricsOptions, 'stderr' | 'end'>,
 ): Promise<Metrics | undefined> {
   if (port === undefined) return undefined;
   const { startMetrics } = await import('./metrics-server.ts');
   const names = tools.map(({ name }) => name);
-  return startMetrics(names, { host, port, allowedHosts });
+  return startMetrics(names, { host, port, allowedHosts, ...options });
 }
 
 /** Tells whether the service responds at all; the credentials are not checked. */

@@ -1,19 +1,29 @@
 import { createServer } from 'node:http';
+import type { Writable } from 'node:stream';
 import { listen } from '../core/http/listen.ts';
 import { Refusal } from '../core/http/refusal.ts';
 import { AccessChecks } from '../mcp/http/guard.ts';
 import { checkMethod, sendRefusal } from '../mcp/http/responses.ts';
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts';
-import { listenOrExit } from './process-lifecycle.ts';
+import { listenAt } from './process-lifecycle.ts';
+
+export interface MetricsOptions {
+  host: string;
+  port: number;
+  allowedHosts: readonly string[];
+  /** Gets a line with the address. */
+  stderr: Writable;
+  end: AbortSignal;
+}
 
 /**
  * Serves `GET /metrics` on a port of its own, because its readers need not be allowed to call tools. A request must name a
- * known host, so that a web page cannot read it through a rebound name. It ends with the process.
+ * known host, so that a web page cannot read it through a rebound name. It ends with the process, or when `end` aborts.
  * @param tools names of the tools on offer.
  */
 export async function startMetrics(
   tools: readonly string[],
-  { host, port, allowedHosts }: { host: string; port: number; allowedHosts: readonly string[] },
+  { host, port, allowedHosts, stderr, end }: MetricsOptions,
 ): Promise<Metrics> {
   const metrics = createMetrics(tools);
   const access = new AccessChecks([...allowedHosts, host], []);
@@ -32,9 +42,10 @@ export async function startMetrics(
     }
   });
   server.maxConnections = 64;
-  const url = await listenOrExit(listen(server, port, host), host, port, '--metrics-port');
+  const url = await listenAt(listen(server, port, host), host, port, '--metrics-port or --metrics-host');
   // A process whose MCP server cannot start must still end.
   server.unref();
-  process.stderr.write(`metrics on ${url}/metrics\n`);
+  end.addEventListener('abort', () => server.close());
+  stderr.write(`metrics on ${url}/metrics\n`);
   return metrics;
 }

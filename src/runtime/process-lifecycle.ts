@@ -1,20 +1,25 @@
+import { type EventEmitter, once } from 'node:events';
+import { notConfigured } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { Observer } from '../core/observer.ts';
 import type { Runtime } from './runtime.ts';
 
-let handleUncaught: (error: unknown) => void = () => {};
+/** The signals and the uncaught errors of a process, and the way to end it. */
+export type ProcessControl = Pick<EventEmitter, 'on' | 'once' | 'off' | 'removeAllListeners'> & {
+  exit(code: number): void;
+};
 
 /** Sets the handler of uncaught errors and rejections, in place of an earlier one. */
-export function onUncaught(handler: (error: unknown) => void): void {
-  handleUncaught = handler;
+export function onUncaught(control: ProcessControl, handler: (error: unknown) => void): void {
+  for (const event of ['uncaughtException', 'unhandledRejection']) {
+    control.removeAllListeners(event);
+    control.on(event, handler);
+  }
 }
 
-process.on('uncaughtException', (error) => handleUncaught(error));
-process.on('unhandledRejection', (error) => handleUncaught(error));
-
 /** Logs uncaught errors from now on instead of ending the process, because a server has other calls running. */
-export function logUncaught(log: Log): void {
-  onUncaught((error) => {
+export function logUncaught(control: ProcessControl, log: Log): void {
+  onUncaught(control, (error: unknown) => {
     // When nobody reads stderr any more, logging would cause the same error again, without end.
     if ((error as NodeJS.ErrnoException | undefined)?.code === 'EPIPE') return;
     log('error', 'uncaught', { error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
@@ -22,35 +27,42 @@ export function logUncaught(log: Log): void {
 }
 
 /** Returns a signal that SIGTERM or SIGINT aborts. A second one ends the process at once. */
-export function stopSignal(): AbortSignal {
+export function stopSignal(control: ProcessControl): AbortSignal {
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.on(signal, () => {
-      if (stop.signal.aborted) process.exit(1);
+    control.on(signal, () => {
+      if (stop.signal.aborted) control.exit(1);
       stop.abort();
     });
   }
   return stop.signal;
 }
 
-/** Closes the runtime, flushes telemetry and ends the process, even if a request to the service is still running. */
-export async function exitServer(runtime: Runtime, observer: Observer | undefined): Promise<never> {
+/** Waits until a signal aborts. */
+export async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort');
+}
+
+/** Closes the runtime and flushes telemetry. A request to the service may still be running afterwards. */
+export async function closeRuntime(runtime: Runtime, observer: Observer | undefined): Promise<void> {
   const closed = Promise.all([runtime.close(), observer?.flush?.()]);
   await closed.catch((error: Error) => runtime.log('warn', 'not closed cleanly', { error: error.message }));
-  process.exit(0);
 }
 
 /**
- * Waits for a step of listening. If it fails, ends the process with one line on stderr.
- * @param portFlag the flag that chooses another port.
+ * Waits for a step of listening.
+ * @param flags names of the flags that choose another address.
+ * @throws HeddleError `not_configured` if the address is in use, or is none of this machine.
  */
-export async function listenOrExit<T>(step: Promise<T>, host: string, port: number, portFlag: string): Promise<T> {
+export async function listenAt<T>(step: Promise<T>, host: string, port: number, flags: string): Promise<T> {
   try {
     return await step;
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const reason = code === 'EADDRINUSE' ? `the port is in use; choose another with ${portFlag}` : message;
-    process.stderr.write(`heddle: cannot listen on ${host}, port ${port}: ${reason}\n`);
-    process.exit(1);
+    const { syscall, code } = error as NodeJS.ErrnoException;
+    if (syscall !== 'listen' && syscall !== 'getaddrinfo') throw error;
+    throw notConfigured(
+      `Cannot listen on ${host}, port ${port} (${code}).`,
+      `Choose another ${flags}, or stop the process that uses the port.`,
+    );
   }
 }

@@ -10,12 +10,10 @@ import { version } from '../core/version.ts';
 import { instructionsFor } from '../mcp/instructions.ts';
 import type { McpServerOptions } from '../mcp/server.ts';
 import type { RunningService } from '../service/index.ts';
-import { defaultDataDir } from '../settings/profiles.ts';
 import type { ResolvedSettings } from '../settings/resolve-settings.ts';
 import type { Credentials } from '../settings/secrets/credentials.ts';
 import type { SettingValues } from '../settings/settings.ts';
 import { selectTools } from '../tools/support/registry.ts';
-import { stderrLog } from './stderr-log.ts';
 
 /** The sample project of the embedded service. */
 export const sampleProject = 'demo/support';
@@ -33,8 +31,7 @@ export interface Runtime {
 export interface RuntimeOptions {
   /** Returns the credentials for a remote service. Called before each request. */
   credentials: () => Promise<Credentials>;
-  /** Defaults to a log on stderr. */
-  log?: Log;
+  log: Log;
   /** Receives the secrets and is not cleared by `close`. By default the runtime creates its own. */
   redactor?: Redactor;
 }
@@ -47,10 +44,10 @@ export function openRuntime(resolved: ResolvedSettings, options: RuntimeOptions)
   const redact = (text: string): string => redactor.redact(text);
   const { password, token, httpToken, modelProviderKey } = values;
   redactor.protect(password, token, httpToken, modelProviderKey, ...databaseSecrets(values));
-  const log = options.log ?? stderrLog(values.logLevel, values.logFormat, redact);
+  const { log } = options;
   let embedded: ReturnType<typeof startEmbedded> | undefined;
   const connectEmbedded = async (): Promise<Connection> => {
-    embedded ??= startEmbedded(values, log).catch((error) => {
+    embedded ??= startEmbedded(resolved, log).catch((error) => {
       // The next call tries again: the cause, like a full disk, may be gone by then.
       embedded = undefined;
       throw error;
@@ -151,7 +148,7 @@ function accountName(): string {
 
 /** Starts the embedded service on a random loopback port, with credentials that only this process knows. */
 async function startEmbedded(
-  values: SettingValues,
+  resolved: ResolvedSettings,
   log: Log,
 ): Promise<{ running: RunningService; connection: Connection }> {
   const [{ startService }, { randomBytes }] = await Promise.all([import('../service/index.ts'), import('node:crypto')]);
@@ -160,8 +157,9 @@ async function startEmbedded(
     password: randomBytes(32).toString('base64url'),
     token: randomBytes(32).toString('base64url'),
   };
+  const { values } = resolved;
   const running = await startService({
-    data: dataLocation(values),
+    data: dataLocation(resolved),
     account,
     sample: true,
     ...(values.modelProviderUrl !== undefined && {
@@ -174,8 +172,8 @@ async function startEmbedded(
 }
 
 /** Returns where the embedded service keeps its data: the URL of a database, or a file. */
-export function dataLocation(values: SettingValues): string {
-  return values.databaseUrl ?? join(values.dataDir ?? defaultDataDir, 'heddle.db');
+export function dataLocation({ values, folders }: ResolvedSettings): string {
+  return values.databaseUrl ?? join(values.dataDir ?? folders.data, 'heddle.db');
 }
 
 /** Lists the secrets in the database's URL: the URL as a whole, and the password in its decoded form. */

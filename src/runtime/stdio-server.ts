@@ -5,26 +5,25 @@ import { LineTransport } from '../mcp/line-transport.ts';
 import { serverFactory } from '../mcp/server.ts';
 import type { ResolvedSettings } from '../settings/resolve-settings.ts';
 import { configuredTraces } from '../telemetry/observers.ts';
-import { exitServer, logUncaught, stopSignal } from './process-lifecycle.ts';
+import { closeRuntime, logUncaught, type ProcessControl, stopSignal, untilAborted } from './process-lifecycle.ts';
 import { openRuntime, type RuntimeOptions, warnIfUnusable } from './runtime.ts';
 
-/** Serves MCP until the input ends, the output breaks or a signal arrives, then ends the process. */
+/** Serves MCP until the input ends, the output breaks or a signal arrives. */
 export async function runStdioServer(
   resolved: ResolvedSettings,
   options: RuntimeOptions,
-  { input, output }: { input: Readable; output: Writable },
-): Promise<never> {
+  { input, output, control }: { input: Readable; output: Writable; control: ProcessControl },
+): Promise<void> {
   const runtime = openRuntime(resolved, options);
   const { log, serverOptions } = runtime;
-  logUncaught(log);
+  logUncaught(control, log);
   warnIfUnusable(resolved, log);
-  const stop = stopSignal();
+  const stop = stopSignal(control);
   const observer = await configuredTraces(log);
   const transport = new LineTransport(output, log);
   const close = connect(serverFactory({ ...serverOptions, transport: 'stdio', observer }), transport, log);
   const ended = transport.read(input).catch((error: Error) => log('warn', 'protocol', { error: error.message }));
-  const stopped = stop.aborted ? Promise.resolve() : once(stop, 'abort');
-  await Promise.race([ended, stopped.then(() => transport.finish()), once(output, 'error')]);
+  await Promise.race([ended, untilAborted(stop).then(() => transport.finish()), once(output, 'error')]);
   await close();
-  return exitServer(runtime, observer);
+  await closeRuntime(runtime, observer);
 }

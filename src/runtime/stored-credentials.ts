@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { configFile } from '../settings/profiles.ts';
+import { configFileIn } from '../settings/profiles.ts';
 import type { ResolvedSettings } from '../settings/resolve-settings.ts';
 import type { Credentials } from '../settings/secrets/credentials.ts';
 
@@ -10,11 +10,12 @@ export type ReadCredentials = (resolved: ResolvedSettings) => Promise<Credential
  * Wraps `read` to read the credentials on first use and again after `login` or `logout` has changed the configuration
  * file, so that a running server need not be restarted. A failure or a `problem` makes the next call read again.
  */
-export function cacheCredentials(read: () => Promise<Credentials>): () => Promise<Credentials> {
+export function cacheCredentials(resolved: ResolvedSettings, read: ReadCredentials): () => Promise<Credentials> {
+  const file = configFileIn(resolved.folders);
   let cached: { stamp: string; credentials: Promise<Credentials> } | undefined;
   return async () => {
-    const stamp = fileStamp(configFile);
-    if (cached?.stamp !== stamp) cached = { stamp, credentials: read() };
+    const stamp = fileStamp(file);
+    if (cached?.stamp !== stamp) cached = { stamp, credentials: read(resolved) };
     const current = cached;
     const usable = await current.credentials.then(
       ({ problem }) => problem === undefined,

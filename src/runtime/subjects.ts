@@ -35,7 +35,7 @@ export interface SubjectsOptions {
   /** Path of the JSON file that assigns profiles to subjects; see docs/authorization.md. */
   file: string;
   /** Sources of the settings of the server. */
-  inputs: Pick<Inputs, 'flags' | 'environment'>;
+  inputs: Pick<Inputs, 'flags' | 'environment' | 'folders'>;
   readCredentials: ReadCredentials;
   log: Log;
   /** The redactor of `log`, which has to know the secrets of every subject. */
@@ -81,7 +81,7 @@ export class Subjects {
     if (this.#servers.has(profile)) return;
     const { log, redactor, observer, readCredentials } = this.#options;
     const resolved = this.#resolveProfile(profile);
-    const read = cacheCredentials(() => readCredentials(resolved));
+    const read = cacheCredentials(resolved, readCredentials);
     const credentials = async (): Promise<Credentials> => withOperatorHint(await read(), resolved);
     const runtime = openRuntime(resolved, { log, redactor, credentials });
     const createMcpServer = serverFactory({ ...runtime.serverOptions, observer });
@@ -117,11 +117,12 @@ export class Subjects {
   }
 
   #resolveProfile(profile: string): ResolvedSettings {
-    const profiles = readProfiles();
+    const { folders } = this.#options.inputs;
+    const profiles = readProfiles(folders);
     const hint = `Run \`heddle login --profile ${profile}\` as the user who runs this server.`;
     if (!Object.hasOwn(profiles, profile)) throw notConfigured(`There is no profile "${profile}".`, hint);
     const flags = { ...this.#options.inputs.flags, profile };
-    const resolved = resolveSettings({ flags, environment: this.#environment, profiles });
+    const resolved = resolveSettings({ flags, environment: this.#environment, folders, profiles });
     // Without a service, all subjects would share the sample data.
     if (resolved.values.baseUrl === undefined) throw notConfigured(`Profile "${profile}" names no service.`, hint);
     return resolved;

@@ -1,5 +1,4 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { views } from '../board/views.ts';
 import { BodyReader } from '../core/http/body-reader.ts';
@@ -195,9 +194,4 @@ function refuse(response: ServerResponse, { status, headers, message }: Refusal)
 function send(response: ServerResponse, status: number, type: string, text: string): void {
   response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text) });
   response.end(response.req.method === 'HEAD' ? undefined : text);
-}
-
-/** Waits until a signal aborts. */
-export async function untilAborted(signal: AbortSignal): Promise<void> {
-  if (!signal.aborted) await once(signal, 'abort');
 }

@@ -6,16 +6,25 @@ import { type HeddleError, notConfigured } from '../core/errors.ts';
 import { findOwnFile, replacePrivateFile, statRegularFile } from '../core/private-file.ts';
 import { parseStrictJson } from '../core/strict-json.ts';
 
-const paths = envPaths('heddle', { suffix: '' });
+/** The folders of the user who runs heddle. */
+export interface Folders {
+  /** Holds the configuration file, and the secrets of `login --store file`. */
+  config: string;
+  /** Holds the embedded service's data, unless a setting names another folder. */
+  data: string;
+}
 
-/** The configuration file, which holds the profiles. */
-export const configFile = join(paths.config, 'config.json');
+export const userFolders: Folders = envPaths('heddle', { suffix: '' });
 
-/** The file that holds the secrets of `login --store file`. */
-export const credentialsFile = join(paths.config, 'credentials.json');
+/** Returns the path of the configuration file, which holds the profiles. */
+export function configFileIn({ config }: Folders): string {
+  return join(config, 'config.json');
+}
 
-/** The folder of the embedded service's data, unless a setting names another. */
-export const defaultDataDir = paths.data;
+/** Returns the path of the file that holds the secrets of `login --store file`. */
+export function credentialsFileIn({ config }: Folders): string {
+  return join(config, 'credentials.json');
+}
 
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
 const configFileShape = z.looseObject({
@@ -40,15 +49,16 @@ export function storeOf(profile: Profile | undefined): StoreKind | undefined {
  * `constructor` unless the file has.
  * @throws HeddleError `not_configured` if the file cannot be read or has the wrong shape.
  */
-export function readProfiles(file = configFile): Record<string, Profile> {
-  return Object.assign(Object.create(null), readConfigFile(file).profiles);
+export function readProfiles(folders: Folders): Record<string, Profile> {
+  return Object.assign(Object.create(null), readConfigFile(configFileIn(folders)).profiles);
 }
 
 /**
  * Replaces a profile, or removes it if `profile` is undefined, and keeps everything else in the file.
  * @throws HeddleError `not_configured` if the file cannot be read or written.
  */
-export function writeProfile(name: string, profile: Profile | undefined, file = configFile): void {
+export function writeProfile(name: string, profile: Profile | undefined, folders: Folders): void {
+  const file = configFileIn(folders);
   const { profiles = {}, ...rest } = readConfigFile(file);
   const { [name]: _, ...others } = profiles;
   const changed = { ...rest, profiles: profile === undefined ? others : { ...others, [name]: profile } };
@@ -63,7 +73,8 @@ export function writeProfile(name: string, profile: Profile | undefined, file = 
  * Checks that the profiles can be replaced, before anything else is changed.
  * @throws HeddleError `not_configured` for a file that is not a regular one of this user.
  */
-export function checkProfilesFile(file = configFile): void {
+export function checkProfilesFile(folders: Folders): void {
+  const file = configFileIn(folders);
   try {
     findOwnFile(file);
   } catch (error) {

@@ -1,5 +1,5 @@
 import { type HeddleError, notConfigured } from '../core/errors.ts';
-import { type Profile, readProfiles } from './profiles.ts';
+import { type Folders, type Profile, readProfiles } from './profiles.ts';
 import {
   defaultInferenceUrl,
   publicWeave,
@@ -16,6 +16,7 @@ export type Source = { from: SourceKind; name?: string };
 
 export interface ResolvedSettings {
   values: SettingValues;
+  folders: Folders;
   sources: Record<SettingName, Source>;
   /** Environment variables that hold a `${…}` placeholder that the MCP client did not fill in and therefore count as unset. */
   placeholders: string[];
@@ -25,6 +26,7 @@ export interface Inputs {
   /** Values of the given flags, as text. */
   flags: Partial<Record<SettingName, string>>;
   environment: NodeJS.ProcessEnv;
+  folders: Folders;
   /** Profiles by name; read from `config.json` if absent. */
   profiles?: Record<string, Profile>;
   /** Accepts a profile or a base URL that does not exist yet, as `login` does. */
@@ -65,6 +67,7 @@ export function resolveSettings(inputs: Inputs): ResolvedSettings {
   }
   return {
     values: Object.freeze(values) as SettingValues,
+    folders: inputs.folders,
     sources,
     placeholders: [...new Set(settingNames.flatMap(environmentNames))].filter((name) =>
       isPlaceholder(inputs.environment[name]),
@@ -110,7 +113,11 @@ function findText(
   return { source: { from: fallback === undefined ? 'unset' : 'default' } };
 }
 
-function selectProfile(name: string, source: Source, { profiles = readProfiles(), newProfile }: Inputs): Profile {
+function selectProfile(
+  name: string,
+  source: Source,
+  { folders, profiles = readProfiles(folders), newProfile }: Inputs,
+): Profile {
   if (!Object.hasOwn(profiles, name)) {
     if (source.from === 'default' || newProfile) return {};
     throw notConfigured(

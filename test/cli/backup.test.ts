@@ -1,11 +1,38 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
+import { loadSqlite } from '../../src/service/storage/sqlite/connection.ts';
+import { connectClient } from '../support/client.ts';
+import { changeFile, execute } from '../support/embedded-service.ts';
 import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
-import { connectStdioClient } from '../support/stdio-client.ts';
 
-/** Each test starts heddle several times. */
-const manyStarts = { timeout: 120_000 };
+setFlagsFromString('--expose-gc');
+const collectGarbage: () => void = runInNewContext('gc');
+
+/** Waits until no command of this process has a data file open. On Node 20, closed ones stay open until their statements are collected. */
+async function freeDataFile(file: string): Promise<void> {
+  for (let round = 0; round < 20 && (await isLocked(file)); round += 1) {
+    collectGarbage();
+    // Finalizers run later.
+    await setImmediate();
+  }
+}
+
+async function isLocked(file: string): Promise<boolean> {
+  const connection = new (await loadSqlite())(file, { timeout: 0 });
+  try {
+    // SQLite leaves the WAL mode for the last connection only.
+    connection.exec('PRAGMA journal_mode = DELETE');
+    return false;
+  } catch (error) {
+    return (error as Error).message.includes('is locked');
+  } finally {
+    connection.close();
+  }
+}
 
 interface Place {
   folder: string;
@@ -19,11 +46,15 @@ async function homeWithData(): Promise<Place> {
   const folder = temporaryFolder();
   const environment = emptyHome(folder);
   await run(['call', 'list_queues'], environment);
+  const data = join(folder, 'heddle', 'heddle.db');
   return {
     folder,
     environment,
-    data: join(folder, 'heddle', 'heddle.db'),
-    service: (...args) => run(['service', ...args], environment),
+    data,
+    service: async (...args) => {
+      if (args[0] !== 'backup') await freeDataFile(data);
+      return run(['service', ...args], environment);
+    },
   };
 }
 
@@ -33,8 +64,8 @@ const totalOf = async ({ environment }: Place): Promise<number> =>
 const queueNames = async ({ environment }: Place): Promise<string[]> =>
   (await call('list_queues', {}, environment)).result.queues.map(({ name }: { name: string }) => name);
 
-describe('heddle service backup and restore', manyStarts, () => {
-  it('bring back the data of the backup, and keep the data of before', async () => {
+describe('heddle service backup and restore', () => {
+  it('restore the data of the backup, and keep the earlier data in another file', async () => {
     const place = await homeWithData();
     const { folder, data, service, environment } = place;
     const backup = join(folder, 'backup.db');
@@ -59,7 +90,7 @@ describe('heddle service backup and restore', manyStarts, () => {
     const place = await homeWithData();
     const { folder, data, service, environment } = place;
     const backup = join(folder, 'backup.db');
-    const { client } = await connectStdioClient(environment);
+    const { client } = await connectClient(environment);
     await client.callTool({ name: 'list_queues', arguments: {} });
     expect((await service('backup', backup)).code).toBe(0);
     const before = statSync(data).ino;
@@ -78,7 +109,7 @@ describe('heddle service backup and restore', manyStarts, () => {
     expect(await queueNames(place)).toContain('Still here');
   });
 
-  it('refuse files that are no backup, and leave the data as it is', async () => {
+  it('refuse files that are not backups, and leave the data unchanged', async () => {
     const place = await homeWithData();
     const { folder, data, service } = place;
     const backup = join(folder, 'backup.db');
@@ -103,11 +134,37 @@ describe('heddle service backup and restore', manyStarts, () => {
     expect(existsSync(data)).toBe(true);
   });
 
-  it('restore over a damaged data file, which is kept', async () => {
+  it.each([
+    [
+      'a newer heddle wrote',
+      'update schema_version set version = 99',
+      'it has schema version 99; this heddle supports versions up to 1.',
+    ],
+    [
+      'has another schema',
+      'alter table schema_version drop column digest',
+      'it was made by an unreleased version of heddle and has a different schema.',
+    ],
+  ])('refuse to restore a backup that %s', async (_, sql, reason) => {
+    const place = await homeWithData();
+    const { folder, service } = place;
+    const backup = join(folder, 'backup.db');
+    await service('backup', backup);
+    await changeFile(backup, sql);
+    const before = readFileSync(backup);
+    const { code, stderr } = await service('restore', backup, '--yes');
+    expect(code).toBe(1);
+    expect(stderr).toContain(`${backup} cannot be used as a backup: ${reason} Nothing was changed.`);
+    expect(readFileSync(backup).equals(before)).toBe(true);
+    expect(await totalOf(place)).toBe(12);
+  });
+
+  it('replace a damaged data file, and keep it under another name', async () => {
     const place = await homeWithData();
     const { folder, data, service } = place;
     const backup = join(folder, 'backup.db');
     await service('backup', backup);
+    await freeDataFile(place.data);
     writeFileSync(data, 'damaged beyond repair, and long enough to be read as a page'.repeat(100));
     const { code, stdout } = await service('restore', backup, '--yes');
     expect(code).toBe(0);
@@ -115,7 +172,7 @@ describe('heddle service backup and restore', manyStarts, () => {
     expect(await totalOf(place)).toBe(12);
   });
 
-  it('ask first, and name the programs of PostgreSQL', async () => {
+  it('refuse to replace data without --yes in a pipe, and name the program to use for PostgreSQL', async () => {
     const { folder, service, environment } = await homeWithData();
     for (const args of [['restore', join(folder, 'b.db')], ['reset']]) {
       expect(await service(...args)).toMatchObject({ code: 2, stderr: expect.stringContaining('add --yes') });
@@ -126,12 +183,27 @@ describe('heddle service backup and restore', manyStarts, () => {
   });
 });
 
-describe('heddle service reset', manyStarts, () => {
-  it('begins again with the sample project and keeps the data of before', async () => {
+describe('heddle service reset', () => {
+  it('starts over with the sample project, and keeps the earlier data in another file', async () => {
     const place = await homeWithData();
     await call('create_queue', { name: 'Mine' }, place.environment);
     const { stdout } = await place.service('reset', '--yes');
     expect(stdout).toContain('The earlier data is in ');
+    expect(await queueNames(place)).toEqual(['support-triage']);
+  });
+
+  it('moves a data file with another schema aside', async () => {
+    const place = await homeWithData();
+    await changeFile(place.data, 'alter table schema_version drop column digest');
+    expect(await run(['call', 'list_queues'], place.environment)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('run `heddle service reset`'),
+    });
+    await freeDataFile(place.data);
+    const { code, stdout } = await place.service('reset', '--yes');
+    expect(code).toBe(0);
+    const kept = /is in (\S+);/.exec(stdout)![1]!;
+    expect(await execute(kept, 'select * from queue_items')).toHaveLength(12);
     expect(await queueNames(place)).toEqual(['support-triage']);
   });
 });
@@ -144,7 +216,7 @@ describe('heddle queue list', () => {
   });
 });
 
-describe('heddle queue export', manyStarts, () => {
+describe('heddle queue export', () => {
   it('writes judgements and notes, and defuses formulas in CSV only', async () => {
     const { folder, environment } = await homeWithData();
     const file = join(folder, 'rows.csv');
@@ -194,8 +266,10 @@ describe('heddle queue export', manyStarts, () => {
     expect([code, existsSync(out)]).toEqual([1, false]);
     expect(stderr).toContain('support-triage');
   });
+});
 
-  it('import refuses CSV that would lose values', async () => {
+describe('heddle service import', () => {
+  it('refuses CSV that would lose values', async () => {
     const { folder, environment } = await homeWithData();
     const file = join(folder, 'bad.csv');
     for (const [content, message] of [

@@ -5,7 +5,7 @@ import { HeddleError } from '../../src/core/errors.ts';
 import { createClient, createServer } from '../../src/library.ts';
 import { resolveSettings } from '../../src/settings/resolve-settings.ts';
 import { type Setting, type SettingName, settingDefinitions, settingNames } from '../../src/settings/settings.ts';
-import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+import { emptyHome, noFolders, run, runProcess, temporaryFolder } from '../support/heddle.ts';
 
 const planted = 'Zq7wKxV3pTn9RbYc5';
 
@@ -35,6 +35,7 @@ function faultOf(
     resolveSettings({
       flags: source === 'flag' ? { [name]: value } : {},
       environment: source === 'environment' ? { [environment]: value } : {},
+      folders: noFolders,
       profiles: { default: source === 'profile' && profile ? { [profile]: value } : {} },
     });
     return undefined;
@@ -77,7 +78,7 @@ function expectRefusal({ code, stdout, stderr }: Awaited<ReturnType<typeof run>>
 }
 
 describe('a setting with a bad value', () => {
-  it('is refused for everything that has a form', () => {
+  it('is tested for every setting that restricts its values', () => {
     expect(checkedSettings).toEqual([
       'profile',
       'baseUrl',
@@ -147,13 +148,13 @@ describe('a setting with a bad value', () => {
     expectRefusal(await run(args, emptyHome(temporaryFolder())), message);
   });
 
-  it('ends the command with exit code 2 where the user has no home folder', async () => {
-    const result = await run(['serve'], { PATH: process.env.PATH!, HOME: `/${'x'.repeat(5_000)}` });
+  it('ends the command with exit code 2 when the home folder cannot be used', async () => {
+    const result = await runProcess(['serve'], { PATH: process.env.PATH!, HOME: `/${'x'.repeat(5_000)}` });
     expect(result).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('Set HOME') });
     expect(result.stderr).not.toMatch(/^\s+at /m);
   });
 
-  it('makes the library throw at once, without the value', () => {
+  it('makes the library throw immediately, without repeating the value', () => {
     const url = badValues['a URL with a secret in its query'];
     for (const create of [
       () => createServer({ baseUrl: url }),

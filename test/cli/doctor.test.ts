@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { execute } from '../support/embedded-service.ts';
 import { sendGoodResponse, sendResponse, startFakeService } from '../support/fake-service.ts';
 import { freePort } from '../support/free-port.ts';
-import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+import { call, command, emptyHome, run, standIn, temporaryFolder } from '../support/heddle.ts';
 
 // biome-ignore lint/suspicious/noTemplateCurlyInString: a host leaves exactly this for a field that is not filled in
 const placeholder = '${user_config.secret}';
@@ -19,10 +19,12 @@ interface Finding {
   advice?: string;
 }
 
+/** Runs `heddle doctor`, with a stand-in as its keychain helper and its MCP server by default. */
 async function examine(
   environment: Record<string, string>,
+  script = standIn,
 ): Promise<{ code: number | null; findings: Finding[]; states: Record<string, string> }> {
-  const { code, stdout } = await run(['doctor', '--json'], environment);
+  const { code, stdout } = await run(['doctor', '--json'], environment, '', script);
   const { findings } = JSON.parse(stdout) as { findings: Finding[] };
   return { code, findings, states: Object.fromEntries(findings.map(({ check, state }) => [check, state])) };
 }
@@ -34,7 +36,7 @@ describe('heddle doctor', () => {
   it('reports no failure with the embedded service', async () => {
     const environment = emptyHome(temporaryFolder());
     await call('query_queue_items', { queue_id: 'support-triage' }, environment);
-    const { code, findings, states } = await examine(environment);
+    const { code, findings, states } = await examine(environment, command);
     expect(states).toEqual({
       version: 'ok',
       ...nodeState,
@@ -49,7 +51,7 @@ describe('heddle doctor', () => {
     expect(code).toBe(0);
   });
 
-  it.skipIf(nodeState.Node === undefined)('warns of a version of Node that gets no fixes', async () => {
+  it.skipIf(nodeState.Node === undefined)('warns of a Node version that no longer gets security fixes', async () => {
     const { findings } = await examine(emptyHome(temporaryFolder()));
     expect(findings.find(({ check }) => check === 'Node')).toEqual({
       check: 'Node',
@@ -137,7 +139,7 @@ describe('heddle doctor', () => {
     expect(code).toBe(0);
   });
 
-  describe('with inference at an address of its own', () => {
+  describe('with a separate inference URL', () => {
     async function examineBoth(inferenceUrl: string, extra: Record<string, string> = {}) {
       const service = await startFakeService({ credentials: right });
       const report = await examine(
@@ -153,7 +155,7 @@ describe('heddle doctor', () => {
       return { ...report, service, messageOf };
     }
 
-    it('checks the network and the token there', async () => {
+    it('checks the network and the token for inference', async () => {
       const inference = await startFakeService({ credentials: right });
       const { code, states, findings, service, messageOf } = await examineBoth(`${inference.url}/v1`);
       expect(states).toEqual({
@@ -182,7 +184,7 @@ describe('heddle doctor', () => {
       expect(code).toBe(0);
     });
 
-    it('reports that it cannot be reached, and checks the rest', async () => {
+    it('reports that inference cannot be reached, and checks the rest of the service', async () => {
       const { code, states, findings } = await examineBoth(`http://127.0.0.1:${await freePort()}/v1`);
       expect(states).toMatchObject({ TCP: 'ok', 'inference TCP': 'failure', 'query_queue_items (Basic)': 'ok' });
       expect(states).not.toHaveProperty('run_inference (Bearer)');
@@ -192,14 +194,14 @@ describe('heddle doctor', () => {
       expect(code).toBe(1);
     });
 
-    it('checks it while the rest of the service cannot be reached', async () => {
+    it('checks inference while the rest of the service cannot be reached', async () => {
       const inference = await startFakeService({ credentials: right });
       const { states } = await examineBoth(`${inference.url}/v1`, { HEDDLE_BASE_URL: 'http://127.0.0.1:9' });
       expect(states).toMatchObject({ TCP: 'failure', 'inference HTTP': 'ok', 'run_inference (Bearer)': 'ok' });
       expect(states).not.toHaveProperty('query_queue_items (Basic)');
     });
 
-    it('names the address that rejects the token, and not the token', async () => {
+    it('names the address that rejects the token, without repeating the token', async () => {
       const inference = await startFakeService({ credentials: { ...right, token: 'another-token' } });
       const { code, states, findings, messageOf } = await examineBoth(`${inference.url}/v1`);
       expect(states).toMatchObject({ 'query_queue_items (Basic)': 'ok', 'run_inference (Bearer)': 'failure' });
@@ -285,7 +287,7 @@ describe('heddle doctor', () => {
       }),
     );
     expect(muted.states).toMatchObject({ TCP: 'ok', HTTP: 'failure' });
-  }, 120_000);
+  });
 
   it('gives advice for missing credentials and a damaged data file', async () => {
     const home = temporaryFolder();
@@ -349,7 +351,7 @@ describe('heddle doctor', () => {
     });
   });
 
-  it('asks the model provider, and fails if it is dead or rejects the key', async () => {
+  it('checks the model provider, and fails if it cannot be reached or rejects the key', async () => {
     const environment = emptyHome(temporaryFolder());
     const provider = await startFakeService();
     const found = async (url: string, key = 'provider-key-1234') => {
@@ -375,5 +377,5 @@ describe('heddle doctor', () => {
     ]);
     provider.respond = (request) => sendResponse(request, 404, {});
     expect(await found(url)).toMatchObject([0, { state: 'warning' }]);
-  }, 120_000);
+  });
 });

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { interruptedRun } from '../../src/cli/commands/evaluation/follow-run.ts';
 import { junitReport } from '../../src/cli/commands/evaluation/junit-report.ts';
 import { missedThresholds, type Run } from '../../src/cli/commands/evaluation/results.ts';
+import { prepareEvaluation, runArgs } from '../support/evaluation-command.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+import { startScriptedModel } from '../support/scripted-model.ts';
 
 const runOf = (scorers: Run['scorers'], predictions = 10): Run => ({
   run_id: 'r',
@@ -22,13 +25,13 @@ describe('missedThresholds', () => {
     expect(missedThresholds(result, { minPassRate: 0.9, scorers: ['a'] })).toEqual([]);
   });
 
-  it('compares means, and misses lacking scores', () => {
+  it('compares means, and reports missing scores', () => {
     const result = runOf([{ scorer: 'stars', n: 9, errors: 1, mean: 3.5 }]);
     expect(missedThresholds(result, { minMean: 3, scorers: [] })).toEqual(['stars lacks 1 scores']);
     expect(missedThresholds(result, { minMean: 4, scorers: [] })).toContain('stars has a mean of 3.5, less than 4');
   });
 
-  it('misses every threshold with a scorer that always failed, and with a run without predictions', () => {
+  it('reports a scorer that always failed, and a run without predictions', () => {
     expect(missedThresholds(runOf([{ scorer: 'a', n: 0, errors: 10 }]), { minPassRate: 0, scorers: [] })).toEqual([
       'a has no score',
     ]);
@@ -83,5 +86,53 @@ describe('heddle evaluation', () => {
     const environment = emptyHome(temporaryFolder(), { HEDDLE_READ_ONLY: 'true' });
     const result = await run(['evaluation', 'run', 'e', '--model', 'm', '--prompt', 'p'], environment);
     expect([result.code, result.stderr]).toEqual([2, expect.stringContaining('switches run_evaluation off')]);
+  });
+
+  it('prints results as JSON in a pipe, and as tables with --table', async () => {
+    const model = await startScriptedModel(() => 'yes');
+    const environment = await prepareEvaluation(model.url);
+    const plan = await run([...runArgs, '--dry-run'], environment);
+    expect(JSON.parse(plan.stdout)).toMatchObject({ status: 'dry_run', predictions: 3 });
+    const result = JSON.parse((await run(runArgs, environment)).stdout);
+    expect(result).toMatchObject({ passed: true, rows: [{}, {}, {}] });
+    const [{ run_id }] = result.runs;
+    const list = ['evaluation', 'list', 'Yes'];
+    expect(JSON.parse((await run(list, environment)).stdout)).toMatchObject({ runs: [{ run_id }] });
+    expect((await run([...list, '--table'], environment)).stdout).toMatch(/^run +status +started/);
+    const other = JSON.parse((await run([...runArgs.slice(0, 6), 'Say: {question}'], environment)).stdout);
+    const compare = ['evaluation', 'compare', run_id, other.runs[0].run_id];
+    expect(JSON.parse((await run(compare, environment)).stdout)).toMatchObject({ comparisons: [{ shared_rows: 3 }] });
+    expect((await run([...compare, '--table'], environment)).stdout).toMatch(/^scorer +better +worse +same/m);
+    expect((await run(['evaluation', 'show', run_id, '--table', '--json'], environment)).stderr).toContain(
+      "option '--table' cannot be used with option '--json'",
+    );
+  });
+});
+
+describe('interruptedRun', () => {
+  const project = 'acme/support';
+  it.each([
+    [
+      'failed',
+      'The run r1 was cancelled after 1 of 3 predictions.',
+      '`heddle evaluation show r1` prints what was done',
+    ],
+    ['complete', 'The run r1 was complete before it could be cancelled.', '`heddle evaluation show r1` prints the'],
+    [
+      'running',
+      'The run r1 could not be cancelled and goes on.',
+      '`heddle evaluation show r1 --wait` waits for its end',
+    ],
+  ])('reports the outcome when the status of the run is %s', async (code, message, hint) => {
+    const service = { evaluationStatus: async () => ({ status: { code } }) };
+    const serverOptions = { project, service: async () => service } as never;
+    const error = await interruptedRun({ runId: 'r1', done: 1, total: 3 }, serverOptions);
+    expect(error).toMatchObject({ code: 'cancelled', message, hint: expect.stringContaining(hint) });
+  });
+
+  it('reports why the status of the run could not be read', async () => {
+    const service = (): Promise<never> => Promise.reject(new Error('The service cannot be reached.'));
+    const error = await interruptedRun({ runId: 'r1', done: 1, total: 3 }, { project, service } as never);
+    expect(error.message).toBe('The run r1 may go on: its state could not be read. The service cannot be reached.');
   });
 });

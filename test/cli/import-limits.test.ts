@@ -13,13 +13,13 @@ function importFile(name: string, content: string): Promise<Finished> {
 }
 
 describe('heddle service import', () => {
-  it('names a line that is too large, and stops at many invalid ones', async () => {
-    const large = JSON.stringify({ ...item, call: { x: 'x'.repeat(40_000_000) } });
+  it('names a line that is too large, and stops after 1000 invalid lines', async () => {
+    const large = JSON.stringify({ ...item, call: { x: 'x'.repeat(34_000_000) } });
     expect(await importFile('large', `${JSON.stringify(item)}\n${large}`)).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/^heddle: Line 2 of \S+ is larger than 33554432 bytes\.\nNothing was stored/),
     });
-    const { code, stderr } = await importFile('many', 'x\n'.repeat(2_000_000));
+    const { code, stderr } = await importFile('many', 'x\n'.repeat(100_000));
     expect(code).toBe(1);
     expect(stderr).toContain('at least 1000 invalid lines, nothing was loaded: line 1: is not JSON; line 2');
     expect(stderr).toContain('line 20: is not JSON; and 980 more');
@@ -29,8 +29,8 @@ describe('heddle service import', () => {
     expect(faults.length).toBeLessThan(1000);
   });
 
-  it('accepts lines of any length below the limit, line ends of Windows and a byte order mark', async () => {
-    const large = { ...item, call_id: 'large', call: { x: 'é'.repeat(8_000_000) } };
+  it('accepts lines of several megabytes, Windows line endings and a byte order mark', async () => {
+    const large = { ...item, call_id: 'large', call: { x: 'é'.repeat(2_000_000) } };
     const text = `\ufeff${JSON.stringify({ ...item, call_id: 'marked' })}\r\n${JSON.stringify(large)}\r\n`;
     const { code, stdout } = await importFile('windows', text);
     expect({ code, stdout }).toEqual({ code: 0, stdout: '2 added, 0 duplicates\n' });

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, statSync, watch } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type FakeService, sendResponse, startFakeService } from '../support/fake-service.ts';
-import { call, command, emptyHome, type Finished, run, temporaryFolder } from '../support/heddle.ts';
+import { call, command, emptyHome, type Finished, run, standIn, temporaryFolder } from '../support/heddle.ts';
 
 const right = { username: 'mia', password: 'correct-horse', token: 'tok-11112222' };
 
@@ -30,8 +30,10 @@ function login(args: string[], stdin: string, extra: Record<string, string> = {}
   );
 }
 
+const logout = (...args: string[]): Promise<Finished> => run(['logout', ...args], environment, '', standIn);
+
 describe('heddle login', () => {
-  it('checks both secrets and stores them in private files that later processes read', async () => {
+  it('checks both secrets and stores them in private files that later commands read', async () => {
     const { code, stdout } = await login(
       ['--project', 'team/app', '--password-stdin', '--token-stdin'],
       'correct-horse\ntok-11112222\n',
@@ -53,7 +55,7 @@ describe('heddle login', () => {
     expect(service.requestLines()).toEqual(['POST /annotation_queues/q/items/query Basic bWlhOmNvcnJlY3QtaG9yc2U=']);
   });
 
-  it('warns of secrets that are too short to be found in what a service sends', async () => {
+  it('warns of secrets that are too short to be removed from what a service sends', async () => {
     service.credentials = { username: 'mia', password: 'abcde', token: 'tok-1' };
     const { code, stdout, stderr } = await login(['--password-stdin', '--token-stdin'], 'abcde\ntok-1\n');
     expect(code).toBe(0);
@@ -118,7 +120,7 @@ describe('heddle login', () => {
     expect(service.requestLines()).toEqual(['POST /annotation_queues/q/items/query Basic YXBpOm90aGVyLWtleS01Njc4']);
   });
 
-  describe('with inference at an address of its own', () => {
+  describe('with a separate inference URL', () => {
     const both = ['--password-stdin', '--token-stdin'];
     const lines = 'correct-horse\ntok-11112222\n';
     const model = { model: 'm', messages: [] };
@@ -197,7 +199,7 @@ describe('heddle login', () => {
 
   it('exits with 2 before sending anything if there is no keychain, and names both alternatives', async () => {
     const args = ['login', '--base-url', service.url, '--username', 'mia', '--password-stdin'];
-    const { code, stderr } = await run(args, environment, 'correct-horse\n');
+    const { code, stderr } = await run(args, environment, 'correct-horse\n', standIn);
     expect(code).toBe(2);
     expect(stderr).toContain('There is no keychain on this machine');
     expect(stderr).toContain('set HEDDLE_USERNAME, HEDDLE_PASSWORD and HEDDLE_TOKEN in the environment');
@@ -226,14 +228,14 @@ describe('heddle login', () => {
       default: { [service.url]: { token: 'tok-11112222' } },
       work: { [service.url]: { username: 'mia', password: 'correct-horse' } },
     });
-    expect((await run(['logout'], environment)).stdout).toBe('Removed profile "default" and its secrets.\n');
+    expect((await logout()).stdout).toBe('Removed profile "default" and its secrets.\n');
     expect(readJson(configFile())).toEqual({
       profiles: { work: { base_url: service.url, username: 'mia', store: 'file' } },
     });
     expect(readFileSync(credentialsFile(), 'utf8')).not.toContain('tok-11112222');
-    expect((await run(['logout', '--profile', 'work'], environment)).code).toBe(0);
+    expect((await logout('--profile', 'work')).code).toBe(0);
     expect(stored()).toEqual(['config.json']);
-    expect((await run(['logout'], environment)).stdout).toBe('There is no profile "default".\n');
+    expect((await logout()).stdout).toBe('There is no profile "default".\n');
   });
 
   it('removes the secrets of the previous service when the profile logs in to another one', async () => {
@@ -283,38 +285,8 @@ describe('heddle login', () => {
     child.stdin.end('correct-horse\n');
     await requested;
     child.kill('SIGINT');
-    await once(child, 'close');
+    expect(await once(child, 'close')).toEqual([null, 'SIGINT']);
     expect(stored()).toEqual([]);
-  });
-
-  it('leaves either the old secrets or the new ones if it is killed while replacing the file', async () => {
-    await login(['--password-stdin'], 'correct-horse\n');
-    let killed = 0;
-    for (let round = 0; round < 8; round++) {
-      const password = `horse-number-${round}`;
-      service.credentials = { ...right, password };
-      const args = ['login', '--store', 'file', '--base-url', service.url, '--username', 'mia', '--password-stdin'];
-      const child = spawn(process.execPath, [command, ...args], {
-        env: environment,
-        stdio: ['pipe', 'ignore', 'ignore'],
-      });
-      // Kills the process as soon as it writes.
-      const watcher = watch(join(home, 'heddle'), () => child.kill('SIGKILL'));
-      onTestFinished(() => watcher.close());
-      child.stdin.end(`${password}\n`);
-      const [, signal] = await once(child, 'close');
-      if (signal === 'SIGKILL') killed++;
-      watcher.close();
-      const { default: records } = readJson(credentialsFile()) as { default: Record<string, { password: string }> };
-      const found = records[service.url]!.password;
-      expect(['correct-horse', ...Array.from({ length: round + 1 }, (_, n) => `horse-number-${n}`)]).toContain(found);
-      expect((await run(['status', '--json'], environment)).code).toBe(0);
-    }
-    expect(killed).toBeGreaterThan(0);
-    // The next login removes temporary files that a crash left behind.
-    service.credentials = right;
-    expect((await login(['--password-stdin'], 'correct-horse\n')).code).toBe(0);
-    expect(stored()).toEqual(['config.json', 'credentials.json']);
   });
 
   it('warns about an environment variable that overrides the stored secret', async () => {

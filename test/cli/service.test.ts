@@ -1,28 +1,16 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { execute, storedIn, temporaryData, temporaryFile } from '../support/embedded-service.ts';
-import { command } from '../support/heddle.ts';
+import { emptyHome, type Finished, run as runCommand, startCommand } from '../support/heddle.ts';
 
 const data = await temporaryData();
 const folder = dirname(temporaryFile('x'));
 
-function start(args: string[]) {
-  return spawn(process.execPath, [command, 'service', ...args], {
-    // The tests do not use the settings of the person who runs them.
-    env: { PATH: process.env.PATH, HOME: folder, XDG_CONFIG_HOME: folder, ...storedIn(data) },
-  });
-}
-
-async function run(args: string[], input = '') {
-  const child = start(args);
-  child.stdin.end(input);
-  const code = new Promise<number | null>((resolve) => child.once('close', resolve));
-  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  return { code: await code, stdout, stderr };
-}
+// The tests do not use the settings of the person who runs them.
+const environment = emptyHome(folder, storedIn(data));
+const run = (args: string[], input?: string): Promise<Finished> => runCommand(['service', ...args], environment, input);
 
 function file(name: string, content: string | Buffer): string {
   const path = join(folder, name);
@@ -180,17 +168,9 @@ describe('heddle service', () => {
   });
 
   it('start serves until SIGTERM and accepts accounts that are added meanwhile', async () => {
-    const child = start(['start', '--port', '0']);
-    const closed = new Promise<number | null>((resolve) => child.once('close', resolve));
-    let stderr = '';
-    const url = await new Promise<string>((resolve) => {
-      child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-        stderr += chunk;
-        const address = /^listening on (http:\/\/127\.0\.0\.1:\d+)$/m.exec(stderr)?.[1];
-        if (address) resolve(address);
-      });
-    });
-    const port = new URL(url).port;
+    const service = startCommand(['service', 'start', '--port', '0'], environment);
+    const [, url] = await service.reports(/^listening on (http:\/\/127\.0\.0\.1:\d+)$/m);
+    const port = new URL(url!).port;
     expect(await run(['start', '--port', port])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('EADDRINUSE'),
@@ -206,8 +186,8 @@ describe('heddle service', () => {
       body: '{"project_id":"p/q"}',
     });
     expect(((await response.json()) as { items: unknown[] }).items).toHaveLength(2);
-    child.kill('SIGTERM');
-    expect(await closed).toBe(0);
+    service.signal('SIGTERM');
+    expect((await service.finished).code).toBe(0);
     expect(await run(['start', '--port', '70000'])).toMatchObject({ code: 2 });
   });
 });

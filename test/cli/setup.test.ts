@@ -116,7 +116,7 @@ describe('heddle setup', () => {
     },
   );
 
-  it('refuses --url where it cannot have an effect', async () => {
+  it('refuses options that are invalid, or have no effect together', async () => {
     const { setup } = home();
     const url = 'http://127.0.0.1:3920/mcp';
     for (const [args, message] of [
@@ -144,7 +144,7 @@ describe('heddle setup', () => {
     });
   });
 
-  it('takes a client of the command line for installed when its program is in the search path', async () => {
+  it('considers a command-line client installed when its program is on the PATH', async () => {
     const { folder, setup } = home();
     const missing = await setup('codex', '--yes');
     expect(missing.stderr).toBe(

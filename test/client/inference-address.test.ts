@@ -42,7 +42,7 @@ async function start(path = '/v1', options: Partial<ServiceClientOptions> = {}):
 
 const body = { model: 'm', messages: [] };
 
-describe('ServiceClient with inference at an address of its own', () => {
+describe('ServiceClient with a separate inference URL', () => {
   it('sends inference there, and everything else to the base URL', async () => {
     const { service, inference, client } = await start();
     expect(await client.runInference('/chat/completions', body)).toMatchObject({ id: 'r1' });
@@ -123,7 +123,7 @@ describe('ServiceClient with inference at an address of its own', () => {
     });
   });
 
-  it('repeats requests, and reports each attempt with the address it went to', async () => {
+  it('retries requests, and reports each attempt with the address it went to', async () => {
     const { inference, client } = await start();
     inference.nextStatuses = [503];
     const started: RequestStart[] = [];
@@ -161,7 +161,7 @@ describe('ServiceClient with inference at an address of its own', () => {
     });
   });
 
-  it('reads a stream from there', async () => {
+  it('reads a stream from the inference URL', async () => {
     const { inference, client } = await start();
     inference.respond = (request) => {
       beginStream(request);

@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type RequestOptions, ServiceClient, type ServiceClientOptions } from '../../src/client/service-client.ts';
 import { type FakeService, sendGoodResponse, sendResponse, startFakeService } from '../support/fake-service.ts';
 
@@ -19,25 +19,36 @@ async function start(
   return { service, client };
 }
 
+/** Lets a test move the clock of deadlines forward. */
+function movableClock(): { advance: (ms: number) => void } {
+  const now = performance.now.bind(performance);
+  let aheadMs = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + aheadMs);
+  onTestFinished(() => clock.mockRestore());
+  return {
+    advance(ms) {
+      aheadMs += ms;
+    },
+  };
+}
+
 const readCall = (client: ServiceClient, options: RequestOptions = {}) =>
   client.readCall({ project_id: 'a/b', id: 'c' }, options);
 
 describe('RequestSender', () => {
   it('stops waiting for a retry when the request is cancelled', async () => {
-    const { service, client } = await start();
+    const { service, client } = await start({ timeoutMs: 600_000 });
     const cancel = new AbortController();
     const asked = new Promise<void>((resolve) => {
       service.respond = (request) => {
-        sendResponse(request, 429, '{}', { 'retry-after': 20 });
+        sendResponse(request, 429, '{}', { 'retry-after': 300 });
         resolve();
       };
     });
     const call = readCall(client, { signal: cancel.signal });
     await asked;
     setTimeout(() => cancel.abort(), 50);
-    const started = performance.now();
     await expect(call).rejects.toMatchObject({ code: 'cancelled' });
-    expect(performance.now() - started).toBeLessThan(5_000);
     expect(service.requests).toHaveLength(1);
   });
 
@@ -81,7 +92,7 @@ describe('RequestSender', () => {
     ['listScorers', 3, (client) => client.listObjects('scorer', project_id, {})],
   ];
 
-  it('sends each request as often as it may be repeated when the service fails', async () => {
+  it('sends repeatable requests three times and others once when the service fails', async () => {
     const sent = requests.map(async ([name, , request]) => {
       const { service, client } = await start();
       service.respond = (received) => sendResponse(received, 500, '{}');
@@ -101,14 +112,14 @@ describe('RequestSender', () => {
   });
 
   it('applies one deadline to all attempts together', async () => {
-    const { service, client } = await start({ timeoutMs: 700 });
+    const { service, client } = await start({ timeoutMs: 1_500 });
     service.respond = (request) => {
       if (service.requests.length < 2) sendResponse(request, 503, '{}');
     };
     await expect(readCall(client)).rejects.toMatchObject({
       code: 'timeout',
       retryable: true,
-      message: 'POST /call/read got no complete response within 700 ms, in attempt 2.',
+      message: 'POST /call/read got no complete response within 1500 ms, in attempt 2.',
     });
     expect(service.requests).toHaveLength(2);
   });
@@ -134,7 +145,7 @@ describe('RequestSender', () => {
     expect(service.requests).toHaveLength(1);
   });
 
-  it('reads a date in Retry-After by the clock of the service', async () => {
+  it('interprets a date in Retry-After by the clock of the service', async () => {
     const { service, client } = await start();
     service.respond = (request) => {
       const headers = { date: 'Wed, 21 Oct 2015 07:28:00 GMT', 'retry-after': 'Wed, 21 Oct 2015 07:38:00 GMT' };
@@ -182,18 +193,19 @@ describe('RequestSender', () => {
     await expect(calls[1]).resolves.toMatchObject({ call: { id: 'c1' } });
   });
 
-  it('ends the work on a response at the deadline, but keeps the response to what must not be sent twice', async () => {
+  it('stops processing a response at the deadline, unless the request must not be repeated', async () => {
+    const clock = movableClock();
     const { service, client } = await start({
-      timeoutMs: 300,
+      timeoutMs: 20_000,
       redactValue: async (value, pause) => {
-        for (const end = performance.now() + 400; performance.now() < end; );
+        clock.advance(20_000);
         await pause();
         return value;
       },
     });
     await expect(readCall(client)).rejects.toMatchObject({
       code: 'timeout',
-      message: 'Processing the response to POST /call/read did not finish within 300 ms.',
+      message: 'Processing the response to POST /call/read did not finish within 20000 ms.',
       hint: 'Request less at once, or raise HEDDLE_TIMEOUT_MS.',
     });
     await expect(client.createEvaluation('a/b', { name: 'e', dataset: 'd' })).resolves.toHaveProperty('evaluation_ref');
@@ -201,23 +213,26 @@ describe('RequestSender', () => {
   });
 
   it('does not begin the next step of long work after the deadline or a cancellation', async () => {
-    const { client } = await start({ timeoutMs: 300 });
+    const clock = movableClock();
+    const { client } = await start({ timeoutMs: 20_000 });
     const cancel = new AbortController();
     const task = client.withSharedDeadline();
     await task.pause();
     cancel.abort();
     await expect(task.pause(cancel.signal)).rejects.toMatchObject({ name: 'AbortError' });
-    for (const end = performance.now() + 400; performance.now() < end; );
+    clock.advance(20_000);
     await expect(task.pause()).rejects.toMatchObject({
       code: 'timeout',
-      message: 'Processing what the service has sent did not finish within 300 ms.',
+      message: 'Processing what the service has sent did not finish within 20000 ms.',
     });
   });
 
   it('shares one deadline among the requests of a task, and sends nothing afterwards', async () => {
-    const { service, client } = await start({ timeoutMs: 300 });
+    const clock = movableClock();
+    const { service, client } = await start({ timeoutMs: 20_000 });
     const task = client.withSharedDeadline();
     await readCall(task);
+    clock.advance(19_000);
     service.respond = () => {};
     await expect(readCall(task)).rejects.toMatchObject({ code: 'timeout' });
     await expect(readCall(task)).rejects.toMatchObject({ code: 'timeout' });

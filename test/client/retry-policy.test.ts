@@ -37,7 +37,7 @@ describe('retryDelayMs', () => {
       1000,
     ],
     ['not repeatable, 504', { attempt: 1, repeatable: false, status: 504 }, undefined],
-  ])('%s', (_, outcome, delayMs) => {
+  ])('returns the delay before the next attempt, if there is one: %s', (_, outcome, delayMs) => {
     expect(retryDelayMs({ remainingMs: deadline, ...outcome }, 0)).toBe(delayMs);
   });
 

@@ -34,7 +34,7 @@ describe('parseScorer', () => {
     ['a kind that heddle does not know', { _class_name: 'HeddleScorer', kind: 'rouge' }],
     ['a comparison that lacks its column', { _class_name: 'HeddleScorer', kind: 'equals' }],
     ['an object without a class', { kind: 'equals', expected: 'answer' }],
-    ['no object', null],
+    ['a value that is not an object', null],
   ])('returns undefined for %s', (_, val) => {
     expect(parseScorer(val)).toBeUndefined();
   });

@@ -33,7 +33,7 @@ describe('databaseUrls', () => {
   );
 
   it.each(['postgres://one:port/a', 'postgres://one:5432,two:port/a', 'postgres://one:5432,two:99999/a'])(
-    'refuses a port that is no number or too large: %s',
+    'refuses a port that is not a number or too large: %s',
     (text) => {
       expect(split(text)).toBeUndefined();
     },

@@ -135,7 +135,7 @@ describe('HttpClient.send', () => {
     expect(server.connections.length).toBe(2);
   });
 
-  it('limits each origin by itself', async () => {
+  it('limits the connections to each origin separately', async () => {
     const servers = [await startServer(), await startServer()];
     const client = newClient({ maxConnections: 1 });
     const sent = servers.map(({ url }) => send(client, url));
@@ -161,7 +161,7 @@ describe('HttpClient.send', () => {
     await closed;
   });
 
-  it('gives the body an error when the connection breaks in it', async () => {
+  it('gives the body an error when the connection breaks before its end', async () => {
     const server = await startServer();
     const sent = send(newClient(), server.url);
     const { response } = await server.next();
@@ -264,7 +264,7 @@ describe('HttpClient with silenceTimeoutMs', () => {
 });
 
 describe('HttpClient.close', () => {
-  it('ends requests under way and waiting ones with ERR_CLIENT_CLOSED, and opens no connection for these', async () => {
+  it('rejects running and waiting requests with ERR_CLIENT_CLOSED, and opens no connection for waiting ones', async () => {
     const server = await startServer();
     const client = new HttpClient({ maxConnections: 1 });
     const underWay = codeOf(send(client, server.url));

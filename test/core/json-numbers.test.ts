@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type InexactNumberError, parseExactJson, parseKeepingDigits } from '../../src/core/json-numbers.ts';
+import { caseCount } from '../support/cases.ts';
 import { tally } from '../support/tally.ts';
 
 const changed = ['9007199254740993', '-9007199254740993', '123456789012345678901', '1e999', '-1E+400', '1.5e0309'];
@@ -17,7 +18,7 @@ function faultsOf(json: string): unknown[] {
 }
 
 describe('parseExactJson', () => {
-  it.each(changed)('finds %s at its path, with the next step', (written) => {
+  it.each(changed)('reports %s with its path and what to write instead', (written) => {
     expect(faultsOf(`{"a":[0,{"b \\"c":1,"9007199254740993":${written}}],"d":1}`)).toEqual([
       {
         loc: ['a', 1, '9007199254740993'],
@@ -31,8 +32,10 @@ describe('parseExactJson', () => {
     expect(faultsOf(`{"a":[${written}],"b":"9007199254740993 :1e999,9007199254740993"}`)).toEqual([]);
   });
 
-  it('returns the first 20 and shortens a number of a million digits', () => {
-    const faults = faultsOf(`[${Array(30).fill('1'.repeat(1_000_000)).join(',')}]`);
+  it('reports the first 20 numbers, and shortens one of a million digits', () => {
+    const numbers = Array(30).fill('12345678901234567890');
+    numbers[19] = '1'.repeat(1_000_000);
+    const faults = faultsOf(`[${numbers.join(',')}]`);
     expect(faults).toHaveLength(20);
     expect(faults[19]).toMatchObject({ loc: [19], msg: expect.stringMatching(/^1{40}… cannot be kept/) });
   });
@@ -52,7 +55,7 @@ describe('parseKeepingDigits', () => {
   });
 
   it('returns each integer with the digits that it was written with, wherever it stands', () => {
-    const runs = 1_000;
+    const runs = caseCount(1_000);
     const integer = fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n });
     const member = fc.tuple(fc.string({ unit: 'binary' }), fc.oneof(integer, fc.string(), fc.double()));
     fc.assert(

@@ -14,12 +14,12 @@ describe('compileLinearPattern', () => {
   });
 
   it.each([
-    ['(open', 'missing closing ): `(open`'],
-    ['(?=ahead)', 'invalid or unsupported Perl syntax: `(?=`'],
-    ['(a)\\1', 'invalid escape sequence: `\\1`'],
-    ['(a{1000}){1000}', 'invalid repeat count: `{1000}`'],
-    ['x'.repeat(1001), 'the pattern has 1001 characters; at most 1000 are allowed'],
-  ])('refuses %.20s', (pattern, message) => {
+    { pattern: '(open', message: 'missing closing ): `(open`' },
+    { pattern: '(?=ahead)', message: 'invalid or unsupported Perl syntax: `(?=`' },
+    { pattern: '(a)\\1', message: 'invalid escape sequence: `\\1`' },
+    { pattern: '(a{1000}){1000}', message: 'invalid repeat count: `{1000}`' },
+    { pattern: 'x'.repeat(1001), message: 'the pattern has 1001 characters; at most 1000 are allowed' },
+  ])('refuses a pattern with the reason $message', ({ pattern, message }) => {
     expect(() => compileLinearPattern(pattern)).toThrow(new SyntaxError(message));
   });
 });

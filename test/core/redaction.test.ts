@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { HeddleError } from '../../src/core/errors.ts';
 import { Redactor } from '../../src/core/redaction.ts';
+import { caseCount } from '../support/cases.ts';
 import { tally } from '../support/tally.ts';
 
 const secret = fc
@@ -105,6 +106,7 @@ describe('Redactor.redact', () => {
   });
 
   it('replaces a registered secret in any encoding', () => {
+    const runs = caseCount(2_000);
     fc.assert(
       fc.property(secret, around, around, fc.constantFrom(...Object.keys(writings)), (planted, before, after, way) => {
         const redactor = new Redactor();
@@ -118,9 +120,9 @@ describe('Redactor.redact', () => {
         const inner = written.slice(4, -4);
         if (inner.length >= 8) expect(clean).not.toContain(inner);
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs },
     );
-    tally('property runs', 2_000);
+    tally('property runs', runs);
   });
 
   it.each(Object.keys(writings))('leaves nothing of a secret written as: %s', (way) => {
@@ -157,15 +159,15 @@ describe('Redactor.redact', () => {
     const redactor = new Redactor();
     redactor.protect('sk-abc"def-ghijkl');
     const text = unit.repeat((1024 * 1024) / unit.length);
-    const startedAt = performance.now();
+    const before = process.cpuUsage();
     expect(redactor.redact(text) === text).toBe(true);
-    // Quadratic patterns take minutes for this; the limit allows for a busy machine.
-    expect(performance.now() - startedAt).toBeLessThan(20_000);
+    // Quadratic patterns take minutes for this, of the processor's time as well, which other programs do not use up.
+    expect(process.cpuUsage(before).user).toBeLessThan(20_000_000);
   });
 });
 
 describe('Redactor.redact', () => {
-  it('removes the beginning of a secret that a cut has left', () => {
+  it('removes the beginning of a secret before the mark of a cut', () => {
     const redactor = new Redactor();
     redactor.protect('sk-0123456789abcdef');
     expect(redactor.redact('no queue "x sk-012345…[+13 characters]", but "y sk-0123456789abcd…[+4 characters]"')).toBe(
@@ -209,7 +211,7 @@ describe('Redactor.redactValue', () => {
 });
 
 describe('Redactor.redactCut', () => {
-  it('removes the beginning of a secret at the end of a text that broke off', async () => {
+  it('removes the beginning of a secret at the end of text that was cut off', async () => {
     const redactor = new Redactor();
     redactor.protect('sk-0123456789abcdef');
     for (let shown = 4; shown < 19; shown += 1) {
@@ -222,7 +224,7 @@ describe('Redactor.redactCut', () => {
 
 describe('Redactor.redactStream', () => {
   it('finds a secret in any encoding, however the bytes are split, and keeps every other byte', async () => {
-    const runs = 300;
+    const runs = caseCount(300);
     const ways = fc.constantFrom(...Object.keys(writings));
     const splits = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 8 });
     const bytes = fc.uint8Array({ maxLength: 20 }).map((list) => list.map((byte) => byte | 0x80));
@@ -252,7 +254,7 @@ describe('Redactor.redactStream', () => {
     tally('property runs', runs);
   });
 
-  it('holds nothing back that cannot be the beginning of a secret', async () => {
+  it('holds back only text that can be the beginning of a secret', async () => {
     const redactor = new Redactor();
     redactor.protect('sk-0123456789');
     const stream = redactor.redactStream();

@@ -41,7 +41,7 @@ async function untilClosed(socket: Socket): Promise<string> {
 }
 
 describe('refuseMalformed', () => {
-  it('refuses bytes that are not HTTP once, however much of them arrives', async () => {
+  it('sends a single refusal for bytes that are not HTTP, however many arrive', async () => {
     const { socket, statuses } = await connectTo(() => {});
     const received = untilClosed(socket);
     socket.write('not HTTP\r\n\r\n');
@@ -49,7 +49,7 @@ describe('refuseMalformed', () => {
     expect([await received, statuses]).toEqual([refusal, [400]]);
   });
 
-  it('refuses them after a complete response', async () => {
+  it('refuses bytes that are not HTTP after a complete response', async () => {
     const { socket, statuses } = await connectTo((_, response) => response.end('body'));
     const received = untilClosed(socket);
     socket.write(get);

@@ -16,7 +16,7 @@ describe('parseStrictJson', () => {
     expect(parse('\uFEFF{"a":1}')).toEqual({ a: 1 });
   });
 
-  it('rejects a name that any object has twice, however it is written', () => {
+  it('rejects a name that occurs twice in any object, even if it is escaped', () => {
     const nested = fc.constantFrom(
       '#',
       '[1,#]',

@@ -8,19 +8,17 @@ import {
   sendResponse,
   startFakeService,
 } from '../support/fake-service.ts';
+import { otherFaults, statusFaults, toldApart } from '../support/fault-table.ts';
 import { goodResponse } from '../support/good-responses.ts';
-import { temporaryFolder } from '../support/heddle.ts';
-import { bodies, others, statuses } from '../support/service-faults.ts';
 import { startToolServer, type ToolServer } from '../support/tool-server.ts';
 
 // The service responds well to the request for a page of three items; the request for their calls goes wrong. The
 // service has no call c3.
 
-const home = temporaryFolder();
 const service: FakeService = await startFakeService();
 let server: ToolServer;
 beforeAll(async () => {
-  server = await startToolServer(service.url, home, { HEDDLE_MAX_RESULT_CHARS: '1000000' });
+  server = await startToolServer(service.url, { HEDDLE_MAX_RESULT_CHARS: '1000000' });
 });
 afterAll(() => server.client.close());
 
@@ -100,24 +98,14 @@ describe('query_queue_items with include_call', () => {
 
   /** Errors that concern the request for many calls and no single call, so each call is then read by itself. */
   const errorsOfTheWhole = ['bad_response', 'invalid_request', 'not_found', 'too_large', 'validation_failed'];
-  /** Statuses that make heddle remember that the operation is missing; tested with new servers below. */
-  const unsupportedOperations = new Set(['405', '501']);
-
-  const cases = [
-    ...Object.entries(statuses)
-      .filter(([status]) => !unsupportedOperations.has(status))
-      .map(([status, [code, , requests]]) => ({
-        name: `status ${status}`,
-        fault: ((request) =>
-          sendResponse(request, Number(status), status === '304' ? '' : bodies.reason![0])) as Responder,
-        code,
-        requests,
-      })),
-    ...Object.entries(others).map(([name, { fault, expected, lines: ofLines }]) => {
-      const [code, , requests] = ofLines ?? expected;
-      return { name, fault, code, requests };
-    }),
-  ];
+  /** One fault for each code of an error, since nothing else decides; `list_queues`, which reads lines too, meets all of them. */
+  const cases = [...statusFaults, ...otherFaults]
+    .filter(({ name }) => toldApart.has(name) && name !== '404 with empty')
+    .map((fault) => {
+      // The operation for the calls responds with lines, as that of query_calls does.
+      const [code, , requests] = fault.expected('query_calls');
+      return { name: fault.name, fault: fault.respond, code, requests };
+    });
 
   it.each(cases)(
     'shows a result for every item when the request for the calls meets: $name',
@@ -125,7 +113,7 @@ describe('query_queue_items with include_call', () => {
       serve(fault);
       const together = !errorsOfTheWhole.includes(code);
       // The good response has only c1, with another question.
-      const good = [name.startsWith('an empty body with') ? 'not_found' : 'Why?', 'not_found', 'not_found'];
+      const good = [name === 'an empty body with 200' ? 'not_found' : 'Why?', 'not_found', 'not_found'];
       expect(await page()).toEqual(together ? (code === 'ok' ? good : [code, code, code]) : expectedPage);
       expect([requestsTo(batch).length, requestsTo(single).length]).toEqual([requests, together ? 0 : 3]);
     },
@@ -161,7 +149,7 @@ describe('query_queue_items with include_call', () => {
     ['405', (request: RecordedRequest) => sendResponse(request, 405, '{"detail":"Method Not Allowed"}')],
     ['501', (request: RecordedRequest) => sendResponse(request, 501)],
   ])('reads calls one by one from a service without the operation, and remembers that (%s)', async (_name, fault) => {
-    const own = await startToolServer(service.url, home);
+    const own = await startToolServer(service.url);
     onTestFinished(() => own.client.close());
     serve(fault);
     expect(await page(own)).toEqual(expectedPage);
@@ -171,7 +159,7 @@ describe('query_queue_items with include_call', () => {
   });
 
   it('shows the items with a timeout each when the calls do not arrive in time', async () => {
-    const impatient = await startToolServer(service.url, home, { HEDDLE_TIMEOUT_MS: '1000' });
+    const impatient = await startToolServer(service.url, { HEDDLE_TIMEOUT_MS: '2000' });
     onTestFinished(() => impatient.client.close());
     serve(() => {});
     expect(await page(impatient)).toEqual(['timeout', 'timeout', 'timeout']);

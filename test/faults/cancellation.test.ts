@@ -1,8 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once, setMaxListeners } from 'node:events';
+import { PassThrough } from 'node:stream';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
+import { beforeEach, describe, expect, it } from 'vitest';
 import {
   beginStream,
   chunked,
@@ -11,45 +11,31 @@ import {
   sendGoodResponse,
   startFakeService,
 } from '../support/fake-service.ts';
-import { command, emptyHome, temporaryFolder } from '../support/heddle.ts';
+import { emptyHome, startCommand, temporaryFolder } from '../support/heddle.ts';
+import { startHttp } from '../support/http-server.ts';
 import { tally } from '../support/tally.ts';
 import { toolCalls } from '../support/tool-server.ts';
 
-const home = temporaryFolder();
 const service: FakeService = await startFakeService();
-const env = emptyHome(home, {
+const settings = {
   HEDDLE_BASE_URL: service.url,
   HEDDLE_USERNAME: 'user',
   HEDDLE_PASSWORD: 'password-of-user',
   HEDDLE_TOKEN: 'token-of-user',
-});
-let http: ChildProcess;
-let address: URL;
-
-beforeAll(async () => {
-  http = spawn(process.execPath, [command, 'serve', '--http', '--port', '0'], {
-    env,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  let stderr = '';
-  for await (const bytes of http.stderr!) {
-    stderr += bytes;
-    const url = /listening on (\S+)/.exec(stderr)?.[1];
-    if (url) {
-      address = new URL(url);
-      break;
-    }
-  }
-});
-
-afterAll(() => void http.kill('SIGKILL'));
+};
+const address = new URL((await startHttp([], settings)).url);
 
 beforeEach(() => {
   service.requests.length = 0;
 });
 
 const transports = {
-  stdio: () => new StdioClientTransport({ command: process.execPath, args: [command], env }),
+  stdio: () => {
+    const stdin = new PassThrough();
+    const { stdout } = startCommand([], emptyHome(temporaryFolder(), settings), stdin);
+    // Reads and writes lines; it is the end of a server by its name only.
+    return new StdioServerTransport(stdout, stdin);
+  },
   HTTP: () => new StreamableHTTPClientTransport(address),
 };
 const eras = { '2025-11-25 and before': 'legacy', '2026-07-28': { pin: '2026-07-28' } } as const;
@@ -109,7 +95,7 @@ describe.each(Object.entries(transports))('a tool call over %s', (_transport, co
 });
 
 describe('cancellation', () => {
-  it('a notification that cancels a request of an older revision ends its event stream without a response', async () => {
+  it('ends the event stream of a request of an older revision without a response', async () => {
     const send = (body: object): Promise<Response> =>
       fetch(address, {
         method: 'POST',
@@ -136,7 +122,7 @@ describe('cancellation', () => {
     ]);
   });
 
-  it('cancelling 30 calls at once leaves no connection to the service open', async () => {
+  it('of 30 calls at once leaves no connection to the service open', async () => {
     const client = new Client({ name: 'test', version: '1.0.0' });
     await client.connect(transports.stdio());
     let arrived = 0;

@@ -1,6 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { beginStream, chunked, startFakeService } from '../support/fake-service.ts';
-import { temporaryFolder } from '../support/heddle.ts';
 import { startToolServer } from '../support/tool-server.ts';
 
 const chunk = (delta: object, finish_reason: string | null = null) =>
@@ -9,7 +8,7 @@ const request = { model: 'm', stream: true };
 
 async function start(extra: Record<string, string> = {}) {
   const service = await startFakeService();
-  const server = await startToolServer(service.url, temporaryFolder(), extra);
+  const server = await startToolServer(service.url, extra);
   onTestFinished(() => server.client.close());
   return { service, server };
 }

@@ -4,6 +4,7 @@ import { ServiceClient } from '../../src/client/service-client.ts';
 import { Redactor } from '../../src/core/redaction.ts';
 import { type CallOptions, callTool, parseErrorText } from '../../src/mcp/call-tool.ts';
 import { tools } from '../../src/tools/support/registry.ts';
+import { caseCount } from '../support/cases.ts';
 import { startFakeService } from '../support/fake-service.ts';
 import { tally } from '../support/tally.ts';
 import { toolCalls } from '../support/tool-server.ts';
@@ -68,11 +69,17 @@ const nasty = fc.oneof(
   ),
 );
 
+// At hand a tenth of their sizes: a call takes time for each unknown member, each character of a name and each list entry.
+const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
+const many = Object.fromEntries(Array.from({ length: caseCount(100_000) }, (_, index) => [`unknown${index}`, index]));
+const longName = 'x'.repeat(caseCount(5_000_000));
+const longList = Array.from({ length: caseCount(50_000) }, () => ({ a: 1 }));
+
 describe.each(Object.keys(toolCalls))('%s', (name) => {
   const names = Object.keys(tools.find((tool) => tool.name === name)!.inputJsonSchema.properties!);
 
-  it('returns a bounded result for arbitrary arguments', async () => {
-    const runs = 150;
+  it('returns a bounded result for arbitrary JSON in place of its arguments', async () => {
+    const runs = caseCount(150);
     await fc.assert(
       fc.asyncProperty(nasty, async (args) => void (await answered(name, args))),
       { numRuns: runs },
@@ -80,8 +87,8 @@ describe.each(Object.keys(toolCalls))('%s', (name) => {
     tally('property runs', runs);
   });
 
-  it('returns a bounded result for values that are no arguments object', async () => {
-    const runs = 300;
+  it('returns a bounded result when some of its arguments are arbitrary', async () => {
+    const runs = caseCount(300);
     const place = fc.oneof(fc.constantFrom(...names), fc.constantFrom('__proto__', 'constructor', 'toString', 'x'));
     await fc.assert(
       fc.asyncProperty(fc.dictionary(place, nasty, { maxKeys: 4 }), async (changes) => {
@@ -93,15 +100,13 @@ describe.each(Object.keys(toolCalls))('%s', (name) => {
     tally('property runs', runs);
   });
 
-  it('briefly refuses arguments that are too deep, too many or too long', async () => {
-    const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
+  it('returns a bounded error for arguments that are too deep, too many or too long', async () => {
     for (const place of names) {
       expect((await answered(name, { ...toolCalls[name]!('p'), [place]: deep })).isError).toBe(true);
     }
-    const many = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`unknown${index}`, index]));
     expect(await answered(name, many)).toMatchObject({ isError: true, text: expect.stringContaining('more') });
-    expect(await answered(name, { ['x'.repeat(5_000_000)]: 1 })).toMatchObject({ isError: true });
-    const lists = Object.fromEntries(names.map((place) => [place, Array.from({ length: 50_000 }, () => ({ a: 1 }))]));
+    expect(await answered(name, { [longName]: 1 })).toMatchObject({ isError: true });
+    const lists = Object.fromEntries(names.map((place) => [place, longList]));
     expect(await answered(name, lists)).toMatchObject({ isError: true });
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();
   });

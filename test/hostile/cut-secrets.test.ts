@@ -4,6 +4,7 @@ import { Redactor } from '../../src/core/redaction.ts';
 import { type CallOptions, callTool } from '../../src/mcp/call-tool.ts';
 import { readResource } from '../../src/mcp/resources.ts';
 import { tools } from '../../src/tools/support/registry.ts';
+import { range, someCases } from '../support/cases.ts';
 import { type RecordedRequest, sendResponse, startFakeService } from '../support/fake-service.ts';
 import { goodResponse } from '../support/good-responses.ts';
 import { tally } from '../support/tally.ts';
@@ -64,7 +65,8 @@ function echo(request: RecordedRequest, filling: string): void {
 describe('a secret in an argument', () => {
   it('is removed from messages that cut the argument, wherever the cut falls', async () => {
     service.respond = (request) => echo(request, '');
-    for (let before = 60; before <= 100; before += 1) {
+    const lengths = someCases(range(60, 100));
+    for (const before of lengths) {
       const text = await output('query_queue_items', {
         queue_id: 'q',
         fields: [`${'y'.repeat(before)}${secret} and more`],
@@ -72,14 +74,14 @@ describe('a secret in an argument', () => {
       expect(text).toContain('No field');
       expectNothingOf(text, `behind ${before} characters`);
     }
-    tally('faults', 41);
+    tally('faults', lengths.length);
   });
 });
 
 describe('a secret that a service repeats', () => {
   it('is removed before a value is cut, wherever the cut falls', async () => {
     let cuts = 0;
-    for (let chars = 20; chars <= 60; chars += 1) {
+    for (const chars of someCases(range(20, 60))) {
       service.respond = (request) => echo(request, 'y'.repeat(20));
       const paths = ['inputs.question', 'output'];
       const shown = [
@@ -90,7 +92,7 @@ describe('a secret that a service repeats', () => {
       expect(shown[0]).toContain('yyyy');
       cuts += shown.length;
     }
-    for (let filling = 160; filling <= 520; filling += 10) {
+    for (const filling of someCases(range(160, 520, 10))) {
       service.respond = (request) => echo(request, 'y'.repeat(filling));
       expectNothingOf(await output('query_calls', {}), `query_calls behind ${filling} characters`);
       cuts += 1;
@@ -99,7 +101,7 @@ describe('a secret that a service repeats', () => {
   });
 
   it.each(Object.keys(toolCalls))('is removed before a result of %s that is too large is cut', async (name) => {
-    for (let filling = 1_500; filling < 1_560; filling += 4) {
+    for (const filling of someCases(range(1_500, 1_556, 4))) {
       service.respond = (request) => echo(request, 'y'.repeat(filling));
       for (const text of ['compact', 'json'] as const) {
         const shown = await output(name, toolCalls[name]!('b'), { maxResultChars: 4_000, text });
@@ -109,14 +111,14 @@ describe('a secret that a service repeats', () => {
   });
 
   it('is removed from errors and from the partial text of a stream, wherever they end', async () => {
-    for (let filling = 440; filling < 520; filling += 2) {
+    for (const filling of someCases(range(440, 518, 2))) {
       const text = 'y'.repeat(filling) + secret;
       service.respond = (request) => sendResponse(request, 400, JSON.stringify({ detail: text }));
       expectNothingOf(await output('read_call', { call_id: 'c1' }), `error behind ${filling} characters`);
       service.respond = (request) => sendResponse(request, 200, text, { 'content-type': 'text/html' });
       expectNothingOf(await output('list_queues', {}), `page behind ${filling} characters`);
     }
-    for (let shown = 8; shown <= secret.length; shown += 1) {
+    for (const shown of someCases(range(8, secret.length))) {
       const chunk = { choices: [{ index: 0, delta: { content: `so far ${secret.slice(0, shown)}` } }] };
       service.respond = (request) =>
         sendResponse(request, 200, `data: ${JSON.stringify(chunk)}\n\n`, { 'content-type': 'text/event-stream' });
@@ -137,7 +139,7 @@ describe('a secret that a service repeats', () => {
   });
 
   it('is removed from the names of arguments before they are cut', async () => {
-    for (let filling = 70; filling < 100; filling += 1) {
+    for (const filling of someCases(range(70, 99))) {
       const shown = await output('read_call', { call_id: 'c1', ['y'.repeat(filling) + secret]: 1 });
       expectNothingOf(shown, `name behind ${filling} characters`);
     }

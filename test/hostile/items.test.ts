@@ -1,6 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { sendResponse, startFakeService } from '../support/fake-service.ts';
-import { temporaryFolder } from '../support/heddle.ts';
 import { plainItem } from '../support/plain-item.ts';
 import { startToolServer } from '../support/tool-server.ts';
 
@@ -26,7 +25,7 @@ describe('hostile text from a service', () => {
   it('stays escaped in its table cell when it comes from items', async () => {
     const service = await startFakeService();
     onTestFinished(() => service.stop());
-    const server = await startToolServer(service.url, temporaryFolder(), { HEDDLE_PROJECT: 'a/b' });
+    const server = await startToolServer(service.url, { HEDDLE_PROJECT: 'a/b' });
     onTestFinished(() => server.client.close());
     const items = tricks.map((text, index) => ({ ...plainItem, id: `i${index}`, call_op_name: text, added_by: text }));
     // Members that every object inherits, by name and by value, in some rows only.
@@ -59,7 +58,7 @@ describe('hostile text from a service', () => {
   it('is quoted, shortened and stripped of invisible characters when it comes from an error', async () => {
     const service = await startFakeService();
     onTestFinished(() => service.stop());
-    const server = await startToolServer(service.url, temporaryFolder(), { HEDDLE_PROJECT: 'a/b' });
+    const server = await startToolServer(service.url, { HEDDLE_PROJECT: 'a/b' });
     onTestFinished(() => server.client.close());
     const detail = Array.from({ length: 1_000 }, () => ({
       loc: ['body', order],

@@ -10,10 +10,11 @@ import { type Endpoint, endpoints } from '../../src/contract/endpoints.ts';
 import { parseErrorText } from '../../src/mcp/call-tool.ts';
 import { settingDefinitions } from '../../src/settings/settings.ts';
 import { allTools } from '../../src/tools/index.ts';
+import { caseCount, someCases } from '../support/cases.ts';
 import { basic, bearer, startTestService } from '../support/embedded-service.ts';
 import { sendResponse, startFakeService } from '../support/fake-service.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
-import { ask, startHttp } from '../support/http-process.ts';
+import { ask, startHttp } from '../support/http-server.ts';
 import { LineClient } from '../support/line-client.ts';
 import { tally } from '../support/tally.ts';
 import { startToolServer, toolCalls } from '../support/tool-server.ts';
@@ -45,6 +46,9 @@ const numbers = [
 ];
 /** Numbers that JavaScript would change. */
 const inexact = ['9007199254740993', '-9007199254740993', '123456789012345678901', '1e999', '-1e999'];
+
+/** Makes the places of numbers take turns with the numbers. */
+let turn = 0;
 
 type JsonSchema = Record<string, unknown>;
 type Place = (string | number)[];
@@ -161,25 +165,27 @@ describe('numbers in requests to the embedded service', async () => {
   };
 
   it.each(endpointPlaces.map(({ name, place }) => [name, place.join('.'), place] as const))(
-    '%s answers every number at %s, and refuses those that would change',
+    '%s answers every number at %s, and refuses those that cannot be kept exactly',
     async (name, _, place) => {
       const { body } = requests[name]!;
-      for (const written of numbers) {
+      turn += 1;
+      const [accepted, refused] = [someCases(numbers, turn), someCases(inexact, turn)];
+      for (const written of accepted) {
         const { status } = await send(name, withNumber(body, place, written));
         // A shorter wait than the model provider takes is answered with 504.
         expect(place[0] === 'timeout' ? [200, 504] : [200, 400, 404, 422], written).toContain(status);
       }
-      for (const written of inexact) {
+      for (const written of refused) {
         expect(await send(name, withNumber(body, place, written))).toMatchObject({
           status: 422,
           body: { detail: [{ loc: ['body', ...place], msg: expect.stringContaining('write it as a string') }] },
         });
       }
-      tally('property runs', numbers.length + inexact.length);
+      tally('property runs', accepted.length + refused.length);
     },
   );
 
-  it.each(['limit', 'offset'])('lists objects with every number as %s', async (name) => {
+  it.each(['limit', 'offset'])('lists objects for a valid %s, and refuses every other number', async (name) => {
     for (const written of [...numbers, ...inexact]) {
       const query = new URLSearchParams({ [name]: written.replaceAll('"', '') });
       const { status } = await service.send('GET', `/v2/demo/support/datasets?${query}`, basic);
@@ -196,7 +202,7 @@ describe('numbers in requests to the embedded service', async () => {
   );
 
   it('stores and forwards each number that it accepts with the value that was written', async () => {
-    const runs = 150;
+    const runs = caseCount(150);
     const wrap = (written: string): string => JSON.stringify(JSON.parse(`[${written}]`)).replaceAll('-0]', '0]');
     await fc.assert(
       fc.asyncProperty(anyNumber, async (written) => {
@@ -255,13 +261,15 @@ describe('numbers in arguments of tools', () => {
   };
 
   it.each(toolPlaces.map(({ name, place }) => [name, place.join('.'), place] as const))(
-    '%s answers every number at %s, and refuses those that would change',
+    '%s answers every number at %s, and refuses those that cannot be kept exactly',
     async (name, at, place) => {
-      for (const { result } of await Promise.all(numbers.map((written) => call(name, place, written)))) {
+      turn += 1;
+      const [accepted, refused] = [someCases(numbers, turn), someCases(inexact, turn)];
+      for (const { result } of await Promise.all(accepted.map((written) => call(name, place, written)))) {
         const [{ text }] = result!.content as [{ text: string }];
         if (result!.isError) expect(parseErrorText(text).code).not.toBe('internal');
       }
-      for (const { error } of await Promise.all(inexact.map((written) => call(name, place, written)))) {
+      for (const { error } of await Promise.all(refused.map((written) => call(name, place, written)))) {
         expect(error?.code).toBe(-32_602);
         expect(error?.message).toMatch(
           new RegExp(
@@ -269,12 +277,12 @@ describe('numbers in arguments of tools', () => {
           ),
         );
       }
-      tally('property runs', numbers.length + inexact.length);
+      tally('property runs', accepted.length + refused.length);
     },
   );
 });
 
-describe('numbers that would change, at the other entrances', () => {
+describe('numbers that cannot be kept exactly', () => {
   const fault = 'cannot be kept exactly as a number: write it as a string';
   const callOf = (written: string) =>
     `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_call","arguments":{"call_id":"c","max_value_chars":${written}}}}`;
@@ -297,7 +305,7 @@ describe('numbers that would change, at the other entrances', () => {
     }
   });
 
-  it('are refused in each message of a batch, and answer no id that would change', async () => {
+  it('are refused in each message of a batch, and as an id', async () => {
     const server = new LineClient(temporaryFolder());
     server.write('{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}\n');
     server.write('{"jsonrpc":"2.0","id":1e999,"method":"ping"}\n');
@@ -346,7 +354,7 @@ describe('numbers that would change, at the other entrances', () => {
 
   it('are shown with their digits when a service sends them', async () => {
     const service = await startFakeService();
-    const server = await startToolServer(service.url, temporaryFolder(), { HEDDLE_PROJECT: 'a/b' });
+    const server = await startToolServer(service.url, { HEDDLE_PROJECT: 'a/b' });
     onTestFinished(() => server.client.close());
     const structured = async (body: string, name: string, args: object, headers = {}) => {
       service.respond = (request) => sendResponse(request, 200, body, headers);
@@ -382,9 +390,9 @@ describe('numbers in settings', () => {
     ([, definition]) => 'default' in definition && typeof definition.default === 'number',
   );
 
-  it.each(numeric)('%s accepts only digits that a timer and a size can hold', (_, definition) => {
+  it.each(numeric)('%s accepts only whole numbers below 2^31', (_, definition) => {
     const { parse } = definition as { parse: (text: string) => number };
-    const runs = 500;
+    const runs = caseCount(500);
     const text = fc.oneof(
       fc.constantFrom(...numbers, ...inexact).map((written) => written.replaceAll('"', '')),
       fc.string(),
@@ -413,7 +421,7 @@ describe('numbers in settings', () => {
 describe('numbers in the Retry-After header', () => {
   it('become the wait in milliseconds, or no wait', async () => {
     const service = await startFakeService();
-    const server = await startToolServer(service.url, temporaryFolder(), { HEDDLE_TIMEOUT_MS: '2000' });
+    const server = await startToolServer(service.url, { HEDDLE_TIMEOUT_MS: '2000' });
     onTestFinished(() => server.client.close());
     const shown: [string, number | undefined][] = [
       ['0', 0],
@@ -427,12 +435,15 @@ describe('numbers in the Retry-After header', () => {
       ['NaN', undefined],
       ['', undefined],
     ];
-    for (const [written, retry_after_ms] of shown) {
-      service.respond = (request) => sendResponse(request, 429, { reason: 'slow down' }, { 'retry-after': written });
-      const outcome = await server.call('create_queue', { project_id: 'a/b', name: 'Q' });
+    service.respond = (request) => {
+      const [, index] = /"a\/b(\d+)"/.exec(request.body)!;
+      sendResponse(request, 429, { reason: 'slow down' }, { 'retry-after': shown[Number(index)]![0] });
+    };
+    const outcomes = shown.map((_, index) => server.call('create_queue', { project_id: `a/b${index}`, name: 'Q' }));
+    for (const [index, outcome] of (await Promise.all(outcomes)).entries()) {
       expect(outcome).toMatchObject({ code: 'rate_limited', retryable: true });
-      expect([written, outcome.retry_after_ms]).toEqual([written, retry_after_ms]);
+      expect([shown[index]![0], outcome.retry_after_ms]).toEqual(shown[index]);
     }
-    expect(server.stderr()).not.toContain('Warning');
+    expect(server.log()).not.toContain('Warning');
   });
 });

@@ -1,5 +1,5 @@
 import { DefaultQueryCompiler } from 'kysely';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { account, startTestService, temporaryFile, withStore } from '../support/embedded-service.ts';
 
 /** Every statement compiled from here on. */
@@ -10,6 +10,9 @@ DefaultQueryCompiler.prototype.compileQuery = function (...given) {
   statements.push(compiled.sql);
   return compiled;
 };
+afterAll(() => {
+  DefaultQueryCompiler.prototype.compileQuery = compileQuery;
+});
 
 const marker = 'zq7';
 const text = `${marker}'); drop table objects; --"\`?1:a@b$c%_`;
@@ -100,7 +103,7 @@ describe('SQL of the embedded service', () => {
     expect(statements.filter((sql) => sql.includes(marker))).toEqual([]);
   });
 
-  it.each(['a\0b', 'a\ud800'])('refuses text that SQLite would return changed: %j', async (call_id) => {
+  it.each(['a\0b', 'a\ud800'])('refuses text that SQLite would alter: %j', async (call_id) => {
     const dataFile = temporaryFile('heddle.db');
     const service = await startTestService({ data: dataFile });
     const item = { call_op_name: 'op', call_trace_id: 't', call_started_at: '2026-01-01T00:00:00Z' };

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { connectClient } from '../support/client.ts';
 import { sendResponse, startFakeService } from '../support/fake-service.ts';
 import { emptyHome, temporaryFolder } from '../support/heddle.ts';
-import { connectStdioClient } from '../support/stdio-client.ts';
 
 describe('prompts', () => {
   it('mention only tools that are on offer', async () => {
-    const { client } = await connectStdioClient(emptyHome(temporaryFolder()));
+    const { client } = await connectClient(emptyHome(temporaryFolder()));
     const names = (await client.listTools()).tools.map(({ name }) => name);
     const { prompts } = await client.listPrompts();
     expect(prompts.map(({ name }) => name)).toEqual(['triage_queue', 'calibrate_judge', 'set_up_evaluation']);
@@ -27,8 +27,17 @@ describe('prompts', () => {
     }
   });
 
+  it('judge 20 items for a calibration unless another number is asked for', async () => {
+    const { client } = await connectClient(emptyHome(temporaryFolder()));
+    const textOf = async (given: Record<string, string>): Promise<string> =>
+      JSON.stringify((await client.getPrompt({ name: 'calibrate_judge', arguments: given })).messages);
+    const queue = { queue_id: 'q', field: 'f' };
+    expect(await textOf(queue)).toContain(String.raw`limit \"20\" as a number`);
+    expect(await textOf({ ...queue, count: '5' })).toContain(String.raw`limit \"5\" as a number`);
+  });
+
   it('complete their arguments from the service', async () => {
-    const { client } = await connectStdioClient(emptyHome(temporaryFolder()));
+    const { client } = await connectClient(emptyHome(temporaryFolder()));
     const completed = async (prompt: string, name: string, value: string) =>
       (await client.complete({ ref: { type: 'ref/prompt', name: prompt }, argument: { name, value } })).completion
         .values;
@@ -42,10 +51,10 @@ describe('prompts', () => {
     ]);
   });
 
-  it('complete values with capitals, and name the project that was given', async () => {
+  it('complete values regardless of case, and name the given project', async () => {
     const service = await startFakeService();
     service.respond = (request) => sendResponse(request, 200, { data: [{ id: 'Big-Model' }, { id: 'other' }] });
-    const { client } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
+    const { client } = await connectClient(emptyHome(temporaryFolder(), service.environment));
     const ref = { type: 'ref/prompt', name: 'triage_queue' } as const;
     expect((await client.complete({ ref, argument: { name: 'model', value: 'big' } })).completion.values).toEqual([
       'Big-Model',
@@ -59,7 +68,7 @@ describe('prompts', () => {
   });
 
   it('are refused without a required argument', async () => {
-    const { client } = await connectStdioClient(emptyHome(temporaryFolder()));
+    const { client } = await connectClient(emptyHome(temporaryFolder()));
     await expect(client.getPrompt({ name: 'triage_queue', arguments: {} })).rejects.toThrow('needs queue_id');
   });
 });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { connectClient } from '../support/client.ts';
 import { importNumberedQueue } from '../support/numbered-queue.ts';
-import { connectStdioClient } from '../support/stdio-client.ts';
 
 describe('resources', () => {
   it('list the first twenty queues, which can be read', async () => {
     const home = await importNumberedQueue(1);
-    const { client } = await connectStdioClient(home);
+    const { client } = await connectClient(home);
     for (let n = 1; n <= 21; n += 1) {
       await client.callTool({ name: 'create_queue', arguments: { name: `Queue ${n}`, guidelines: 'x'.repeat(300) } });
     }
@@ -18,7 +18,7 @@ describe('resources', () => {
   });
 
   it('return a queue with its item counts, and a recorded call', async () => {
-    const { client } = await connectStdioClient(await importNumberedQueue(3));
+    const { client } = await connectClient(await importNumberedQueue(3));
     const { resourceTemplates } = await client.listResourceTemplates();
     expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual([
       'heddle://{entity}/{project}/queues/{queue_id}',

@@ -1,34 +1,30 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Client } from '@modelcontextprotocol/client';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import type { Client } from '@modelcontextprotocol/client';
 import { GetSkillResultSchema, ListSkillsResultSchema } from '@modelcontextprotocol/core/ext/skills';
 import { describe, expect, it } from 'vitest';
 import { openApiDocument } from '../../src/service/http/openapi.ts';
-import { command, emptyHome, temporaryFolder } from '../support/heddle.ts';
-import { onEnd } from '../support/on-end.ts';
+import { connectClient } from '../support/client.ts';
+import { emptyHome, temporaryFolder } from '../support/heddle.ts';
 import { startScriptedModel } from '../support/scripted-model.ts';
 
 const root = join(import.meta.dirname, '../..');
 const skillNames = ['calibrate-judge', 'compare-runs', 'triage-queue'];
 const textOf = (name: string): string => readFileSync(join(root, 'skills', name, 'SKILL.md'), 'utf8');
 
-async function connect(mode: 'legacy' | 'auto', args: string[] = [], settings = {}): Promise<Client> {
-  const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } });
-  const env = emptyHome(temporaryFolder(), settings);
-  await client.connect(new StdioClientTransport({ command: process.execPath, args: [command, 'serve', ...args], env }));
-  onEnd(() => client.close());
-  return client;
+async function connect(mode: 'legacy' | 'auto', settings = {}): Promise<Client> {
+  return (await connectClient(emptyHome(temporaryFolder(), settings), { mode })).client;
 }
 
 const list = (client: Client) => client.request({ method: 'skills/list', params: {} }, ListSkillsResultSchema);
 const get = (client: Client, uri: string) =>
   client.request({ method: 'skills/get', params: { uri } }, GetSkillResultSchema);
 
-describe.each(['legacy', 'auto'] as const)('skills for a client in the %s era', (mode) => {
+describe.each(['legacy', 'auto'] as const)('skills for a client in the %s era', async (mode) => {
+  const client = await connect(mode);
+
   it('are declared and listed, with the digest and the length of the text that is read', async () => {
-    const client = await connect(mode);
     expect(client.getServerCapabilities()?.extensions).toHaveProperty(['io.modelcontextprotocol/skills'], {});
     const { skills, ttlMs, cacheScope } = await list(client);
     expect([ttlMs, cacheScope]).toEqual([3_600_000, 'public']);
@@ -46,15 +42,14 @@ describe.each(['legacy', 'auto'] as const)('skills for a client in the %s era', 
   });
 
   it('are not found at another address', async () => {
-    const client = await connect(mode);
     await expect(get(client, 'skill://triage')).rejects.toThrow('No skill has this address');
     await expect(client.readResource({ uri: 'skill://triage-queue/OTHER.md' })).rejects.toThrow();
   });
 
   it('are offered only with all of their tools', async () => {
-    const readOnly = await connect(mode, ['--read-only']);
+    const readOnly = await connect(mode, { HEDDLE_READ_ONLY: 'true' });
     expect((await list(readOnly)).skills).toEqual([]);
-    const queueTools = await connect(mode, ['--tools', 'queue']);
+    const queueTools = await connect(mode, { HEDDLE_TOOLS: 'queue' });
     expect((await list(queueTools)).skills.map(({ uri }) => uri)).toEqual(['skill://triage-queue/SKILL.md']);
     const uri = 'skill://compare-runs/SKILL.md';
     await expect(get(queueTools, uri)).rejects.toThrow('No skill has this address');
@@ -77,9 +72,9 @@ function callsIn(text: string): { tool: string; args: string }[] {
 }
 
 describe.each(skillNames)('the skill %s', (name) => {
-  it('has only calls that the tools accept and that succeed in this order', async () => {
+  it('contains only calls that the tools accept and that succeed in order', async () => {
     const model = await startScriptedModel(() => 'true');
-    const client = await connect('auto', [], { HEDDLE_MODEL_PROVIDER_URL: model.url });
+    const client = await connect('auto', { HEDDLE_MODEL_PROVIDER_URL: model.url });
     const values: Record<string, string> = { QUEUE: 'support-triage', MODEL: 'judge' };
     Object.assign(values, { COLUMN: 'question', 'SCORING PROMPT': 'Is this helpful? {output}' });
     let count = 0;

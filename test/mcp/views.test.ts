@@ -1,20 +1,11 @@
-import { Client } from '@modelcontextprotocol/client';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import type { Client } from '@modelcontextprotocol/client';
 import { describe, expect, it } from 'vitest';
-import { command, emptyHome, temporaryFolder } from '../support/heddle.ts';
-import { onEnd } from '../support/on-end.ts';
+import { connectClient } from '../support/client.ts';
+import { emptyHome, temporaryFolder } from '../support/heddle.ts';
 
 const review = 'ui://heddle/review';
 const evaluation = 'ui://heddle/evaluation';
 const mimeType = 'text/html;profile=mcp-app';
-
-async function connect(mode: 'legacy' | 'auto', args: string[] = []): Promise<Client> {
-  const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } });
-  const env = emptyHome(temporaryFolder());
-  await client.connect(new StdioClientTransport({ command: process.execPath, args: [command, 'serve', ...args], env }));
-  onEnd(() => client.close());
-  return client;
-}
 
 async function listedViews(client: Client) {
   return (await client.listResources()).resources.filter(({ uri }) => uri.startsWith('ui:'));
@@ -22,9 +13,10 @@ async function listedViews(client: Client) {
 
 const linkTo = (uri: string) => ({ ui: { resourceUri: uri, visibility: ['model', 'app'] }, 'ui/resourceUri': uri });
 
-describe.each(['legacy', 'auto'] as const)('the Views of a client in the %s era', (mode) => {
+describe.each(['legacy', 'auto'] as const)('the Views of a client in the %s era', async (mode) => {
+  const { client } = await connectClient(emptyHome(temporaryFolder()), { mode });
+
   it('are declared, linked and listed, although the client did not ask for Views', async () => {
-    const client = await connect(mode);
     expect(client.getServerCapabilities()?.extensions).toMatchObject({ 'io.modelcontextprotocol/ui': {} });
     const { tools } = await client.listTools();
     const linked = tools.filter(({ _meta }) => _meta !== undefined).map(({ name, _meta }) => [name, _meta]);
@@ -39,7 +31,6 @@ describe.each(['legacy', 'auto'] as const)('the Views of a client in the %s era'
   });
 
   it.each([review, evaluation])('are one HTML file of at most 40 kB that loads nothing: %s', async (uri) => {
-    const client = await connect(mode);
     const { contents, ...cache } = await client.readResource({ uri });
     expect(contents).toHaveLength(1);
     const [content] = contents as { uri: string; mimeType: string; text: string; _meta: object }[];
@@ -52,7 +43,7 @@ describe.each(['legacy', 'auto'] as const)('the Views of a client in the %s era'
   });
 
   it('are not offered without their tools', async () => {
-    const client = await connect(mode, ['--tools', 'evaluation']);
+    const { client } = await connectClient(emptyHome(temporaryFolder(), { HEDDLE_TOOLS: 'evaluation' }), { mode });
     expect(await listedViews(client)).toMatchObject([{ uri: evaluation }]);
     await expect(client.readResource({ uri: review })).rejects.toThrow();
   });

@@ -1,7 +1,9 @@
 // Changes the source at random places, one at a time, and runs the tests against each change: a change that no test
 // notices shows what the tests do not check. Writes one JSON line per mutant to --out and skips those already in it.
 //
-//   node test/mutants/run.mjs [--count 100] [--seed 1] [--out mutants.jsonl] [--report FILE] [--list]
+//   node test/mutants/run.mjs [--count 100] [--seed 1] [--lanes] [--out mutants.jsonl] [--report FILE] [--list]
+//
+// It runs tests of `npm test`; with --lanes, a mutant that survives them then meets tests of the lanes.
 import { execFileSync, spawn } from 'node:child_process';
 import {
   appendFileSync,
@@ -23,26 +25,33 @@ import { mutationsOf, sample } from './mutate.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const rooms = ['src/contract', 'src/client', 'src/tools', 'src/mcp', 'src/service/operations'];
-/** Tests of each room. Those with the name of the changed file run first, those of the files that import it next. */
+/** Tests of each room in `npm test`. Those with the name of the changed file run first, those of the files that import it next. */
 const testsOf = {
-  'src/contract': ['package/generated', 'contract', 'pins', 'service/operations', 'service/public-service', 'tools'],
+  'src/contract': ['contract', 'pins', 'service/operations', 'service/public-service', 'tools'],
   'src/client': ['client', 'tools', 'faults/table', 'faults/calls-of-a-page', 'faults/cancellation', 'runtime/logs'],
-  'src/tools': ['package/generated', 'pins', 'tools', 'hostile/items', 'mcp/stdio', 'mcp/prompts'],
-  'src/mcp': ['mcp', 'pins', 'hostile/stdio', 'runtime', 'telemetry', 'faults/process-end', 'faults/progress'],
-  'src/service/operations': ['service/operations', 'service/public-service', 'service/query', 'hostile/sql', 'tools'],
+  'src/tools': ['pins', 'tools', 'hostile/items', 'mcp/stdio', 'mcp/prompts'],
+  'src/mcp': ['mcp', 'pins', 'hostile', 'runtime', 'telemetry', 'faults/progress', 'tools'],
+  'src/service/operations': ['service', 'hostile/sql', 'tools'],
 };
-/** Tests that take long. They run only if they have the name of the changed file or of one that imports it. */
-const slow = /tools\/(create-evaluation|create-queue|update-queue-items|add-queue-items)|faults\/|oauth\/issuer-keys/;
+/** Tests of each room in the lanes. */
+const laneTestsOf = {
+  'src/contract': ['package/generated'],
+  'src/client': ['connections'],
+  'src/tools': ['package/generated', 'agent-benchmark'],
+  'src/mcp': ['package/generated', 'connections', 'hostile'],
+  'src/service/operations': ['storage', 'hostile'],
+};
 /** Tests that are quick and find much. They run first. */
-const quick = /^test\/(package\/generated|contract|client|service\/query)\b/;
+const quick = /^test\/(contract|client|service\/query)\b/;
 /** Single tests that show more of the machine than of a change. */
 const skipped = '^(?!.*(1000 versions|200 MB|in bounded memory))';
-const maxRunMs = 10 * 60_000;
+const maxRunMs = 4 * 60_000;
 
 const { values: options } = parseArgs({
   options: {
     count: { type: 'string', default: '100' },
     seed: { type: 'string', default: '1' },
+    lanes: { type: 'boolean', default: false },
     out: { type: 'string', default: 'mutants.jsonl' },
     report: { type: 'string' },
     list: { type: 'boolean', default: false },
@@ -69,7 +78,8 @@ async function run() {
   writeFileSync(join(copy, 'scripts/declarations.mjs'), "export const declarations = async () => '';\n");
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'), 'junction');
   if (results.length === 0) {
-    const failure = await failureOf(testsIn(...rooms), copy);
+    const failure =
+      (await failureOf(testsIn(...rooms), copy)) ?? (options.lanes ? await laneFailureOf(rooms, copy) : undefined);
     if (failure !== undefined) throw new Error(`Without any change, the tests fail: ${failure}`);
   }
   for (const mutant of mutants) {
@@ -98,16 +108,24 @@ async function run() {
 async function killerOf({ file }, copy) {
   const room = rooms.find((folder) => file.startsWith(`${folder}/`));
   const near = [...testsNamed([file]), ...testsIn(room).filter((test) => quick.test(test))];
-  const wider = testsIn(room).filter((test) => !slow.test(test));
-  const rest = [...new Set([...testsNamed(importersOf(file)), ...wider])].filter((test) => !near.includes(test));
-  return (near.length > 0 && (await failureOf(near, copy))) || failureOf(rest, copy);
+  const wider = new Set([...testsNamed(importersOf(file)), ...testsIn(room)]);
+  const rest = [...wider].filter((test) => !near.includes(test));
+  const killer = (near.length > 0 && (await failureOf(near, copy))) || (await failureOf(rest, copy));
+  return killer ?? (options.lanes ? laneFailureOf([room], copy) : undefined);
 }
 
-const tests = tracked.filter((file) => /^test\/(?!external|long).*\.test\.ts$/.test(file));
+const tests = tracked.filter((file) => /^test\/(?!external|lanes).*\.test\.ts$/.test(file));
 const testsNamed = (files) =>
   tests.filter((test) => files.some((file) => basename(file, '.ts') === basename(test, '.test.ts')));
 const testsIn = (...folders) =>
   tests.filter((test) => folders.some((folder) => testsOf[folder].some((name) => test.startsWith(`test/${name}`))));
+
+/** Runs the tests of the lanes for rooms. */
+function laneFailureOf(folders, copy) {
+  const names = new Set(folders.flatMap((folder) => laneTestsOf[folder]));
+  const selection = [...names].map((name) => `test/lanes/${name}`);
+  return failureOf(selection, copy, '!postgresql');
+}
 
 /** Returns the files of the same room that import a file. */
 function importersOf(file) {
@@ -120,19 +138,20 @@ function importersOf(file) {
 }
 
 /** Builds the copy and runs tests in it until one fails; returns what failed. */
-function failureOf(selection, copy) {
+function failureOf(selection, copy, project = 'main') {
   const report = join(copy, 'report.json');
   rmSync(report, { force: true });
   const vitest = join(copy, 'node_modules/vitest/vitest.mjs');
   const args = [
     vitest,
     'run',
+    `--project=${project}`,
     '--bail=1',
     // On a busy machine, a test can fail once for another reason.
     '--retry=1',
     `--testNamePattern=${skipped}`,
-    '--testTimeout=120000',
-    '--hookTimeout=120000',
+    '--testTimeout=20000',
+    '--hookTimeout=20000',
     '--reporter=json',
     `--outputFile=${report}`,
     ...selection,
@@ -206,7 +225,7 @@ function reportOf(results, summary) {
         killer ? code(killer) : result,
       ].join(' | '),
     );
-  const head = 'mutant | code | replaced by | killed by\n| --- | --- | --- | ---';
+  const head = 'mutant | code | replaced by | killed by |\n| --- | --- | --- | ---';
   return `# Mutants\n\nSeed ${options.seed}: ${summary}.\n\n| ${head} |\n${rows.map((row) => `| ${row} |\n`).join('')}`;
 }
 

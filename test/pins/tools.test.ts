@@ -1,29 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+import { toolNames } from './tools.ts';
 
 describe('the list of tools', () => {
   it('matches the pinned definitions, in the pinned order', async () => {
     const { stdout } = await run(['tools', '--json'], emptyHome(temporaryFolder()));
     const tools: { name: string }[] = JSON.parse(stdout);
-    expect(tools.map(({ name }) => name)).toEqual([
-      'list_queues',
-      'query_queue_items',
-      'summarize_queue',
-      'read_call',
-      'query_calls',
-      'create_queue',
-      'add_queue_items',
-      'update_queue_items',
-      'review_queue',
-      'list_objects',
-      'read_object',
-      'run_inference',
-      'create_dataset',
-      'create_scorer',
-      'create_evaluation',
-      'run_evaluation',
-      'read_evaluation',
-    ]);
+    expect(tools.map(({ name }) => name)).toEqual(toolNames);
     for (const tool of tools) {
       await expect(`${JSON.stringify(tool, null, 2)}\n`).toMatchFileSnapshot(`${tool.name}.json`);
     }

@@ -1,22 +1,8 @@
-import { Client } from '@modelcontextprotocol/client';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Client } from '@modelcontextprotocol/client';
+import { describe, expect, it } from 'vitest';
+import { connectClient } from '../support/client.ts';
 import { startFakeService } from '../support/fake-service.ts';
-import { command, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
-
-async function connect(environment: Record<string, string>): Promise<Client> {
-  const client = new Client({ name: 'test', version: '1' });
-  await client.connect(
-    new StdioClientTransport({
-      command: process.execPath,
-      args: [command, 'serve'],
-      env: environment,
-      stderr: 'ignore',
-    }),
-  );
-  onTestFinished(() => client.close());
-  return client;
-}
+import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 
 async function textOf(client: Client, name: string, args: Record<string, unknown>): Promise<string> {
   const { content } = await client.callTool({ name, arguments: args });
@@ -28,7 +14,9 @@ const right = { username: 'mia', password: 'correct-horse', token: 'tok-11112222
 describe('stored credentials', () => {
   it('make every tool fail with credentials_missing while there are none for the base URL', async () => {
     const service = await startFakeService({ credentials: right });
-    const client = await connect(emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: service.url, HEDDLE_PROJECT: 'a/b' }));
+    const { client } = await connectClient(
+      emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: service.url, HEDDLE_PROJECT: 'a/b' }),
+    );
     const { tools } = await client.listTools();
     expect(tools.length).toBeGreaterThanOrEqual(3);
     for (const { name, description } of tools) {
@@ -43,7 +31,7 @@ describe('stored credentials', () => {
   it('are read again after a login and a logout, without a restart', async () => {
     const service = await startFakeService({ credentials: right });
     const environment = emptyHome(temporaryFolder());
-    const client = await connect({ ...environment, HEDDLE_BASE_URL: service.url, HEDDLE_PROJECT: 'a/b' });
+    const { client } = await connectClient({ ...environment, HEDDLE_BASE_URL: service.url, HEDDLE_PROJECT: 'a/b' });
     const query = (): Promise<string> => textOf(client, 'query_queue_items', { queue_id: 'q', fields: ['*'] });
     const login = (username: string, password: string): Promise<unknown> =>
       run(

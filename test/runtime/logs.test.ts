@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { sampleToolCall, startFakeService } from '../support/fake-service.ts';
 import { temporaryFolder } from '../support/heddle.ts';
-import { ask, newerRequest, olderRequest, startHttp } from '../support/http-process.ts';
+import { ask, newerRequest, olderRequest, startHttp } from '../support/http-server.ts';
 import { LineClient } from '../support/line-client.ts';
 
 const generated = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;

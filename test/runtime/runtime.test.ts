@@ -1,40 +1,37 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { runtimeOptions } from '../../src/cli/support/secrets.ts';
 import { openRuntime, type Runtime } from '../../src/runtime/runtime.ts';
 import { resolveSettings } from '../../src/settings/resolve-settings.ts';
+import { emptyHome, inInvocation, noFolders, temporaryFolder } from '../support/heddle.ts';
 
 /** Opens a runtime of an embedded service, which starts with the first call and so never in these tests. */
 function open(environment: Record<string, string>): Runtime {
-  const resolved = resolveSettings({
-    flags: {},
-    environment: { HEDDLE_LOG_LEVEL: 'info', ...environment },
-    profiles: {},
-  });
-  return openRuntime(resolved, { credentials: async () => ({ sources: resolved.sources }) });
-}
-
-/** Collects what is written to stderr until the test ends. */
-function captureStderr(): string[] {
-  const lines: string[] = [];
-  const spy = vi.spyOn(process.stderr, 'write').mockImplementation((line) => lines.push(String(line)) > 0);
-  onTestFinished(() => spy.mockRestore());
-  return lines;
+  const { values, ...resolved } = resolveSettings({ flags: {}, environment, folders: noFolders, profiles: {} });
+  return openRuntime(
+    { values, ...resolved },
+    { credentials: async () => ({ sources: resolved.sources }), log: () => {} },
+  );
 }
 
 describe('openRuntime', () => {
   it('removes only the secrets of its own run from its log and results', async () => {
-    const ada = open({ HEDDLE_TOKEN: 'marmalade-of-ada' });
-    const bob = open({ HEDDLE_TOKEN: 'gingerbread-of-bob' });
+    const openWithLog = (HEDDLE_TOKEN: string) =>
+      inInvocation(emptyHome(temporaryFolder(), { HEDDLE_TOKEN, HEDDLE_LOG_LEVEL: 'info' }), (given) => {
+        const resolved = resolveSettings({ flags: {}, ...given });
+        return openRuntime(resolved, runtimeOptions(resolved));
+      });
+    const ada = openWithLog('marmalade-of-ada');
+    const bob = openWithLog('gingerbread-of-bob');
     const both = 'marmalade-of-ada and gingerbread-of-bob';
-    const lines = captureStderr();
-    ada.log('info', both);
-    bob.log('info', both);
-    expect(lines.map((line) => line.split(' info ')[1])).toEqual([
-      '[secret] and gingerbread-of-bob\n',
-      'marmalade-of-ada and [secret]\n',
-    ]);
-    expect(ada.serverOptions.redactor.redactValue({ text: both })).toEqual({ text: '[secret] and gingerbread-of-bob' });
-    expect(bob.serverOptions.redactor.redactValue({ text: both })).toEqual({ text: 'marmalade-of-ada and [secret]' });
-    await Promise.all([ada.close(), bob.close()]);
+    ada.made.log('info', both);
+    bob.made.log('info', both);
+    await expect.poll(() => ada.output.stderr).toContain(' info [secret] and gingerbread-of-bob\n');
+    await expect.poll(() => bob.output.stderr).toContain(' info marmalade-of-ada and [secret]\n');
+    const { redactor: ofAda } = ada.made.serverOptions;
+    const { redactor: ofBob } = bob.made.serverOptions;
+    expect(ofAda.redactValue({ text: both })).toEqual({ text: '[secret] and gingerbread-of-bob' });
+    expect(ofBob.redactValue({ text: both })).toEqual({ text: 'marmalade-of-ada and [secret]' });
+    await Promise.all([ada.made.close(), bob.made.close()]);
   });
 
   it('forgets its secrets when it is closed, and leaves those of another runtime', async () => {

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { type Inputs, resolveSettings } from '../../src/settings/resolve-settings.ts';
+import { noFolders } from '../support/heddle.ts';
 
 function resolve(environment: Record<string, string>, inputs: Partial<Inputs> = {}) {
-  const { values, sources } = resolveSettings({ flags: {}, environment, profiles: {}, ...inputs });
+  const { values, sources } = resolveSettings({ flags: {}, environment, folders: noFolders, profiles: {}, ...inputs });
   return { url: values.inferenceUrl, source: sources.inferenceUrl };
 }
 
@@ -48,7 +49,7 @@ describe('the setting inferenceUrl', () => {
     });
   });
 
-  it('of a profile counts only for the service of the profile', () => {
+  it('applies from a profile only to the service of that profile', () => {
     const profiles = { default: { base_url: 'https://own.example/', inference_url: 'https://llm.example/v1' } };
     expect(resolve({}, { profiles }).url).toBe('https://llm.example/v1');
     expect(resolve({ HEDDLE_BASE_URL: 'https://other.example' }, { profiles })).toEqual({

@@ -1,14 +1,20 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readProfiles, writeProfile } from '../../src/settings/profiles.ts';
+import { configFileIn, type Folders, readProfiles, writeProfile } from '../../src/settings/profiles.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+
+function temporaryFolders(): Folders {
+  const folder = temporaryFolder();
+  return { config: folder, data: folder };
+}
 
 describe('writeProfile', () => {
   it('changes one profile and keeps everything else in the file', () => {
-    const file = join(temporaryFolder(), 'config.json');
+    const folders = temporaryFolders();
+    const file = configFileIn(folders);
     writeFileSync(file, '{"note": "mine", "profiles": {"a": {"base_url": "https://a.example", "timeout_ms": 5}}}');
-    writeProfile('b', { base_url: 'https://b.example', store: 'file' }, file);
+    writeProfile('b', { base_url: 'https://b.example', store: 'file' }, folders);
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
       note: 'mine',
       profiles: {
@@ -16,23 +22,24 @@ describe('writeProfile', () => {
         b: { base_url: 'https://b.example', store: 'file' },
       },
     });
-    writeProfile('a', undefined, file);
-    expect(readProfiles(file)).toEqual({ b: { base_url: 'https://b.example', store: 'file' } });
+    writeProfile('a', undefined, folders);
+    expect(readProfiles(folders)).toEqual({ b: { base_url: 'https://b.example', store: 'file' } });
   });
 
   it('removes temporary files that a crash left behind, and no other files', () => {
-    const folder = temporaryFolder();
-    const file = join(folder, 'config.json');
+    const folders = temporaryFolders();
+    const file = configFileIn(folders);
     writeFileSync(`${file}.0b1c.tmp`, 'half');
-    writeFileSync(join(folder, 'credentials.json.0b1c.tmp'), 'not mine');
-    writeProfile('a', {}, file);
-    expect(readdirSync(folder).sort()).toEqual(['config.json', 'credentials.json.0b1c.tmp']);
+    writeFileSync(join(folders.config, 'credentials.json.0b1c.tmp'), 'not mine');
+    writeProfile('a', {}, folders);
+    expect(readdirSync(folders.config).sort()).toEqual(['config.json', 'credentials.json.0b1c.tmp']);
   });
 
   it('names a file that it cannot replace', () => {
-    const file = join(temporaryFolder(), 'config.json');
+    const folders = temporaryFolders();
+    const file = configFileIn(folders);
     mkdirSync(join(file, 'in-the-way'), { recursive: true });
-    expect(() => writeProfile('a', {}, file)).toThrow(`The configuration file ${file} cannot be used`);
+    expect(() => writeProfile('a', {}, folders)).toThrow(`The configuration file ${file} cannot be used`);
   });
 });
 
@@ -42,12 +49,13 @@ describe('a profile', () => {
     ['{"profiles":{"a":{},"a":{}}}', 'it has "a" twice'],
     ['{"profiles":{"a":{"base_url":"http://one","base_url":"http://two"}}}', 'it has "base_url" twice'],
     ['{"profiles":{"__proto__":{"base_url":"http://one"}}}', 'it has a member "__proto__"'],
-  ])('is not picked from a file that can be read in two ways: %s', (text, reason) => {
-    const file = join(temporaryFolder(), 'config.json');
+  ])('is not read from an ambiguous file: %s', (text, reason) => {
+    const folders = temporaryFolders();
+    const file = configFileIn(folders);
     writeFileSync(file, text);
     const message = `The configuration file ${file} cannot be used: ${reason}`;
-    expect(() => readProfiles(file)).toThrow(message);
-    expect(() => writeProfile('b', {}, file)).toThrow(message);
+    expect(() => readProfiles(folders)).toThrow(message);
+    expect(() => writeProfile('b', {}, folders)).toThrow(message);
     expect(readFileSync(file, 'utf8')).toBe(text);
   });
 

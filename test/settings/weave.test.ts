@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { resolveSettings } from '../../src/settings/resolve-settings.ts';
+import { noFolders } from '../support/heddle.ts';
 
 const key = 'key-of-a-weave-user';
 
@@ -7,6 +8,7 @@ function resolve(environment: Record<string, string>, profile?: Record<string, s
   const { values, sources } = resolveSettings({
     flags: {},
     environment,
+    folders: noFolders,
     profiles: profile ? { default: profile } : {},
   });
   const { baseUrl, username, password, token } = values;

@@ -2,11 +2,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { expect } from 'vitest';
+import { type ConnectedClient, connectClient } from './client.ts';
 import { emptyHome, temporaryFolder } from './heddle.ts';
 import { onEnd } from './on-end.ts';
 import { startRecordedService } from './recorded-service.ts';
 import { startServiceWithCalls } from './service-with-calls.ts';
-import { connectStdioClient, type StdioClient } from './stdio-client.ts';
 
 const projectId = 'team/project';
 
@@ -15,8 +15,8 @@ export interface EitherService {
   name: 'the embedded service' | 'the recorded public service';
   url: string;
   /** Clients of two annotators; they cannot be asked. */
-  ada: StdioClient;
-  bob: StdioClient;
+  ada: ConnectedClient;
+  bob: ConnectedClient;
   /** The settings of a heddle that an annotator uses. */
   environmentOf: (annotator: 'ada' | 'bob') => Record<string, string>;
   /** The name of an annotator in judgements. */
@@ -123,10 +123,7 @@ async function complete({ name, url, nameOf, passwords }: StartedService): Promi
       queue_id,
     });
   };
-  const [ada, bob] = await Promise.all([
-    connectStdioClient(environmentOf('ada')),
-    connectStdioClient(environmentOf('bob')),
-  ]);
+  const [ada, bob] = await Promise.all([connectClient(environmentOf('ada')), connectClient(environmentOf('bob'))]);
   return { name, url, ada, bob, environmentOf, nameOf, feedbackOf, judgeByHand };
 }
 
@@ -153,7 +150,7 @@ export async function createQueue(
 
 /** Judges the field helpful of items with one call; undefined leaves an item out. */
 export async function judge(
-  { call }: StdioClient,
+  { call }: ConnectedClient,
   queue_id: string,
   ids: string[],
   values: (boolean | undefined)[],
@@ -167,7 +164,11 @@ export async function judge(
 }
 
 /** Returns the text of a prompt. */
-export async function promptOf({ client }: StdioClient, name: string, args: Record<string, string>): Promise<string> {
+export async function promptOf(
+  { client }: ConnectedClient,
+  name: string,
+  args: Record<string, string>,
+): Promise<string> {
   const { messages } = await client.getPrompt({ name, arguments: args });
   return messages.map(({ content }) => (content.type === 'text' ? content.text : '')).join('\n');
 }

@@ -1,19 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { listen } from '../../src/core/http/listen.ts';
 import { onEnd } from './on-end.ts';
-import { installCommand, requireProgram } from './require-program.ts';
+import { installedPath, requireFrom } from './outside-programs.ts';
+import { requireProgram } from './require-program.ts';
 
-const folder = fileURLToPath(new URL('../external/packages/chromium/', import.meta.url));
+const chatPage = fileURLToPath(new URL('../external/packages/chromium/chat-page.mjs', import.meta.url));
 const executable = '/usr/bin/chromium';
 
 /** True if Chromium and the packages that drive it are installed. */
 export const hasChromium =
   requireProgram('Chromium', executable, 'apt-get install chromium') &&
-  requireProgram('playwright-core', `${folder}node_modules/playwright-core`, installCommand('chromium'));
+  installedPath('chromium', 'playwright-core') !== undefined;
 
 /** The part of playwright's types that the suite uses; the package is not installed where types are checked. */
 export interface Locator {
@@ -70,7 +70,7 @@ export interface Browser {
 
 /** Starts Chromium. It ends with the file or test that started it. */
 export async function startChromium(): Promise<Browser> {
-  const { chromium } = createRequire(`${folder}package.json`)('playwright-core');
+  const { chromium } = requireFrom('chromium')('playwright-core');
   // Containers rarely allow the sandbox, and give little shared memory.
   const args = ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'];
   const browser: Browser = await chromium.launch({ executablePath: executable, args });
@@ -79,12 +79,12 @@ export async function startChromium(): Promise<Browser> {
 }
 
 /** Path of axe-core's script, which a page runs to check itself. */
-const axeScript = (): string => createRequire(`${folder}package.json`).resolve('axe-core/axe.min.js');
+const axeScript = (): string => requireFrom('chromium').resolve('axe-core/axe.min.js');
 
 /** Serves the page of a chat client on a port of its own, and returns its URL. */
 export async function startChatPage(): Promise<string> {
   const { outputFiles } = await build({
-    entryPoints: [`${folder}chat-page.mjs`],
+    entryPoints: [chatPage],
     bundle: true,
     write: false,
     format: 'esm',
@@ -146,7 +146,7 @@ export async function openChat(
 }
 
 /** Waits until the board says something and is drawn: keys, and the text that a person sees, need a layout. */
-export async function says(board: Frame, text: string | RegExp, timeout = 10_000): Promise<void> {
+export async function says(board: Frame, text: string | RegExp, timeout = 60_000): Promise<void> {
   await board.locator('[role=status]').filter({ hasText: text }).waitFor({ timeout });
   await board.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
 }

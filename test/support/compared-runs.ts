@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
+import { type ConnectedClient, connectClient } from './client.ts';
 import { emptyHome, temporaryFolder } from './heddle.ts';
 import { startScriptedModel } from './scripted-model.ts';
-import { connectStdioClient, type StdioClient } from './stdio-client.ts';
 
 /** Runs of one evaluation that the embedded service has made. */
 export interface ComparedRuns {
@@ -9,7 +9,7 @@ export interface ComparedRuns {
   environment: Record<string, string>;
   baseline: string;
   changed: string;
-  client: StdioClient;
+  client: ConnectedClient;
   /** Lets the model reply to prompts that it holds back, which begin with "Wait". Row 3 of one that begins with "Fail" fails. */
   release: () => void;
 }
@@ -62,7 +62,7 @@ export async function makeComparedRuns(): Promise<ComparedRuns> {
     // The default would cut a page of these rows.
     HEDDLE_MAX_RESULT_CHARS: '1000000',
   });
-  const client = await connectStdioClient(environment);
+  const client = await connectClient(environment);
   const rows = Array.from({ length: rowCount }, (_, row) => ({
     question: `row ${row}: ${row === 0 ? hostile.markup : row === 2 ? hostile.hidden : `Question ${row}?`}`,
     expected: `answer ${row}`,

@@ -48,6 +48,18 @@ export async function execute(data: string, sql: string): Promise<Record<string,
   }
 }
 
+/** Runs statements in a data file and closes it, which `execute` does on Node 20 only when its statement is collected. */
+export async function changeFile(file: string, sql: string): Promise<void> {
+  const connection = openConnection(await loadSqlite(), file);
+  connection.exec(sql);
+  connection.close();
+}
+
+/** Returns the SQL expression of a text of this length, for values that take long to send. */
+export function longText(chars: number): string {
+  return onPostgres ? `repeat('x', ${chars})` : `printf('%.*c', ${chars}, 'x')`;
+}
+
 /** Returns the path of a file in a new temporary folder. */
 export function temporaryFile(name: string): string {
   return join(temporaryFolder(), name);

@@ -180,8 +180,7 @@ export function sendResponse(
   body: string | Buffer | object = '',
   headers: Record<string, string | number> = {},
 ): void {
-  const bytes =
-    Buffer.isBuffer(body) || typeof body === 'string' ? Buffer.from(body) : Buffer.from(JSON.stringify(body));
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
   const all = {
     'content-type': 'application/json',
     'content-length': bytes.length,
@@ -189,8 +188,12 @@ export function sendResponse(
     ...headers,
   };
   const fields = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
-  if (socket.writable)
-    socket.write(Buffer.concat([Buffer.from(`HTTP/1.1 ${status} X\r\n${fields.join('')}\r\n`), bytes]));
+  if (!socket.writable) return;
+  // In one piece, without a copy of a large body.
+  socket.cork();
+  socket.write(`HTTP/1.1 ${status} X\r\n${fields.join('')}\r\n`);
+  if (bytes.length > 0) socket.write(bytes);
+  socket.uncork();
 }
 
 /** Sends the response of a working service, whatever the credentials. */

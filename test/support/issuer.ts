@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 import { onTestFinished } from 'vitest';
-import { type Answer, ask, jsonHeaders, olderRequest } from './http-process.ts';
+import { type Answer, ask, jsonHeaders, olderRequest } from './http-server.ts';
 
 /** A token issuer that publishes keys and signs whatever a test asks for. */
 export interface Issuer {

@@ -1,113 +1,147 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { once } from 'node:events';
 import { expect } from 'vitest';
-import { startService } from '../../src/service/index.ts';
-import { execute } from './embedded-service.ts';
-import { temporaryFolder } from './heddle.ts';
+import { create } from './concurrent-requests.ts';
+import { execute, onPostgres, storedIn, temporaryData, withStore } from './embedded-service.ts';
+import { startServiceProcess } from './service-process.ts';
 import { tally } from './tally.ts';
-import { account, basic } from './test-account.ts';
 
-/** A write that the service has acknowledged, as kill-worker.ts prints it. */
-type AcknowledgedWrite = { what: string; [member: string]: unknown };
+/** A write that the service has acknowledged. */
+type AcknowledgedWrite =
+  | { what: 'version'; version_index: number; digest: string }
+  | { what: 'call' | 'item' | 'progress' | 'feedback'; id: string };
 
-const workerFile = fileURLToPath(new URL('kill-worker.ts', import.meta.url));
+/** The storage that the services share, and an account. */
+interface Shared {
+  data: string;
+  authorization: string;
+  queueId: string;
+}
+
+const project_id = 'p/q';
+
+/** Writes that every service acknowledges at least before it is killed. */
+export const fewestWrites = 5;
 
 /**
- * Lets three processes write to one data file, kills each at a random moment, and counts the acknowledged writes that
- * are missing afterwards.
+ * Lets three services write to one storage, kills each at a random moment, and counts the acknowledged writes that are
+ * missing afterwards.
  */
 export async function killRounds(rounds: number): Promise<{ acknowledged: number; lost: number }> {
-  const dataFile = join(temporaryFolder(), 'heddle.db');
+  const shared = await prepare();
   let acknowledged = 0;
   let lost = 0;
   for (let round = 0; round < rounds; round += 1) {
-    const workers = [0, 1, 2].map((number) => acknowledgedUntilKilled(dataFile, `r${round}w${number}`));
-    const writes = (await Promise.all(workers)).flat();
+    const writers = [0, 1, 2].map((number) => writeUntilKilled(shared, `r${round}w${number}`));
+    const writes = (await Promise.all(writers)).flat();
     acknowledged += writes.length;
-    lost += (await findLost(dataFile, writes)).length;
-    expect(await damageIn(dataFile)).toEqual([]);
+    lost += (await findLost(shared.data, writes)).length;
+    expect(await damageIn(shared.data)).toEqual([]);
     tally('kill rounds', 1);
   }
   tally('lost', lost);
   return { acknowledged, lost };
 }
 
-/** Runs a worker until it is killed, and returns the writes that it reported. */
-async function acknowledgedUntilKilled(dataFile: string, name: string): Promise<AcknowledgedWrite[]> {
-  const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', workerFile, dataFile, name], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let stderr = '';
-  child.stderr!.on('data', (bytes) => {
-    stderr += bytes;
-  });
-  const writes: AcknowledgedWrite[] = [];
-  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
-  // A random moment after a random number of acknowledgements falls anywhere inside a write.
-  const enough = 1 + Math.floor(Math.random() * 40);
-  createInterface({ input: child.stdout! }).on('line', (line) => {
-    writes.push(JSON.parse(line));
-    if (writes.length === enough) setTimeout(() => child.kill('SIGKILL'), Math.random() * 10);
-  });
-  await ended;
-  expect([child.signalCode, stderr]).toEqual(['SIGKILL', '']);
-  return writes.filter(({ what }) => what !== 'ready');
+async function prepare(): Promise<Shared> {
+  const data = await temporaryData();
+  const { password } = await withStore(data, (store) => store.addUser('ada', 'all'));
+  const authorization = `Basic ${btoa(`ada:${password}`)}`;
+  const { url, child } = await startServiceProcess(storedIn(data));
+  const queue = { project_id, name: 'work', description: '', scorer_refs: [] };
+  const { id } = await post(url, authorization, '/annotation_queues', queue);
+  child.kill('SIGKILL');
+  return { data, authorization, queueId: id };
 }
 
-/** Returns the acknowledged writes that a service on the data file does not have. */
-async function findLost(dataFile: string, writes: AcknowledgedWrite[]): Promise<AcknowledgedWrite[]> {
-  const service = await startService({ data: dataFile, account });
+// biome-ignore lint/suspicious/noExplicitAny: responses of every shape
+async function post(url: string, authorization: string, path: string, body: object): Promise<any> {
+  const response = await fetch(url + path, { method: 'POST', headers: { authorization }, body: JSON.stringify(body) });
+  const text = await response.text();
+  expect(response.status, `${path}: ${text}`).toBe(200);
+  return JSON.parse(text);
+}
+
+/** Writes through a service until it is killed, and returns the writes that it acknowledged. */
+async function writeUntilKilled(shared: Shared, name: string): Promise<AcknowledgedWrite[]> {
+  const { url, child, stderr } = await startServiceProcess({ ...storedIn(shared.data), HEDDLE_LOG_LEVEL: 'error' });
+  const ended = once(child, 'exit');
+  const writes: AcknowledgedWrite[] = [];
+  // A random moment after a random number of acknowledgements falls anywhere inside a write.
+  const enough = fewestWrites + Math.floor(Math.random() * 40);
   try {
-    const get = async (path: string, body?: unknown) => {
-      const response = await fetch(service.url + path, {
-        method: body ? 'POST' : 'GET',
-        headers: { authorization: basic },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      });
-      expect(response.status).toBe(200);
-      return response.text();
-    };
-    const { items } = JSON.parse(await get('/annotation_queues/work/items/query', { project_id: 'p/q' })) as {
-      items: { id: string; call_id: string; annotation_state: string }[];
-    };
-    const calls = new Set(items.map(({ call_id }) => call_id));
-    const completed = new Set(items.filter((item) => item.annotation_state === 'completed').map(({ id }) => id));
-    const versions = await versionsOf(dataFile);
-    const feedback = await feedbackOf(dataFile);
-    return writes.filter(({ what, ...write }) => {
-      if (what === 'version') return versions[write.version_index as number] !== write.digest;
-      if (what === 'item') return !calls.has(write.call_id as string);
-      if (what === 'progress') return !completed.has(write.id as string);
-      return !feedback.has(write.id as string);
-    });
-  } finally {
-    await service.close();
+    for await (const write of writesOf(url, shared, name)) {
+      writes.push(write);
+      if (writes.length === enough) setTimeout(() => child.kill('SIGKILL'), Math.random() * 10);
+    }
+  } catch (error) {
+    // The request that the kill cut off.
+    if (!child.killed || !(error instanceof TypeError)) throw error;
+  }
+  await ended;
+  expect([child.signalCode, stderr()]).toEqual(['SIGKILL', `listening on ${url}\n`]);
+  return writes;
+}
+
+/** Makes writes of every kind without end, and yields each after the service has acknowledged it. */
+async function* writesOf(
+  url: string,
+  { authorization, queueId }: Shared,
+  name: string,
+): AsyncGenerator<AcknowledgedWrite> {
+  const send = (path: string, body: object) => post(url, authorization, path, { project_id, ...body });
+  for (let index = 0; ; index += 1) {
+    const id = `${name}-${index}`;
+    const version = await create(url, authorization, id);
+    expect(version.status).toBe(200);
+    yield { what: 'version', version_index: version.body.version_index, digest: version.body.digest };
+
+    const start = { project_id, id, op_name: 'op', started_at: '2026-01-01T00:00:00Z', attributes: {}, inputs: {} };
+    await send('/call/start', { start });
+    yield { what: 'call', id };
+
+    await send(`/annotation_queues/${queueId}/items`, { call_ids: [id], display_fields: [] });
+    yield { what: 'item', id };
+
+    const { items } = await send(`/annotation_queues/${queueId}/items/query`, { filter: { call_id: id } });
+    const path = `/annotation_queues/${queueId}/items/${items[0].id}/progress`;
+    await send(path, { annotation_state: 'completed' });
+    yield { what: 'progress', id };
+
+    const weave_ref = `weave:///p/q/call/${id}`;
+    await send('/feedback/create', { weave_ref, feedback_type: 'good', payload: { value: index }, id });
+    yield { what: 'feedback', id };
   }
 }
 
-async function versionsOf(dataFile: string): Promise<unknown[]> {
-  const rows = await execute(dataFile, "select digest from objects where object_id = 'shared' order by version_index");
-  return rows.map(({ digest }) => digest);
+/** Returns the acknowledged writes that are not in a storage. */
+async function findLost(data: string, writes: AcknowledgedWrite[]): Promise<AcknowledgedWrite[]> {
+  const idsIn = async (rows: string) => new Set((await execute(data, `select id from ${rows}`)).map(({ id }) => id));
+  const stored = {
+    call: await idsIn('calls'),
+    item: await idsIn('(select call_id as id from queue_items) as items'),
+    progress: await idsIn("(select call_id as id from queue_items where annotation_state = 'completed') as completed"),
+    feedback: await idsIn('feedback'),
+  };
+  const versions = await execute(data, "select digest from objects where object_id = 'shared' order by version_index");
+  return writes.filter((write) =>
+    write.what === 'version'
+      ? versions[write.version_index]?.digest !== write.digest
+      : !stored[write.what].has(write.id),
+  );
 }
 
-async function feedbackOf(dataFile: string): Promise<Set<unknown>> {
-  return new Set((await execute(dataFile, 'select id from feedback')).map(({ id }) => id));
-}
-
-/** Returns the damage that SQLite finds in the file, gaps in version indices, and duplicate items. */
-async function damageIn(dataFile: string): Promise<Record<string, unknown>[]> {
-  const integrity = await execute(dataFile, 'pragma integrity_check');
+/** Returns the damage that the database finds in a storage, gaps in version indices, and duplicate items. */
+async function damageIn(data: string): Promise<unknown[]> {
   return [
-    ...integrity.filter((row) => row.integrity_check !== 'ok'),
-    ...(await execute(dataFile, 'pragma foreign_key_check')),
+    ...(await withStore(data, (store) => store.integrityCheck())),
+    // PostgreSQL has no such check.
+    ...(onPostgres ? [] : await execute(data, 'pragma foreign_key_check')),
     ...(await execute(
-      dataFile,
-      'select object_id, count(*) as n, max(version_index) as top from objects group by project_id, object_id having n <> top + 1',
+      data,
+      'select object_id from objects group by project_id, object_id having count(*) <> max(version_index) + 1',
     )),
     ...(await execute(
-      dataFile,
+      data,
       'select call_id from queue_items group by project_id, queue_id, call_id having count(*) > 1',
     )),
   ];

@@ -2,26 +2,45 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { command, emptyHome } from './heddle.ts';
+import { PassThrough, type Readable, type Writable } from 'node:stream';
+import { command, emptyHome, startCommand } from './heddle.ts';
 
 type Answer = { id?: unknown; result?: Record<string, unknown>; error?: { code: number; message: string } };
 
-/** A client of a stdio server process that writes raw lines. */
+interface StdioServer {
+  stdin: Writable;
+  stdout: Readable;
+  stderr: Readable;
+  /** Resolves to the exit code when the server has ended and its output is read. */
+  ended: Promise<number | null>;
+}
+
+function startInThisProcess(environment: Record<string, string>): StdioServer {
+  const stdin = new PassThrough();
+  const { stdout, stderr, finished } = startCommand(['serve'], environment, stdin);
+  return { stdin, stdout, stderr, ended: finished.then(({ code }) => code) };
+}
+
+/** A client that writes raw lines to a stdio server in this process. The server ends with the test, or with the file when started at its top level. */
 export class LineClient {
-  readonly child: ChildProcess;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
   stderr = '';
   /** Lines of stdout that are not JSON-RPC messages. */
   readonly noise: string[] = [];
+  readonly #ended: Promise<number | null>;
   readonly #answers = new Map<unknown, Answer>();
   readonly #waiting = new Map<unknown, (answer: Answer) => void>();
 
-  constructor(home: string, extra: Record<string, string> = {}) {
-    this.child = spawn(process.execPath, [command], { env: emptyHome(home, { HEDDLE_LOG_FORMAT: 'json', ...extra }) });
-    this.child.stderr!.on('data', (bytes) => {
+  constructor(home: string, extra: Record<string, string> = {}, start = startInThisProcess) {
+    const { stdin, stdout, stderr, ended } = start(emptyHome(home, { HEDDLE_LOG_FORMAT: 'json', ...extra }));
+    this.stdin = stdin.on('error', () => {});
+    this.stdout = stdout;
+    this.#ended = ended;
+    stderr.on('data', (bytes) => {
       this.stderr += bytes;
     });
-    this.child.stdin!.on('error', () => {});
-    createInterface({ input: this.child.stdout! }).on('line', (line) => {
+    createInterface({ input: stdout }).on('line', (line) => {
       try {
         const message = JSON.parse(line);
         if (message.jsonrpc !== '2.0') throw new Error();
@@ -35,7 +54,7 @@ export class LineClient {
   }
 
   write(bytes: string | Uint8Array): void {
-    this.child.stdin!.write(bytes);
+    this.stdin.write(bytes);
   }
 
   /** Sends a message and waits for the response with its id. */
@@ -61,19 +80,33 @@ export class LineClient {
     this.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n');
   }
 
+  /** Closes stdin, waits for the server and returns its exit code. */
+  async end(): Promise<number | null> {
+    this.stdin.end();
+    return this.#ended;
+  }
+}
+
+/** A {@link LineClient} of a server that is a process of its own. */
+export class LineProcess extends LineClient {
+  readonly child: ChildProcess;
+
+  constructor(home: string, extra: Record<string, string> = {}) {
+    let started: ChildProcess;
+    super(home, extra, (env) => {
+      const child = spawn(process.execPath, [command], { env });
+      started = child;
+      const { stdin, stdout, stderr } = child;
+      return { stdin, stdout, stderr, ended: once(child, 'close').then(([code]) => code) };
+    });
+    this.child = started!;
+  }
+
   /** Returns the resident memory now and at its peak, in MB; 0 on other systems than Linux. */
   memory(): { now: number; peak: number } {
     if (process.platform !== 'linux') return { now: 0, peak: 0 };
     const status = readFileSync(`/proc/${this.child.pid}/status`, 'utf8');
     const read = (name: string) => Math.round(Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1]) / 1024);
     return { now: read('VmRSS'), peak: read('VmHWM') };
-  }
-
-  /** Closes stdin, waits for the process and returns its exit code. */
-  async end(): Promise<number | null> {
-    const closed = once(this.child, 'close');
-    this.child.stdin!.end();
-    const [code] = await closed;
-    return code;
   }
 }

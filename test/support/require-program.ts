@@ -18,8 +18,3 @@ export function requireProgram(name: string, path: string, howToInstall: string)
   console.warn(`SKIPPED: ${message}`);
   return false;
 }
-
-/** Returns the command that installs one of the packages in test/external/packages. */
-export function installCommand(packageFolder: string): string {
-  return `npm ci --prefix test/external/packages/${packageFolder} --ignore-scripts`;
-}

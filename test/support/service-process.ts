@@ -1,9 +1,24 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { command, emptyHome, run, temporaryFolder } from './heddle.ts';
+import { command, emptyHome, type RunningCommand, run, startCommand, temporaryFolder } from './heddle.ts';
 import { onEnd } from './on-end.ts';
 import type { Account } from './profiles.ts';
 
-/** A running `heddle service start`. */
+/** A running `heddle service start` in this process. */
+export interface TestServiceCommand extends RunningCommand {
+  url: string;
+}
+
+/** Starts the embedded service in this process on a free port, in an empty home unless `environment` names one. It ends with the test, or with the file when started at its top level. */
+export async function startServiceCommand(
+  environment: Record<string, string> = {},
+  args: string[] = [],
+): Promise<TestServiceCommand> {
+  const service = startCommand(['service', 'start', '--port', '0', ...args], emptyHome(temporaryFolder(), environment));
+  const [, url] = await service.reports(/^listening on (http:\S+)$/m);
+  return { ...service, url: url! };
+}
+
+/** A running `heddle service start` as a process of its own. */
 export interface ServiceProcess {
   url: string;
   child: ChildProcess;
@@ -11,14 +26,13 @@ export interface ServiceProcess {
   stderr: () => string;
 }
 
-/**
- * Starts the embedded service on a free port, in an empty home unless `environment` names one. It ends with the test, or with the file when started at its top level.
- */
+/** Starts the embedded service as a process; see {@link startServiceCommand}. */
 export async function startServiceProcess(
   environment: Record<string, string> = {},
   args: string[] = [],
+  node = process.execPath,
 ): Promise<ServiceProcess> {
-  const child = spawn(process.execPath, [command, 'service', 'start', '--port', '0', ...args], {
+  const child = spawn(node, [command, 'service', 'start', '--port', '0', ...args], {
     env: emptyHome(temporaryFolder(), environment),
     stdio: ['ignore', 'ignore', 'pipe'],
   });
@@ -50,6 +64,6 @@ export async function addAccount(
 export async function startServiceWithAccount(username: string, project: string): Promise<Account> {
   const environment = emptyHome(temporaryFolder());
   const account = await addAccount(username, environment);
-  const { url } = await startServiceProcess(environment);
+  const { url } = await startServiceCommand(environment);
   return { ...account, baseUrl: url, project };
 }

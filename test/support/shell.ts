@@ -26,7 +26,7 @@ export class Shell {
   }
 
   /** Runs a command and returns its exit code, and its output together with that of background commands. */
-  async run(command: string, timeoutMs = 20_000): Promise<{ code: number; output: string }> {
+  async run(command: string, timeoutMs = 60_000): Promise<{ code: number; output: string }> {
     const mark = `end-${randomUUID()}`;
     this.#child.stdin!.write(`${command}\necho "${mark} $?"\n`);
     const end = new RegExp(`${mark} (\\d+)\\n`);

@@ -1,17 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
-import { newNode } from './outside-programs.ts';
-import { installCommand, requireProgram } from './require-program.ts';
+import { installedPath, newNode } from './outside-programs.ts';
 
 const script = fileURLToPath(new URL('../external/packages/oidc-provider/authorization-server.mjs', import.meta.url));
-const installed = requireProgram(
-  'oidc-provider',
-  fileURLToPath(new URL('../external/packages/oidc-provider/node_modules/oidc-provider', import.meta.url)),
-  installCommand('oidc-provider'),
-);
 /** True if the authorization server can run here: it needs its package, and Node 22 or newer. */
-export const hasAuthorizationServer = installed && newNode() !== undefined;
+export const hasAuthorizationServer =
+  installedPath('oidc-provider', 'oidc-provider') !== undefined && newNode() !== undefined;
 
 /** Clients that the server knows. The subject of their tokens is their name; `reader` may only have `heddle:read`. */
 export type Machine = 'reader' | 'writer' | 'machine-a' | 'machine-b';

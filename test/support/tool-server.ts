@@ -1,7 +1,7 @@
-import { Client } from '@modelcontextprotocol/client';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import type { Client } from '@modelcontextprotocol/client';
 import { parseErrorText } from '../../src/mcp/call-tool.ts';
-import { command, emptyHome } from './heddle.ts';
+import { connectToProcess, startServer } from './client.ts';
+import { emptyHome, temporaryFolder } from './heddle.ts';
 
 /** Arguments for each tool. `project` marks the requests of a call, so calls can run at the same time. */
 export const toolCalls: Record<string, (project: string) => Record<string, unknown>> = {
@@ -44,43 +44,43 @@ export interface ToolOutcome {
 
 export interface ToolServer {
   client: Client;
-  pid: number;
-  stderr: () => string;
+  /** Returns the lines of its log so far. */
+  log: () => string;
   /** Calls a tool; `code` is `ok` on success. The error of a refused item counts as the outcome. */
   call: (tool: string, args: Record<string, unknown>) => Promise<ToolOutcome>;
 }
 
-/** Starts `heddle serve` for a service and connects a client to it. */
-export async function startToolServer(
-  baseUrl: string,
-  home: string,
-  extra: Record<string, string> = {},
-): Promise<ToolServer> {
-  const transport = new StdioClientTransport({
-    command: process.execPath,
-    args: [command, 'serve'],
-    stderr: 'pipe',
-    env: emptyHome(home, {
-      HEDDLE_BASE_URL: baseUrl,
-      HEDDLE_USERNAME: 'user',
-      HEDDLE_PASSWORD: 'password-of-user',
-      HEDDLE_TOKEN: 'token-of-user',
-      HEDDLE_LOG_FORMAT: 'json',
-      ...extra,
-    }),
+/** A tool server in a process of its own. */
+export interface ToolProcess extends ToolServer {
+  pid: number;
+}
+
+function environmentFor(baseUrl: string, extra: Record<string, string>): Record<string, string> {
+  return emptyHome(temporaryFolder(), {
+    HEDDLE_BASE_URL: baseUrl,
+    HEDDLE_USERNAME: 'user',
+    HEDDLE_PASSWORD: 'password-of-user',
+    HEDDLE_TOKEN: 'token-of-user',
+    HEDDLE_LOG_FORMAT: 'json',
+    ...extra,
   });
-  let stderr = '';
-  transport.stderr?.on('data', (bytes: Buffer) => {
-    stderr += bytes.toString();
-  });
-  const client = new Client({ name: 'test', version: '1.0.0' });
-  await client.connect(transport);
-  return {
-    client,
-    pid: transport.pid!,
-    stderr: () => stderr,
-    call: async (tool, args) => outcomeOf(await client.callTool({ name: tool, arguments: args }, { timeout: 90_000 })),
-  };
+}
+
+/** Starts a server for a service in this process and connects a client to it. */
+export async function startToolServer(baseUrl: string, extra: Record<string, string> = {}): Promise<ToolServer> {
+  const { connect, log } = startServer(environmentFor(baseUrl, extra));
+  const { client } = await connect();
+  return { client, log, call: callerOf(client) };
+}
+
+/** Starts `heddle serve` for a service as a process and connects a client to it. */
+export async function startToolProcess(baseUrl: string, extra: Record<string, string> = {}): Promise<ToolProcess> {
+  const { client, pid, log } = await connectToProcess(environmentFor(baseUrl, extra));
+  return { client, pid, log, call: callerOf(client) };
+}
+
+function callerOf(client: Client): ToolServer['call'] {
+  return async (tool, args) => outcomeOf(await client.callTool({ name: tool, arguments: args }, { timeout: 90_000 }));
 }
 
 function outcomeOf({ isError, content, structuredContent }: Awaited<ReturnType<Client['callTool']>>): ToolOutcome {

@@ -1,18 +1,10 @@
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import { onTestFinished, vi } from 'vitest';
 import { type Answer, temporaryData, withStore } from './embedded-service.ts';
-import { installCommand, requireProgram } from './require-program.ts';
+import { installedPath, requireFrom } from './outside-programs.ts';
 import { RestartableService } from './restartable-service.ts';
 
-const folder = join(import.meta.dirname, '../external/packages/weave-sdk');
-
 /** True if the public service's own SDK is installed. */
-export const hasWeaveSdk = requireProgram(
-  'The package weave',
-  join(folder, 'node_modules/weave'),
-  installCommand('weave-sdk'),
-);
+export const hasWeaveSdk = installedPath('weave-sdk', 'weave') !== undefined;
 
 // biome-ignore lint/suspicious/noExplicitAny: its types exist only where it is installed
 type Sdk = any;
@@ -53,7 +45,7 @@ async function connect(data: string, password: string): Promise<ConnectedSdk> {
     vi.unstubAllEnvs();
     log.mockRestore();
   });
-  const weave: Sdk = createRequire(join(folder, 'package.json'))('weave');
+  const weave: Sdk = requireFrom('weave-sdk')('weave');
   const client = await weave.init(sdkProject);
   const authorization = `Basic ${btoa(`api:${password}`)}`;
   const post = async (path: string, body: object) => {

@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
+import { request } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import parsePrometheusTextFormat from 'parse-prometheus-text-format';
 import { describe, expect, it } from 'vitest';
 import { sampleToolCall, startFakeService } from '../support/fake-service.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
-import { ask, type HttpProcess, newerRequest, olderRequest, startHttp } from '../support/http-process.ts';
+import { ask, type HttpServer, newerRequest, olderRequest, startHttp } from '../support/http-server.ts';
 import { root } from '../support/markdown-blocks.ts';
 
 /** Starts heddle with metrics, and returns functions to read them. */
@@ -14,7 +15,7 @@ async function start(extra: Record<string, string> = {}, args: string[] = []) {
   return { ...server, ...reader(server) };
 }
 
-function reader({ output }: HttpProcess) {
+function reader({ output }: HttpServer) {
   const url = /^metrics on (http:\S+)$/m.exec(output.stderr)![1]!;
   const read = async (): Promise<string> => {
     const { status, headers, body } = await ask(url, { method: 'GET', headers: {} });
@@ -85,17 +86,11 @@ describe('metrics', () => {
     });
     const { url, values } = await start(service.environment);
     const { headers, body } = newerRequest('tools/call', sampleToolCall);
-    const leave = new AbortController();
-    const left = fetch(url, {
-      method: 'POST',
-      headers: headers as Record<string, string>,
-      body: JSON.stringify(body),
-      signal: leave.signal,
-    }).catch(() => 'left');
+    const left = request(url, { method: 'POST', headers: { ...headers }, agent: false }).on('error', () => {});
+    left.end(JSON.stringify(body));
     await arrival;
     expect(await values('heddle_tool_calls_in_flight')).toEqual(['query_queue_items 1']);
-    leave.abort();
-    expect(await left).toBe('left');
+    left.destroy();
     await expect.poll(() => values('heddle_tool_calls_in_flight')).toEqual([]);
     expect(await values('heddle_tool_calls_total')).toEqual(['query_queue_items cancelled 1']);
     expect(await values('heddle_service_requests_total')).toEqual(['queryQueueItems cancelled 1']);
@@ -152,8 +147,8 @@ describe('metrics', () => {
     const { port } = new URL(metricsUrl);
     const environment = emptyHome(temporaryFolder());
     expect(await run(['serve', '--http', '--port', '0', '--metrics-port', port], environment)).toMatchObject({
-      code: 1,
-      stderr: `heddle: cannot listen on 127.0.0.1, port ${port}: the port is in use; choose another with --metrics-port\n`,
+      code: 2,
+      stderr: `heddle: Cannot listen on 127.0.0.1, port ${port} (EADDRINUSE).\nChoose another --metrics-port or --metrics-host, or stop the process that uses the port.\n`,
     });
     expect(await run(['serve', '--http', '--host', '0.0.0.0', '--metrics-port', '0'], environment)).toMatchObject({
       code: 2,

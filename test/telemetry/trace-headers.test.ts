@@ -1,7 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { sampleToolCall, startFakeService } from '../support/fake-service.ts';
 import { temporaryFolder } from '../support/heddle.ts';
-import { ask, newerRequest, olderRequest, startHttp } from '../support/http-process.ts';
+import { ask, newerRequest, olderRequest, startHttp } from '../support/http-server.ts';
 import { LineClient } from '../support/line-client.ts';
 
 const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
@@ -85,11 +85,9 @@ describe('trace headers', () => {
 
   it("warn about a too old OpenTelemetry API, and pass the client's trace on unchanged", async () => {
     const service = await startFakeService();
-    const old = `globalThis[Symbol.for('opentelemetry.js.api.1')] = { version: '1.8.0', trace: {} }`;
-    const { url, output } = await startHttp([], {
-      ...service.environment,
-      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(old)}`,
-    });
+    vi.stubGlobal(Symbol.for('opentelemetry.js.api.1') as never, { version: '1.8.0', trace: {} });
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const { url, output } = await startHttp([], service.environment);
     expect(output.stderr).toContain(
       ' warn no traces: @opentelemetry/api of the SDK must be 1.9 or later version=1.8.0\n',
     );

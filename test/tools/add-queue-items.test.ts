@@ -1,21 +1,25 @@
 import { describe, expect, it } from 'vitest';
+import { type ClientOptions, connectClient } from '../support/client.ts';
 import { sendResponse } from '../support/fake-service.ts';
 import { importNumberedQueue } from '../support/numbered-queue.ts';
 import { startRecordedService } from '../support/recorded-service.ts';
-import { connectStdioClient, type StdioClientOptions } from '../support/stdio-client.ts';
 
 /** The 25 calls `call-0` and on, which are in the queue `q`. The sample project adds twelve with another operation. */
 const environment = await importNumberedQueue(25);
 
+let queues = 0;
+
 /** Connects a client, and creates an empty queue for it. */
-async function connect(options?: StdioClientOptions) {
-  const client = await connectStdioClient(environment, options);
-  const { queue_id } = await client.call('create_queue', { name: `Queue of ${client.pid}` });
+async function connect(options?: ClientOptions) {
+  const client = await connectClient(environment, options);
+  queues += 1;
+  const name = `Queue ${queues}`;
+  const { queue_id } = await client.call('create_queue', { name });
   const callsIn = async (): Promise<string[]> => {
     const { items } = await client.call('query_queue_items', { queue_id });
     return items.map((item: { call_id: string }) => item.call_id).sort();
   };
-  return { ...client, queue_id, callsIn };
+  return { ...client, queue_id, name, callsIn };
 }
 
 describe('add_queue_items', () => {
@@ -48,6 +52,16 @@ describe('add_queue_items', () => {
     });
   });
 
+  it('names the first 20 calls that do not exist, and counts them all', async () => {
+    const { call, queue_id } = await connect();
+    const unknown = Array.from({ length: 21 }, (_, n) => `none-${n}`);
+    expect(await call('add_queue_items', { queue_id, call_ids: ['call-1', ...unknown], confirm: true })).toMatchObject({
+      added: 1,
+      unknown: unknown.slice(0, 20),
+      unknown_count: 21,
+    });
+  });
+
   it('keeps the display fields of the items that the queue has', async () => {
     const { call, queue_id } = await connect();
     await call('add_queue_items', { queue_id, call_ids: ['call-1'], display_fields: ['inputs.question'] });
@@ -60,14 +74,14 @@ describe('add_queue_items', () => {
     ]);
   });
 
-  it.each<[string, StdioClientOptions['mode']]>([
+  it.each<[string, ClientOptions['mode']]>([
     ['a protocol version before 2026-07-28', 'legacy'],
     ['2026-07-28', { pin: '2026-07-28' }],
   ])('asks the user before it adds more than 20 calls, with %s', async (_, mode) => {
     const add = async (answer?: 'accept' | 'decline', args = {}) => {
-      const { call, queue_id, pid, questions } = await connect({ mode, answer });
+      const { call, queue_id, name, questions } = await connect({ mode, answer });
       const result = await call('add_queue_items', { queue_id, filter: { op_name: 'answer' }, ...args });
-      const question = `Add 25 calls to queue "Queue of ${pid}" (${queue_id})? They cannot be removed again.`;
+      const question = `Add 25 calls to queue "${name}" (${queue_id})? They cannot be removed again.`;
       return { result, asked: questions.filter((text) => text === question).length, total: questions.length };
     };
     const unable = await add();
@@ -86,7 +100,7 @@ describe('add_queue_items', () => {
     ['neither call_ids nor filter', {}],
     ['both call_ids and filter', { call_ids: ['call-1'], filter: {} }],
   ])('refuses %s', async (_, args) => {
-    const { call } = await connectStdioClient(environment);
+    const { call } = await connectClient(environment);
     const { error } = await call('add_queue_items', { queue_id: 'q', ...args });
     expect(error.code).toBe('invalid_arguments');
     expect(error.message).toContain('needs either call_ids or filter');
@@ -99,7 +113,7 @@ describe('add_queue_items at a service that answers as the public one', () => {
   it('sends 1,000 calls a request, with progress', async () => {
     const service = await startRecordedService();
     service.calls = numbered(2500);
-    const { client } = await connectStdioClient(service.environmentOf('ada'));
+    const { client } = await connectClient(service.environmentOf('ada'));
     const progress: unknown[] = [];
     const { structuredContent } = await client.callTool(
       { name: 'add_queue_items', arguments: { queue_id: 'q', filter: {}, confirm: true } },
@@ -124,7 +138,7 @@ describe('add_queue_items at a service that answers as the public one', () => {
   it('reads at most 10,000 matching calls, and says how many there are', async () => {
     const service = await startRecordedService();
     service.calls = numbered(10_007);
-    const { call } = await connectStdioClient(service.environmentOf('ada'));
+    const { call } = await connectClient(service.environmentOf('ada'));
     const result = await call('add_queue_items', { queue_id: 'q', filter: {}, dry_run: true });
     const warning =
       '10007 calls match, of which only the 10000 that started first were read. Narrow the filter to reach the others.';
@@ -140,10 +154,10 @@ describe('add_queue_items at a service that answers as the public one', () => {
     ]);
   });
 
-  it('looks ids up 500 at a time', async () => {
+  it('looks up 500 ids a request', async () => {
     const service = await startRecordedService();
     service.calls = numbered(1001);
-    const { call } = await connectStdioClient(service.environmentOf('ada'));
+    const { call } = await connectClient(service.environmentOf('ada'));
     const added = await call('add_queue_items', { queue_id: 'q', call_ids: numbered(1001), dry_run: true });
     expect(added).toMatchObject({ matched: 1001 });
     const lookUps = service.bodiesOf('/calls/stream_query');
@@ -163,7 +177,7 @@ describe('add_queue_items at a service that answers as the public one', () => {
       if (isSecondBatch) sendResponse(request, 403, { reason: 'No access' });
       else respond(request);
     };
-    const { call } = await connectStdioClient(service.environmentOf('ada'));
+    const { call } = await connectClient(service.environmentOf('ada'));
     const { error } = await call('add_queue_items', { queue_id: 'q', filter: {}, confirm: true });
     expect(error).toMatchObject({
       code: 'forbidden',
@@ -174,14 +188,14 @@ describe('add_queue_items at a service that answers as the public one', () => {
     });
   });
 
-  it('says so when the service leaves calls out', async () => {
+  it('warns when the service skips calls', async () => {
     const service = await startRecordedService();
     const { respond } = service;
     service.respond = (request) => {
       if (request.path !== '/annotation_queues/q/items') respond(request);
       else sendResponse(request, 200, { added_count: 2, duplicates: 0 });
     };
-    const { call } = await connectStdioClient(service.environmentOf('ada'));
+    const { call } = await connectClient(service.environmentOf('ada'));
     const result = await call('add_queue_items', { queue_id: 'q', filter: {} });
     expect(result).toMatchObject({
       added: 2,

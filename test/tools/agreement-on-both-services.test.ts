@@ -6,13 +6,14 @@ const services = await startBothServices();
 describe.each(services)('on $name', (service) => {
   const { ada, bob } = service;
 
-  it('summarize_queue gives the published kappa of 50 grant proposals', async () => {
-    const { queue_id, ids } = await createQueue(service, bulkCalls(50));
+  it('summarize_queue returns a kappa of 0.4 for two annotators who agree on seven of ten items', async () => {
+    const { queue_id, ids } = await createQueue(service, bulkCalls(10));
+    // The proportions of 50 grant proposals whose kappa is published.
     const proposals = [
-      [true, true, 20],
-      [true, false, 5],
-      [false, true, 10],
-      [false, false, 15],
+      [true, true, 4],
+      [true, false, 1],
+      [false, true, 2],
+      [false, false, 3],
     ] as const;
     const valuesOf = (reader: 0 | 1) => proposals.flatMap((row) => Array.from({ length: row[2] }, () => row[reader]));
     await judge(ada, queue_id, ids, valuesOf(0));
@@ -20,18 +21,18 @@ describe.each(services)('on $name', (service) => {
     const { agreement } = await ada.call('summarize_queue', { queue_id, by: ['field'] });
     expect(agreement).toMatchObject([
       {
-        items: 50,
+        items: 10,
         percent: 70,
         kappa: 0.4,
         classes: [true, false],
         confusion: [
-          [20, 5],
-          [10, 15],
+          [4, 1],
+          [2, 3],
         ],
-        disagreements: 15,
+        disagreements: 3,
       },
     ]);
-    expect(new Set(agreement[0].disagreement_ids)).toEqual(new Set(ids.slice(20, 35)));
+    expect(new Set(agreement[0].disagreement_ids)).toEqual(new Set(ids.slice(4, 7)));
   });
 
   const oneValue = 'both used one and the same value only';

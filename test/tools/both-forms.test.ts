@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { connectClient } from '../support/client.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { importItems } from '../support/import-items.ts';
-import { connectStdioClient, type StdioClient } from '../support/stdio-client.ts';
 
 // Some clients show a model only the text of a result, others only its structured content.
 
@@ -67,7 +67,7 @@ const cases: Case[] = [
     ],
   },
   {
-    question: 'which paths lead nowhere, and what is there instead',
+    question: 'which paths do not exist, and which members are there instead',
     tool: 'read_call',
     args: { call_id: 'support-0012', paths: ['inputs.question', 'inputs.none'] },
     facts: [
@@ -259,10 +259,11 @@ const cases: Case[] = [
 
 describe('both forms of a result', async () => {
   const home = emptyHome(temporaryFolder());
-  const ask = async (client: StdioClient, { tool, args }: Case): Promise<{ text: string; json: string }> => {
-    const { items } = await client.call('query_queue_items', { queue_id, filter: unstarted, limit: 5 });
+  const { client, call } = await connectClient(home);
+  const ask = async ({ tool, args }: Case): Promise<{ text: string; json: string }> => {
+    const { items } = await call('query_queue_items', { queue_id, filter: unstarted, limit: 5 });
     const ids = items.map(({ id }: { id: string }) => id);
-    const result = await client.client.callTool({
+    const result = await client.callTool({
       name: tool,
       arguments: typeof args === 'function' ? args(ids) : args,
     });
@@ -272,7 +273,7 @@ describe('both forms of a result', async () => {
   };
 
   it.each(cases)('$tool says $question', async (given) => {
-    const { text, json } = await ask(await connectStdioClient(home), given);
+    const { text, json } = await ask(given);
     for (const [inText, inJson] of given.facts) {
       expect(text).toMatch(inText);
       expect(json).toMatch(inJson);
@@ -292,8 +293,12 @@ describe('both forms of a result', async () => {
   });
 
   it('say that a page was cut by its size, and where the rest begins', async () => {
-    const { call } = await connectStdioClient({ ...home, HEDDLE_MAX_RESULT_CHARS: '2000' });
-    const { text, items, next_offset } = await call('query_queue_items', { queue_id, limit: 12, include_call: true });
+    const limited = await connectClient({ ...home, HEDDLE_MAX_RESULT_CHARS: '2000' });
+    const { text, items, next_offset } = await limited.call('query_queue_items', {
+      queue_id,
+      limit: 12,
+      include_call: true,
+    });
     expect(next_offset).toBe(items.length);
     expect(items.length).toBeLessThan(12);
     expect(text).toContain(`More follow: next_offset ${next_offset}.`);
@@ -313,9 +318,12 @@ describe('both forms of a result', async () => {
         call: { inputs: { question: number + sentence.repeat(30) }, output: number + sentence.repeat(20) },
       })),
     );
-    const { client } = await connectStdioClient(environment);
+    const imported = await connectClient(environment);
     const args = { queue_id: 'q', include_call: true };
-    const { content, structuredContent } = await client.callTool({ name: 'query_queue_items', arguments: args });
+    const { content, structuredContent } = await imported.client.callTool({
+      name: 'query_queue_items',
+      arguments: args,
+    });
     const forms = [(content as unknown as [{ text: string }])[0].text, JSON.stringify(structuredContent)];
     const largest = Math.max(...forms.map((form) => Buffer.byteLength(form)));
     expect(largest).toBeLessThanOrEqual(40_000);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createQueue, judge, startBothServices } from '../support/both-services.ts';
+import { connectClient } from '../support/client.ts';
 import { emptyHome, temporaryFolder } from '../support/heddle.ts';
-import { connectStdioClient } from '../support/stdio-client.ts';
 
 const services = await startBothServices();
 const prompts = { prompt: 'inputs.prompt', reply: 'output.text' };
@@ -47,7 +47,7 @@ describe.each(services)('create_dataset on $name', (service) => {
     expect((await ada.call('list_objects', { kind: 'dataset', name })).objects).toEqual([]);
   });
 
-  it('takes the judgement of the annotator whom the filter names, and tells where annotators differ', async () => {
+  it('takes the judgement of the annotator whom the filter names, and warns where annotators differ', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1']);
     await judge(ada, queue_id, ids, [false, true]);
     await judge(bob, queue_id, ids, [true, true]);
@@ -64,7 +64,7 @@ describe.each(services)('create_dataset on $name', (service) => {
     expect(both.text).toContain(both.warnings[0]);
   });
 
-  it('takes notes', async () => {
+  it('stores notes in a column', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1']);
     const items = [{ item_id: ids[0], note: 'Too long.' }];
     await ada.call('update_queue_items', { queue_id, items });
@@ -74,7 +74,7 @@ describe.each(services)('create_dataset on $name', (service) => {
     expect(warnings).toEqual(['1 row without remark: note leads nowhere in call-1.']);
   });
 
-  it('tells in which rows a path leads nowhere, and leaves the column out of them', async () => {
+  it('warns which rows lack a path, and leaves the column out of them', async () => {
     const { queue_id } = await createQueue(service, ['newer', 'call-0']);
     const map = { question: 'inputs.question', reply: 'output.text' };
     const { dataset_ref, warnings } = await ada.call('create_dataset', {
@@ -87,7 +87,7 @@ describe.each(services)('create_dataset on $name', (service) => {
     expect(warnings).toEqual(['1 row without question: inputs.question leads nowhere in call-0.']);
   });
 
-  it('refuses a path that leads nowhere in every row, and names the nearest', async () => {
+  it('refuses a path that no row has, and names the nearest', async () => {
     const { queue_id } = await createQueue(service, ['call-0', 'call-1']);
     const create = async (map: object) =>
       (await ada.call('create_dataset', { name: newName(), from_queue: { queue_id, map } })).error;
@@ -106,7 +106,7 @@ describe.each(services)('create_dataset on $name', (service) => {
     });
   });
 
-  it('says so when nothing matches, or the queue does not exist', async () => {
+  it('refuses a filter that matches nothing, and an unknown queue', async () => {
     const { queue_id } = await createQueue(service, ['call-0']);
     const create = async (from_queue: object) =>
       (await ada.call('create_dataset', { name: newName(), from_queue })).error;
@@ -131,10 +131,10 @@ describe.each(services)('create_dataset on $name', (service) => {
 });
 
 describe('create_dataset', () => {
-  const connect = (more: Record<string, string> = {}) => connectStdioClient(emptyHome(temporaryFolder(), more));
+  const connect = (more: Record<string, string> = {}) => connectClient(emptyHome(temporaryFolder(), more));
   const ref = 'weave:///demo/support/object/given:latest';
 
-  it('stores rows, also such with different columns', async () => {
+  it('stores rows with different columns', async () => {
     const { call } = await connect();
     const rows = [
       { question: 'a', n: 1 },
@@ -150,7 +150,7 @@ describe('create_dataset', () => {
     expect(evaluation).toMatchObject({ existed: false });
   });
 
-  it('warns of a column that judges cannot see', async () => {
+  it('warns of a column that a judge prompt cannot use', async () => {
     const { call } = await connect();
     const { warnings } = await call('create_dataset', { name: 'Given', rows: [{ output: 'x' }] });
     expect(warnings).toEqual([

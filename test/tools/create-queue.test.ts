@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { connectClient } from '../support/client.ts';
 import { emptyHome, temporaryFolder } from '../support/heddle.ts';
 import { startRecordedService } from '../support/recorded-service.ts';
-import { connectStdioClient } from '../support/stdio-client.ts';
 
 const refunds = {
   name: 'Refunds',
@@ -18,7 +18,7 @@ const fields = [
   { name: 'score', type: 'integer', min: 1, max: 5, description: 'Overall quality' },
 ];
 
-const connect = () => connectStdioClient(emptyHome(temporaryFolder()));
+const connect = () => connectClient(emptyHome(temporaryFolder()));
 
 describe('create_queue', () => {
   it('creates a queue that list_queues shows with its guidelines and fields', async () => {
@@ -73,7 +73,7 @@ describe('create_queue', () => {
     ['name', { name: 'is it good?', type: 'boolean' }, 'must be 1 to 128 letters, digits, _ . or -'],
   ])('refuses a field with wrong %s: %j', async (member, field, msg) => {
     const service = await startRecordedService();
-    const { call } = await connectStdioClient(service.environmentOf('ada'));
+    const { call } = await connectClient(service.environmentOf('ada'));
     const { error } = await call('create_queue', { name: 'Q', fields: [field] });
     expect(error.code).toBe('invalid_arguments');
     expect(error.message).toContain(`fields.0.${member}: ${msg}`);
@@ -102,7 +102,7 @@ describe('create_queue', () => {
 
   it('stores the fields as AnnotationSpec objects, and the queue with their digests', async () => {
     const service = await startRecordedService();
-    const { call } = await connectStdioClient(service.environmentOf('ada'));
+    const { call } = await connectClient(service.environmentOf('ada'));
     const created = await call('create_queue', refunds);
     expect(created).toMatchObject({ queue_id: 'created-1', existed: false });
     const spec = { project_id: 'team/project', builtin_object_class: 'AnnotationSpec' };

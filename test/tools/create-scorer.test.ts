@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { startBothServices } from '../support/both-services.ts';
+import { connectClient } from '../support/client.ts';
 import { emptyHome, temporaryFolder } from '../support/heddle.ts';
-import { connectStdioClient } from '../support/stdio-client.ts';
 
 const services = await startBothServices();
 
@@ -73,7 +73,7 @@ describe.each(services)('create_scorer on $name', ({ ada, name: service }) => {
 });
 
 describe('create_scorer', () => {
-  const connect = (more: Record<string, string> = {}) => connectStdioClient(emptyHome(temporaryFolder(), more));
+  const connect = (more: Record<string, string> = {}) => connectClient(emptyHome(temporaryFolder(), more));
   const judge = { name: 'J', kind: 'llm_judge', model: 'heddle/echo', prompt: '{output}' };
 
   it('warns of a model that inference does not list', async () => {

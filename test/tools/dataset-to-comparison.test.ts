@@ -2,9 +2,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
+import { type ConnectedClient, connectClient } from '../support/client.ts';
 import { emptyHome, temporaryFolder } from '../support/heddle.ts';
 import { onEnd } from '../support/on-end.ts';
-import { connectStdioClient, type StdioClient } from '../support/stdio-client.ts';
 
 /** Questions of the sample project whose recorded answers a person finds unhelpful. */
 const unhelpful = new Set([
@@ -66,7 +66,7 @@ async function startProvider(): Promise<{ url: string; requests: ChatRequest[] }
 const queue_id = 'support-triage';
 
 /** Adds the field helpful to the judgements of the sample queue, as a person does who has read the answers. */
-async function judgeSample({ call }: StdioClient): Promise<void> {
+async function judgeSample({ call }: ConnectedClient): Promise<void> {
   const { items } = await call('query_queue_items', { queue_id, include_call: true, limit: 100 });
   const judged = items.map(({ id, call_values }: { id: string; call_values: Record<string, string> }) => ({
     item_id: id,
@@ -77,14 +77,14 @@ async function judgeSample({ call }: StdioClient): Promise<void> {
 }
 
 describe('an agent with only the tools of heddle', () => {
-  it('makes a dataset of the unhelpful ones, evaluates the new prompt on it, and tells what got better, in eight calls', async () => {
+  it('creates a dataset of unhelpful answers, evaluates a new prompt on it, and compares the results, in at most eight calls', async () => {
     const provider = await startProvider();
     const environment = emptyHome(temporaryFolder(), { HEDDLE_MODEL_PROVIDER_URL: provider.url });
-    await judgeSample(await connectStdioClient(environment));
+    await judgeSample(await connectClient(environment));
 
-    const { call: callTool } = await connectStdioClient(environment);
+    const { call: callTool } = await connectClient(environment);
     const calls: string[] = [];
-    const call: StdioClient['call'] = async (name, args) => {
+    const call: ConnectedClient['call'] = async (name, args) => {
       calls.push(name);
       const result = await callTool(name, args);
       expect(result.error, JSON.stringify(result.error)).toBeUndefined();
@@ -145,8 +145,8 @@ describe('an agent with only the tools of heddle', () => {
   it('calibrates a judge against the judgements of people, as the prompt calibrate_judge says', async () => {
     const provider = await startProvider();
     const environment = emptyHome(temporaryFolder(), { HEDDLE_MODEL_PROVIDER_URL: provider.url });
-    await judgeSample(await connectStdioClient(environment));
-    const { call, client } = await connectStdioClient(environment);
+    await judgeSample(await connectClient(environment));
+    const { call, client } = await connectClient(environment);
     const { scorer_ref } = await call('create_scorer', {
       name: 'Helpful answer',
       kind: 'llm_judge',

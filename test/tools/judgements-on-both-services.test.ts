@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { bulkCalls, createQueue, promptOf, startBothServices, startProxy } from '../support/both-services.ts';
-import { connectStdioClient, type StdioClient } from '../support/stdio-client.ts';
+import { type ConnectedClient, connectClient } from '../support/client.ts';
 
 const services = await startBothServices();
 
@@ -12,7 +12,7 @@ describe.each(services)('update_queue_items on $name', (service) => {
       return `${account} ${feedback_type.replace('wandb.annotation.', '')} ${payload.value ?? payload.note}`;
     });
   const resultsOf = ({ items }: { items: { result: string }[] }): string[] => items.map(({ result }) => result);
-  const shownBy = async (client: StdioClient, queue_id: string): Promise<object[]> =>
+  const shownBy = async (client: ConnectedClient, queue_id: string): Promise<object[]> =>
     (await client.call('query_queue_items', { queue_id, include_judgements: true })).items[0].judgements.map(
       ({ at: _, ...judgement }: { at: string }) => judgement,
     );
@@ -39,15 +39,15 @@ describe.each(services)('update_queue_items on $name', (service) => {
     expect(resultsOf(await ada.call('update_queue_items', { queue_id, items }))).toEqual(['unchanged', 'unchanged']);
   });
 
-  it('ends at true after true, false and true, and finds the same again unchanged in a new process', async () => {
+  it('stores true, false and true in order, and reports the same value as unchanged in a new server', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-0']);
-    const judge = async ({ call }: StdioClient, helpful: boolean): Promise<string[]> =>
+    const judge = async ({ call }: ConnectedClient, helpful: boolean): Promise<string[]> =>
       resultsOf(await call('update_queue_items', { queue_id, items: [{ item_id: ids[0], judgements: { helpful } }] }));
     expect(await judge(ada, true)).toEqual(['done']);
     expect(await judge(bob, true)).toEqual(['done']);
     expect(await judge(ada, false)).toEqual(['done']);
     expect(await judge(ada, true)).toEqual(['done']);
-    const other = await connectStdioClient(service.environmentOf('ada'));
+    const other = await connectClient(service.environmentOf('ada'));
     expect(await judge(other, true)).toEqual(['unchanged']);
     expect(await valuesOf(queue_id)).toEqual([
       'ada helpful true',
@@ -66,7 +66,7 @@ describe.each(services)('update_queue_items on $name', (service) => {
     const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1']);
     let isLosing = true;
     const url = await startProxy(service.url, (path) => (isLosing && /feedback.*create$/.test(path) ? 'lose' : 'pass'));
-    const { call } = await connectStdioClient({ ...service.environmentOf('ada'), HEDDLE_BASE_URL: url });
+    const { call } = await connectClient({ ...service.environmentOf('ada'), HEDDLE_BASE_URL: url });
     const items = ids.map((item_id) => ({
       item_id,
       judgements: { helpful: true },
@@ -86,9 +86,9 @@ describe.each(services)('update_queue_items on $name', (service) => {
     ]);
   });
 
-  it("takes back one's own judgements, so that no earlier one counts again", async () => {
+  it('retracts all judgements of the caller in a field, so that no earlier one counts again', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-0']);
-    const update = async ({ call }: StdioClient, change: object): Promise<string[]> =>
+    const update = async ({ call }: ConnectedClient, change: object): Promise<string[]> =>
       resultsOf(await call('update_queue_items', { queue_id, items: [{ item_id: ids[0], ...change }] }));
     await update(bob, { judgements: { helpful: true } });
     await update(ada, { judgements: { helpful: true, score: 1 } });
@@ -120,7 +120,7 @@ describe.each(services)('update_queue_items on $name', (service) => {
     ]);
   });
 
-  it('refuses what anybody else judged or moved after as_of, and says who and when', async () => {
+  it('refuses items that another annotator judged or moved after as_of, and says who and when', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1', 'call-2', 'call-3']);
     const { as_of } = await ada.call('query_queue_items', { queue_id });
     const [judged, moved, own] = ids;
@@ -167,9 +167,9 @@ describe.each(services)('update_queue_items on $name', (service) => {
     expect(resultsOf(later)).toEqual(['done', 'refused', 'done', 'done']);
   });
 
-  it("does not take another's moves for its own once it has set a state again", async () => {
+  it('recognizes moves of another annotator after the caller has set the same state again', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1']);
-    const move = async ({ call }: StdioClient, item_id: string | undefined, annotation_state: string) =>
+    const move = async ({ call }: ConnectedClient, item_id: string | undefined, annotation_state: string) =>
       resultsOf(await call('update_queue_items', { queue_id, items: [{ item_id, annotation_state }] }));
     expect(await move(ada, ids[0], 'completed')).toEqual(['done']);
     expect(await move(bob, ids[0], 'in_progress')).toEqual(['done']);
@@ -190,7 +190,7 @@ describe.each(services)('update_queue_items on $name', (service) => {
     [{ tone: true }, 'tone', 'The queue has no field "tone"; its fields are helpful {"type":"boolean"}, score {'],
     [{ helpful: 'yes' }, 'helpful', '"yes" does not fit the field helpful, whose schema is {"type":"boolean"}'],
     [{ score: 6 }, 'score', '6 does not fit the field score, whose schema is {'],
-  ])('refuses the judgement %j with what fits, before anything is written', async (judgements, field, message) => {
+  ])('refuses the judgement %j before writing anything, and says what is valid', async (judgements, field, message) => {
     const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1']);
     const items = [
       { item_id: ids[0], judgements: { helpful: true }, annotation_state: 'completed' },
@@ -250,7 +250,7 @@ describe.each(services)('update_queue_items on $name', (service) => {
     });
   });
 
-  it('asks before it changes more than 20 items, with the number and the word final', async () => {
+  it('asks before it changes more than 20 items, stating the number and that finished states are final', async () => {
     const { queue_id } = await createQueue(service, bulkCalls(21));
     const bulk = { queue_id, filter: { annotation_states: ['unstarted'] }, change: { annotation_state: 'completed' } };
     expect((await ada.call('update_queue_items', bulk)).error).toMatchObject({
@@ -260,28 +260,28 @@ describe.each(services)('update_queue_items on $name', (service) => {
       detail: [{ loc: ['arguments', 'confirm'] }],
     });
     const question = `Change 21 items of queue ${queue_id}: set to completed? A finished state is final.`;
-    const unwilling = await connectStdioClient(service.environmentOf('ada'), { answer: 'decline' });
+    const unwilling = await connectClient(service.environmentOf('ada'), { answer: 'decline' });
     expect((await unwilling.call('update_queue_items', bulk)).error.code).toBe('cancelled');
     expect(unwilling.questions).toEqual([question]);
     expect((await ada.call('query_queue_items', { queue_id })).state_counts).toEqual({ unstarted: 21 });
-    const willing = await connectStdioClient(service.environmentOf('ada'), { answer: 'accept' });
+    const willing = await connectClient(service.environmentOf('ada'), { answer: 'accept' });
     expect((await willing.call('update_queue_items', bulk)).counts).toEqual({ done: 21 });
     expect(willing.questions).toEqual([question]);
   });
 
-  it('goes on where a failure stopped it, reports progress, and answers in one line for 120 items', async () => {
-    const { queue_id } = await createQueue(service, bulkCalls(120));
-    let left = 30;
+  it('continues where a failure stopped it, reports progress, and summarizes 30 items in one line', async () => {
+    const { queue_id } = await createQueue(service, bulkCalls(30));
+    let left = 10;
     const url = await startProxy(service.url, (path) => {
       if (path.endsWith('/progress')) left -= 1;
       return left < 0 ? 'refuse' : 'pass';
     });
-    const { client, call } = await connectStdioClient({ ...service.environmentOf('ada'), HEDDLE_BASE_URL: url });
+    const { client, call } = await connectClient({ ...service.environmentOf('ada'), HEDDLE_BASE_URL: url });
     const args = { queue_id, filter: { call_op_name: 'bulk' }, change: { annotation_state: 'skipped' }, confirm: true };
     const stopped = await call('update_queue_items', args);
-    expect(stopped).toMatchObject({ matched: 120, counts: { done: 30 }, remaining: 90, items: [] });
+    expect(stopped).toMatchObject({ matched: 30, counts: { done: 10 }, remaining: 20, items: [] });
     expect(stopped.text).toMatch(
-      /^120 items matched[.] 30 done[.] The first: [^\n]*[.]\n90 not reached: .* Call again to continue[.]$/,
+      /^30 items matched[.] 10 done[.] The first: [^\n]*[.]\n20 not reached: .* Call again to continue[.]$/,
     );
     left = Number.POSITIVE_INFINITY;
     const progress: object[] = [];
@@ -290,19 +290,19 @@ describe.each(services)('update_queue_items on $name', (service) => {
       { onprogress: (report) => progress.push(report) },
     );
     expect(result).toMatchObject({
-      structuredContent: { matched: 120, counts: { unchanged: 30, done: 90 }, items: [] },
+      structuredContent: { matched: 30, counts: { unchanged: 10, done: 20 }, items: [] },
       content: [
         {
           text: expect.stringMatching(
-            /^120 items matched[.] (30 unchanged, 90 done|90 done, 30 unchanged)[.] The first: [^\n]*[.]$/,
+            /^30 items matched[.] (10 unchanged, 20 done|20 done, 10 unchanged)[.] The first: [^\n]*[.]$/,
           ),
         },
       ],
     });
-    expect(progress[0]).toMatchObject({ progress: 1, message: '1 of 120 items' });
+    expect(progress[0]).toMatchObject({ progress: 1, message: '1 of 30 items' });
   });
 
-  it('triage_queue leads to one change of the items that wait', async () => {
+  it('the prompt triage_queue leads to one change of all unstarted items', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1']);
     await ada.call('update_queue_items', { queue_id, items: [{ item_id: ids[0], annotation_state: 'skipped' }] });
     const text = await promptOf(ada, 'triage_queue', { queue_id });

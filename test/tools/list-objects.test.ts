@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { connectClient } from '../support/client.ts';
 import { sendResponse, startFakeService } from '../support/fake-service.ts';
 import { emptyHome, temporaryFolder } from '../support/heddle.ts';
-import { connectStdioClient } from '../support/stdio-client.ts';
 
 describe('list_objects', () => {
   it('lists references that create_evaluation accepts, and models that run_inference accepts', async () => {
-    const { call } = await connectStdioClient(emptyHome(temporaryFolder()));
+    const { call } = await connectClient(emptyHome(temporaryFolder()));
     const { objects } = await call('list_objects', { kind: 'dataset' });
     expect(objects).toMatchObject([{ object_id: 'tickets', version_index: 0 }]);
     const created = await call('create_evaluation', { name: 'From the list', dataset: objects[0].reference });
@@ -23,7 +23,7 @@ describe('list_objects', () => {
   });
 
   it('says how many objects it shows, or that there are none', async () => {
-    const { call } = await connectStdioClient(emptyHome(temporaryFolder()));
+    const { call } = await connectClient(emptyHome(temporaryFolder()));
     const { text } = await call('list_objects', { kind: 'scorer' });
     expect(text).toMatch(/^2 scorers from offset 0\. This is the last page\.\n/);
     expect(text).toContain('weave:///demo/support/object/helpfulness:');
@@ -31,8 +31,23 @@ describe('list_objects', () => {
     expect((await call('list_objects', { kind: 'model', offset: 1 })).text).toMatch(/^No models at offset 1\.$/);
   });
 
+  it('shows what a service says of its models, members of its own last', async () => {
+    const service = await startFakeService();
+    const data = [1, 2].map((n) => ({
+      id: `m${n}`,
+      created_at: `2026-01-0${n}`,
+      owned_by: `o${n}`,
+      description: `d${n}`,
+    }));
+    service.respond = (request) => sendResponse(request, 200, { data });
+    const { call } = await connectClient(emptyHome(temporaryFolder(), service.environment));
+    expect((await call('list_objects', { kind: 'model' })).text).toContain(
+      '\nid\tdescription\tcreated_at\towned_by\nm1\td1\t2026-01-01\to1\n',
+    );
+  });
+
   it('returns next_offset while more objects follow', async () => {
-    const { call } = await connectStdioClient(emptyHome(temporaryFolder()));
+    const { call } = await connectClient(emptyHome(temporaryFolder()));
     const first = await call('list_objects', { kind: 'scorer', limit: 1 });
     expect(first).toMatchObject({ offset: 0, next_offset: 1 });
     const last = await call('list_objects', { kind: 'scorer', limit: 1, offset: 1 });
@@ -43,7 +58,7 @@ describe('list_objects', () => {
 
   it('asks for the latest versions, the newest first, without their contents', async () => {
     const service = await startFakeService();
-    const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
+    const { call } = await connectClient(emptyHome(temporaryFolder(), service.environment));
     await call('list_objects', { kind: 'scorer', limit: 5, offset: 10 });
     await call('list_objects', { kind: 'op' });
     expect(service.requests.map(({ path, body }) => [path, JSON.parse(body)])).toEqual([
@@ -77,7 +92,7 @@ describe('list_objects', () => {
         'content-type': 'application/x-ndjson',
       });
     };
-    const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
+    const { call } = await connectClient(emptyHome(temporaryFolder(), service.environment));
     const first = await call('list_objects', { kind: 'evaluation', limit: 2 });
     expect(first.objects.map(({ reference }: { reference: string }) => reference)).toEqual([
       'weave:///team/project/object/c:c0',
@@ -89,7 +104,7 @@ describe('list_objects', () => {
   });
 
   it('finds objects by a part of their name, and the versions of one', async () => {
-    const { call } = await connectStdioClient(emptyHome(temporaryFolder()));
+    const { call } = await connectClient(emptyHome(temporaryFolder()));
     for (const n of [1, 2, 3]) await call('create_dataset', { name: 'Refund questions', rows: [{ n }] });
     await call('create_dataset', { name: 'Refund answers', rows: [{ n: 1 }] });
     const namesOf = ({ objects }: { objects: { object_id: string; version_index: number }[] }) =>
@@ -111,8 +126,8 @@ describe('list_objects', () => {
     });
   });
 
-  it('tells stored models and the classes of scorers apart', async () => {
-    const { call } = await connectStdioClient(emptyHome(temporaryFolder()));
+  it('lists stored models as a kind of their own, and scorers with their class', async () => {
+    const { call } = await connectClient(emptyHome(temporaryFolder()));
     await call('create_scorer', { name: 'Judge', kind: 'llm_judge', model: 'heddle/echo', prompt: '{output}' });
     await call('create_scorer', { name: 'Valid', kind: 'json_valid' });
     const classes = async (kind: string, name?: string) =>

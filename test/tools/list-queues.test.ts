@@ -3,17 +3,18 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { connectClient } from '../support/client.ts';
+import { sendResponse } from '../support/fake-service.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { importNumberedQueue } from '../support/numbered-queue.ts';
 import { helpfulField, scoreField, startRecordedService } from '../support/recorded-service.ts';
-import { connectStdioClient } from '../support/stdio-client.ts';
 
 const helpful = { name: 'helpful', type: 'boolean' };
 const score = { name: 'score', type: 'integer', min: 1, max: 5 };
 
 describe('list_queues', () => {
   it('returns the queues whose name contains the given text, with their item counts', async () => {
-    const { call } = await connectStdioClient(await importNumberedQueue(3));
+    const { call } = await connectClient(await importNumberedQueue(3));
     const { queues, text } = await call('list_queues', { name: 'q' });
     expect(queues).toEqual([{ id: 'q', name: 'q', free_fields: true, remaining: 3, total: 3 }]);
     expect(text).toContain('1 queue from offset 0. This is the last page.');
@@ -21,7 +22,7 @@ describe('list_queues', () => {
   });
 
   it('says what to judge in each queue, and how', async () => {
-    const { call } = await connectStdioClient(emptyHome(temporaryFolder()));
+    const { call } = await connectClient(emptyHome(temporaryFolder()));
     const { queues, text } = await call('list_queues', {});
     expect(queues).toEqual([
       {
@@ -35,19 +36,19 @@ describe('list_queues', () => {
     expect(text).toContain("helpful (boolean): Does the answer solve the customer's problem?");
   });
 
-  it('names the imported project beside the sample project, and the other way round', async () => {
+  it('names the imported project next to the sample project, and vice versa', async () => {
     const folder = temporaryFolder();
     const environment = emptyHome(folder);
     const file = join(folder, 'items.jsonl');
     const item = { call_id: 'c', call_op_name: 'op', call_trace_id: 't', call_started_at: '2026-01-01T00:00:00Z' };
     writeFileSync(file, JSON.stringify(item));
     await run(['service', 'import', file, '--project', 'my/team', '--queue', 'mine'], environment);
-    const { call } = await connectStdioClient(environment);
+    const { call } = await connectClient(environment);
     const listed = await call('list_queues', {});
     expect(listed).toMatchObject({ queues: [{ id: 'support-triage' }], other_projects: ['my/team'] });
     expect(listed.text).toContain('Other projects: my/team.');
     expect((await call('list_queues', { project_id: 'my/team' })).queues).toMatchObject([{ id: 'mine', total: 1 }]);
-    const own = await connectStdioClient({ ...environment, HEDDLE_PROJECT: 'my/team' });
+    const own = await connectClient({ ...environment, HEDDLE_PROJECT: 'my/team' });
     expect(await own.call('list_queues', {})).toMatchObject({
       queues: [{ id: 'mine' }],
       other_projects: ['demo/support'],
@@ -61,7 +62,7 @@ describe('list_queues', () => {
       { id: 'a', name: 'A', description: 'Be strict.', scorer_refs: [helpfulField, scorer] },
       { id: 'b', name: 'B', scorer_refs: [] },
     ];
-    const { call } = await connectStdioClient(service.environmentOf('ada'));
+    const { call } = await connectClient(service.environmentOf('ada'));
     const { queues, text } = await call('list_queues', {});
     expect(queues).toEqual([
       { id: 'a', name: 'A', guidelines: 'Be strict.', fields: [helpful], remaining: 0, total: 0 },
@@ -82,7 +83,7 @@ describe('list_queues', () => {
       'weave:///team/project/object/gone:v0',
       scoreField,
     ];
-    const { call } = await connectStdioClient(service.environmentOf('ada'));
+    const { call } = await connectClient(service.environmentOf('ada'));
     expect((await call('list_queues', {})).queues).toMatchObject([{ id: 'q', fields: [helpful, score] }]);
     expect(service.bodiesOf('/refs/read_batch')).toEqual([{ refs: [scoreField] }]);
     expect(new Set(service.bodiesOf('/obj/read').map(({ object_id }) => object_id))).toEqual(
@@ -90,10 +91,31 @@ describe('list_queues', () => {
     );
   });
 
+  it('reads the fields around a deleted one in halves when the service refuses to read them all together', async () => {
+    const service = await startRecordedService();
+    const others = Array.from({ length: 18 }, (_, n) => scoreField.replace('score', `other${n}`));
+    service.fields = [helpfulField, scoreField, ...others];
+    const { respond } = service;
+    service.respond = (request) => {
+      if (!request.body.includes('other17:')) respond(request);
+      else sendResponse(request, 404, { reason: 'Object other17 was deleted' });
+    };
+    const { call } = await connectClient(service.environmentOf('ada'));
+    expect((await call('list_queues', {})).queues).toMatchObject([{ id: 'q', fields: [helpful, score] }]);
+    expect(service.bodiesOf('/refs/read_batch').map(({ refs }) => refs.length)).toEqual([20, 10, 10, 5, 5]);
+    expect(service.bodiesOf('/obj/read').map(({ object_id }) => object_id)).toEqual([
+      'other13',
+      'other14',
+      'other15',
+      'other16',
+      'other17',
+    ]);
+  });
+
   it('lists queues without fields at a service that has no objects', async () => {
     const service = await startRecordedService();
     service.missing = new Set(['/refs/read_batch', '/obj/read']);
-    const { call } = await connectStdioClient(service.environmentOf('ada'));
+    const { call } = await connectClient(service.environmentOf('ada'));
     expect((await call('list_queues', {})).queues).toEqual([{ id: 'q', name: 'Q', remaining: 3, total: 3 }]);
   });
 
@@ -103,7 +125,7 @@ describe('list_queues', () => {
     });
     await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void service.close());
-    const { call } = await connectStdioClient(
+    const { call } = await connectClient(
       emptyHome(temporaryFolder(), {
         HEDDLE_BASE_URL: `http://127.0.0.1:${(service.address() as AddressInfo).port}`,
         HEDDLE_PROJECT: 'a/b',

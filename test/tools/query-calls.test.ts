@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { type ConnectedClient, connectClient } from '../support/client.ts';
 import { sendResponse } from '../support/fake-service.ts';
 import { importItems } from '../support/import-items.ts';
 import { startRecordedService } from '../support/recorded-service.ts';
-import { connectStdioClient, type StdioClient } from '../support/stdio-client.ts';
 
 const sdkOperation = 'weave:///demo/support/op/answer:abc';
 
@@ -13,7 +13,7 @@ const environment = await importItems([
     call_op_name: 'answer',
     call_trace_id: 'trace-1',
     call_started_at: '2026-01-01T00:00:00Z',
-    call: { inputs: { question: 'Wo ist die "Prüfung"?' }, output: 'x'.repeat(300) },
+    call: { inputs: { question: 'Wo ist die "Prüfung"?' }, output: 'x'.repeat(1001) },
   },
   {
     call_id: 'failed',
@@ -38,7 +38,7 @@ const environment = await importItems([
   },
 ]);
 
-const connect = (): Promise<StdioClient> => connectStdioClient(environment);
+const connect = (): Promise<ConnectedClient> => connectClient(environment);
 const idsOf = ({ calls }: { calls: { id: string }[] }): string[] => calls.map(({ id }) => id);
 const beforeSample = { started_before: '2026-01-10' };
 
@@ -59,7 +59,7 @@ describe('query_calls', () => {
         op_name: 'answer',
         started_at: '2026-01-01T00:00:00.000Z',
         inputs: { question: 'Wo ist die "Prüfung"?' },
-        output: `${'x'.repeat(200)}…[+100 characters]`,
+        output: `${'x'.repeat(200)}…[+801 characters]`,
       },
     ]);
     expect(text).toContain('2 calls of 2 from offset 0. This is the last page.');
@@ -78,7 +78,13 @@ describe('query_calls', () => {
     expect(page.text).toContain('No call of this page has inputs.queston.');
   });
 
-  it('returns every member for *', async () => {
+  it('cuts values that were asked for at 1,000 characters', async () => {
+    const { call } = await connect();
+    const { calls } = await call('query_calls', { filter: { ...beforeSample, text: 'xxx' }, fields: ['output'] });
+    expect(calls).toEqual([{ id: 'plain', output: `${'x'.repeat(1000)}…[+1 characters]` }]);
+  });
+
+  it('returns every member of a call for the field *', async () => {
     const { call } = await connect();
     const { calls } = await call('query_calls', { filter: { ...beforeSample, has_error: true }, fields: ['*'] });
     expect(calls).toEqual([
@@ -116,7 +122,7 @@ describe('query_calls', () => {
     expect(page.text).toContain('No calls at offset 10: only 4 match.');
   });
 
-  it('refuses a time that is none', async () => {
+  it('refuses an invalid time', async () => {
     const { call } = await connect();
     const { error } = await call('query_calls', { filter: { started_after: 'yesterday' } });
     expect(error.message).toContain(
@@ -126,7 +132,7 @@ describe('query_calls', () => {
 
   it('sends conditions that the public service takes, and asks for the columns it needs', async () => {
     const service = await startRecordedService();
-    const { call } = await connectStdioClient(service.environmentOf('ada'));
+    const { call } = await connectClient(service.environmentOf('ada'));
     const filter = {
       op_name: 'answer',
       trace_id: 't',
@@ -183,7 +189,7 @@ describe('query_calls', () => {
   it('follows references on the way to a field', async () => {
     const service = await startRecordedService();
     service.expands = false;
-    const { call } = await connectStdioClient(service.environmentOf('ada'));
+    const { call } = await connectClient(service.environmentOf('ada'));
     const { calls } = await call('query_calls', { fields: ['inputs.row.question'], limit: 1 });
     expect(calls).toEqual([{ id: 'call-i1', 'inputs.row.question': 'Is it safe?' }]);
     expect(service.bodiesOf('/calls/stream_query')[0]).toMatchObject({
@@ -195,7 +201,7 @@ describe('query_calls', () => {
   it('counts no more than 10,000 calls with a text, and says that there are at least as many', async () => {
     const service = await startRecordedService();
     service.calls = Array.from({ length: 10_002 }, (_, index) => ({ id: `call-${index}`, inputs: { q: 'refund' } }));
-    const { call } = await connectStdioClient(service.environmentOf('ada'));
+    const { call } = await connectClient(service.environmentOf('ada'));
     const page = await call('query_calls', { filter: { text: 'refund' }, limit: 1 });
     expect(page).toMatchObject({ total_at_least: 10_000, next_offset: 1 });
     expect(page).not.toHaveProperty('total');
@@ -204,7 +210,7 @@ describe('query_calls', () => {
   it('returns no total at a service that cannot count', async () => {
     const service = await startRecordedService();
     service.missing = new Set(['/calls/query_stats']);
-    const { call } = await connectStdioClient(service.environmentOf('ada'));
+    const { call } = await connectClient(service.environmentOf('ada'));
     const page = await call('query_calls', { limit: 1 });
     expect(page).toMatchObject({ calls: [{ id: 'call-i1' }], next_offset: 1 });
     expect(page).not.toHaveProperty('total');
@@ -213,7 +219,7 @@ describe('query_calls', () => {
   it('asks for no more calls than fit the result', async () => {
     const service = await startRecordedService();
     service.respond = (request) => sendResponse(request, 200, '', { 'content-type': 'application/x-ndjson' });
-    const { call } = await connectStdioClient({ ...service.environmentOf('ada'), HEDDLE_MAX_RESULT_CHARS: '10000' });
+    const { call } = await connectClient({ ...service.environmentOf('ada'), HEDDLE_MAX_RESULT_CHARS: '10000' });
     await call('query_calls', { limit: 1000 });
     expect(service.bodiesOf('/calls/stream_query')).toMatchObject([{ limit: 201 }]);
   });

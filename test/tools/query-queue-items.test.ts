@@ -1,15 +1,15 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { describe, expect, it } from 'vitest';
+import { connectClient } from '../support/client.ts';
 import { sendResponse, startFakeService } from '../support/fake-service.ts';
 import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { importNumberedQueue } from '../support/numbered-queue.ts';
-import { rowReference, startRecordedService } from '../support/recorded-service.ts';
+import { helpfulField, rowReference, startRecordedService } from '../support/recorded-service.ts';
 import { hasReviewItems, reviewItems } from '../support/review-items.ts';
-import { connectStdioClient } from '../support/stdio-client.ts';
 
 describe('query_queue_items', () => {
   it('adds the values at the display fields of each call with include_call, cut to max_value_chars', async () => {
-    const client = await connectStdioClient(await importNumberedQueue(50));
+    const client = await connectClient(await importNumberedQueue(50));
     const page = await client.call('query_queue_items', { queue_id: 'q', include_call: true, max_value_chars: 30 });
     expect(page.items).toHaveLength(50);
     expect(page.items[7].call_values).toEqual({
@@ -32,7 +32,7 @@ describe('query_queue_items', () => {
       if (request.path === '/annotation_queues/query') return sendResponse(request, 200, '');
       sendResponse(request, 404, { reason: 'Queue q not found' });
     };
-    const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
+    const { call } = await connectClient(emptyHome(temporaryFolder(), service.environment));
     const { error } = await call('query_queue_items', { queue_id: 'q', project_id: 'team/projekt' });
     expect(error.hint).toMatch(/^The nearest projects are team\/projects, team\/project-2, /);
   });
@@ -41,7 +41,7 @@ describe('query_queue_items', () => {
 describe('query_queue_items at a service that answers as the public one', () => {
   it('names the nearest fields when the queue has no such field, and says where names are listed', async () => {
     const service = await startRecordedService();
-    const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environmentOf('ada')));
+    const { call } = await connectClient(emptyHome(temporaryFolder(), service.environmentOf('ada')));
     const filtered = (filter: object) => call('query_queue_items', { queue_id: 'q', filter });
     expect((await filtered({ field: 'Helpfull' })).error).toMatchObject({
       code: 'invalid_arguments',
@@ -55,9 +55,43 @@ describe('query_queue_items at a service that answers as the public one', () => 
     });
   });
 
-  it('shows items without judgements as such', async () => {
+  it('takes any field of a queue without fields, and names the one of a queue that has one', async () => {
     const service = await startRecordedService();
-    const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environmentOf('ada')));
+    const { call } = await connectClient(emptyHome(temporaryFolder(), service.environmentOf('ada')));
+    const filter = { field: 'tone' };
+    service.fields = [helpfulField];
+    expect((await call('query_queue_items', { queue_id: 'q', filter })).error).toMatchObject({
+      message: 'Queue q has no field "tone".',
+      hint: 'The nearest fields are helpful.',
+    });
+    service.fields = [];
+    expect(await call('query_queue_items', { queue_id: 'q', filter })).toMatchObject({ items: [] });
+  });
+
+  it('ends a list of items that fulfil a condition on judgements at the last of them, and names the fields it omits', async () => {
+    const service = await startRecordedService();
+    const { call } = await connectClient(emptyHome(temporaryFolder(), service.environmentOf('ada')));
+    const page = (offset: number) =>
+      call('query_queue_items', { queue_id: 'q', filter: { unjudged_by_me: true }, limit: 1, offset });
+    expect(await page(1)).toMatchObject({ items: [{ id: 'i2' }], next_offset: 2 });
+    const last = await page(2);
+    expect(last).toMatchObject({ items: [{ id: 'i3' }] });
+    expect(last).not.toHaveProperty('next_offset');
+    expect(last.omitted_fields).toEqual([
+      'project_id',
+      'queue_id',
+      'call_ended_at',
+      'call_trace_id',
+      'display_fields',
+      'created_at',
+      'created_by',
+      'updated_at',
+    ]);
+  });
+
+  it('shows an empty list for items without judgements', async () => {
+    const service = await startRecordedService();
+    const { call } = await connectClient(emptyHome(temporaryFolder(), service.environmentOf('ada')));
     const { common, text } = await call('query_queue_items', { queue_id: 'q', include_judgements: true });
     expect(common.judgements).toEqual([]);
     expect(text).toContain('judgements=[]');
@@ -65,7 +99,7 @@ describe('query_queue_items at a service that answers as the public one', () => 
 
   it('shows times that come without a zone in UTC, with their zone', async () => {
     const service = await startRecordedService();
-    const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
+    const { call } = await connectClient(emptyHome(temporaryFolder(), service.environment));
     const { items } = await call('query_queue_items', { queue_id: 'q', fields: ['*'] });
     expect(items[0]).toMatchObject({
       call_started_at: '2026-01-01T00:00:00Z',
@@ -77,7 +111,7 @@ describe('query_queue_items at a service that answers as the public one', () => 
   it.each([true, false])('shows what references lead to, when the service expands them: %s', async (expands) => {
     const service = await startRecordedService();
     service.expands = expands;
-    const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
+    const { call } = await connectClient(emptyHome(temporaryFolder(), service.environment));
     const { common } = await call('query_queue_items', { queue_id: 'q', include_call: true });
     expect(common.call_values).toEqual({ 'inputs.row.question': 'Is it safe?' });
     expect(service.bodiesOf('/refs/read_batch')).toEqual(expands ? [] : [{ refs: [rowReference] }]);
@@ -114,7 +148,7 @@ describe.skipIf(!hasReviewItems)('query_queue_items on 2142 real review items', 
     expect(first.result.items).toHaveLength(10);
     expect(first.result).toMatchObject({ offset: 0, next_offset: 10, state_counts: { unstarted: 10 } });
 
-    const { client } = await connectStdioClient(environment);
+    const { client } = await connectClient(environment);
     const everything = await allPages(client, { sort_by, limit: 500 });
     expect(everything).toHaveLength(2142);
     const positions = new Map(everything.map(({ id }, index) => [id, index + 1]));
@@ -129,7 +163,7 @@ describe.skipIf(!hasReviewItems)('query_queue_items on 2142 real review items', 
   it('cuts a page that exceeds the result limit and continues exactly there', async () => {
     const environment = emptyHome(temporaryFolder(), { HEDDLE_MAX_RESULT_CHARS: '9000' });
     await run(importReviewItems, environment);
-    const { client } = await connectStdioClient(environment);
+    const { client } = await connectClient(environment);
     const result = await client.callTool({
       name: 'query_queue_items',
       arguments: { project_id: 'demo/review', queue_id: 'commits', limit: 40 },

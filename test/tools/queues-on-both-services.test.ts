@@ -18,7 +18,7 @@ describe.each(services)('on $name', (service) => {
   const callsIn = async (queue_id: string): Promise<string[]> =>
     (await call('query_queue_items', { queue_id })).items.map(({ call_id }: { call_id: string }) => call_id).sort();
 
-  it('create_queue and list_queues show guidelines, fields and what remains', async () => {
+  it('create_queue and list_queues show guidelines, fields and the number of remaining items', async () => {
     const fields = [
       { name: 'kind', type: 'choice', choices: ['yes', 'no'] },
       { name: 'score', type: 'integer', min: 1, max: 5, description: 'Overall' },
@@ -71,7 +71,7 @@ describe.each(services)('on $name', (service) => {
     });
   });
 
-  it('add_queue_items adds what a search finds, or the same sample of it for a seed', async () => {
+  it('add_queue_items adds the calls that a filter finds, or the same sample of them for a seed', async () => {
     const { queue_id } = await createQueue(service, ['plain']);
     expect(await call('add_queue_items', { queue_id, filter: { op_name: 'plan' } })).toMatchObject({ added: 3 });
     expect(await callsIn(queue_id)).toEqual(['call-0', 'call-2', 'call-4', 'plain']);
@@ -112,7 +112,7 @@ describe.each(services)('on $name', (service) => {
     expect(page.total).toBe(expected.length);
   });
 
-  it('list_queues names the nearest queues for a name that none has', async () => {
+  it('list_queues names the nearest queues for a name that no queue has', async () => {
     const { queue_id } = await call('create_queue', { name: 'Escalations' });
     const hint = expect.stringContaining(`The nearest ids are ${queue_id} ("Escalations")`);
     const text = expect.stringContaining(`No queues match. The nearest ids are ${queue_id} ("Escalations")`);
@@ -141,7 +141,7 @@ describe.each(services)('on $name', (service) => {
     });
   });
 
-  it('query_queue_items gives the id of a queue that is named instead', async () => {
+  it('query_queue_items suggests the id of a queue when it gets the name', async () => {
     const { queue_id } = await call('create_queue', { name: 'Named queue' });
     const { error } = await call('query_queue_items', { queue_id: 'named queue'.replace(' ', '-') });
     expect(error.hint).toContain(`The nearest ids are ${queue_id} ("Named queue")`);
@@ -166,12 +166,12 @@ describe.each(services)('on $name', (service) => {
         'the recorded public service': { message: 'Project no/where has no recorded call "plain".' },
       },
     ],
-  ])('%s refuses an unknown project with what is known of projects', async (tool, args, expected) => {
+  ])('%s refuses an unknown project, naming the nearest if the service lists them', async (tool, args, expected) => {
     const { error } = await call(tool, { ...args, project_id: 'no/where' });
     expect(error).toMatchObject({ code: 'not_found', ...expected[service.name] });
   });
 
-  it('read_call names the nearest calls for an unknown one, and paths that lead nowhere', async () => {
+  it('read_call names the nearest calls for an unknown one, and lists paths that do not exist', async () => {
     expect((await call('read_call', { call_id: 'falied' })).error).toMatchObject({
       code: 'not_found',
       message: 'Project team/project has no recorded call "falied".',

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { connectClient } from '../support/client.ts';
 import { importNumberedQueue } from '../support/numbered-queue.ts';
-import { connectStdioClient } from '../support/stdio-client.ts';
 
 describe('read_call', () => {
   it('returns the whole call, or the values at the given paths', async () => {
-    const { call } = await connectStdioClient(await importNumberedQueue(2));
+    const { call } = await connectClient(await importNumberedQueue(2));
     expect(await call('read_call', { call_id: 'call-1' })).toMatchObject({
       call: { id: 'call-1', op_name: 'answer', inputs: { question: 'Question 1?' } },
     });
@@ -16,16 +16,16 @@ describe('read_call', () => {
     expect(text).toContain('These paths lead nowhere: output.none, toString; output has texts; the call has ');
   });
 
-  it('names what there is where a path ends', async () => {
-    const { call } = await connectStdioClient(await importNumberedQueue(2));
+  it('names the members of the last part of a path that exists', async () => {
+    const { call } = await connectClient(await importNumberedQueue(2));
     const end = async (path: string) => (await call('read_call', { call_id: 'call-1', paths: [path] })).members;
     expect(await end('inputs.questoin')).toEqual({ inputs: ['question'] });
     expect(await end('inputs.question.text')).toEqual({ 'inputs.question': [] });
     expect(await end('inputs.none.deeper[0]')).toEqual({ inputs: ['question'] });
   });
 
-  it('names the paths that are nearest to one that leads nowhere', async () => {
-    const { call } = await connectStdioClient(await importNumberedQueue(2));
+  it('names the paths that are nearest to one that does not exist', async () => {
+    const { call } = await connectClient(await importNumberedQueue(2));
     const paths = ['input.question', 'question', 'output.texts[9]'];
     const { nearest, text } = await call('read_call', { call_id: 'call-1', paths });
     expect(nearest['input.question'][0]).toBe('inputs.question');
@@ -35,7 +35,7 @@ describe('read_call', () => {
   });
 
   it('names the nearest calls when there is no such call', async () => {
-    const { call } = await connectStdioClient(await importNumberedQueue(2));
+    const { call } = await connectClient(await importNumberedQueue(2));
     expect(await call('read_call', { call_id: 'call-01' })).toMatchObject({
       error: { code: 'not_found', hint: expect.stringContaining('The nearest calls are call-') },
     });

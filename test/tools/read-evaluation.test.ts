@@ -1,17 +1,16 @@
 import { describe, expect, it } from 'vitest';
+import { connectClient } from '../support/client.ts';
 import { emptyHome, temporaryFolder } from '../support/heddle.ts';
 import { bodyOf, projectId, startServiceWithCalls } from '../support/service-with-calls.ts';
-import { connectStdioClient } from '../support/stdio-client.ts';
 
 const service = await startServiceWithCalls();
-const { call } = await connectStdioClient(
-  emptyHome(temporaryFolder(), {
-    HEDDLE_BASE_URL: service.service.running.url,
-    HEDDLE_PROJECT: projectId,
-    HEDDLE_USERNAME: 'ada',
-    HEDDLE_PASSWORD: service.passwords.ada,
-  }),
-);
+const environment = emptyHome(temporaryFolder(), {
+  HEDDLE_BASE_URL: service.service.running.url,
+  HEDDLE_PROJECT: projectId,
+  HEDDLE_USERNAME: 'ada',
+  HEDDLE_PASSWORD: service.passwords.ada,
+});
+const { call } = await connectClient(environment);
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of every shape
 const post = async (path: string, body: object = {}): Promise<any> =>
@@ -115,7 +114,7 @@ describe('read_evaluation', () => {
     expect(text).toContain('only after');
   });
 
-  it('compares two runs on the rows that they share, and calls chance what could be chance', async () => {
+  it('compares two runs on the rows that they share, and marks differences that could be chance', async () => {
     const { comparisons, rows, total, note, text } = await call('read_evaluation', { run_ids: [before, after] });
     expect(comparisons).toEqual([
       {
@@ -214,12 +213,12 @@ describe('read_evaluation', () => {
   });
 
   it('compares a scorer with the judgements in a column: agreement, kappa, confusion, and the rows that differ', async () => {
-    // The 50 proposals of which two readers agree on 35: kappa is 0.4.
+    // The proportions of 50 proposals of which two readers agree on 35: kappa is 0.4.
     const cells = [
-      [true, true, 20],
-      [true, false, 5],
-      [false, true, 10],
-      [false, false, 15],
+      [true, true, 4],
+      [true, false, 1],
+      [false, true, 2],
+      [false, false, 3],
     ] as const;
     const trials = cells.flatMap(([helpful, verdict, count]) =>
       Array.from({ length: count }, (_, n) => ({
@@ -238,25 +237,25 @@ describe('read_evaluation', () => {
       {
         run_id: run,
         scorer: 'judge.passed',
-        n: 50,
+        n: 10,
         percent: 70,
         kappa: 0.4,
         classes: ['true', 'false'],
         confusion: [
-          [20, 5],
-          [10, 15],
+          [4, 1],
+          [2, 3],
         ],
       },
     ]);
-    expect(total).toBe(15);
+    expect(total).toBe(3);
     expect(
       rows.every(
         (row: { inputs: { helpful: boolean }; scores: Record<string, boolean> }) =>
           row.inputs.helpful !== row.scores['judge.passed'],
       ),
     ).toBe(true);
-    expect(text).toContain('agreement of judge.passed with the column: 50 rows, 70% agree, kappa 0.4');
-    expect(text).toContain('expected \\ judge.passed\ttrue\tfalse\ntrue\t20\t5\nfalse\t10\t15');
+    expect(text).toContain('agreement of judge.passed with the column: 10 rows, 70% agree, kappa 0.4');
+    expect(text).toContain('expected \\ judge.passed\ttrue\tfalse\ntrue\t4\t1\nfalse\t2\t3');
   });
 
   it('compares the output with a column of labels', async () => {
@@ -290,16 +289,24 @@ describe('read_evaluation', () => {
   });
 
   it('returns a page of rows that fits the limit of a result, and says where the next begins', async () => {
-    const trials = Array.from({ length: 300 }, (_, n) => ({
+    const trials = Array.from({ length: 6 }, (_, n) => ({
       inputs: { n, text: 'w'.repeat(900) },
       scores: { exact: true },
     }));
     const run = await recordRun(quality.replace('quality', 'large'), model, trials);
-    const page = await call('read_evaluation', { run_ids: [run], limit: 300, max_value_chars: 1000 });
-    expect(page.rows.length).toBeLessThan(300);
-    expect(page.next_offset).toBe(page.rows.length);
-    expect(page.total).toBe(300);
-  }, 60_000);
+    const { client } = await connectClient({ ...environment, HEDDLE_MAX_RESULT_CHARS: '4000' });
+    const { content, structuredContent: page } = await client.callTool({
+      name: 'read_evaluation',
+      arguments: { run_ids: [run], limit: 6, max_value_chars: 1000 },
+    });
+    const { rows, next_offset, total } = page as { rows: object[]; next_offset: number; total: number };
+    expect(rows.length).toBeGreaterThan(1);
+    expect(rows.length).toBeLessThan(6);
+    expect(next_offset).toBe(rows.length);
+    expect(total).toBe(6);
+    expect(JSON.stringify(page).length).toBeLessThanOrEqual(4000);
+    expect((content as unknown as [{ text: string }])[0].text.length).toBeLessThanOrEqual(4000);
+  });
 });
 
 describe('run_evaluation and read_evaluation on the embedded service', () => {
@@ -310,7 +317,7 @@ describe('run_evaluation and read_evaluation on the embedded service', () => {
     ...Array.from({ length: 7 }, (_, n) => ({ question: `What is city number ${n}?`, capital: `City${n}` })),
   ];
 
-  it('run an evaluation with two prompts, and tell which rows got better', async () => {
+  it('run an evaluation with two prompts, and show which rows got better', async () => {
     const { object_id, digest } = await post('datasets', { name: 'capitals', rows });
     const scorer = await service.createObject('has_capital', {
       kind: 'contains',

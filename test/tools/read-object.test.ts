@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import { connectClient } from '../support/client.ts';
 import { emptyHome, temporaryFolder } from '../support/heddle.ts';
-import { connectStdioClient } from '../support/stdio-client.ts';
+import { projectId, startServiceWithCalls } from '../support/service-with-calls.ts';
 
-const { call } = await connectStdioClient(emptyHome(temporaryFolder()));
+const { call } = await connectClient(emptyHome(temporaryFolder()));
 const prefix = 'weave:///demo/support/object';
 const digest = expect.stringMatching(/^weave:\/\/\/demo\/support\/object\/[\w-]+:[A-Za-z0-9]{43}$/);
 
 describe('read_object', () => {
-  it('reads pages of the rows of a dataset that has them itself', async () => {
+  it('reads pages of the rows that a dataset contains itself', async () => {
     const first = await call('read_object', { ref: `${prefix}/tickets:latest`, limit: 2 });
     expect(first).toMatchObject({ ref: digest, kind: 'dataset', version_index: 0, is_latest: true, next_offset: 2 });
     expect(first.rows).toHaveLength(2);
@@ -70,7 +71,7 @@ describe('read_object', () => {
     expect(error).toMatchObject({ code: 'not_found', message: 'The object exists, but has no such part.' });
   });
 
-  it('names the nearest objects, or the versions, when a reference leads nowhere', async () => {
+  it('names the nearest objects for an unknown object, and the versions for an unknown version', async () => {
     const unknown = await call('read_object', { ref: `${prefix}/ticket:latest` });
     expect(unknown.error).toMatchObject({
       code: 'not_found',
@@ -89,6 +90,19 @@ describe('read_object', () => {
     });
   });
 
+  it('names the latest version of an op with a reference to an op', async () => {
+    const started = await startServiceWithCalls();
+    const { service, passwords } = started;
+    const val = { _type: 'CustomWeaveType', weave_type: { type: 'Op' }, files: {} };
+    const stored = await started.send('POST', '/obj/create', {
+      obj: { project_id: projectId, object_id: 'answer', val },
+    });
+    const ada = { HEDDLE_BASE_URL: service.running.url, HEDDLE_USERNAME: 'ada', HEDDLE_PASSWORD: passwords.ada };
+    const { call: read } = await connectClient(emptyHome(temporaryFolder(), ada));
+    const { error } = await read('read_object', { ref: `weave:///${projectId}/object/answer:v9` });
+    expect(error.hint).toBe(`It has 1; the latest is weave:///acme/support/op/answer:${stored.body.digest}.`);
+  });
+
   it.each([
     [
       'tickets',
@@ -97,7 +111,13 @@ describe('read_object', () => {
     ],
     ['weave:///demo/support/call/support-0001', 'The reference is to a recorded call.', 'Pass its id to read_call.'],
   ])('refuses %s', async (ref, message, hint) => {
-    expect((await call('read_object', { ref })).error).toMatchObject({ code: 'invalid_arguments', message, hint });
+    const detail = [{ loc: ['arguments', 'ref'], msg: `No reference to an object: ${ref}` }];
+    expect((await call('read_object', { ref })).error).toMatchObject({
+      code: 'invalid_arguments',
+      message,
+      hint,
+      detail,
+    });
   });
 
   it('marks sample data, but not the data of other projects', async () => {
@@ -107,7 +127,7 @@ describe('read_object', () => {
   });
 
   it('cuts what is too large, and says where the rest begins', async () => {
-    const { call: small } = await connectStdioClient(emptyHome(temporaryFolder(), { HEDDLE_MAX_RESULT_CHARS: '2000' }));
+    const { call: small } = await connectClient(emptyHome(temporaryFolder(), { HEDDLE_MAX_RESULT_CHARS: '2000' }));
     const rows = Array.from({ length: 30 }, (_, n) => ({ n, text: 'x'.repeat(200) }));
     const { dataset_ref: ref } = await small('create_dataset', { name: 'Large', rows });
     const read = await small('read_object', { ref });

@@ -1,13 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { suggestionsOf } from '../../src/tools/support/queue-feedback.ts';
+import { connectClient } from '../support/client.ts';
 import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
-import { connectStdioClient } from '../support/stdio-client.ts';
 
 const queue_id = 'support-triage';
+/** A home for the tests that change nothing. */
+const environment = emptyHome(temporaryFolder());
 
 describe('review_queue', () => {
-  it('returns the items that nobody has finished, with the values, the fields and the counts', async () => {
-    const { code, result } = await call('review_queue', { queue_id }, emptyHome(temporaryFolder()));
+  it('returns the unfinished items with the values, the fields and the counts', async () => {
+    const { code, result } = await call('review_queue', { queue_id }, environment);
     expect(code).toBe(0);
     expect(result).toMatchObject({
       queue: { id: queue_id, project_id: 'demo/support', name: queue_id, remaining: 9, total: 12 },
@@ -29,7 +31,6 @@ describe('review_queue', () => {
   });
 
   it('applies a filter, and pages', async () => {
-    const environment = emptyHome(temporaryFolder());
     const { result } = await call('review_queue', { queue_id, filter: {}, limit: 5, offset: 10 }, environment);
     expect(result.items.map((item: { call_id: string }) => item.call_id)).toEqual(['support-0011', 'support-0012']);
     const first = (await call('review_queue', { queue_id, filter: {}, limit: 5 }, environment)).result;
@@ -38,7 +39,7 @@ describe('review_queue', () => {
   });
 
   it("shows the user's own judgements and note, and nothing of what an agent judged", async () => {
-    const server = await connectStdioClient(emptyHome(temporaryFolder()));
+    const server = await connectClient(emptyHome(temporaryFolder()));
     const itemsOf = async (filter: object) =>
       (await server.call('review_queue', { queue_id, filter, limit: 100 })).items;
     const [item] = await itemsOf({});
@@ -59,7 +60,7 @@ describe('review_queue', () => {
   it('says in its text how a user without a board can judge', async () => {
     const { stdout } = await run(
       ['call', 'review_queue', JSON.stringify({ queue_id, limit: 2 }), '--text'],
-      emptyHome(temporaryFolder()),
+      environment,
     );
     expect(stdout).toContain('9 of 12 items remaining.');
     expect(stdout).toContain("Fields: helpful (boolean): Does the answer solve the customer's problem?");
@@ -69,19 +70,19 @@ describe('review_queue', () => {
   });
 
   it('says that nothing can be judged in read-only mode', async () => {
-    const environment = emptyHome(temporaryFolder(), { HEDDLE_READ_ONLY: 'true' });
-    expect((await call('review_queue', { queue_id }, environment)).result.can_write).toBe(false);
+    const readOnly = { ...environment, HEDDLE_READ_ONLY: 'true' };
+    expect((await call('review_queue', { queue_id }, readOnly)).result.can_write).toBe(false);
   });
 
   it('names the nearest queues for an unknown one', async () => {
-    const { code, result } = await call('review_queue', { queue_id: 'triage' }, emptyHome(temporaryFolder()));
+    const { code, result } = await call('review_queue', { queue_id: 'triage' }, environment);
     expect(code).toBe(1);
     expect(result).toMatchObject({ code: 'not_found', hint: expect.stringContaining('support-triage') });
   });
 
-  it('cuts a page that is too large, and says where to go on', async () => {
-    const environment = emptyHome(temporaryFolder(), { HEDDLE_MAX_RESULT_CHARS: '2000' });
-    const { result } = await call('review_queue', { queue_id }, environment);
+  it('cuts a page that is too large, and says where the next one begins', async () => {
+    const limited = { ...environment, HEDDLE_MAX_RESULT_CHARS: '2000' };
+    const { result } = await call('review_queue', { queue_id }, limited);
     expect(result.items.length).toBeGreaterThan(0);
     expect(result.next_offset).toBe(result.items.length);
   });
@@ -100,7 +101,7 @@ describe('suggestionsOf', () => {
     created_at: '2026-01-01T00:00:00Z',
   });
 
-  it('takes the score of a scorer with the name of a field, and members with such names', () => {
+  it('takes the score of a scorer named like a field, and members of a score named like a field', () => {
     expect(suggestionsOf([score('helpful', true), score('judge', { score: 4, reason: 'x' })], fields)).toEqual(
       new Map([
         [

@@ -1,16 +1,26 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { type ClientOptions, connectClient } from '../support/client.ts';
 import { type EvaluatingService, evaluationReference, startEvaluatingService } from '../support/evaluating-service.ts';
 import { sendResponse } from '../support/fake-service.ts';
 import { emptyHome, temporaryFolder } from '../support/heddle.ts';
-import { connectStdioClient, type StdioClientOptions } from '../support/stdio-client.ts';
 
-async function connect(options: StdioClientOptions = {}, settings: Record<string, string> = {}) {
+async function connect(options: ClientOptions = {}, settings: Record<string, string> = {}) {
   const service = await startEvaluatingService();
-  const client = await connectStdioClient(
-    emptyHome(temporaryFolder(), { ...service.environment, ...settings }),
-    options,
-  );
+  const client = await connectClient(emptyHome(temporaryFolder(), { ...service.environment, ...settings }), options);
   return { service, ...client };
+}
+
+/** Makes the clock show ten seconds before the deadline of two minutes once the service is asked for the status of a run. */
+function skipToDeadline(service: EvaluatingService): void {
+  const { respond } = service;
+  const now = performance.now.bind(performance);
+  let skippedMs = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + skippedMs);
+  onTestFinished(() => clock.mockRestore());
+  service.respond = (request) => {
+    if (request.path === '/evaluations/status') skippedMs = 110_000;
+    respond(request);
+  };
 }
 
 const run = { evaluation: 'Answers', model: 'org/model', prompt: '{question}' };
@@ -81,7 +91,7 @@ describe('run_evaluation', () => {
     ]);
   });
 
-  it('tells the run_id with the first progress notification, and counts predictions', async () => {
+  it('reports the run_id with the first progress notification, and counts predictions', async () => {
     const { service, client } = await connect();
     service.statuses = [
       { code: 'running', completed_rows: 3, total_rows: 4 },
@@ -98,8 +108,9 @@ describe('run_evaluation', () => {
     expect(seen).toContain('3 run_id run-1: 3 of 4 predictions');
   });
 
-  it('ends before the deadline with how far the run is, and goes on waiting with run_id', async () => {
-    const { service, call } = await connect({}, { HEDDLE_TIMEOUT_MS: '2000' });
+  it('returns the progress of a run shortly before the deadline, and continues waiting with run_id', async () => {
+    const { service, call } = await connect({}, { HEDDLE_TIMEOUT_MS: '120000' });
+    skipToDeadline(service);
     service.statuses = [{ code: 'running', completed_rows: 2, total_rows: 4 }];
     const waiting = await call('run_evaluation', run);
     expect(waiting).toMatchObject({ run_id: 'run-1', status: 'running', completed: 2, total: 4 });
@@ -111,7 +122,7 @@ describe('run_evaluation', () => {
     expect(startsOf(service)).toBe(1);
   });
 
-  it('estimates without starting anything, and says how', async () => {
+  it('estimates without starting anything, and explains the estimate', async () => {
     const { service, call } = await connect();
     const { text, ...result } = await call('run_evaluation', { ...run, dry_run: true });
     expect(result).toMatchObject({ status: 'dry_run', rows: 4, predictions: 4, judge_calls: 4, estimated_tokens: 90 });
@@ -121,21 +132,30 @@ describe('run_evaluation', () => {
     expect(writesOf(service)).toEqual([]);
   });
 
+  it('refuses a dataset without rows', async () => {
+    const { service, call } = await connect();
+    service.rows = [];
+    expect((await call('run_evaluation', { ...run, prompt: 'Hi', dry_run: true })).error).toMatchObject({
+      code: 'invalid_request',
+      message: 'Nothing was started: the dataset of answers has no rows.',
+    });
+  });
+
   it.each([
     [
-      'prompt',
+      'a prompt whose placeholders no column fills',
       { prompt: 'In {country}: {question} {{literal}}' },
       /no column for \{country\}/,
       /columns are question, capital/,
     ],
     [
-      'messages',
+      'messages whose placeholders no column fills',
       { prompt: undefined, messages: [{ role: 'user', content: [{ type: 'text', text: '{a}{b}' }] }] },
       /\{a\}, \{b\}/,
       /columns/,
     ],
-    ['a lone brace', { prompt: '{question} }' }, /a lone \}/, /literal brace/],
-  ])('refuses %s whose placeholders no column fills, before anything is started', async (_, args, message, hint) => {
+    ['a prompt with a lone brace', { prompt: '{question} }' }, /a lone \}/, /literal brace/],
+  ])('refuses %s before anything is started', async (_, args, message, hint) => {
     const { service, call } = await connect();
     const { error } = await call('run_evaluation', { ...run, ...args });
     expect(error).toMatchObject({ code: 'invalid_arguments', message: expect.stringMatching(message) });
@@ -195,7 +215,7 @@ describe('run_evaluation', () => {
     expect(writesOf(service)).toEqual([]);
   });
 
-  it('needs confirm where nobody can be asked, and none for 100 predictions', async () => {
+  it('needs confirm for more than 100 predictions when the client cannot ask the user', async () => {
     const { service, call } = await connect();
     service.rows = Array.from({ length: 101 }, (_, n) => ({ question: `${n}?` }));
     const { error } = await call('run_evaluation', run);
@@ -231,7 +251,8 @@ describe('run_evaluation', () => {
   });
 
   it('cancels the run when the call is cancelled, and not when it reaches its deadline', async () => {
-    const { service, client, call } = await connect({}, { HEDDLE_TIMEOUT_MS: '1500' });
+    const { service, client, call } = await connect({}, { HEDDLE_TIMEOUT_MS: '120000' });
+    skipToDeadline(service);
     service.statuses = [{ code: 'running', completed_rows: 0, total_rows: 4 }];
     await call('run_evaluation', run);
     expect(service.bodiesOf('/evaluations/cancel')).toEqual([]);

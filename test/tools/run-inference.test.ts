@@ -1,9 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { runInferenceTool } from '../../src/tools/run-inference.ts';
+import { connectClient } from '../support/client.ts';
 import { sendResponse, startFakeService } from '../support/fake-service.ts';
 import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
-import { connectStdioClient } from '../support/stdio-client.ts';
 
 const prompt = 'weave:///demo/support/object/greeting:latest';
 
@@ -42,9 +43,9 @@ describe('run_inference', () => {
     ]);
   });
 
-  it('writes the reply, its reason to end and its tokens as text, and a reply without text whole', async () => {
+  it('writes the reply, its finish reason and its tokens as text, and a reply without one text in full', async () => {
     const service = await startFakeService();
-    const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
+    const { call } = await connectClient(emptyHome(temporaryFolder(), service.environment));
     const answered = async (body: object): Promise<string> => {
       service.respond = (request) => sendResponse(request, 200, body);
       return (await call('run_inference', { model: 'm' })).text;
@@ -84,7 +85,7 @@ describe('run_inference', () => {
     ['team/späti', undefined],
   ])('names the project %s to the service, as all inference does: %s', async (project, header) => {
     const [service, inference] = await Promise.all([startFakeService(), startFakeService()]);
-    const { call, client } = await connectStdioClient(
+    const { call, client } = await connectClient(
       emptyHome(temporaryFolder(), {
         ...service.environment,
         HEDDLE_INFERENCE_URL: `${inference.url}/v1`,
@@ -118,5 +119,15 @@ describe('run_inference', () => {
     expect(failed.code).toBe(1);
     expect(failed.result.code).toBe(code);
     expect(failed.result.message).toContain(name);
+  });
+
+  it('shortens its longest texts to nine tenths of the share that fits, not below 100 characters', () => {
+    const shortened = (chars: number, share: number) =>
+      runInferenceTool.shrink({ response: { choices: [{ message: { content: 'x'.repeat(chars) } }] } }, share);
+    const ofText = (content: string): object => ({ response: { choices: [{ message: { content } }] } });
+    expect(shortened(1000, 0.5)).toMatchObject(ofText(`${'x'.repeat(450)}…[+550 characters]`));
+    expect(shortened(1000, 0.01)).toMatchObject(ofText(`${'x'.repeat(100)}…[+900 characters]`));
+    expect(shortened(200, 0.5)).toMatchObject(ofText(`${'x'.repeat(100)}…[+100 characters]`));
+    expect(shortened(199, 0.5)).toBeUndefined();
   });
 });

@@ -215,7 +215,7 @@ describe.each(services)('on $name', (service) => {
       expect(await bob.call('summarize_queue', { queue_id, filter })).toMatchObject({ total_items: expected.length });
     });
 
-    it('a filter that matches nothing says where annotators are listed, and one of a value needs its field', async () => {
+    it('a filter that matches nothing returns a hint where annotators are listed, and a filter by value needs a field', async () => {
       const page = await ada.call('query_queue_items', { queue_id, filter: { judged_by: 'eve' } });
       const hint = 'Call summarize_queue by annotator and field to see who judged what.';
       expect(page).toMatchObject({ items: [], hint, text: `No item matches all conditions. ${hint}` });

@@ -1,25 +1,28 @@
 import { describe, expect, it } from 'vitest';
 import { summarizeQueueTool } from '../../src/tools/summarize-queue.ts';
+import { connectClient } from '../support/client.ts';
 import { type FakeService, sendResponse, startFakeService } from '../support/fake-service.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { hasReviewItems, reviewItems } from '../support/review-items.ts';
-import {
-  bodyOf,
-  callIds,
-  projectId,
-  type ServiceWithCalls,
-  startServiceWithCalls,
-} from '../support/service-with-calls.ts';
-import { connectStdioClient } from '../support/stdio-client.ts';
+import { bodyOf, callIds, projectId, startServiceWithCalls } from '../support/service-with-calls.ts';
 
-describe('summarize_queue', () => {
+const service = await startServiceWithCalls();
+
+describe('summarize_queue', async () => {
+  const { call } = await connectClient(
+    emptyHome(temporaryFolder(), {
+      HEDDLE_BASE_URL: service.service.running.url,
+      HEDDLE_PROJECT: projectId,
+      HEDDLE_USERNAME: 'ada',
+      HEDDLE_PASSWORD: service.passwords.ada,
+    }),
+  );
+
   it('counts by state, by operation and by both, and only the items that match the filter', async () => {
-    const service = await startServiceWithCalls();
     const queue_id = await service.createQueue({ calls: callIds });
     await service.move(queue_id, 'call-0', 'completed');
     await service.move(queue_id, 'call-1', 'completed');
     await service.move(queue_id, 'call-3', 'skipped');
-    const { call } = await connectStdioClient(environmentOf(service));
     expect(await call('summarize_queue', { queue_id })).toEqual({
       total_items: 6,
       tables: [
@@ -70,8 +73,7 @@ describe('summarize_queue', () => {
   });
 
   it('counts the latest judgements by annotator and by field, and compares the annotators', async () => {
-    const { service, queue_id } = await judgedQueue();
-    const { call } = await connectStdioClient(environmentOf(service));
+    const queue_id = await judgedQueue();
     expect(await call('summarize_queue', { queue_id, by: ['annotator'] })).toMatchObject({
       total_items: 6,
       total_judgements: 8,
@@ -146,8 +148,7 @@ describe('summarize_queue', () => {
   });
 
   it('leaves out the judgements of items that do not match the filter', async () => {
-    const { service, queue_id } = await judgedQueue();
-    const { call } = await connectStdioClient(environmentOf(service));
+    const queue_id = await judgedQueue();
     const filter = { call_op_name: 'chat' };
     const result = await call('summarize_queue', { queue_id, by: ['field'], filter });
     expect(result).toMatchObject({
@@ -160,9 +161,7 @@ describe('summarize_queue', () => {
   });
 
   it('counts an empty queue', async () => {
-    const service = await startServiceWithCalls();
     const queue_id = await service.createQueue();
-    const { call } = await connectStdioClient(environmentOf(service));
     expect(await call('summarize_queue', { queue_id, by: ['operation', 'field'] })).toMatchObject({
       total_items: 0,
       total_judgements: 0,
@@ -174,7 +173,7 @@ describe('summarize_queue', () => {
 describe('summarize_queue at another service', () => {
   it('reads items and judgements in pages of 5,000, and reports its progress', async () => {
     const service = await startListingService(5001, 5001);
-    const { client } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
+    const { client } = await connectClient(emptyHome(temporaryFolder(), service.environment));
     const progress: object[] = [];
     const { structuredContent } = await client.callTool(
       { name: 'summarize_queue', arguments: { queue_id: 'q', by: ['annotator'], filter: { added_by: 'me' } } },
@@ -208,10 +207,10 @@ describe('summarize_queue at another service', () => {
     expect(progress[0]).toMatchObject({ progress: 5000, message: '5000 judgements read' });
   });
 
-  it('counts feedback that is listed twice once, and an id that two users have twice', async () => {
+  it('counts feedback once when the service lists it twice, but separately for two users with the same id', async () => {
     const service = await startListingService(1, 0);
     service.feedback = [feedbackOf(0, {}), feedbackOf(0, {}), feedbackOf(0, { wb_user_id: 'v' })];
-    const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
+    const { call } = await connectClient(emptyHome(temporaryFolder(), service.environment));
     expect((await call('summarize_queue', { queue_id: 'q', by: ['annotator'] })).tables[0].rows).toEqual([
       ['u', 1, 1],
       ['v', 1, 1],
@@ -227,14 +226,14 @@ describe('summarize_queue at another service', () => {
       at('a', '2026-01-02T00:00:00.500000', 'third'),
       at('d', '2026-01-01T00:00:00', 'first'),
     ];
-    const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
+    const { call } = await connectClient(emptyHome(temporaryFolder(), service.environment));
     expect((await call('summarize_queue', { queue_id: 'q', by: ['field'] })).tables[0].rows).toEqual([['third', 1]]);
   });
 
   it('says that a service cannot list judgements, and counts by state and operation there', async () => {
     const service = await startListingService(3, 0);
     service.feedback = undefined;
-    const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
+    const { call } = await connectClient(emptyHome(temporaryFolder(), service.environment));
     for (const by of [['field'], ['state', 'annotator']]) {
       expect((await call('summarize_queue', { queue_id: 'q', by })).error).toMatchObject({
         code: 'unsupported',
@@ -252,7 +251,7 @@ describe('summarize_queue at another service', () => {
       0,
       (index) => `weave:///team/project/op/step_${index % 40}:${'d'.repeat(43)}`,
     );
-    const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
+    const { call } = await connectClient(emptyHome(temporaryFolder(), service.environment));
     const { text, ...structured } = await call('summarize_queue', { queue_id: 'q', by: ['operation', 'state'] });
     expect(text.length).toBeLessThan(2000);
     expect(JSON.stringify(structured).length).toBeLessThan(2000);
@@ -260,10 +259,10 @@ describe('summarize_queue at another service', () => {
     expect(structured.tables[0].total).toEqual([2142, 2142]);
   });
 
-  it('escapes what a reader does not see in names and values', async () => {
+  it('escapes invisible characters in names and values', async () => {
     const service = await startListingService(1, 0, () => 'op\n(total)\t7\u202e');
     service.feedback = [feedbackOf(0, { feedback_type: 'heddle.judgement.tone', payload: { value: 'x\ty\nz' } })];
-    const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
+    const { call } = await connectClient(emptyHome(temporaryFolder(), service.environment));
     const { text } = await call('summarize_queue', { queue_id: 'q', by: ['operation', 'field'] });
     expect(text.split('\n')).toEqual([
       '1 item, 1 judgement.',
@@ -278,7 +277,7 @@ describe.skipIf(!hasReviewItems)('summarize_queue on 2142 real review items', ()
   it('shows the 20 most frequent operations and counts the others, in less than 2,000 characters', async () => {
     const environment = emptyHome(temporaryFolder());
     await run(['service', 'import', reviewItems, '--project', 'demo/review', '--queue', 'commits'], environment);
-    const { call } = await connectStdioClient(environment);
+    const { call } = await connectClient(environment);
     const by = ['operation', 'state'];
     const { text, ...structured } = await call('summarize_queue', {
       project_id: 'demo/review',
@@ -296,18 +295,8 @@ describe.skipIf(!hasReviewItems)('summarize_queue on 2142 real review items', ()
   });
 });
 
-function environmentOf(service: ServiceWithCalls): Record<string, string> {
-  return emptyHome(temporaryFolder(), {
-    HEDDLE_BASE_URL: service.service.running.url,
-    HEDDLE_PROJECT: projectId,
-    HEDDLE_USERNAME: 'ada',
-    HEDDLE_PASSWORD: service.passwords.ada,
-  });
-}
-
 /** Creates a queue of six items, of which ada and bob have judged some, ada one of them twice. */
-async function judgedQueue(): Promise<{ service: ServiceWithCalls; queue_id: string }> {
-  const service = await startServiceWithCalls();
+async function judgedQueue(): Promise<string> {
   const queue_id = await service.createQueue({ calls: callIds });
   const field = (name: string, type: string) =>
     service.createObject(name, { name, field_schema: { type } }, { builtin_object_class: 'AnnotationSpec' });
@@ -337,7 +326,7 @@ async function judgedQueue(): Promise<{ service: ServiceWithCalls; queue_id: str
   await judge('bob', 'call-0', 'helpful', true, creator);
   await judge('bob', 'call-1', 'helpful', false, creator);
   await judge('bob', 'call-2', 'helpful', false, creator);
-  return { service, queue_id };
+  return queue_id;
 }
 
 interface ListingService extends FakeService {

@@ -1,11 +1,11 @@
 import { userInfo } from 'node:os';
 import { describe, expect, it } from 'vitest';
+import { type ClientOptions, connectClient } from '../support/client.ts';
 import { sendResponse, startFakeService } from '../support/fake-service.ts';
 import { emptyHome, temporaryFolder } from '../support/heddle.ts';
 import { importNumberedQueue } from '../support/numbered-queue.ts';
 import { helpfulField, type RecordedService, scoreField, startRecordedService } from '../support/recorded-service.ts';
 import { startServiceWithCalls } from '../support/service-with-calls.ts';
-import { connectStdioClient, type StdioClientOptions } from '../support/stdio-client.ts';
 
 interface Item {
   id: string;
@@ -14,8 +14,8 @@ interface Item {
 }
 
 describe('update_queue_items', () => {
-  it('judges and moves 50 items in one call, and repeating that call changes nothing', async () => {
-    const { call } = await connectStdioClient(await importNumberedQueue(50));
+  it('judges and moves 24 items in one call, and repeating that call changes nothing', async () => {
+    const { call } = await connectClient(await importNumberedQueue(24));
     const page = await call('query_queue_items', { queue_id: 'q' });
     const changes = {
       queue_id: 'q',
@@ -27,20 +27,20 @@ describe('update_queue_items', () => {
       })),
     };
     const first = await call('update_queue_items', changes);
-    expect(first.counts).toEqual({ done: 50 });
-    expect((await call('update_queue_items', changes)).counts).toEqual({ unchanged: 50 });
+    expect(first.counts).toEqual({ done: 24 });
+    expect((await call('update_queue_items', changes)).counts).toEqual({ unchanged: 24 });
     expect((await call('update_queue_items', { ...changes, expected_state: 'unstarted' })).counts).toEqual({
-      refused: 50,
+      refused: 24,
     });
 
     const after = await call('query_queue_items', { queue_id: 'q' });
-    expect(after.state_counts).toEqual({ skipped: 25, completed: 25 });
+    expect(after.state_counts).toEqual({ skipped: 12, completed: 12 });
     const queues = await call('list_queues', { name: 'q' });
-    expect(queues.queues).toMatchObject([{ id: 'q', remaining: 0, total: 50 }]);
+    expect(queues.queues).toMatchObject([{ id: 'q', remaining: 0, total: 24 }]);
   });
 
-  it("judges as the operating system's user, with the client's name, at the service that heddle starts", async () => {
-    const { call } = await connectStdioClient(emptyHome(temporaryFolder()));
+  it("records the operating system's user and the client's name as annotator in the embedded service", async () => {
+    const { call } = await connectClient(emptyHome(temporaryFolder()));
     const waiting = { annotation_states: ['unstarted'] };
     const { items } = await call('query_queue_items', { queue_id: 'support-triage', filter: waiting, limit: 1 });
     const changes = [{ item_id: items[0].id, judgements: { helpful: true }, annotation_state: 'completed' }];
@@ -66,14 +66,14 @@ describe('update_queue_items', () => {
     [{ items: [{ item_id: 'i1', annotation_state: 'skipped' }], change: {} }, 'change goes with filter'],
   ])('refuses %j without a request to the service', async (args, reason) => {
     const service = await startFakeService();
-    const { call } = await connectStdioClient(emptyHome(temporaryFolder(), service.environment));
+    const { call } = await connectClient(emptyHome(temporaryFolder(), service.environment));
     const { error } = await call('update_queue_items', { queue_id: 'q', ...args });
     expect(error).toMatchObject({ code: 'invalid_arguments', message: `Nothing was changed: ${reason}.` });
     expect(service.requests).toEqual([]);
   });
 
   it('writes how many items matched, and the reason of each refusal, as text', async () => {
-    const { call } = await connectStdioClient(await importNumberedQueue(2));
+    const { call } = await connectClient(await importNumberedQueue(2));
     const filter = { unjudged_by_me: true };
     const bulk = await call('update_queue_items', {
       queue_id: 'q',
@@ -93,7 +93,7 @@ describe('update_queue_items', () => {
   });
 
   it('changes nothing in a dry run, and reports what would happen', async () => {
-    const { call } = await connectStdioClient(await importNumberedQueue(4));
+    const { call } = await connectClient(await importNumberedQueue(4));
     const { items } = await call('query_queue_items', { queue_id: 'q' });
     const [a, b] = items.map(({ id }: Item) => id);
     const changes = [
@@ -107,7 +107,7 @@ describe('update_queue_items', () => {
   });
 
   it('refuses single items with a reason and changes the others', async () => {
-    const { call } = await connectStdioClient(await importNumberedQueue(4));
+    const { call } = await connectClient(await importNumberedQueue(4));
     const { items } = await call('query_queue_items', { queue_id: 'q' });
     const [a, b] = items.map(({ id }: Item) => id);
     const result = await call('update_queue_items', {
@@ -137,7 +137,7 @@ describe('update_queue_items', () => {
   });
 
   it('refuses the whole call when an item appears twice', async () => {
-    const { call } = await connectStdioClient(await importNumberedQueue(1));
+    const { call } = await connectClient(await importNumberedQueue(1));
     const { items } = await call('query_queue_items', { queue_id: 'q' });
     const twice = [
       { item_id: items[0].id, annotation_state: 'skipped' },
@@ -149,13 +149,13 @@ describe('update_queue_items', () => {
     expect((await call('query_queue_items', { queue_id: 'q' })).state_counts).toEqual({ unstarted: 1 });
   });
 
-  it.each<[string, StdioClientOptions['mode']]>([
+  it.each<[string, ClientOptions['mode']]>([
     ['a protocol version before 2026-07-28', 'legacy'],
     ['2026-07-28', { pin: '2026-07-28' }],
   ])('asks the user before it changes more than 20 items, with %s', async (_, mode) => {
     const environment = await importNumberedQueue(25);
     const change = async (answer?: 'accept' | 'decline' | 'cancel') => {
-      const { call, questions } = await connectStdioClient(environment, { mode, answer });
+      const { call, questions } = await connectClient(environment, { mode, answer });
       const { items } = await call('query_queue_items', { queue_id: 'q' });
       const changes = items.map(({ id }: Item) => ({ item_id: id, annotation_state: 'completed' }));
       const result = await call('update_queue_items', { queue_id: 'q', items: changes });
@@ -183,7 +183,7 @@ describe('update_queue_items', () => {
     expect(accepted.result.counts).toEqual({ done: 25 });
   });
 
-  it.each<[string, StdioClientOptions['mode']]>([
+  it.each<[string, ClientOptions['mode']]>([
     ['a protocol version before 2026-07-28', 'legacy'],
     ['2026-07-28', { pin: '2026-07-28' }],
   ])('asks again when more items match than the user has agreed to, with %s', async (_, mode) => {
@@ -202,7 +202,7 @@ describe('update_queue_items', () => {
     });
     // The same call is added once, however often it is imported.
     const beforeAnswer = () => add(24, 1);
-    const { call, questions } = await connectStdioClient(environment, { mode, answer: 'accept', beforeAnswer });
+    const { call, questions } = await connectClient(environment, { mode, answer: 'accept', beforeAnswer });
     const bulk = { queue_id: 'seed', filter: {}, change: { annotation_state: 'skipped' } };
     expect(await call('update_queue_items', bulk)).toMatchObject({ counts: { done: 25 } });
     expect(questions).toEqual([
@@ -221,7 +221,7 @@ describe('update_queue_items at a service that answers as the public one', () =>
 
   it('sends a judgement with the reference to its field, the queue and the author', async () => {
     const service = await startRecordedService();
-    const { call } = await connectStdioClient(heddleFor(service, 'ada'));
+    const { call } = await connectClient(heddleFor(service, 'ada'));
     const result = await call('update_queue_items', { queue_id: 'q', items: [judge('i1', 'helpful', true)] });
     expect(result.items).toEqual([{ item_id: 'i1', result: 'done', annotation_state: 'completed' }]);
     expect(service.bodiesOf('/feedback/create')).toEqual([
@@ -241,7 +241,7 @@ describe('update_queue_items at a service that answers as the public one', () =>
 
   it('stores several judgements with one request', async () => {
     const service = await startRecordedService();
-    const { call } = await connectStdioClient(heddleFor(service, 'ada'));
+    const { call } = await connectClient(heddleFor(service, 'ada'));
     const items = [judge('i1', 'helpful', true), judge('i2', 'score', 3), judge('i3', 'helpful', false)];
     expect(await call('update_queue_items', { queue_id: 'q', items })).toMatchObject({ counts: { done: 3 } });
     const [{ batch }, ...others] = service.bodiesOf('/feedback/batch/create');
@@ -257,7 +257,7 @@ describe('update_queue_items at a service that answers as the public one', () =>
   it('stores judgements one by one at a service without a batch', async () => {
     const service = await startRecordedService();
     service.missing.add('/feedback/batch/create');
-    const { call } = await connectStdioClient(heddleFor(service, 'ada'));
+    const { call } = await connectClient(heddleFor(service, 'ada'));
     const items = [judge('i1', 'helpful', true), judge('i2', 'score', 3)];
     const result = await call('update_queue_items', { queue_id: 'q', items });
     expect(result.counts).toEqual({ done: 2 });
@@ -277,7 +277,7 @@ describe('update_queue_items at a service that answers as the public one', () =>
       }
       respond(request);
     };
-    const { call } = await connectStdioClient(heddleFor(service, 'ada'));
+    const { call } = await connectClient(heddleFor(service, 'ada'));
     const items = [judge('i1', 'helpful', true), judge('i2', 'helpful', true)];
     const result = await call('update_queue_items', { queue_id: 'q', items });
     expect(result.items).toMatchObject([
@@ -290,7 +290,7 @@ describe('update_queue_items at a service that answers as the public one', () =>
   it('reads a field that is named by its latest version, and sends its digest', async () => {
     const service = await startRecordedService();
     service.fields = ['weave:///team/project/object/helpful:latest', 'weave:///team/project/op/some_scorer:v0'];
-    const { call } = await connectStdioClient(heddleFor(service, 'ada'));
+    const { call } = await connectClient(heddleFor(service, 'ada'));
     const items = [judge('i1', 'helpful', true)];
     expect(await call('update_queue_items', { queue_id: 'q', items })).toMatchObject({ counts: { done: 1 } });
     expect(service.bodiesOf('/feedback/create')).toMatchObject([{ annotation_ref: helpfulField }]);
@@ -299,16 +299,16 @@ describe('update_queue_items at a service that answers as the public one', () =>
   it('reads fields one by one at a service that cannot read references', async () => {
     const service = await startRecordedService();
     service.missing.add('/refs/read_batch');
-    const { call } = await connectStdioClient(heddleFor(service, 'ada'));
+    const { call } = await connectClient(heddleFor(service, 'ada'));
     const items = [judge('i1', 'score', 5)];
     expect(await call('update_queue_items', { queue_id: 'q', items })).toMatchObject({ counts: { done: 1 } });
     expect(service.bodiesOf('/feedback/create')).toMatchObject([{ annotation_ref: scoreField }]);
   });
 
-  it('takes any name in a queue without fields, as feedback that is no annotation', async () => {
+  it('accepts any field name in a queue without fields, and stores feedback that is not an annotation', async () => {
     const service = await startRecordedService();
     service.fields = [];
-    const { call } = await connectStdioClient(heddleFor(service, 'ada'));
+    const { call } = await connectClient(heddleFor(service, 'ada'));
     const items = [judge('i1', 'tone', 'kind')];
     expect(await call('update_queue_items', { queue_id: 'q', items })).toMatchObject({ counts: { done: 1 } });
     const [feedback] = service.bodiesOf('/feedback/create');
@@ -318,8 +318,8 @@ describe('update_queue_items at a service that answers as the public one', () =>
 
   it("records every annotator's progress, whatever state the item shows", async () => {
     const service = await startRecordedService();
-    const ada = await connectStdioClient(heddleFor(service, 'ada'));
-    const bob = await connectStdioClient(heddleFor(service, 'bob'));
+    const ada = await connectClient(heddleFor(service, 'ada'));
+    const bob = await connectClient(heddleFor(service, 'bob'));
     const move = async ({ call }: typeof ada, annotation_state: string) => {
       const { items } = await call('update_queue_items', {
         queue_id: 'q',
@@ -340,12 +340,12 @@ describe('update_queue_items at a service that answers as the public one', () =>
     expect(await move(ada, 'skipped')).toBe('refused');
   });
 
-  it('does not take the judgement of another account with the same user name and client for its own', async () => {
+  it('stores separate judgements for two accounts with the same user name and client', async () => {
     const service = await startRecordedService();
     const items = [{ item_id: 'i1', judgements: { helpful: true } }];
     const results: string[] = [];
     for (const HEDDLE_PASSWORD of ['key-of-ada', 'key-of-bob', 'key-of-ada']) {
-      const { call } = await connectStdioClient({ ...heddleFor(service, 'api'), HEDDLE_PASSWORD });
+      const { call } = await connectClient({ ...heddleFor(service, 'api'), HEDDLE_PASSWORD });
       const result = await call('update_queue_items', { queue_id: 'q', items });
       results.push(result.items[0].result);
     }
@@ -355,7 +355,7 @@ describe('update_queue_items at a service that answers as the public one', () =>
 
   it('stores a note once, and several judgements of one item', async () => {
     const service = await startRecordedService();
-    const { call } = await connectStdioClient(heddleFor(service, 'ada'));
+    const { call } = await connectClient(heddleFor(service, 'ada'));
     const items = [{ item_id: 'i1', judgements: { helpful: false, score: 2 }, note: 'Too long.' }];
     expect((await call('update_queue_items', { queue_id: 'q', items })).counts).toEqual({ done: 1 });
     expect((await call('update_queue_items', { queue_id: 'q', items })).counts).toEqual({ unchanged: 1 });
@@ -371,7 +371,7 @@ describe('update_queue_items at a service that answers as the public one', () =>
       { annotator: 'user-ada (test via heddle)', note: 'Too long.' },
     ]);
     // Another note, and the same note of somebody else, are notes of their own.
-    const bob = await connectStdioClient(heddleFor(service, 'bob'));
+    const bob = await connectClient(heddleFor(service, 'bob'));
     const note = async (client: typeof bob.call, text: string) =>
       (await client('update_queue_items', { queue_id: 'q', items: [{ item_id: 'i1', note: text }] })).counts;
     expect(await note(call, 'Too short.')).toEqual({ done: 1 });
@@ -383,10 +383,10 @@ describe('update_queue_items at a service that answers as the public one', () =>
     ]);
   });
 
-  it('says what others did to an item between the change and the look after it', async () => {
+  it('reports what others did to an item while it was being changed', async () => {
     const service = await startRecordedService();
-    const ada = await connectStdioClient(heddleFor(service, 'ada'));
-    const bob = await connectStdioClient(heddleFor(service, 'bob'));
+    const ada = await connectClient(heddleFor(service, 'ada'));
+    const bob = await connectClient(heddleFor(service, 'bob'));
     const respond = service.respond;
     service.respond = async (request) => {
       const isLookAfter = service.states.has('ada i1') && request.path === '/annotation_queues/q/items/query';
@@ -417,9 +417,9 @@ describe('update_queue_items at a service that answers as the public one', () =>
     expect(result.text).toContain('bob moved it to skipped');
   });
 
-  it('says that it could not look after the change, which is done all the same', async () => {
+  it('returns the changes with a hint when the items cannot be read again afterwards', async () => {
     const service = await startRecordedService();
-    const { call } = await connectStdioClient(heddleFor(service, 'ada'));
+    const { call } = await connectClient(heddleFor(service, 'ada'));
     const respond = service.respond;
     service.respond = (request) => {
       const isLookAfter = service.states.size > 0 && request.path === '/annotation_queues/q/items/query';
@@ -434,13 +434,13 @@ describe('update_queue_items at a service that answers as the public one', () =>
     expect(result.text).toContain(hint);
   });
 
-  it('refuses what somebody may have moved since as_of, when another process has shown the items', async () => {
+  it('refuses items that may have been moved since as_of when another process has shown them', async () => {
     const service = await startRecordedService();
-    const bob = await connectStdioClient(heddleFor(service, 'bob'));
+    const bob = await connectClient(heddleFor(service, 'bob'));
     await bob.call('update_queue_items', { queue_id: 'q', items: [{ item_id: 'i2', annotation_state: 'skipped' }] });
-    const before = await connectStdioClient(heddleFor(service, 'ada'));
+    const before = await connectClient(heddleFor(service, 'ada'));
     const { as_of } = await before.call('query_queue_items', { queue_id: 'q' });
-    const { call } = await connectStdioClient(heddleFor(service, 'ada'));
+    const { call } = await connectClient(heddleFor(service, 'ada'));
     const items = ['i1', 'i2'].map((item_id) => ({ item_id, judgements: { helpful: true } }));
     // Nobody can have moved an item that is unstarted.
     expect((await call('update_queue_items', { queue_id: 'q', as_of, items })).items).toMatchObject([
@@ -459,9 +459,9 @@ describe('update_queue_items at a service that answers as the public one', () =>
     expect((await call('update_queue_items', { queue_id: 'q', ...expected })).counts).toEqual({ done: 1 });
   });
 
-  it('changes all items that match a filter, and goes on when it is called again', async () => {
+  it('changes all items that match a filter, and none when the call is repeated', async () => {
     const service = await startRecordedService();
-    const { call } = await connectStdioClient(heddleFor(service, 'ada'));
+    const { call } = await connectClient(heddleFor(service, 'ada'));
     await call('update_queue_items', { queue_id: 'q', items: [{ item_id: 'i2', judgements: { helpful: false } }] });
     const bulk = { queue_id: 'q', filter: { field: 'helpful', value: false }, change: { annotation_state: 'skipped' } };
     const dry = await call('update_queue_items', { ...bulk, dry_run: true });
@@ -483,10 +483,21 @@ describe('update_queue_items at a service that answers as the public one', () =>
     expect((await call('update_queue_items', rest)).counts).toEqual({});
   });
 
+  it('changes items as the dry run of a change by filter has shown them', async () => {
+    const service = await startRecordedService();
+    const bob = await connectClient(heddleFor(service, 'bob'));
+    await bob.call('update_queue_items', { queue_id: 'q', items: [{ item_id: 'i2', annotation_state: 'skipped' }] });
+    const { call } = await connectClient(heddleFor(service, 'ada'));
+    const change = { judgements: { helpful: true } };
+    const { as_of } = await call('update_queue_items', { queue_id: 'q', filter: {}, change, dry_run: true });
+    const items = [{ item_id: 'i2', ...change }];
+    expect((await call('update_queue_items', { queue_id: 'q', as_of, items })).counts).toEqual({ done: 1 });
+  });
+
   it('says that a judgement is stored when the service refuses the state', async () => {
     const service = await startRecordedService();
     service.states.set('ada i1', 'skipped');
-    const { call } = await connectStdioClient(heddleFor(service, 'ada'));
+    const { call } = await connectClient(heddleFor(service, 'ada'));
     const result = await call('update_queue_items', { queue_id: 'q', items: [judge('i1', 'helpful', true)] });
     expect(result.items).toMatchObject([
       {

@@ -8,6 +8,7 @@ import { describeTool } from '../support/describe-tool.ts';
 import { drawResult } from '../support/draw-result.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
 import { completeWith, explain } from '../support/help.ts';
+import { invocation, withInterrupt } from '../support/invocation.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../support/output-form.ts';
 import { printJson, printLine, printText } from '../support/print.ts';
 import { showProgress } from '../support/progress.ts';
@@ -74,27 +75,27 @@ interface ToolCall {
 
 /** Calls a tool with the settings of a command, prints the result or the error, and sets the exit code. */
 export async function runCall(call: Command, { name, json, form }: ToolCall): Promise<void> {
+  const current = invocation();
   const settings = settingsOf(call);
   const runtime = openRuntime(settings, runtimeOptions(settings));
   const { serverOptions } = runtime;
   const tool = serverOptions.tools.find((candidate) => candidate.name === name);
   if (!tool) throw unknownTool(name, serverOptions.tools);
-  const args = parseArgumentsText(json === '-' ? await text(process.stdin) : json);
-  const abort = new AbortController();
-  process.once('SIGINT', () => abort.abort());
+  const args = parseArgumentsText(json === '-' ? await text(current.stdin) : json);
   const context = {
-    signal: abort.signal,
     ask: () => 'cannot' as const,
     progress: (_done: number, message: string) => showProgress(message),
   };
-  const result = await callTool(tool, args, context, serverOptions).finally(() => showProgress(''));
+  const result = await withInterrupt((signal) => callTool(tool, args, { ...context, signal }, serverOptions)).finally(
+    () => showProgress(''),
+  );
   const [block] = result.content;
   const read = block?.type === 'text' ? block.text : '';
   if (result.isError && form.text) printText(read);
   else if (result.isError) reportToolError(parseErrorText(read));
   else printResult(result.structuredContent ?? {}, read, form);
   await runtime.close();
-  process.exitCode = result.isError ? 1 : 0;
+  current.exitCode = result.isError ? 1 : 0;
 }
 
 function printResult(structured: object, read: string, form: ResultForm): void {

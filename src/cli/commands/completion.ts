@@ -1,6 +1,7 @@
 import { Argument, type Command } from 'commander';
 import { completeCommand, completeLine } from '../support/complete-line.ts';
 import { explain } from '../support/help.ts';
+import { invocation } from '../support/invocation.ts';
 import { printLine } from '../support/print.ts';
 
 /** The scripts by shell. Each asks the hidden command, so that they fit every later version. */
@@ -53,7 +54,7 @@ export function addCompletion(program: Command): void {
     .description('print the script that lets a shell complete commands, options, clients and tools')
     .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(scripts)))
     .action((shell: Shell) => {
-      process.stdout.write(scripts[shell]);
+      invocation().stdout.write(scripts[shell]);
     });
   explain(completion, {
     examples: [

@@ -1,10 +1,11 @@
 import { Argument, type Command } from 'commander';
-import { configFile, type Profile, readProfiles, writeProfile } from '../../settings/profiles.ts';
+import { configFileIn, type Profile, readProfiles, writeProfile } from '../../settings/profiles.ts';
 import { resolveSettings } from '../../settings/resolve-settings.ts';
 import { type Setting, settingDefinitions, settingNames } from '../../settings/settings.ts';
 import { didYouMean } from '../support/did-you-mean.ts';
 import { addSettingFlags, flagsOf } from '../support/flags.ts';
 import { completeWith, explain } from '../support/help.ts';
+import { invocation } from '../support/invocation.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../support/output-form.ts';
 import { printJson, printLine } from '../support/print.ts';
 import { UsageError } from '../support/report-failure.ts';
@@ -48,19 +49,23 @@ function keys(): string[] {
 
 /** Returns the profile that the flag or the environment names. It need not exist. */
 function profileNameOf(command: Command): string {
-  const { HEDDLE_PROFILE } = process.env;
+  const { folders, environment: given } = invocation();
+  const { HEDDLE_PROFILE } = given;
   const environment = HEDDLE_PROFILE === undefined ? {} : { HEDDLE_PROFILE };
-  return resolveSettings({ flags: flagsOf(command), environment, newProfile: true, profiles: {} }).values.profile;
+  return resolveSettings({ flags: flagsOf(command), environment, folders, newProfile: true, profiles: {} }).values
+    .profile;
 }
 
 function listValues(name: string, form: OutputForm): void {
-  const profile = readProfiles()[name];
+  const { folders } = invocation();
+  const profiles = readProfiles(folders);
+  const profile = profiles[name];
   if (!isForPeople(form)) {
-    printJson({ profile: name, config_file: configFile, values: profile ?? {} });
+    printJson({ profile: name, config_file: configFileIn(folders), values: profile ?? {} });
     return;
   }
-  const others = Object.keys(readProfiles()).filter((other) => other !== name);
-  printLine(`Profile "${name}" of ${configFile}`);
+  const others = Object.keys(profiles).filter((other) => other !== name);
+  printLine(`Profile "${name}" of ${configFileIn(folders)}`);
   if (profile === undefined || Object.keys(profile).length === 0)
     printLine('It has no values; every setting has its default.');
   else printLine(drawRecord(profile, { width: resultWidth() }));
@@ -69,7 +74,7 @@ function listValues(name: string, form: OutputForm): void {
 
 function printValue(name: string, key: string): void {
   requireKey(key);
-  const value = readProfiles()[name]?.[key];
+  const value = readProfiles(invocation().folders)[name]?.[key];
   if (value === undefined)
     throw new UsageError(`profile "${name}" has no ${key}; \`heddle status\` shows the value in use`);
   printLine(String(value));
@@ -78,25 +83,32 @@ function printValue(name: string, key: string): void {
 function setValue(name: string, key: string, value: string): void {
   requireKey(key);
   if (value === '') throw new UsageError(`the value is empty; \`heddle config unset ${key}\` removes a value`);
-  const profile: Profile = { ...readProfiles()[name], [key]: value };
+  const { folders } = invocation();
+  const profile: Profile = { ...readProfiles(folders)[name], [key]: value };
   // Refuses what no command could use later, and gives numbers and booleans their type.
-  const { values } = resolveSettings({ flags: { profile: name }, environment: {}, profiles: { [name]: profile } });
+  const { values } = resolveSettings({
+    flags: { profile: name },
+    environment: {},
+    folders,
+    profiles: { [name]: profile },
+  });
   const setting = settingNames.find((each) => (settingDefinitions[each] as Setting).profile === key)!;
   const parsed = values[setting];
   const stored = typeof parsed === 'number' || typeof parsed === 'boolean' ? parsed : value;
-  writeProfile(name, { ...profile, [key]: stored });
+  writeProfile(name, { ...profile, [key]: stored }, folders);
   printLine(`${key} of profile "${name}" is now ${stored}. Clients that run heddle must be restarted to use it.`);
 }
 
 function unsetValue(name: string, key: string): void {
   requireKey(key);
-  const { [key]: before, ...rest } = readProfiles()[name] ?? {};
+  const { folders } = invocation();
+  const { [key]: before, ...rest } = readProfiles(folders)[name] ?? {};
   if (before === undefined) {
     printLine(`Profile "${name}" has no ${key}.`);
     return;
   }
-  resolveSettings({ flags: { profile: name }, environment: {}, profiles: { [name]: rest } });
-  writeProfile(name, rest);
+  resolveSettings({ flags: { profile: name }, environment: {}, folders, profiles: { [name]: rest } });
+  writeProfile(name, rest, folders);
   printLine(`Removed ${key} from profile "${name}".`);
 }
 

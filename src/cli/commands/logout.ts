@@ -10,9 +10,9 @@ export function addLogout(program: Command): void {
   const logout = program.command('logout').description('remove a profile and its secrets');
   explain(logout, { examples: ['heddle logout', 'heddle logout --profile work'], page: 'docs/configuration.md' });
   addSettingFlags(logout, ['profile', 'keychainTimeoutMs']).action(async () => {
-    const { values } = settingsOf(logout, { newProfile: true });
+    const { values, folders } = settingsOf(logout, { newProfile: true });
     const name = values.profile;
-    const profile = readProfiles()[name];
+    const profile = readProfiles(folders)[name];
     // An interrupted login may have left secrets in a store that the profile does not name, so both are cleared.
     for (const kind of storeKinds) {
       try {
@@ -24,7 +24,7 @@ export function addLogout(program: Command): void {
     }
     if (profile === undefined) return printLine(`There is no profile "${name}".`);
     // Last, so that logout can be repeated if the keychain failed.
-    writeProfile(name, undefined);
+    writeProfile(name, undefined, folders);
     printLine(`Removed profile "${name}" and its secrets.`);
   });
 }

@@ -2,9 +2,10 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { notConfigured } from '../../core/errors.ts';
 import type { HttpFlags } from '../../runtime/http-server.ts';
 import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
-import { addSettingFlags, asPort, flagsOf, httpFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
+import { addSettingFlags, asPort, httpFlags, inputsOf, runtimeFlags, settingsOf } from '../support/flags.ts';
 import { explain } from '../support/help.ts';
-import { readCredentials, redactor, runtimeOptions } from '../support/secrets.ts';
+import { invocation } from '../support/invocation.ts';
+import { readCredentials, runtimeOptions } from '../support/secrets.ts';
 
 /** Adds `heddle serve`, the default command: the MCP server on stdin and stdout, or with `--http` on a port. */
 export function addServe(program: Command): void {
@@ -24,20 +25,24 @@ export function addServe(program: Command): void {
   });
   addSettingFlags(serve, runtimeFlags).action(async (flags: HttpFlags & { http?: true }) => {
     const settings = settingsOf(serve);
+    const { control, stdin, stdout, stderr } = invocation();
     if (flags.http) {
       checkTokenVariable(settings, flags);
       const { runHttpServer } = await import('../../runtime/http-server.ts');
-      const inputs = { flags: flagsOf(serve), environment: process.env };
       const onListening = (url: string): void => explainConnection(url, settings, flags);
-      return runHttpServer(settings, flags, { ...runtimeOptions(settings), inputs, readCredentials, onListening });
+      const options = { ...runtimeOptions(settings), inputs: inputsOf(serve), readCredentials, onListening };
+      await runHttpServer(settings, flags, { ...options, control, stderr });
+      control.exit(0);
+      return;
     }
     const unused = httpOptions.find((option) => serve.getOptionValueSource(option.attributeName()) === 'cli');
     if (unused) {
       throw notConfigured(`${unused.long} has no effect without --http.`, `Add --http, or remove ${unused.long}.`);
     }
-    if (process.stdin.isTTY && process.stderr.isTTY) explainWaiting();
+    if (stdin.isTTY && stderr.isTTY) explainWaiting();
     const { runStdioServer } = await import('../../runtime/stdio-server.ts');
-    return runStdioServer(settings, runtimeOptions(settings), { input: process.stdin, output: process.stdout });
+    await runStdioServer(settings, runtimeOptions(settings), { input: stdin, output: stdout, control });
+    control.exit(0);
   });
 }
 
@@ -46,7 +51,8 @@ export function addServe(program: Command): void {
  * the server would admit everybody on this machine.
  */
 function checkTokenVariable({ values }: ResolvedSettings, { tokenFile }: HttpFlags): void {
-  if (process.env.HEDDLE_HTTP_TOKEN !== '' || tokenFile !== undefined || values.oauthIssuer !== undefined) return;
+  if (invocation().environment.HEDDLE_HTTP_TOKEN !== '' || tokenFile !== undefined || values.oauthIssuer !== undefined)
+    return;
   throw notConfigured(
     'HEDDLE_HTTP_TOKEN is set, but empty.',
     'Set it to the token that clients must send, or unset it to serve every program on this machine.',
@@ -55,7 +61,7 @@ function checkTokenVariable({ values }: ResolvedSettings, { tokenFile }: HttpFla
 
 /** Says what a server on a terminal waits for: no person types its protocol. */
 function explainWaiting(): void {
-  process.stderr.write(
+  invocation().stderr.write(
     [
       'heddle serves MCP on stdin and stdout, and waits for a client to start talking. Ctrl-C ends it.',
       '`heddle setup CLIENT` adds it to a client, `heddle demo` shows what it does, `heddle --help` lists the commands.',
@@ -66,7 +72,8 @@ function explainWaiting(): void {
 
 /** Tells a person at a terminal how a client connects to the server over HTTP. */
 function explainConnection(url: string, { values }: ResolvedSettings, { tokenFile }: HttpFlags): void {
-  if (!process.stderr.isTTY) return;
+  const { redactor, stderr } = invocation();
+  if (!stderr.isTTY) return;
   const address = redactor.redact(values.publicUrl ?? url);
   const isTokenNeeded = tokenFile !== undefined || values.httpToken !== undefined;
   const access =
@@ -76,7 +83,7 @@ function explainConnection(url: string, { values }: ResolvedSettings, { tokenFil
         ? 'Clients send the header `Authorization: Bearer TOKEN` with the token of this server.'
         : 'It needs no token, since only this machine can reach it.';
   const lines = [`Connect a client with \`heddle setup CLIENT --url ${address}\`. ${access} Ctrl-C ends it.`, ''];
-  process.stderr.write(lines.join('\n'));
+  stderr.write(lines.join('\n'));
 }
 
 const httpHeading = 'Options of --http:';

@@ -1,5 +1,4 @@
 import { existsSync, realpathSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import { confirm } from '@clack/prompts';
 import { Argument, type Command, InvalidArgumentError } from 'commander';
@@ -21,9 +20,10 @@ import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
 import { type Setting, settingDefinitions, settingNames } from '../../settings/settings.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
 import { explain } from '../support/help.ts';
+import { invocation } from '../support/invocation.ts';
 import { printLine } from '../support/print.ts';
 import { reportFailure, UsageError } from '../support/report-failure.ts';
-import { paint } from '../support/terminal.ts';
+import { isInteractive, paint, questionStreams } from '../support/terminal.ts';
 
 interface SetupOptions {
   print?: true;
@@ -112,12 +112,12 @@ async function setUpAll(options: SetupOptions, settings?: ResolvedSettings): Pro
       reportFailure(error);
     }
   }
-  if (failures > 0) process.exitCode = 2;
+  if (failures > 0) invocation().exitCode = 2;
 }
 
 function systemInfo(): SystemInfo {
-  const { platform, env: environment } = process;
-  return { platform, home: homedir(), environment };
+  const { home, environment } = invocation();
+  return { platform: process.platform, home, environment };
 }
 
 /** Prints a client's entry, or writes it to the configuration file. Undefined settings remove the entry instead. */
@@ -130,13 +130,13 @@ async function runSetup(
   const entry = settings && entryOf(client, settings, options);
   const edit: Edit = { format: client.format ?? 'json', servers: client.servers, name: options.name, entry };
   if (options.print) {
-    process.stdout.write(editConfig('', edit));
-    process.stderr.write(`Add this to ${path} (${client.title}). Nothing was written.\n`);
+    invocation().stdout.write(editConfig('', edit));
+    invocation().stderr.write(`Add this to ${path} (${client.title}). Nothing was written.\n`);
     return;
   }
   if (entry && options.file === undefined && !isInstalled(client, systemInfo())) {
     const missing = missingTraces(client, systemInfo());
-    process.stderr.write(
+    invocation().stderr.write(
       `${client.title} seems not to be installed: there is no ${missing}. The entry waits for it.\n`,
     );
   }
@@ -159,13 +159,15 @@ async function runSetup(
   }
   const usesEmbeddedService = settings && options.url === undefined && settings.values.baseUrl === undefined;
   if (usesEmbeddedService && !hasSqlite()) {
-    process.stderr.write(`heddle: the embedded service cannot run on Node ${process.versions.node}. ${sqliteAdvice}\n`);
+    invocation().stderr.write(
+      `heddle: the embedded service cannot run on Node ${process.versions.node}. ${sqliteAdvice}\n`,
+    );
   }
 }
 
 /** @throws UsageError if there is no terminal to ask on. */
 async function askToWrite(): Promise<boolean> {
-  if (process.stdin.isTTY && process.stdout.isTTY) return (await confirm({ message: 'Write this?' })) === true;
+  if (isInteractive()) return (await confirm({ message: 'Write this?', ...questionStreams() })) === true;
   throw new UsageError('nothing was written: there is no terminal to ask for confirmation on; add --yes');
 }
 
@@ -220,7 +222,7 @@ function localServer({ values, sources }: ResolvedSettings): LocalServer {
 
 /** Returns the absolute path of this program: desktop applications have another PATH than a shell. */
 function scriptPath(): string {
-  const script = realpathSync(process.argv[1]!);
+  const script = realpathSync(invocation().script);
   if (!/[\\/]_npx[\\/]/.test(script)) return script;
   throw notConfigured(
     'heddle runs from the cache of npx, which npm may empty at any time; a client would then not find it.',

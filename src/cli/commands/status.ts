@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { version } from '../../core/version.ts';
 import { dataLocation, sampleProject } from '../../runtime/runtime.ts';
-import { configFile } from '../../settings/profiles.ts';
+import { configFileIn } from '../../settings/profiles.ts';
 import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
 import { type SourceKind, settingDefinitions, settingNames } from '../../settings/settings.ts';
 import { describeSource, snakeCase } from '../support/describe-source.ts';
@@ -52,10 +52,10 @@ async function readStatus(resolved: ResolvedSettings) {
     version,
     service: values.baseUrl ?? 'embedded',
     ...(values.baseUrl === undefined && {
-      data: values.databaseUrl === undefined ? dataLocation(values) : 'PostgreSQL',
+      data: values.databaseUrl === undefined ? dataLocation(resolved) : 'PostgreSQL',
     }),
     profile: values.profile,
-    config_file: configFile,
+    config_file: configFileIn(resolved.folders),
     settings,
     secrets,
     unfilled_placeholders: placeholders,

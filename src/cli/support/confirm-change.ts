@@ -1,5 +1,6 @@
 import { confirm } from '@clack/prompts';
 import { UsageError } from './report-failure.ts';
+import { isInteractive, questionStreams } from './terminal.ts';
 
 /**
  * Asks a person whether to make a change. `--yes` answers for them.
@@ -7,6 +8,6 @@ import { UsageError } from './report-failure.ts';
  */
 export async function confirmChange(message: string, { yes }: { yes?: true | undefined }): Promise<boolean> {
   if (yes) return true;
-  if (process.stdin.isTTY && process.stdout.isTTY) return (await confirm({ message, initialValue: false })) === true;
+  if (isInteractive()) return (await confirm({ message, initialValue: false, ...questionStreams() })) === true;
   throw new UsageError('nothing was changed: there is no terminal to ask for confirmation on; add --yes');
 }

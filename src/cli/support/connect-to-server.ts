@@ -1,6 +1,7 @@
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { version } from '../../core/version.ts';
+import { invocation } from './invocation.ts';
 
 const connectTimeoutMs = 10_000;
 
@@ -9,7 +10,7 @@ export async function connectToServer(name: string, args: string[], env: NodeJS.
   const client = new Client({ name, version });
   const transport = new StdioClientTransport({
     command: process.execPath,
-    args: [...process.execArgv, process.argv[1]!, 'serve', ...args],
+    args: [...process.execArgv, invocation().script, 'serve', ...args],
     env: env as Record<string, string>,
   });
   await client.connect(transport, { timeout: connectTimeoutMs });

@@ -1,9 +1,10 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { logLevels } from '../../core/log.ts';
 import { readProfiles } from '../../settings/profiles.ts';
-import { type ResolvedSettings, resolveSettings } from '../../settings/resolve-settings.ts';
+import { type Inputs, type ResolvedSettings, resolveSettings } from '../../settings/resolve-settings.ts';
 import { type Setting, type SettingName, settingDefinitions, settingNames } from '../../settings/settings.ts';
 import { completeWith, settingsHeading } from './help.ts';
+import { invocation } from './invocation.ts';
 
 /** Settings that only `heddle serve --http` needs, and that have flags. */
 export const httpFlags: readonly SettingName[] = ['oauthIssuer', 'publicUrl', 'oauthAudience', 'subjects'];
@@ -23,7 +24,7 @@ export function addSettingFlags(
     const { flag, environment, help, default: fallback }: Setting = settingDefinitions[name];
     const note = `${environment}${fallback === undefined ? '' : `, default ${fallback}`}`;
     const option = new Option(flag!, `${help} (${note})`).helpGroup(heading);
-    if (name === 'profile') completeWith(option, () => Object.keys(readProfiles()));
+    if (name === 'profile') completeWith(option, () => Object.keys(readProfiles(invocation().folders)));
     if (name === 'logLevel') completeWith(option, () => logLevels);
     command.addOption(option);
   }
@@ -32,7 +33,13 @@ export function addSettingFlags(
 
 /** Resolves the settings of a command from its flags, the environment, the profile and the defaults. */
 export function settingsOf(command: Command, { newProfile = false } = {}): ResolvedSettings {
-  return resolveSettings({ flags: flagsOf(command), environment: process.env, newProfile });
+  return resolveSettings({ ...inputsOf(command), newProfile });
+}
+
+/** Returns the sources of a command's settings. */
+export function inputsOf(command: Command): Inputs {
+  const { environment, folders } = invocation();
+  return { flags: flagsOf(command), environment, folders };
 }
 
 /** Returns the settings that were given as flags, as text. */

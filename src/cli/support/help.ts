@@ -1,4 +1,5 @@
 import { type Argument, type Command, Help, type Option } from 'commander';
+import { invocation } from './invocation.ts';
 import { columnsOf, paint, showsColors } from './terminal.ts';
 
 /** Heading of the options that many commands share. */
@@ -19,10 +20,10 @@ export function styleHelp(program: Command): Command {
   return program
     .helpOption('-h, --help', 'show this help')
     .configureOutput({
-      getOutHelpWidth: () => Math.min(columnsOf(process.stdout), 120),
-      getErrHelpWidth: () => Math.min(columnsOf(process.stderr), 120),
-      getOutHasColors: () => showsColors(process.stdout),
-      getErrHasColors: () => showsColors(process.stderr),
+      getOutHelpWidth: () => Math.min(columnsOf(invocation().stdout), 120),
+      getErrHelpWidth: () => Math.min(columnsOf(invocation().stderr), 120),
+      getOutHasColors: () => showsColors(invocation().stdout),
+      getErrHasColors: () => showsColors(invocation().stderr),
     })
     .configureHelp({
       showGlobalOptions: false,

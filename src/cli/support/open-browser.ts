@@ -1,12 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { invocation } from './invocation.ts';
 
 /** Opens an address in the person's browser. Returns false where there is no browser to open. */
 export async function openBrowser(url: string): Promise<boolean> {
-  const opener = openerOf(process.platform, process.env);
+  const { environment: env } = invocation();
+  const opener = openerOf(process.platform, env);
   if (!opener) return false;
   const [program, ...args] = opener;
-  const child = spawn(program, [...args, url], { stdio: 'ignore', detached: true });
+  const child = spawn(program, [...args, url], { env, stdio: 'ignore', detached: true });
   child.unref();
   try {
     await once(child, 'spawn');

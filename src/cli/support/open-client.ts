@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { ServiceClient } from '../../client/service-client.ts';
 import { openRuntime } from '../../runtime/runtime.ts';
 import { settingsOf } from './flags.ts';
+import { withInterrupt } from './invocation.ts';
 import { UsageError } from './report-failure.ts';
 import { runtimeOptions } from './secrets.ts';
 
@@ -22,13 +23,9 @@ export async function withService<T>(command: Command, use: (opened: OpenedServi
   const { serverOptions, close } = openRuntime(settings, runtimeOptions(settings));
   const { project } = serverOptions;
   if (project === undefined) throw new UsageError('no project: pass --project entity/project or set HEDDLE_PROJECT');
-  const abort = new AbortController();
-  const stop = (): void => abort.abort();
-  process.once('SIGINT', stop);
   try {
-    return await use({ service: await serverOptions.service(), project, signal: abort.signal });
+    return await withInterrupt(async (signal) => use({ service: await serverOptions.service(), project, signal }));
   } finally {
-    process.off('SIGINT', stop);
     await close();
   }
 }

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { invocation } from './invocation.ts';
 
 /** The options that choose how a command prints its result. */
 export interface OutputForm {
@@ -15,5 +16,5 @@ export function addOutputOptions(command: Command): Command {
 
 /** Returns whether a command prints its result for people rather than as JSON. */
 export function isForPeople({ json, table }: OutputForm): boolean {
-  return table ?? (!json && process.stdout.isTTY === true);
+  return table ?? (!json && invocation().stdout.isTTY === true);
 }

@@ -1,7 +1,8 @@
 import { escapeInvisible } from '../../tools/support/table.ts';
+import { invocation } from './invocation.ts';
 
 export function printLine(text: string): void {
-  process.stdout.write(`${text}\n`);
+  invocation().stdout.write(`${text}\n`);
 }
 
 export function printJson(value: unknown): void {
@@ -10,7 +11,7 @@ export function printJson(value: unknown): void {
 
 /** Prints text that others wrote. On a terminal, control characters in it are escaped, except tabs and line ends. */
 export function printText(text: string): void {
-  printLine(process.stdout.isTTY ? escapeControls(text) : text);
+  printLine(invocation().stdout.isTTY ? escapeControls(text) : text);
 }
 
 /** Escapes characters that could change a terminal, except tabs and line ends. */

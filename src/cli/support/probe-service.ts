@@ -3,7 +3,7 @@ import { ServiceClient } from '../../client/service-client.ts';
 import { HeddleError } from '../../core/errors.ts';
 import { version } from '../../core/version.ts';
 import type { SettingValues } from '../../settings/settings.ts';
-import { redactor } from './secrets.ts';
+import { invocation } from './invocation.ts';
 
 /** Sent where no project is configured. */
 const placeholderProject = 'heddle/check';
@@ -72,7 +72,7 @@ function clientOf(connection: Connection, timeoutMs: number): ServiceClient {
     connect: async () => connection,
     timeoutMs,
     userAgent: `heddle/${version}`,
-    redact: (text) => redactor.redact(text),
+    redact: (text) => invocation().redactor.redact(text),
   });
 }
 

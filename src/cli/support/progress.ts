@@ -1,17 +1,20 @@
+import { invocation } from './invocation.ts';
 import { cut, textOfValue } from './table.ts';
 import { columnsOf } from './terminal.ts';
 
 const barWidth = 30;
 
-let isLineShown = false;
+/** Streams whose last line is a progress line. */
+const streamsWithLine = new WeakSet<object>();
 
 /** Replaces the progress line if stderr is a terminal. An empty text removes it. */
 export function showProgress(text: string): void {
-  const { stderr } = process;
-  if (!stderr.isTTY || (text === '' && !isLineShown)) return;
+  const { stderr } = invocation();
+  if (!stderr.isTTY || (text === '' && !streamsWithLine.has(stderr))) return;
   // A line that wraps could not be replaced. The last column stays free, where some terminals wrap already.
   stderr.write(`\r${cut(textOfValue(text), columnsOf(stderr) - 1)}\u001b[K`);
-  isLineShown = text !== '';
+  if (text === '') streamsWithLine.delete(stderr);
+  else streamsWithLine.add(stderr);
 }
 
 /** Returns a bar with its numbers: `writing [####......] 4 of 10`. Without a total, only the number. */

@@ -1,15 +1,15 @@
 import { CommanderError } from 'commander';
 import { HeddleError } from '../../core/errors.ts';
+import { invocation } from './invocation.ts';
 import { escapeControls } from './print.ts';
-import { redactor } from './secrets.ts';
 
 /** A mistake in how a command was called. It is reported in one line, with exit code 2. */
 export class UsageError extends Error {}
 
 /** Returns whether the command line asks for JSON; errors are then JSON too. */
-export function wantsJson(args = process.argv): boolean {
+export function wantsJson({ args } = invocation()): boolean {
   const end = args.indexOf('--');
-  return args.slice(2, end === -1 ? undefined : end).includes('--json');
+  return args.slice(0, end === -1 ? undefined : end).includes('--json');
 }
 
 /** A failure of a command whose exit code 1 has a meaning of its own: that results are below a threshold. */
@@ -65,6 +65,7 @@ export function reportUsage(message: string): void {
 }
 
 function printError(text: string, error: object): void {
+  const { redactor, stderr } = invocation();
   const written = wantsJson() ? JSON.stringify(redactor.redactStrings(error)) : redactor.redact(`heddle: ${text}`);
-  process.stderr.write(`${written}\n`);
+  stderr.write(`${written}\n`);
 }

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
-import { exitServer, logUncaught, stopSignal } from '../../runtime/process-lifecycle.ts';
+import { closeRuntime, logUncaught, stopSignal, untilAborted } from '../../runtime/process-lifecycle.ts';
 import { openRuntime } from '../../runtime/runtime.ts';
-import { startViewServer, untilAborted } from '../../runtime/view-server.ts';
+import { startViewServer } from '../../runtime/view-server.ts';
 import { settingsOf } from './flags.ts';
+import { invocation } from './invocation.ts';
 import { openBrowser } from './open-browser.ts';
 import { printLine } from './print.ts';
 import { UsageError } from './report-failure.ts';
@@ -23,14 +24,15 @@ interface ShownView {
  * Shows a View in the person's browser until Ctrl-C.
  * @throws UsageError if the tool is not offered.
  */
-export async function showView(command: Command, { uri, tool, args, noun, open }: ShownView): Promise<never> {
+export async function showView(command: Command, { uri, tool, args, noun, open }: ShownView): Promise<void> {
   const settings = settingsOf(command);
   const runtime = openRuntime(settings, runtimeOptions(settings));
   if (!runtime.serverOptions.tools.some(({ name }) => name === tool)) {
     throw new UsageError(`the ${noun} needs the tool ${tool}, which HEDDLE_TOOLS or --tools leaves out`);
   }
-  logUncaught(runtime.log);
-  const stop = stopSignal();
+  const { control } = invocation();
+  logUncaught(control, runtime.log);
+  const stop = stopSignal(control);
   const server = await startViewServer(uri, args, runtime.serverOptions);
   const isOpen = open && (await openBrowser(server.url));
   printLine(
@@ -41,5 +43,6 @@ export async function showView(command: Command, { uri, tool, args, noun, open }
   printLine('The address works once. Press Ctrl-C to end.');
   await untilAborted(stop);
   await server.stop();
-  return exitServer(runtime, undefined);
+  await closeRuntime(runtime, undefined);
+  control.exit(0);
 }

@@ -1,7 +1,8 @@
+import type { Readable, Writable } from 'node:stream';
 import { styleText } from 'node:util';
+import { invocation, type TerminalSide } from './invocation.ts';
 
 type Style = Parameters<typeof styleText>[0];
-type Output = Pick<NodeJS.WriteStream, 'isTTY' | 'columns'>;
 
 /** Width of a terminal that reports none. */
 const defaultColumns = 80;
@@ -9,24 +10,38 @@ const defaultColumns = 80;
 const fileColumns = 120;
 
 /** Returns the number of columns of a terminal. A pseudo-terminal that nobody has sized reports 0. */
-export function columnsOf(output: Output): number {
+export function columnsOf(output: TerminalSide): number {
   return output.columns || defaultColumns;
 }
 
 /** Returns the width of what a command prints on stdout. */
 export function resultWidth(): number {
-  return process.stdout.isTTY ? columnsOf(process.stdout) : fileColumns;
+  const { stdout } = invocation();
+  return stdout.isTTY ? columnsOf(stdout) : fileColumns;
 }
 
 /** Styles a text if the output shows colors: a terminal, unless NO_COLOR is set. See https://no-color.org. */
-export function paint(style: Style, text: string, output: Output = process.stdout): string {
+export function paint(style: Style, text: string, output: TerminalSide = invocation().stdout): string {
   // The check of Node itself does not exist in every version that heddle supports.
   return showsColors(output) ? styleText(style, text, { validateStream: false }) : text;
 }
 
 /** Returns whether an output shows colors. */
-export function showsColors({ isTTY }: Output, { NO_COLOR, FORCE_COLOR, TERM } = process.env): boolean {
+export function showsColors(
+  { isTTY }: TerminalSide,
+  { NO_COLOR, FORCE_COLOR, TERM } = invocation().environment,
+): boolean {
   if (NO_COLOR) return false;
   if (FORCE_COLOR !== undefined && FORCE_COLOR !== '') return FORCE_COLOR !== '0';
   return isTTY === true && TERM !== 'dumb';
+}
+
+/** Returns the streams on which a person is asked. */
+export function questionStreams({ stdin, stdout } = invocation()): { input: Readable; output: Writable } {
+  return { input: stdin, output: stdout };
+}
+
+/** Returns whether a person can be asked. */
+export function isInteractive({ stdin, stdout } = invocation()): boolean {
+  return stdin.isTTY === true && stdout.isTTY === true;
 }

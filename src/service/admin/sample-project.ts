@@ -13,27 +13,22 @@ const sampleObject = z.object({
 });
 const sampleSchema = z.object({ field: sampleObject, objects: z.array(sampleObject), items: z.array(itemLine) });
 
-/**
- * Creates the sample project if it is missing: a queue with a field, a dataset, two scorers and a prompt. A sample queue of
- * an earlier version, which has no fields, gets its field.
- */
+/** Creates the sample project if it is missing: a queue with a field, a dataset, two scorers and a prompt. */
 export async function ensureSampleProject(database: Database): Promise<void> {
   const queue = await database.read((transaction) =>
     transaction
       .selectFrom('queues')
-      .select('scorer_refs')
+      .select('id')
       .where('project_id', '=', target.projectId)
       .where('id', '=', target.queueId)
       .executeTakeFirst(),
   );
-  if (queue && queue.scorer_refs !== '[]') return;
+  if (queue) return;
   const { field, objects, items } = sampleSchema.parse(sampleJson);
   await database.write(async (transaction) => {
-    if (!queue) {
-      await ensureQueue(transaction, target);
-      await addItems(transaction, items, target);
-      for (const object of objects) await putObject(transaction, object);
-    }
+    await ensureQueue(transaction, target);
+    await addItems(transaction, items, target);
+    for (const object of objects) await putObject(transaction, object);
     const { reference } = await putObject(transaction, field);
     await transaction
       .updateTable('queues')

@@ -1,10 +1,7 @@
-import { type ColumnDataType, type CreateTableBuilder, type Kysely, type RawBuilder, sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { HeddleError } from '../../core/errors.ts';
-import { tableNames } from './tables.ts';
-
-// A migration sees the tables of its own time, so the type of the current tables does not apply.
-// biome-ignore lint/suspicious/noExplicitAny: see above
-type AnyTables = Kysely<any>;
+import { digestOf } from './digest.ts';
+import { type Tables, tableNames } from './tables.ts';
 
 /** The properties of a database engine that the migrations use. */
 export interface Engine {
@@ -12,35 +9,62 @@ export interface Engine {
   container: 'data file' | 'database';
   /** Tells the user how to choose another container; completes a hint. */
   alternative: string;
+  /** Tells the user how to begin without the data that heddle has; completes a hint. */
+  newBeginning: string;
   /** Type of text columns, which sort in byte order. */
-  textType: ColumnDataType | RawBuilder<unknown>;
+  textType: string;
   /** Type of columns for bytes. */
-  bytesType: ColumnDataType;
+  bytesType: string;
   /** Returns the names of the existing tables. */
-  listTables(db: AnyTables): Promise<string[]>;
+  listTables(db: Kysely<Tables>): Promise<string[]>;
 }
 
-/** Migrations in order; the schema version is their number. A released migration must never change. */
-const migrations: ((db: AnyTables, engine: Engine) => Promise<void>)[] = [
-  createFirstTables,
-  addProgressAndFeedback,
-  addClassesAndFeedbackReferences,
-  extendFeedbackIndex,
-  addProjectGrants,
-  addFilesAndTables,
-  splitCalls,
-  indexNamesAndKeys,
-  addEvaluationJobs,
-];
+/** Returns the SQL statements that lead from one schema version to the next. */
+export type Migration = (engine: Engine) => string[];
+
+/**
+ * Migrations in order; the schema version is their number. A change of one makes data that was stored with it unusable, so a
+ * published one must never change. SQL rather than Kysely's builders, whose next version may word a statement differently.
+ */
+export const migrations: readonly Migration[] = [createTables];
 
 /** Version of the schema that this code reads and writes. */
 export const schemaVersion = migrations.length;
 
+/** Returns the digest of the statements that lead to a schema. Their white space does not count. */
+function schemaDigest(engine: Engine, list: readonly Migration[]): string {
+  const statements = list.flatMap((migration) => migration(engine));
+  return digestOf(statements.join(';').replaceAll(/\s+/g, ' '));
+}
+
+/** Returns why this code cannot use a stored schema, and what to do about it; undefined if it can. */
+export function schemaFault(
+  { version, digest }: Tables['schema_version'],
+  engine: Engine,
+  list = migrations,
+): { fault: string; hint: string } | undefined {
+  // Early development versions stored no digest, and counted higher.
+  if (digest !== undefined && version > list.length) {
+    return {
+      fault: `has schema version ${version}; this heddle supports versions up to ${list.length}`,
+      hint: `Update heddle to the version that wrote it, or ${engine.alternative}.`,
+    };
+  }
+  if (digest !== schemaDigest(engine, list.slice(0, version))) {
+    return {
+      fault: 'was made by an unreleased version of heddle and has a different schema',
+      hint: `Use the version that made it, or ${engine.newBeginning}.`,
+    };
+  }
+  return undefined;
+}
+
 /**
  * Reads the schema version of a database; an empty database has version 0.
- * @throws HeddleError `not_configured` for the database of another program or of a newer heddle, without changing it.
+ * @throws HeddleError `not_configured` for the database of another program, of a newer heddle or of a development version,
+ * without changing it.
  */
-export async function readSchemaVersion(db: AnyTables, engine: Engine): Promise<number> {
+export async function readSchemaVersion(db: Kysely<Tables>, engine: Engine, list = migrations): Promise<number> {
   const tables = await engine.listTables(db);
   if (tables.length === 0) return 0;
   if (!tables.includes('schema_version')) {
@@ -50,345 +74,248 @@ export async function readSchemaVersion(db: AnyTables, engine: Engine): Promise<
       hint: `To keep it untouched, ${engine.alternative}.`,
     });
   }
-  const { version } = await db.selectFrom('schema_version').select('version').executeTakeFirstOrThrow();
-  if (version > schemaVersion) {
-    throw new HeddleError({
-      code: 'not_configured',
-      message: `The ${engine.container} has schema version ${version}; this heddle supports versions up to ${schemaVersion}.`,
-      hint: `Update heddle to the version that wrote it, or ${engine.alternative}.`,
-    });
+  // All columns, because those of early development versions lack the digest.
+  const stored = await db.selectFrom('schema_version').selectAll().executeTakeFirstOrThrow();
+  const refused = schemaFault(stored, engine, list);
+  if (refused) {
+    const message = `The ${engine.container} ${refused.fault}.`;
+    throw new HeddleError({ code: 'not_configured', message, hint: refused.hint });
   }
-  return version;
+  return stored.version;
 }
 
 /** Returns a fault for each table that a database lacks. */
-export async function missingTables(db: AnyTables, engine: Engine): Promise<string[]> {
+export async function missingTables(db: Kysely<Tables>, engine: Engine): Promise<string[]> {
   const tables = await engine.listTables(db);
   return tableNames.filter((name) => !tables.includes(name)).map((name) => `table ${name} is missing`);
 }
 
 /** Upgrades the schema. Call it in a transaction that keeps other processes from doing the same. */
-export async function migrate(db: AnyTables, engine: Engine): Promise<void> {
-  const from = await readSchemaVersion(db, engine);
-  for (const migration of migrations.slice(from)) await migration(db, engine);
-  if (from === 0) await db.insertInto('schema_version').values({ version: schemaVersion }).execute();
-  else await db.updateTable('schema_version').set({ version: schemaVersion }).execute();
+export async function migrate(db: Kysely<Tables>, engine: Engine, list = migrations): Promise<void> {
+  const from = await readSchemaVersion(db, engine, list);
+  for (const statement of list.slice(from).flatMap((migration) => migration(engine))) {
+    await sql.raw(statement).execute(db);
+  }
+  await db.deleteFrom('schema_version').execute();
+  const stored = { version: list.length, digest: schemaDigest(engine, list) };
+  await db.insertInto('schema_version').values(stored).execute();
 }
 
-/** Adds text columns to a table, for Kysely's `$call`. A name that ends in `?` makes the column nullable. */
-function texts({ textType }: Engine, ...names: string[]) {
-  return (table: CreateTableBuilder<string, string>) =>
-    names.reduce(
-      (columns, name) =>
-        name.endsWith('?')
-          ? columns.addColumn(name.slice(0, -1), textType)
-          : columns.addColumn(name, textType, (column) => column.notNull()),
-      table,
-    );
-}
-
-async function createFirstTables(db: AnyTables, engine: Engine): Promise<void> {
-  const { textType } = engine;
-  await db.schema
-    .createTable('schema_version')
-    .addColumn('version', 'integer', (c) => c.notNull())
-    .execute();
-  await db.schema
-    .createTable('accounts')
-    .addColumn('name', textType, (c) => c.primaryKey())
-    .$call(texts(engine, 'password_hash'))
-    .addColumn('token_hash', textType, (c) => c.notNull().unique())
-    .$call(texts(engine, 'created_at'))
-    .execute();
-  await db.schema
-    .createTable('queues')
-    .$call(texts(engine, 'project_id', 'id', 'name', 'description?', 'scorer_refs'))
-    .$call(texts(engine, 'created_at', 'created_by', 'updated_at', 'deleted_at?'))
-    .addPrimaryKeyConstraint('queues_key', ['project_id', 'id'])
-    .execute();
-  await db.schema
-    .createTable('calls')
-    .$call(texts(engine, 'project_id', 'id', 'op_name', 'trace_id', 'started_at', 'ended_at?', 'data'))
-    .addPrimaryKeyConstraint('calls_key', ['project_id', 'id'])
-    .execute();
-  await db.schema
-    .createTable('queue_items')
-    .addColumn('id', textType, (c) => c.primaryKey())
-    .$call(texts(engine, 'project_id', 'queue_id', 'call_id', 'call_started_at', 'call_ended_at?', 'call_op_name'))
-    .$call(texts(engine, 'call_trace_id', 'display_fields', 'annotation_state', 'added_by?', 'annotator_user_id?'))
-    .$call(texts(engine, 'created_at', 'created_by', 'updated_at', 'deleted_at?'))
-    .addUniqueConstraint('queue_items_call', ['project_id', 'queue_id', 'call_id'])
-    .addForeignKeyConstraint('queue_items_queue', ['project_id', 'queue_id'], 'queues', ['project_id', 'id'])
-    .execute();
-  // Each index covers the order, the tie-break, the filters and the other sort keys, so that only the rows of the page
-  // itself are read from the table.
+function createTables({ textType: text, bytesType: bytes }: Engine): string[] {
   const sortColumns = ['call_started_at', 'call_op_name', 'created_at', 'updated_at'];
-  for (const field of sortColumns) {
-    const others = sortColumns.filter((other) => other !== field);
-    await db.schema
-      .createIndex(`queue_items_by_${field}`)
-      .on('queue_items')
-      .columns(['project_id', 'queue_id', field, 'id', 'annotation_state', 'added_by', ...others])
-      .where(sql.ref('deleted_at'), 'is', null)
-      .execute();
-  }
-  await db.schema
-    .createIndex('queue_items_by_trace')
-    .on('queue_items')
-    .columns(['project_id', 'queue_id', 'call_trace_id'])
-    .execute();
-  await db.schema
-    .createTable('objects')
-    .$call(texts(engine, 'project_id', 'object_id', 'digest'))
-    .addColumn('version_index', 'integer', (c) => c.notNull())
-    .$call(texts(engine, 'kind', 'content', 'created_at', 'created_by'))
-    .addPrimaryKeyConstraint('objects_key', ['project_id', 'object_id', 'digest'])
-    .addUniqueConstraint('objects_version', ['project_id', 'object_id', 'version_index'])
-    .execute();
-}
-
-async function addProgressAndFeedback(db: AnyTables, engine: Engine): Promise<void> {
-  await db.schema
-    .createTable('annotator_progress')
-    .addColumn('item_id', engine.textType, (c) => c.notNull().references('queue_items.id'))
-    .$call(texts(engine, 'annotator_user_id', 'annotation_state', 'created_at', 'updated_at'))
-    .addPrimaryKeyConstraint('annotator_progress_key', ['item_id', 'annotator_user_id'])
-    .execute();
-  await db.schema
-    .createTable('feedback')
-    .$call(texts(engine, 'project_id', 'id', 'weave_ref', 'feedback_type', 'payload', 'annotation_ref?', 'queue_id?'))
-    .$call(texts(engine, 'created_at', 'wb_user_id'))
-    .addPrimaryKeyConstraint('feedback_key', ['project_id', 'id'])
-    .execute();
-}
-
-async function addClassesAndFeedbackReferences(db: AnyTables, engine: Engine): Promise<void> {
-  const { textType } = engine;
-  for (const column of ['base_object_class', 'leaf_object_class']) {
-    await db.schema.alterTable('objects').addColumn(column, textType).execute();
-  }
-  const classes = {
-    evaluation: ['Evaluation', 'Evaluation'],
-    prompt: ['Prompt', 'MessagesPrompt'],
-    dataset: ['Dataset', 'Dataset'],
-    scorer: ['Scorer', 'Scorer'],
-  };
-  for (const [kind, [base_object_class, leaf_object_class]] of Object.entries(classes)) {
-    const change = { kind: 'object', base_object_class, leaf_object_class };
-    await db.updateTable('objects').set(change).where('kind', '=', kind).execute();
-  }
-  await rebuildFeedback(db, engine);
-}
-
-/** Adds the references and the author, and makes an id unique per account instead of per project. */
-async function rebuildFeedback(db: AnyTables, engine: Engine): Promise<void> {
-  await db.schema.alterTable('feedback').renameTo('feedback_2').execute();
-  await db.schema
-    .createTable('feedback')
-    .$call(texts(engine, 'project_id', 'id', 'wb_user_id', 'weave_ref', 'feedback_type', 'payload', 'annotation_ref?'))
-    .$call(texts(engine, 'runnable_ref?', 'call_ref?', 'trigger_ref?', 'queue_id?', 'creator?', 'created_at'))
-    .addPrimaryKeyConstraint('feedback_by_account', ['project_id', 'id', 'wb_user_id'])
-    .execute();
-  const columns = ['project_id', 'id', 'wb_user_id', 'weave_ref', 'feedback_type', 'payload', 'annotation_ref'];
-  const copied = [...columns, 'queue_id', 'created_at'];
-  await db.insertInto('feedback').columns(copied).expression(db.selectFrom('feedback_2').select(copied)).execute();
-  await db.schema.dropTable('feedback_2').execute();
-  await db.schema
-    .createIndex('feedback_by_call')
-    .on('feedback')
-    .columns(['project_id', 'weave_ref', 'created_at', 'id'])
-    .execute();
-  await db.schema
-    .createIndex('feedback_by_queue')
-    .on('feedback')
-    .columns(['project_id', 'queue_id', 'created_at', 'id'])
-    .execute();
-}
-
-/** Adds the tie-break of the order to the index, so that a page of a queue's feedback is read without sorting all of it. */
-async function extendFeedbackIndex(db: AnyTables): Promise<void> {
-  await db.schema.dropIndex('feedback_by_queue').execute();
-  await db.schema
-    .createIndex('feedback_by_queue')
-    .on('feedback')
-    .columns(['project_id', 'queue_id', 'created_at', 'id', 'wb_user_id'])
-    .execute();
-}
-
-/** Creates the table of grants; existing accounts keep access to every project. */
-async function addProjectGrants(db: AnyTables, engine: Engine): Promise<void> {
-  await db.schema
-    .createTable('project_grants')
-    .addColumn('account', engine.textType, (c) => c.notNull().references('accounts.name'))
-    .$call(texts(engine, 'project_id'))
-    .addPrimaryKeyConstraint('project_grants_key', ['account', 'project_id'])
-    .execute();
-  const everything = db.selectFrom('accounts').select(['name', sql.lit('*').as('project_id')]);
-  await db.insertInto('project_grants').columns(['account', 'project_id']).expression(everything).execute();
-}
-
-/** Creates the tables for files and for the rows of datasets. */
-async function addFilesAndTables(db: AnyTables, engine: Engine): Promise<void> {
-  await db.schema
-    .createTable('files')
-    .$call(texts(engine, 'project_id', 'digest'))
-    .addColumn('size_bytes', 'integer', (c) => c.notNull())
-    .$call(texts(engine, 'created_at', 'created_by'))
-    .addPrimaryKeyConstraint('files_key', ['project_id', 'digest'])
-    .execute();
-  await db.schema
-    .createTable('file_chunks')
-    .$call(texts(engine, 'project_id', 'digest'))
-    .addColumn('chunk_index', 'integer', (c) => c.notNull())
-    .addColumn('bytes', engine.bytesType, (c) => c.notNull())
-    .addPrimaryKeyConstraint('file_chunks_key', ['project_id', 'digest', 'chunk_index'])
-    .addForeignKeyConstraint('file_chunks_file', ['project_id', 'digest'], 'files', ['project_id', 'digest'])
-    .execute();
-  await db.schema
-    .createTable('row_tables')
-    .$call(texts(engine, 'project_id', 'digest'))
-    .addColumn('row_count', 'integer', (c) => c.notNull())
-    .$call(texts(engine, 'created_at', 'created_by'))
-    .addPrimaryKeyConstraint('row_tables_key', ['project_id', 'digest'])
-    .execute();
-  await db.schema
-    .createTable('row_contents')
-    .$call(texts(engine, 'project_id', 'digest', 'content'))
-    .addPrimaryKeyConstraint('row_contents_key', ['project_id', 'digest'])
-    .execute();
-  await db.schema
-    .createTable('table_rows')
-    .$call(texts(engine, 'project_id', 'table_digest'))
-    .addColumn('row_index', 'integer', (c) => c.notNull())
-    .$call(texts(engine, 'row_digest'))
-    .addPrimaryKeyConstraint('table_rows_key', ['project_id', 'table_digest', 'row_index'])
-    .addForeignKeyConstraint('table_rows_table', ['project_id', 'table_digest'], 'row_tables', ['project_id', 'digest'])
-    .execute();
-  // The default order of a query of objects.
-  await db.schema
-    .createIndex('objects_by_created_at')
-    .on('objects')
-    .columns(['project_id', 'created_at', 'object_id', 'version_index'])
-    .execute();
-}
-
-/** Number of calls that are in memory at once while they are split. */
-const callsPerBatch = 100;
-
-/** Moves the members of calls to columns of their own, and adds what recorded calls need. */
-async function splitCalls(db: AnyTables, engine: Engine): Promise<void> {
-  await db.schema.alterTable('calls').renameTo('calls_6').execute();
-  await db.schema
-    .createTable('calls')
-    .$call(texts(engine, 'project_id', 'id', 'op_name', 'trace_id', 'parent_id?', 'thread_id?', 'turn_id?'))
-    .$call(texts(engine, 'started_at', 'ended_at?', 'display_name?', 'exception?', 'wb_user_id?', 'wb_run_id?'))
-    .addColumn('chars', 'integer', (c) => c.notNull())
-    .$call(texts(engine, 'attributes?', 'inputs?', 'output?', 'summary?', 'data'))
-    .addPrimaryKeyConstraint('calls_by_id', ['project_id', 'id'])
-    .execute();
-  let last = { project_id: '', id: '' };
-  for (;;) {
-    const rows = await db
-      .selectFrom('calls_6')
-      .selectAll()
-      .where(({ eb, refTuple, tuple }) => eb(refTuple('project_id', 'id'), '>', tuple(last.project_id, last.id)))
-      .orderBy('project_id')
-      .orderBy('id')
-      .limit(callsPerBatch)
-      .execute();
-    if (rows.length === 0) break;
-    await db.insertInto('calls').values(rows.map(splitCall)).execute();
-    last = rows.at(-1) as typeof last;
-  }
-  await db.schema.dropTable('calls_6').execute();
-  for (const column of ['op_name', 'trace_id', 'parent_id', 'thread_id']) {
-    const index = db.schema.createIndex(`calls_by_${column}`).on('calls');
-    const columns = index.columns(['project_id', column, 'started_at', 'id']);
-    await (column === 'thread_id' ? columns.where(sql.ref(column), 'is not', null) : columns).execute();
-  }
-  await db.schema.createIndex('calls_by_start').on('calls').columns(['project_id', 'started_at', 'id']).execute();
-  await db.schema
-    .createIndex('calls_with_exception')
-    .on('calls')
-    .columns(['project_id', 'started_at', 'id'])
-    .where(sql.ref('exception'), 'is not', null)
-    .execute();
-  await db.schema
-    .createTable('early_call_ends')
-    .$call(texts(engine, 'project_id', 'id', 'ended_at?', 'display_name?', 'exception?', 'output?', 'summary?'))
-    .addPrimaryKeyConstraint('early_call_ends_key', ['project_id', 'id'])
-    .execute();
-  await db.schema
-    .createTable('costs')
-    .$call(texts(engine, 'project_id', 'id', 'llm_id', 'provider_id'))
-    .addColumn('prompt_token_cost', 'double precision', (c) => c.notNull())
-    .addColumn('completion_token_cost', 'double precision', (c) => c.notNull())
-    .$call(texts(engine, 'prompt_token_cost_unit', 'completion_token_cost_unit', 'effective_date'))
-    .$call(texts(engine, 'created_at', 'created_by'))
-    .addPrimaryKeyConstraint('costs_key', ['project_id', 'id'])
-    .execute();
-  await db.schema
-    .createTable('deleted_calls')
-    .$call(texts(engine, 'project_id', 'id'))
-    .addPrimaryKeyConstraint('deleted_calls_key', ['project_id', 'id'])
-    .execute();
-}
-
-/**
- * Adds the name of the operation to the order of start, so that a page of an operation that is seldom called is found without
- * reading the other calls, and an index for the keys of accounts.
- */
-async function indexNamesAndKeys(db: AnyTables): Promise<void> {
-  await db.schema.dropIndex('calls_by_start').execute();
-  await db.schema
-    .createIndex('calls_by_start')
-    .on('calls')
-    .columns(['project_id', 'started_at', 'id', 'op_name'])
-    .execute();
-  await db.schema.createIndex('accounts_by_password').on('accounts').column('password_hash').execute();
-}
-
-/** Creates the tables of the runs of evaluations that are under way. */
-async function addEvaluationJobs(db: AnyTables, engine: Engine): Promise<void> {
-  await db.schema
-    .createTable('evaluation_jobs')
-    .$call(texts(engine, 'project_id', 'call_id', 'account', 'provider', 'definition'))
-    .addColumn('concurrency', 'integer', (c) => c.notNull())
-    .addColumn('trial_count', 'integer', (c) => c.notNull())
-    .addColumn('next_trial', 'integer', (c) => c.notNull())
-    .$call(texts(engine, 'created_at'))
-    .addPrimaryKeyConstraint('evaluation_jobs_key', ['project_id', 'call_id'])
-    .execute();
-  await db.schema
-    .createTable('evaluation_leases')
-    .$call(texts(engine, 'project_id', 'call_id', 'owner'))
-    .addColumn('beat', 'integer', (c) => c.notNull())
-    .$call(texts(engine, 'trials'))
-    .addPrimaryKeyConstraint('evaluation_leases_key', ['project_id', 'call_id', 'owner'])
-    .addForeignKeyConstraint('evaluation_leases_job', ['project_id', 'call_id'], 'evaluation_jobs', [
-      'project_id',
-      'call_id',
-    ])
-    .execute();
-}
-
-/** Splits a row of schema version 6. */
-function splitCall({ data, ...row }: Record<string, unknown>): Record<string, unknown> {
-  const members = JSON.parse(String(data)) as Record<string, unknown>;
-  for (const name of Object.keys(row)) delete members[name];
-  const split: Record<string, unknown> = { ...row };
-  let chars = 0;
-  for (const name of ['parent_id', 'thread_id', 'turn_id', 'display_name', 'exception', 'wb_user_id', 'wb_run_id']) {
-    const value = members[name] ?? null;
-    split[name] = value === null || typeof value === 'string' ? value : JSON.stringify(value);
-    chars += (split[name] as string | null)?.length ?? 0;
-    delete members[name];
-  }
-  for (const name of ['attributes', 'inputs', 'output', 'summary']) {
-    split[name] = Object.hasOwn(members, name) ? JSON.stringify(members[name]) : null;
-    chars += (split[name] as string | null)?.length ?? 0;
-    delete members[name];
-  }
-  split.data = JSON.stringify(members);
-  return { ...split, chars: chars + (split.data as string).length };
+  return [
+    `create table schema_version (version integer not null, digest ${text} not null)`,
+    `create table accounts (
+      name ${text} primary key,
+      password_hash ${text} not null,
+      token_hash ${text} not null unique,
+      created_at ${text} not null
+    )`,
+    'create index accounts_by_password on accounts (password_hash)',
+    `create table project_grants (
+      account ${text} not null references accounts (name),
+      project_id ${text} not null,
+      constraint project_grants_key primary key (account, project_id)
+    )`,
+    `create table queues (
+      project_id ${text} not null,
+      id ${text} not null,
+      name ${text} not null,
+      description ${text},
+      scorer_refs ${text} not null,
+      created_at ${text} not null,
+      created_by ${text} not null,
+      updated_at ${text} not null,
+      deleted_at ${text},
+      constraint queues_key primary key (project_id, id)
+    )`,
+    `create table queue_items (
+      id ${text} primary key,
+      project_id ${text} not null,
+      queue_id ${text} not null,
+      call_id ${text} not null,
+      call_started_at ${text} not null,
+      call_ended_at ${text},
+      call_op_name ${text} not null,
+      call_trace_id ${text} not null,
+      display_fields ${text} not null,
+      annotation_state ${text} not null,
+      added_by ${text},
+      annotator_user_id ${text},
+      created_at ${text} not null,
+      created_by ${text} not null,
+      updated_at ${text} not null,
+      deleted_at ${text},
+      constraint queue_items_call unique (project_id, queue_id, call_id),
+      constraint queue_items_queue foreign key (project_id, queue_id) references queues (project_id, id)
+    )`,
+    // Each index covers the order, the tie-break, the filters and the other sort keys, so that only the rows of the page
+    // itself are read from the table.
+    ...sortColumns.map((field) => {
+      const others = sortColumns.filter((other) => other !== field);
+      const columns = ['project_id', 'queue_id', field, 'id', 'annotation_state', 'added_by', ...others].join(', ');
+      return `create index queue_items_by_${field} on queue_items (${columns}) where deleted_at is null`;
+    }),
+    'create index queue_items_by_trace on queue_items (project_id, queue_id, call_trace_id)',
+    `create table calls (
+      project_id ${text} not null,
+      id ${text} not null,
+      op_name ${text} not null,
+      trace_id ${text} not null,
+      parent_id ${text},
+      thread_id ${text},
+      turn_id ${text},
+      started_at ${text} not null,
+      ended_at ${text},
+      display_name ${text},
+      exception ${text},
+      wb_user_id ${text},
+      wb_run_id ${text},
+      chars integer not null,
+      attributes ${text},
+      inputs ${text},
+      output ${text},
+      summary ${text},
+      data ${text} not null,
+      constraint calls_key primary key (project_id, id)
+    )`,
+    'create index calls_by_op_name on calls (project_id, op_name, started_at, id)',
+    'create index calls_by_trace_id on calls (project_id, trace_id, started_at, id)',
+    'create index calls_by_parent_id on calls (project_id, parent_id, started_at, id)',
+    'create index calls_by_thread_id on calls (project_id, thread_id, started_at, id) where thread_id is not null',
+    'create index calls_with_exception on calls (project_id, started_at, id) where exception is not null',
+    // With the name of the operation, a page of one that is seldom called is found without reading the other calls.
+    'create index calls_by_start on calls (project_id, started_at, id, op_name)',
+    `create table early_call_ends (
+      project_id ${text} not null,
+      id ${text} not null,
+      ended_at ${text},
+      display_name ${text},
+      exception ${text},
+      output ${text},
+      summary ${text},
+      constraint early_call_ends_key primary key (project_id, id)
+    )`,
+    `create table deleted_calls (
+      project_id ${text} not null,
+      id ${text} not null,
+      constraint deleted_calls_key primary key (project_id, id)
+    )`,
+    `create table costs (
+      project_id ${text} not null,
+      id ${text} not null,
+      llm_id ${text} not null,
+      provider_id ${text} not null,
+      prompt_token_cost double precision not null,
+      completion_token_cost double precision not null,
+      prompt_token_cost_unit ${text} not null,
+      completion_token_cost_unit ${text} not null,
+      effective_date ${text} not null,
+      created_at ${text} not null,
+      created_by ${text} not null,
+      constraint costs_key primary key (project_id, id)
+    )`,
+    `create table objects (
+      project_id ${text} not null,
+      object_id ${text} not null,
+      digest ${text} not null,
+      version_index integer not null,
+      kind ${text} not null,
+      base_object_class ${text},
+      leaf_object_class ${text},
+      content ${text} not null,
+      created_at ${text} not null,
+      created_by ${text} not null,
+      constraint objects_key primary key (project_id, object_id, digest),
+      constraint objects_version unique (project_id, object_id, version_index)
+    )`,
+    // The default order of a query of objects.
+    'create index objects_by_created_at on objects (project_id, created_at, object_id, version_index)',
+    `create table files (
+      project_id ${text} not null,
+      digest ${text} not null,
+      size_bytes integer not null,
+      created_at ${text} not null,
+      created_by ${text} not null,
+      constraint files_key primary key (project_id, digest)
+    )`,
+    `create table file_chunks (
+      project_id ${text} not null,
+      digest ${text} not null,
+      chunk_index integer not null,
+      bytes ${bytes} not null,
+      constraint file_chunks_key primary key (project_id, digest, chunk_index),
+      constraint file_chunks_file foreign key (project_id, digest) references files (project_id, digest)
+    )`,
+    `create table row_tables (
+      project_id ${text} not null,
+      digest ${text} not null,
+      row_count integer not null,
+      created_at ${text} not null,
+      created_by ${text} not null,
+      constraint row_tables_key primary key (project_id, digest)
+    )`,
+    `create table row_contents (
+      project_id ${text} not null,
+      digest ${text} not null,
+      content ${text} not null,
+      constraint row_contents_key primary key (project_id, digest)
+    )`,
+    `create table table_rows (
+      project_id ${text} not null,
+      table_digest ${text} not null,
+      row_index integer not null,
+      row_digest ${text} not null,
+      constraint table_rows_key primary key (project_id, table_digest, row_index),
+      constraint table_rows_table foreign key (project_id, table_digest) references row_tables (project_id, digest)
+    )`,
+    `create table annotator_progress (
+      item_id ${text} not null references queue_items (id),
+      annotator_user_id ${text} not null,
+      annotation_state ${text} not null,
+      created_at ${text} not null,
+      updated_at ${text} not null,
+      constraint annotator_progress_key primary key (item_id, annotator_user_id)
+    )`,
+    `create table feedback (
+      project_id ${text} not null,
+      id ${text} not null,
+      wb_user_id ${text} not null,
+      weave_ref ${text} not null,
+      feedback_type ${text} not null,
+      payload ${text} not null,
+      annotation_ref ${text},
+      runnable_ref ${text},
+      call_ref ${text},
+      trigger_ref ${text},
+      queue_id ${text},
+      creator ${text},
+      created_at ${text} not null,
+      constraint feedback_key primary key (project_id, id, wb_user_id)
+    )`,
+    'create index feedback_by_call on feedback (project_id, weave_ref, created_at, id)',
+    // Holds the whole order, so that a page of the feedback of a queue is read without sorting all of it.
+    'create index feedback_by_queue on feedback (project_id, queue_id, created_at, id, wb_user_id)',
+    `create table evaluation_jobs (
+      project_id ${text} not null,
+      call_id ${text} not null,
+      account ${text} not null,
+      provider ${text} not null,
+      definition ${text} not null,
+      concurrency integer not null,
+      trial_count integer not null,
+      next_trial integer not null,
+      created_at ${text} not null,
+      constraint evaluation_jobs_key primary key (project_id, call_id)
+    )`,
+    `create table evaluation_leases (
+      project_id ${text} not null,
+      call_id ${text} not null,
+      owner ${text} not null,
+      beat integer not null,
+      trials ${text} not null,
+      constraint evaluation_leases_key primary key (project_id, call_id, owner),
+      constraint evaluation_leases_job foreign key (project_id, call_id) references evaluation_jobs (project_id, call_id)
+    )`,
+  ];
 }

@@ -2,7 +2,7 @@ import { classMembers } from '../../contract/objects.ts';
 import { objectReference, parseReference, type Reference } from '../../contract/references.ts';
 import { canonicalJson } from '../../core/canonical-json.ts';
 import type { ProjectFilter, Transaction } from './database.ts';
-import { contentDigest, digestOf } from './digest.ts';
+import { contentDigest } from './digest.ts';
 import type { Tables } from './tables.ts';
 
 /** Identifies a stored version of an object. */
@@ -49,36 +49,29 @@ export function objectOfKind(
  */
 export async function putVersion(transaction: Transaction, object: NewObject): Promise<VersionId> {
   const { project_id, object_id } = object;
-  const content = canonicalJson(object.content);
-  const digests = [contentDigest(withMarks(object.content, object)), formerDigest(object, content)];
+  const digest = contentDigest(withMarks(object.content, object));
+  const reference = objectReference(project_id, object_id, digest);
   const versions = transaction
     .selectFrom('objects')
     .select('version_index')
     .where('project_id', '=', project_id)
     .where('object_id', '=', object_id);
-  const same = await versions.select('digest').where('digest', 'in', digests).limit(1).executeTakeFirst();
-  if (same) return { object_id, ...same, reference: objectReference(project_id, object_id, same.digest) };
+  const same = await versions.where('digest', '=', digest).executeTakeFirst();
+  if (same) return { object_id, digest, ...same, reference };
   const last = await versions.orderBy('version_index', 'desc').limit(1).executeTakeFirst();
   const version_index = last ? last.version_index + 1 : 0;
-  const [digest = ''] = digests;
+  const content = canonicalJson(object.content);
   await transaction
     .insertInto('objects')
     .values({ ...object, digest, version_index, content, created_at: new Date().toISOString() })
     .execute();
-  return { object_id, digest, version_index, reference: objectReference(project_id, object_id, digest) };
-}
-
-type Classes = Pick<NewObject, 'kind' | 'base_object_class' | 'leaf_object_class'>;
-
-/** Returns the digest that schema versions up to 5 gave to content; versions that have one keep it. */
-function formerDigest({ base_object_class, kind }: Classes, content: string): string {
-  return digestOf(`${(base_object_class ?? kind).toLowerCase()}\n${content}`);
+  return { object_id, digest, version_index, reference };
 }
 
 /** Adds the members that mark the class of an object, which heddle's own objects have in columns only. */
 export function withMarks(
   content: unknown,
-  { base_object_class: base, leaf_object_class: leaf }: Pick<Classes, 'base_object_class' | 'leaf_object_class'>,
+  { base_object_class: base, leaf_object_class: leaf }: Pick<NewObject, 'base_object_class' | 'leaf_object_class'>,
 ): unknown {
   const isObject = typeof content === 'object' && content !== null && !Array.isArray(content);
   return isObject && base !== null && leaf !== null && !('_class_name' in content)

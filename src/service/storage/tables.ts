@@ -2,7 +2,8 @@ import type { AnnotationState } from '../../contract/queue-items.ts';
 
 /** The current tables. Timestamps are UTC text with milliseconds, which sorts by time; structured values are JSON text. */
 export interface Tables {
-  schema_version: { version: number };
+  /** One row. The digest is that of the statements that created the tables. */
+  schema_version: { version: number; digest: string };
   accounts: { name: string; password_hash: string; token_hash: string; created_at: string };
   /** The projects that each account may see; `*` stands for all of them. */
   project_grants: { account: string; project_id: string };

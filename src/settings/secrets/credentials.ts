@@ -19,12 +19,12 @@ export interface Credentials {
  * read is reported as `problem` and not thrown, since the other secret may be all that a tool call needs.
  */
 export async function resolveCredentials(
-  { values, sources }: ResolvedSettings,
+  { values, sources, folders }: ResolvedSettings,
   openSecretStore: (kind: StoreKind) => SecretStore,
 ): Promise<Credentials> {
   const { baseUrl, inferenceUrl, username, password, token } = values;
   const given: Credentials = { username, password, token, sources };
-  const kind = storeOf(readProfiles()[values.profile]);
+  const kind = storeOf(readProfiles(folders)[values.profile]);
   if (baseUrl === undefined || kind === undefined || (password && token)) return given;
   try {
     const records = await openSecretStore(kind).read(values.profile);

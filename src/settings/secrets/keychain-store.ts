@@ -17,13 +17,18 @@ export const defaultKeychainTimeoutsMs = { read: 5_000, write: 60_000 } as const
  * with a time limit, since the native library blocks a thread, and a process with a blocked thread cannot exit.
  * @param helper command line of the child process, which reads a KeychainRequest from stdin, runs `accessKeychain` and
  * prints the reply.
+ * @param environment of the child process, where it finds the keychain.
  * @param timeoutMs time limit of every access, in place of the defaults.
  */
-export function keychainStore(helper: [string, ...string[]], timeoutMs?: number): SecretStore {
+export function keychainStore(
+  helper: [string, ...string[]],
+  environment: NodeJS.ProcessEnv,
+  timeoutMs?: number,
+): SecretStore {
   /** Makes changes to the entries of a profile, if any, and returns its records. */
   const access = async (profile: string, changes?: Pick<KeychainRequest, 'write' | 'remove'>) => {
     const limitMs = timeoutMs ?? defaultKeychainTimeoutsMs[changes ? 'write' : 'read'];
-    const { entries } = await runHelper(helper, { service: `heddle/${profile}`, ...changes }, limitMs);
+    const { entries } = await runHelper(helper, environment, { service: `heddle/${profile}`, ...changes }, limitMs);
     return Object.fromEntries(entries.map(({ account, password }) => [account, parseRecord(password)]));
   };
   return {
@@ -43,10 +48,12 @@ export function keychainStore(helper: [string, ...string[]], timeoutMs?: number)
 
 async function runHelper(
   [program, ...args]: [string, ...string[]],
+  env: NodeJS.ProcessEnv,
   request: KeychainRequest,
   timeoutMs: number,
 ): Promise<KeychainEntries> {
   const child = spawn(program, args, {
+    env,
     stdio: ['pipe', 'pipe', 'ignore'],
     timeout: timeoutMs,
     killSignal: 'SIGKILL',

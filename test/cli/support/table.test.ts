@@ -16,7 +16,7 @@ describe('drawTable', () => {
     );
   });
 
-  it('cuts the widest columns to the width, but not those that people copy', () => {
+  it('shortens the widest columns to fit the width, except columns marked as uncut', () => {
     const rows = [{ id: 'x'.repeat(20), question: 'q'.repeat(60), answer: 'a'.repeat(15) }];
     expect(drawTable(rows, { width: 60, uncut: ['id'] })).toBe(
       lines(
@@ -47,7 +47,7 @@ describe('drawTable', () => {
 });
 
 describe('drawRecord', () => {
-  it('wraps values beside their names and keeps their own lines', () => {
+  it('wraps values beside their names and keeps their line breaks', () => {
     expect(drawRecord({ answer: 'A refund takes five days.\nAsk again.', n: 1, none: null }, { width: 24 })).toBe(
       lines('answer  A refund takes', '        five days.', '        Ask again.', 'n       1'),
     );
@@ -79,7 +79,7 @@ describe('drawResult', () => {
     );
   });
 
-  it('draws an empty list as nothing, and one row with its whole values', () => {
+  it('leaves out an empty list, and shows the values of a single row in full', () => {
     const text = 'word '.repeat(30).trim();
     const drawn = drawResult({ response: { choices: [{ index: 0, message: { content: text } }] }, items: [] }, 60);
     expect(drawn.replaceAll(/\s+/g, ' ')).toContain(text);

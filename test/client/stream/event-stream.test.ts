@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readEvents } from '../../../src/client/stream/event-stream.ts';
+import { caseCount } from '../../support/cases.ts';
 
 async function read(pieces: Uint8Array[]): Promise<string[]> {
   const events: string[] = [];
@@ -12,7 +13,7 @@ async function read(pieces: Uint8Array[]): Promise<string[]> {
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 describe('readEvents', () => {
-  it('reads comments, several data lines, other fields and both line ends', async () => {
+  it('joins several data lines, skips comments and other fields, and accepts both line endings', async () => {
     const text =
       ': keep-alive\r\n\r\nevent: message\r\nid: 7\r\ndata: one\r\ndata: two\r\n\r\ndata:three\n\n: x\ndata: {"a":1}\n\n';
     expect(await read([bytes(text)])).toEqual(['one\ntwo', 'three', '{"a":1}']);
@@ -32,6 +33,11 @@ describe('readEvents', () => {
     await expect(read([bytes('data: '), ...Array(6).fill(piece)])).rejects.toThrow(RangeError);
   });
 
+  it('throws for an endless stream of comments', async () => {
+    const comment = bytes(`: ${'x'.repeat(1024 * 1024)}\n`);
+    await expect(read(Array(33).fill(comment))).rejects.toThrow(new RangeError('is larger than 33554432 bytes'));
+  });
+
   it('yields the same events however the bytes are split', async () => {
     const data = fc.stringMatching(/^[ -~äöü€😀]{1,30}$/u).filter((text) => text.trim() !== '');
     await fc.assert(
@@ -46,7 +52,7 @@ describe('readEvents', () => {
           expect(await read(pieces)).toEqual(texts);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: caseCount(300) },
     );
   });
 });

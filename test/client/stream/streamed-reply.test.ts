@@ -1,8 +1,10 @@
-import { Readable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { RequestInfo } from '../../../src/client/failures.ts';
 import { readStreamedReply } from '../../../src/client/stream/streamed-reply.ts';
+import { caseCount } from '../../support/cases.ts';
 import { tally } from '../../support/tally.ts';
 
 const info: RequestInfo = {
@@ -159,8 +161,22 @@ describe('readStreamedReply', () => {
     });
   });
 
+  it('treats comments as activity, and does not count the wait for the first byte', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const body = new PassThrough();
+    const reply = readStreamedReply({ status: 200, headers: {}, body }, info, { idleTimeoutMs: 5_000 });
+    for (const waitMs of [60_000, 4_999, 4_999, 4_999]) {
+      vi.advanceTimersByTime(waitMs);
+      body.write(': still thinking\n\n');
+      for (let turn = 0; turn < 5; turn += 1) await setImmediate();
+    }
+    body.end('data: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":"stop"}]}\n\n');
+    expect(await reply).toMatchObject({ choices: [{ message: { content: 'Hello' } }] });
+  });
+
   it('assembles the same reply as without streaming, however it is streamed and split', async () => {
-    const runs = 400;
+    const runs = caseCount(400);
     await fc.assert(
       fc.asyncProperty(reply, style, async (wanted, how) => {
         expect(await read(bytesOf(chunksOf(wanted, how), how))).toEqual(inOnePiece(wanted));
@@ -171,7 +187,7 @@ describe('readStreamedReply', () => {
   });
 
   it('reports a stream that ends early, with the text so far', async () => {
-    const runs = 200;
+    const runs = caseCount(200);
     await fc.assert(
       fc.asyncProperty(reply, style, fc.double({ min: 0, max: 0.999, noNaN: true }), async (wanted, how, share) => {
         const one = { ...wanted, choices: wanted.choices.slice(0, 1), usage: undefined };
@@ -188,9 +204,11 @@ describe('readStreamedReply', () => {
   });
 
   it('returns a reply or throws a HeddleError for arbitrary input', async () => {
-    const runs = 300;
+    const runs = caseCount(300);
+    // The unit `binary` of fast-check takes a second to prepare.
+    const codeUnit = fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code));
     const line = fc.oneof(
-      fc.string({ unit: 'binary', maxLength: 60 }),
+      fc.string({ unit: codeUnit, maxLength: 60 }),
       fc.json().map((json) => `data: ${json}`),
       fc.constantFrom(
         '',

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -13,8 +12,8 @@ import {
   startChromium,
 } from '../../support/chromium.ts';
 import { account, basic, startTestService, withStore } from '../../support/embedded-service.ts';
-import { call, command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
-import { startHttp } from '../../support/http-process.ts';
+import { call, emptyHome, run, temporaryFolder } from '../../support/heddle.ts';
+import { startHttp } from '../../support/http-server.ts';
 
 let browser: Browser;
 let chatUrl: string;
@@ -32,13 +31,13 @@ const line = (call_id: string, call: object, display_fields: string[]) => ({
 });
 
 /** Imports items into a new queue of an installation, and returns the environment of its commands. */
-function importQueue(queue: string, lines: object[]): Record<string, string> {
+async function importQueue(queue: string, lines: object[]): Promise<Record<string, string>> {
   const folder = temporaryFolder();
   const environment = emptyHome(folder);
   const file = join(folder, 'items.jsonl');
   writeFileSync(file, lines.map((each) => JSON.stringify(each)).join('\n'));
   const args = ['service', 'import', file, '--project', 'demo/support', '--queue', queue];
-  execFileSync(process.execPath, [command, ...args], { env: environment });
+  expect((await run(args, environment)).code).toBe(0);
   return environment;
 }
 
@@ -99,7 +98,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     ['light at 720 px', 'light', 720],
     ['dark at 720 px', 'dark', 720],
     ['light at 320 px, which 200 % zoom gives at 640 px', 'light', 320],
-  ] as const)('has no accessibility findings and no sideways scrolling in %s', async (_, theme, width) => {
+  ] as const)('has no accessibility findings and no horizontal scrolling in %s', async (_, theme, width) => {
     const { page, board } = await openChat(browser, {
       server: unchanged,
       chatUrl,
@@ -135,7 +134,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     expect(await accessibilityFindings(board)).toEqual([]);
   });
 
-  it('shows hostile values as text that runs and loads nothing', async () => {
+  it('shows hostile values as plain text that neither runs nor loads anything', async () => {
     const values = {
       markup: '<img src=x onerror="parent.postMessage(1)"><script>window.ran=1</script></script>',
       hidden: 'a\u202eb\u200b\u200b\u200bc\u{e0041}',
@@ -154,7 +153,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
       ],
     };
     const paths = Object.keys(values).map((name) => `inputs.${name}`);
-    const environment = importQueue('hostile', [line('<i>c</i>', { inputs: values }, paths)]);
+    const environment = await importQueue('hostile', [line('<i>c</i>', { inputs: values }, paths)]);
     const { url } = await startHttp([], environment);
     const requests: string[] = [];
     const { page, board } = await openChat(browser, { server: url, chatUrl, args: { queue_id: 'hostile' } });
@@ -179,7 +178,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     expect(requests.filter((each) => !each.startsWith('http://127.0.0.1'))).toEqual([]);
   });
 
-  it('says on its card that somebody else judged an item in between, and writes it when the person insists', async () => {
+  it("warns on an item's card that another annotator has judged it since, and writes the item on confirmation", async () => {
     const service = await startTestService({ sample: true });
     const bob = await withStore(service.data, (store) => store.addUser('bob', 'all'));
     const settings = (username: string, password: string) => ({
@@ -223,7 +222,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     expect(given).toHaveLength(2);
   });
 
-  it('shows the present state when it is mounted again with its old result', async () => {
+  it('shows the current state when it is remounted with its earlier result', async () => {
     const { url } = await startHttp();
     const { page, board } = await openChat(browser, { server: url, chatUrl });
     await says(board, '9 items shown.');
@@ -238,7 +237,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     expect(await again.getByText('You judged: Yes').count()).toBe(2);
   });
 
-  it('says so when the chat does not answer, and ignores messages of other windows and messages that are no JSON-RPC', async () => {
+  it('reports that the chat does not answer, and ignores messages of other windows and messages that are not JSON-RPC', async () => {
     const { page, board } = await openChat(browser, { server: unchanged, chatUrl, open: { silent: true } });
     const result = { structuredContent: await page.evaluate('chat.last.result.structuredContent') };
     const message = { jsonrpc: '2.0', method: 'ui/notifications/tool-result', params: result };
@@ -267,7 +266,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     expect(await accessibilityFindings(board)).toEqual([]);
   });
 
-  it('keeps what was decided when the chat refuses to write', async () => {
+  it('keeps the unwritten judgements when the chat refuses to write', async () => {
     const { page, board } = await openChat(browser, { server: unchanged, chatUrl, open: { refuseCalls: true } });
     // The page works with the result that it was given, although the chat refuses a fresh one.
     await board.locator('article').first().waitFor();
@@ -277,7 +276,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     expect(await page.evaluate('chat.told')).toEqual([]);
   });
 
-  it('says that the call was cancelled or failed', async () => {
+  it('reports that the call was cancelled or failed', async () => {
     const cancelled = await openChat(browser, {
       server: unchanged,
       chatUrl,
@@ -306,7 +305,7 @@ describe.skipIf(!hasChromium)('the controls of the review board', () => {
     count: number,
   ): Promise<{ server: string; environment: Record<string, string>; queue: string }> {
     const lines = Array.from({ length: count }, (_, n) => line(`rubric-${n}`, { output: `answer ${n}` }, ['output']));
-    const environment = importQueue(queue_id, lines);
+    const environment = await importQueue(queue_id, lines);
     const { result } = await call('create_queue', { name: 'Rubric', guidelines: 'Judge kindly.', fields }, environment);
     const call_ids = lines.map(({ call_id }) => call_id);
     await call(
@@ -318,7 +317,7 @@ describe.skipIf(!hasChromium)('the controls of the review board', () => {
     return { server: url, environment, queue: result.queue_id };
   }
 
-  it('follow from the fields, and several fields of an item are written together', async () => {
+  it('match the types of the fields, and write several fields of an item together', async () => {
     const { server, environment, queue } = await startRubric(2);
     const { page, board } = await openChat(browser, { server, chatUrl, args: { queue_id: queue } });
     await says(board, '2 items shown.');
@@ -409,7 +408,7 @@ describe.skipIf(!hasChromium)('the controls of the review board', () => {
     expect(result.items[0].judgements).toMatchObject([{ annotator: account.name, field: 'helpful', value: false }]);
   });
 
-  it('judge all selected items at once, and more than 20 are written only at the second press', async () => {
+  it('judge all selected items at once, and write more than 20 only on the second press', async () => {
     const { server, environment, queue } = await startRubric(25);
     const { page, board } = await openChat(browser, { server, chatUrl, args: { queue_id: queue } });
     await says(board, '25 items shown.');
@@ -430,7 +429,7 @@ describe.skipIf(!hasChromium)('the controls of the review board', () => {
     expect(new Set(states)).toEqual(new Set(['skipped']));
   });
 
-  it('do nothing with single keys that are switched off', async () => {
+  it('ignore single keys when they are switched off', async () => {
     const { server, queue } = await startRubric(2);
     const { page, board } = await openChat(browser, { server, chatUrl, args: { queue_id: queue } });
     await says(board, '2 items shown.');

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { views } from '../../../src/board/views.ts';
-import { startViewProcess } from '../../support/board-process.ts';
+import { startView } from '../../support/board.ts';
 import {
   accessibilityFindings,
   type Browser,
@@ -14,11 +14,11 @@ import {
   startChatPage,
   startChromium,
 } from '../../support/chromium.ts';
+import { connectClient } from '../../support/client.ts';
 import { type ComparedRuns, hostile, makeComparedRuns } from '../../support/compared-runs.ts';
 import { emptyHome, temporaryFolder } from '../../support/heddle.ts';
-import { startHttp } from '../../support/http-process.ts';
+import { startHttp } from '../../support/http-server.ts';
 import { onEnd } from '../../support/on-end.ts';
-import { connectStdioClient } from '../../support/stdio-client.ts';
 
 let browser: Browser;
 let chatUrl: string;
@@ -125,7 +125,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
     ['light at 720 px', 'light', 720],
     ['dark at 720 px', 'dark', 720],
     ['light at 320 px, which 200 % zoom gives at 640 px', 'light', 320],
-  ] as const)('have no accessibility findings and no sideways scrolling in %s', async (_, theme, width) => {
+  ] as const)('have no accessibility findings and no horizontal scrolling in %s', async (_, theme, width) => {
     const { board: view } = await openResults(
       { run_ids: [runs.baseline, runs.changed], expected: 'liked' },
       { open: { hostContext: { theme } }, context: { viewport: { width, height: 800 } } },
@@ -160,7 +160,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
     expect(await accessibilityFindings(view)).toEqual([]);
   });
 
-  it('show hostile values as text that runs and loads nothing', async () => {
+  it('show hostile values as plain text that neither runs nor loads anything', async () => {
     const requests: string[] = [];
     const { page, board: view } = await openResults();
     page.on('request', (request: never) => requests.push((request as { url(): string }).url()));
@@ -176,7 +176,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
     expect(requests.filter((each) => !each.startsWith('http://127.0.0.1'))).toEqual([]);
   });
 
-  it('list the runs of an evaluation, of which a person compares two or opens one, with the keyboard alone', async () => {
+  it('list the runs of an evaluation, and let the user compare two or open one with the keyboard alone', async () => {
     const chat = await openResults({ evaluation: 'quality' });
     const { page, board: view } = chat;
     await says(view, '2 of 2 runs shown.');
@@ -206,7 +206,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
     expect(await textsOf(view, '.run h2')).toEqual(['Run']);
   });
 
-  it('say how far a run is that is not finished, and its end when they are refreshed', async () => {
+  it('show the progress of an unfinished run, and its end after a refresh', async () => {
     const started = runs.client.call('run_evaluation', {
       evaluation: 'quality',
       model: 'helper',
@@ -252,7 +252,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
     expect(await accessibilityFindings(view)).toEqual([]);
   });
 
-  it('use the language and the time zone of the person', async () => {
+  it("format numbers and times in the user's language", async () => {
     const { board: view } = await openResults(undefined, {
       open: { hostContext: { locale: 'de-DE', timeZone: 'Asia/Tokyo' } },
     });
@@ -263,7 +263,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
     expect((await textsOf(view, '.run dl'))[0]).toMatch(/Started \d\d\.\d\d\.\d{4}, \d\d:\d\d:\d\d/);
   });
 
-  it('ask again when they are mounted again', async () => {
+  it('read the results again when they are remounted', async () => {
     const chat = await openResults({ run_ids: [runs.changed] });
     await says(chat.board, '50 of 60 rows shown.');
     await chat.page.evaluate('chat.mount()');
@@ -292,7 +292,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
     await says(view, '10 of 60 rows shown.');
   });
 
-  it('work with the result that the chat has when it refuses another call, and say what failed', async () => {
+  it('use the result that the chat has when it refuses another call, and say what failed', async () => {
     const refused = await openResults({ run_ids: [runs.changed] }, { open: { refuseCalls: true } });
     await refused.board.locator('.run').waitFor();
     await says(refused.board, 'The chat did not allow this.');
@@ -306,7 +306,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
 async function makeDocumentedRuns(): Promise<{ environment: Record<string, string>; runIds: string[] }> {
   // Without a browser, the command prints its address.
   const environment = emptyHome(temporaryFolder(), { BROWSER: '/none/browser' });
-  const { call } = await connectStdioClient(environment);
+  const { call } = await connectClient(environment);
   const rows = [
     ['Is Oslo the capital of Norway?', 'Oslo'],
     ['Vienna is the capital of which country?', 'Vienna'],
@@ -333,7 +333,7 @@ describe.skipIf(!hasChromium)('heddle evaluation with --open', () => {
   // The pictures in docs/evaluations.md; HEDDLE_SCREENSHOTS names the folder to write them into.
   it('shows runs in a browser, as in the documentation in light and dark', async () => {
     const { environment, runIds } = await makeDocumentedRuns();
-    const { url, interrupt } = await startViewProcess(['evaluation', 'compare', ...runIds, '--open'], environment);
+    const { url, interrupt } = await startView(['evaluation', 'compare', ...runIds, '--open'], environment);
     const context = await browser.newContext({
       viewport: { width: 760, height: 1000 },
       locale: 'en-GB',
@@ -369,8 +369,8 @@ describe.skipIf(!hasChromium)('heddle evaluation with --open', () => {
     await says(page, 'heddle has ended. Run the command again in a terminal.');
   });
 
-  it('opens one run, from which a person reaches all of them', async () => {
-    const { url } = await startViewProcess(['evaluation', 'show', runs.changed, '--only', 'failed', '--open'], {
+  it('opens one run, from which the user can list all runs', async () => {
+    const { url } = await startView(['evaluation', 'show', runs.changed, '--only', 'failed', '--open'], {
       ...runs.environment,
       BROWSER: '/none/browser',
     });

@@ -4,11 +4,11 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { type Browser, type Frame, hasChromium, type Page, says, startChromium } from '../../support/chromium.ts';
 import { freePort } from '../../support/free-port.ts';
 import { emptyHome, temporaryFolder } from '../../support/heddle.ts';
-import { startHttp } from '../../support/http-process.ts';
+import { startHttp } from '../../support/http-server.ts';
 import { onEnd } from '../../support/on-end.ts';
-import { newNode, outsideTool } from '../../support/outside-programs.ts';
+import { installedPath, newNode } from '../../support/outside-programs.ts';
 
-const inspector = outsideTool('@modelcontextprotocol/inspector/clients/launcher/build/index.js');
+const inspector = installedPath('mcp', '@modelcontextprotocol/inspector/clients/launcher/build/index.js');
 const node = newNode();
 const token = 'inspector-token';
 

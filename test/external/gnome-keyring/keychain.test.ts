@@ -5,11 +5,12 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type FakeService, startFakeService } from '../../support/fake-service.ts';
-import { call, command, emptyHome, type Finished, run, temporaryFolder } from '../../support/heddle.ts';
+import { call, command, emptyHome, type Finished, runProcess, temporaryFolder } from '../../support/heddle.ts';
 import { hasSecretService, type KeyringSession, startSession } from '../../support/keychain-session.ts';
 
 const right = { username: 'mia', password: 'correct-horse', token: 'tok-11112222' };
 
+// The library that reads the keychain finds the session in the environment of its process.
 describe.skipIf(!hasSecretService)('the keychain in a real Secret Service', () => {
   let service: FakeService;
   let session: KeyringSession;
@@ -18,13 +19,13 @@ describe.skipIf(!hasSecretService)('the keychain in a real Secret Service', () =
   });
 
   const login = (stdin: string, ...args: string[]): Promise<Finished> =>
-    run(
+    runProcess(
       ['login', '--base-url', service.url, '--username', 'mia', '--password-stdin', '--token-stdin', ...args],
       session.environment,
       stdin,
     );
   const query = (extra: Record<string, string> = {}) =>
-    call('query_queue_items', { queue_id: 'q', project_id: 'a/b' }, { ...session.environment, ...extra });
+    call('query_queue_items', { queue_id: 'q', project_id: 'a/b' }, { ...session.environment, ...extra }, runProcess);
   const lookup = (profile: string): string | undefined =>
     session.secretTool('lookup', 'service', `heddle/${profile}`, 'username', service.url);
 
@@ -39,24 +40,24 @@ describe.skipIf(!hasSecretService)('the keychain in a real Secret Service', () =
     expect(readdirSync(join(session.home, 'heddle'))).toEqual(['config.json']);
 
     expect((await query()).code).toBe(0);
-    expect((await call('run_inference', { model: 'm' }, session.environment)).code).toBe(0);
+    expect((await call('run_inference', { model: 'm' }, session.environment, runProcess)).code).toBe(0);
     expect(service.requestLines().slice(2)).toEqual([
       'POST /annotation_queues/q/items/query Basic bWlhOmNvcnJlY3QtaG9yc2U=',
       'POST /inference/v1/chat/completions Bearer tok-11112222',
     ]);
-    const status = JSON.parse((await run(['status', '--json'], session.environment)).stdout);
+    const status = JSON.parse((await runProcess(['status', '--json'], session.environment)).stdout);
     expect(status.secrets).toMatchObject({
       password: { source: 'keychain', name: 'default' },
       token: { source: 'keychain', name: 'default' },
     });
-    const doctor = JSON.parse((await run(['doctor', '--json'], session.environment)).stdout);
+    const doctor = JSON.parse((await runProcess(['doctor', '--json'], session.environment)).stdout);
     expect(doctor.findings).toContainEqual({
       check: 'keychain',
       state: 'ok',
       message: 'can be read, and this profile uses it',
     });
 
-    expect((await run(['logout'], session.environment)).code).toBe(0);
+    expect((await runProcess(['logout'], session.environment)).code).toBe(0);
     expect(lookup('default')).toBeUndefined();
     expect(session.secretTool('search', '--all', 'service', 'heddle/default')).toBeUndefined();
   });
@@ -70,7 +71,7 @@ describe.skipIf(!hasSecretService)('the keychain in a real Secret Service', () =
     expect(lookup('work')).toBe('{"username":"mia","password":"second-horse","token":"tok-11112222"}');
     expect((await query({ HEDDLE_PROFILE: 'work' })).code).toBe(0);
     expect((await query()).result.code).toBe('unauthorized');
-    await run(['logout', '--profile', 'work'], session.environment);
+    await runProcess(['logout', '--profile', 'work'], session.environment);
     expect(lookup('work')).toBeUndefined();
     expect(lookup('default')).toContain('correct-horse');
   });
@@ -123,7 +124,7 @@ describe.skipIf(!hasSecretService)('the keychain in a real Secret Service', () =
     expect(result.code).toBe('credentials_missing');
     expect(result.message).toContain('The keychain is locked');
     expect(result.hint).toContain('Unlock it, or allow access');
-    const doctor = JSON.parse((await run(['doctor', '--json'], session.environment)).stdout);
+    const doctor = JSON.parse((await runProcess(['doctor', '--json'], session.environment)).stdout);
     expect(doctor.findings).toContainEqual(expect.objectContaining({ check: 'keychain', state: 'failure' }));
     expect(session.output()).not.toContain('SystemPrompter');
     // Credentials in the environment still work.
@@ -150,15 +151,15 @@ describe.skipIf(!hasSecretService)('the keychain in a real Secret Service', () =
     expect(again.stderr).toContain('The keychain hangs: it did not respond within 1000 ms.');
   });
 
-  it('does not exist without a message bus, and no other store replaces it', async () => {
+  it('is reported as missing without a message bus, and no other store is used instead', async () => {
     await login('correct-horse\ntok-11112222\n');
     const { DBUS_SESSION_BUS_ADDRESS: _, ...environment } = session.environment;
-    const { result } = await call('query_queue_items', { queue_id: 'q', project_id: 'a/b' }, environment);
+    const { result } = await call('query_queue_items', { queue_id: 'q', project_id: 'a/b' }, environment, runProcess);
     expect(result.code).toBe('not_configured');
     expect(result.message).toContain('There is no keychain on this machine');
     const home = temporaryFolder();
     const args = ['login', '--base-url', service.url, '--token-stdin'];
-    expect((await run(args, emptyHome(home), 'tok-11112222\n')).code).toBe(2);
+    expect((await runProcess(args, emptyHome(home), 'tok-11112222\n')).code).toBe(2);
     expect(existsSync(join(home, 'heddle'))).toBe(false);
   });
 });

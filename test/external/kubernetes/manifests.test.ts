@@ -1,20 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../support/heddle.ts';
-import { installCommand, requireProgram } from '../../support/require-program.ts';
+import { installedPath, requireFrom } from '../../support/outside-programs.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const folder = join(root, 'deploy/kubernetes');
-const outside = join(import.meta.dirname, '../packages/kubernetes-schemas');
-const hasSchemas = requireProgram(
-  'kubernetes-models',
-  join(outside, 'node_modules/kubernetes-models'),
-  installCommand('kubernetes-schemas'),
-);
-const load = createRequire(join(outside, 'package.json'));
+const schemas = installedPath('kubernetes-schemas', 'kubernetes-models');
+const load = requireFrom('kubernetes-schemas');
 
 // biome-ignore lint/suspicious/noExplicitAny: tests read and break manifests at every depth
 type Manifest = any;
@@ -42,7 +36,7 @@ function faultsOf(manifest: Manifest): string {
 /** Compiles manifests as literals of the Kubernetes types, and returns the errors, which include unknown members. */
 function misspellingsIn(manifests: Manifest[]): string {
   const at = temporaryFolder();
-  symlinkSync(join(outside, 'node_modules'), join(at, 'node_modules'));
+  symlinkSync(dirname(schemas!), join(at, 'node_modules'));
   const programs = manifests.map((manifest) => {
     const { apiVersion, kind } = manifest;
     return `{ const _: import('kubernetes-models/${apiVersion}').I${kind} = ${JSON.stringify(manifest)}; }`;
@@ -79,7 +73,7 @@ function patched(base: Manifest, patch: Manifest): Manifest {
 
 const files = readdirSync(folder);
 
-describe.skipIf(!hasSchemas)('the manifests for Kubernetes', () => {
+describe.skipIf(!schemas)('the manifests for Kubernetes', () => {
   it('are valid and have only known members', () => {
     const manifests = files.flatMap(manifestsOf);
     expect(manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([
@@ -96,7 +90,7 @@ describe.skipIf(!hasSchemas)('the manifests for Kubernetes', () => {
     expect(misspellingsIn(manifests)).toBe('');
   });
 
-  it('would fail with a wrong value or an unknown member', () => {
+  it('are invalid with a wrong value or an unknown member', () => {
     const [deployment] = manifestsOf('heddle.yaml');
     const [container] = deployment.spec.template.spec.containers;
     container.ports[0].containerPort = 'http';

@@ -5,17 +5,18 @@ import { protocolOptions, registerHandlers } from '../../../src/mcp/server.ts';
 import { openRuntime } from '../../../src/runtime/runtime.ts';
 import { resolveSettings } from '../../../src/settings/resolve-settings.ts';
 import { fixtureOptions, withFixtures } from '../../support/conformance-fixtures.ts';
-import { emptyHome, temporaryFolder } from '../../support/heddle.ts';
-import { newNode, outsideTool, runTool } from '../../support/outside-programs.ts';
+import { emptyHome, noFolders, temporaryFolder } from '../../support/heddle.ts';
+import { installedPath, newNode, runTool } from '../../support/outside-programs.ts';
 
-const suite = outsideTool('@modelcontextprotocol/conformance/dist/index.js');
+const suite = installedPath('mcp', '@modelcontextprotocol/conformance/dist/index.js');
 // The suite imports fs.globSync, which Node 20 lacks.
 const node = newNode();
 
 /** Serves heddle's own handlers over HTTP, with the fixtures in front of them. */
 async function serveFixtures(): Promise<string> {
-  const resolved = resolveSettings({ flags: { dataDir: temporaryFolder() }, environment: {}, profiles: {} });
-  const runtime = openRuntime(resolved, { credentials: async () => ({ sources: resolved.sources }) });
+  const flags = { dataDir: temporaryFolder() };
+  const resolved = resolveSettings({ flags, environment: {}, folders: noFolders, profiles: {} });
+  const runtime = openRuntime(resolved, { credentials: async () => ({ sources: resolved.sources }), log: () => {} });
   const options = runtime.serverOptions;
   const { capabilities, ...protocol } = protocolOptions(options);
   const createServer = (): Server => {

@@ -3,15 +3,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import { command, emptyHome } from '../../support/heddle.ts';
-import { newNode, runTool } from '../../support/outside-programs.ts';
-import { installCommand, requireProgram } from '../../support/require-program.ts';
+import { installedPath, newNode, runTool } from '../../support/outside-programs.ts';
 import { anthropicMessages } from './anthropic-messages.ts';
 import { geminiContent } from './gemini-content.ts';
 import { type ModelApi, type ModelInput, type ModelProtocol, startModelApi, type Turn } from './model-api.ts';
 import { openaiChat } from './openai-chat.ts';
 import { openaiResponses } from './openai-responses.ts';
 
-const packages = fileURLToPath(new URL('../packages/', import.meta.url));
+const conversation = fileURLToPath(new URL('../packages/client-libraries/converse.mjs', import.meta.url));
 const recorder = fileURLToPath(new URL('record-server.mjs', import.meta.url));
 
 export interface ConversationOptions {
@@ -43,7 +42,7 @@ interface ClientSetup {
 /** A client with a model of its own. */
 export interface ModelClient {
   title: string;
-  /** The npm package of the client, which is installed in a folder of `packages`. */
+  /** The npm package of the client, and the folder of test/external/packages that depends on it. */
   npm: { folder: string; name: string };
   /** Program that starts the client, and its first arguments; undefined if it is not installed. */
   program: string[] | undefined;
@@ -56,21 +55,15 @@ export interface ModelClient {
 
 const prompt = 'Judge what waits in the queue.';
 
-/** Returns the path of an installed file of a package; undefined if it is not installed. */
-function installedFile(title: string, folder: string, file: string): string | undefined {
-  const path = `${packages}${folder}/node_modules/${file}`;
-  return requireProgram(title, path, installCommand(folder)) ? path : undefined;
-}
-
 /** Returns the version of a client that is installed. */
 export function versionOf({ npm: { folder, name } }: ModelClient): string {
-  return JSON.parse(readFileSync(`${packages}${folder}/node_modules/${name}/package.json`, 'utf8')).version;
+  return JSON.parse(readFileSync(installedPath(folder, `${name}/package.json`)!, 'utf8')).version;
 }
 
 /** Describes a command-line program from npm. `runsItself` tells that its file needs no Node. */
 function program(title: string, name: string, file: string, runsItself = false) {
   const npm = { folder: 'model-clients', name };
-  const path = installedFile(title, npm.folder, `${name}/${file}`);
+  const path = installedPath(npm.folder, `${name}/${file}`);
   if (path === undefined) return { title, npm, program: undefined };
   return { title, npm, program: runsItself ? [path] : [process.execPath, path] };
 }
@@ -205,11 +198,11 @@ const node = newNode();
 /** Describes a library that `converse.mjs` knows by its name. */
 function library(title: string, npm: string, name: string, protocol: ModelProtocol): ModelClient {
   const folder = 'client-libraries';
-  const isInstalled = installedFile(title, folder, npm) !== undefined;
+  const isInstalled = installedPath(folder, npm) !== undefined;
   return {
     title,
     npm: { folder, name: npm },
-    program: isInstalled && node ? [node, `${packages}${folder}/converse.mjs`, name] : undefined,
+    program: isInstalled && node ? [node, conversation, name] : undefined,
     protocol,
     configure: ({ api, server }) => ({
       args: [api.url, prompt, server.command, ...server.args],
@@ -287,6 +280,6 @@ export async function converse(
 
 /** Counts the tokens (o200k) of a value as compact JSON, or of a string. */
 export async function countTokens(value: unknown): Promise<number> {
-  const { encode } = await import(`${packages}model-clients/node_modules/gpt-tokenizer/esm/encoding/o200k_base.js`);
+  const { encode } = await import(installedPath('model-clients', 'gpt-tokenizer/esm/encoding/o200k_base.js')!);
   return encode(typeof value === 'string' ? value : JSON.stringify(value)).length;
 }

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { toolNames } from '../../pins/tools.ts';
+import { connectClient } from '../../support/client.ts';
 import { call, emptyHome, temporaryFolder } from '../../support/heddle.ts';
-import { connectStdioClient } from '../../support/stdio-client.ts';
 import * as clients from './clients.ts';
 import type { ModelTool } from './model-api.ts';
 
@@ -78,13 +79,6 @@ async function judgedQueue(home: string): Promise<string> {
   return queueId;
 }
 
-const toolNames = [
-  ...['list_queues', 'query_queue_items', 'summarize_queue', 'read_call', 'query_calls', 'create_queue'],
-  ...['add_queue_items', 'update_queue_items', 'review_queue', 'list_objects', 'read_object', 'run_inference'],
-  ...['create_dataset', 'create_scorer', 'create_evaluation'],
-  ...['run_evaluation', 'read_evaluation'],
-];
-
 /** Arguments that converters have lost or changed before, and some of each type. */
 const samples = [
   'list_queues.limit?: integer = 50',
@@ -133,8 +127,8 @@ describe.each([
   [clients.openaiAgentsStrict, value],
   [clients.googleGenai, value],
 ])('$title', (library, expectedValue) => {
-  it.skipIf(!library.program)('gives its model every tool with all arguments, of which each has a type', async () => {
-    const { client } = await connectStdioClient(emptyHome(temporaryFolder()));
+  it.skipIf(!library.program)('gives its model every tool with all arguments, each with a type', async () => {
+    const { client } = await connectClient(emptyHome(temporaryFolder()));
     const listed = (await client.listTools()).tools;
     const tools = await toolsForModel(library);
 

@@ -1,5 +1,5 @@
+import { connectClient } from '../../support/client.ts';
 import { emptyHome } from '../../support/heddle.ts';
-import { connectStdioClient } from '../../support/stdio-client.ts';
 import { converse, countTokens, type ModelClient, versionOf } from './clients.ts';
 import type { Turn } from './model-api.ts';
 
@@ -66,7 +66,7 @@ const namespace = 'io.modelcontextprotocol/';
 
 /** Returns what heddle itself sends: a part of each form of the queues, and the lines of the error. */
 async function ownResults(home: string) {
-  const { client } = await connectStdioClient(emptyHome(home));
+  const { client } = await connectClient(emptyHome(home));
   const queues = await client.callTool({ name: 'list_queues', arguments: {} });
   const unknown = await client.callTool({ name: 'query_queue_items', arguments: { queue_id: 'support-triag' } });
   const textOf = ({ content }: typeof queues): string => (content as { text: string }[])[0]!.text;

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { connectClient } from '../../support/client.ts';
 import { sendGoodResponse, sendResponse, startFakeService } from '../../support/fake-service.ts';
 import { emptyHome, temporaryFolder } from '../../support/heddle.ts';
 import { importItems } from '../../support/import-items.ts';
 import { plainItem } from '../../support/plain-item.ts';
-import { connectStdioClient } from '../../support/stdio-client.ts';
 import { claudeCode, codex, converse, type ModelClient } from './clients.ts';
 import type { ToolResult, Turn } from './model-api.ts';
 
@@ -66,7 +66,7 @@ describe.each<ModelClient>([claudeCode, codex])('$title', (client) => {
       );
       expect(second).not.toHaveProperty('next_offset');
 
-      const { client: own } = await connectStdioClient(emptyHome(home));
+      const { client: own } = await connectClient(emptyHome(home));
       const { structuredContent } = await own.callTool({ name: 'query_queue_items', arguments: { queue_id: 'q' } });
       expect(first).toEqual({ ...(structuredContent as object), as_of: expect.any(String) });
       expect(last.results[0]!.content).toEqual(
@@ -175,7 +175,7 @@ The nearest ids are support-triage, q. Call list_queues for all of them.
       });
     });
 
-    it('that nothing was changed where nobody can be asked', async () => {
+    it('that nothing was changed because the client cannot ask the user', async () => {
       const args = { queue_id: 'q', filter: {}, change: { annotation_state: 'skipped' } };
       const { last } = await converse(client, home, [calling('update_queue_items', args)]);
       // Codex says that its user declined, Claude Code that nobody answered.
@@ -231,7 +231,7 @@ The nearest ids are support-triage, q. Call list_queues for all of them.
     });
     expect(change.counts).toEqual({ done: 1 });
 
-    const { call } = await connectStdioClient(emptyHome(folder));
+    const { call } = await connectClient(emptyHome(folder));
     const filter = { call_id: 'support-0012' };
     const stored = await call('query_queue_items', { queue_id: 'support-triage', filter, include_judgements: true });
     expect(stored.items).toMatchObject([

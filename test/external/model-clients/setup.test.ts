@@ -1,11 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { connectClient } from '../../support/client.ts';
 import { command, emptyHome, run, temporaryFolder } from '../../support/heddle.ts';
-import { startHttp } from '../../support/http-process.ts';
-import { outsideTool, type Ran, runTool } from '../../support/outside-programs.ts';
-import { installCommand, requireProgram } from '../../support/require-program.ts';
-import { connectStdioClient } from '../../support/stdio-client.ts';
+import { startHttp } from '../../support/http-server.ts';
+import { installedPath, type Ran, runTool } from '../../support/outside-programs.ts';
 import {
   claudeCode,
   claudeEnvironment,
@@ -18,9 +17,7 @@ import {
 import { startModelApi } from './model-api.ts';
 
 const token = '0123456789abcdef0123456789abcdef';
-const root = join(import.meta.dirname, '../../..');
-const node24 = join(root, 'test/external/packages/node-versions/node_modules/node-24/bin/node');
-const hasNode24 = requireProgram('Node 24', node24, installCommand('node-versions'));
+const node24 = installedPath('node-versions', 'node-24/bin/node');
 const sentence = 'this server has no OAuth login, it takes one bearer token: set the header Authorization';
 
 /** Returns a function that runs a client in a home, without a network, and one that runs `heddle setup` there. */
@@ -78,8 +75,8 @@ describe('a client without the token of a server', () => {
     }
   });
 
-  const mcporter = outsideTool('mcporter/dist/cli.js');
-  it.skipIf(!mcporter || !hasNode24)('shows in mcporter that the server takes a bearer token', async () => {
+  const mcporter = installedPath('mcp', 'mcporter/dist/cli.js');
+  it.skipIf(!mcporter || !node24)('shows in mcporter that the server takes a bearer token', async () => {
     const { url } = await startHttp([], { HEDDLE_HTTP_TOKEN: token });
     const folder = temporaryFolder();
     const file = join(folder, 'mcporter.json');
@@ -89,7 +86,7 @@ describe('a client without the token of a server', () => {
     writeFileSync(file, JSON.stringify({ mcpServers }));
     const listQueues = (server: string): Promise<Ran> => {
       const args = [mcporter!, '--config', file, 'call', `${server}.list_queues`];
-      return runTool(node24, args, emptyHome(folder), folder);
+      return runTool(node24!, args, emptyHome(folder), folder);
     };
     const [stdio, http, bare] = await Promise.all(['heddle', 'remote', 'bare'].map(listQueues));
     // mcporter prints the structured form of a result.
@@ -128,7 +125,7 @@ describe('a new user', () => {
     const { code, stdout, stderr } = await runClient(asked, claudeEnvironment(api));
     expect([code, stdout], stderr).toEqual([0, 'Done.\n']);
 
-    const { call } = await connectStdioClient(emptyHome(home));
+    const { call } = await connectClient(emptyHome(home));
     const judged = await call('query_queue_items', {
       queue_id: 'support-triage',
       filter: { field: 'helpful', value: true },

@@ -36,7 +36,7 @@ describe.each<ModelClient>([claudeCode, codex])('$title', (client) => {
   it.skipIf(!client.program).each([
     ['English', () => english, 34],
     ['Japanese', () => japanese, 12],
-  ])('shows its model whole what heddle puts on a page by default, in %s', async (_, home, count) => {
+  ])('shows its model a complete page of the default size, in %s', async (_, home, count) => {
     const { text } = await readPage(client, home());
     const { items, next_offset } = JSON.parse(text);
     expect(items).toHaveLength(count);
@@ -46,13 +46,13 @@ describe.each<ModelClient>([claudeCode, codex])('$title', (client) => {
 });
 
 describe.skipIf(!claudeCode.program)('Claude Code, with a higher limit in heddle', () => {
-  it('puts more than 50,000 characters into a file and shows the beginning', async () => {
+  it('saves a result of more than 50,000 characters to a file and shows its beginning', async () => {
     const { text } = await readPage(claudeCode, english, { settings: { HEDDLE_MAX_RESULT_CHARS: '60000' } });
     expect(text).toMatch(/^<persisted-output>\nOutput too large \([\d.]+KB\)\. Full output saved to: /);
     expect(text).toContain('Preview (first 2KB):\n{"items":[{"id":"');
   });
 
-  it('puts more than 25,000 tokens into a file and shows only its path', async () => {
+  it('saves a result of more than 25,000 tokens to a file and shows only the path', async () => {
     const settings = { HEDDLE_MAX_RESULT_CHARS: '400000' };
     const { text, others } = await readPage(claudeCode, english, { settings });
     expect(text).toMatch(
@@ -63,13 +63,13 @@ describe.skipIf(!claudeCode.program)('Claude Code, with a higher limit in heddle
 });
 
 describe.skipIf(!codex.program)('Codex', () => {
-  it('removes the middle of more than 48,000 bytes, and names a wrong number of tokens', async () => {
+  it('removes the middle of a result of more than 48,000 bytes, and reports a wrong number of removed tokens', async () => {
     const { text } = await readPage(codex, english, { settings: { HEDDLE_MAX_RESULT_CHARS: '400000' } });
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(48_100);
     expect(text).toMatch(/…7 tokens truncated…/);
   });
 
-  it('removes the middle of more than 12,000 bytes for a model that it does not know', async () => {
+  it('removes the middle of a result of more than 12,000 bytes for an unknown model', async () => {
     const cut = await readPage(codex, english, { isUnknownModel: true });
     expect(Buffer.byteLength(cut.text)).toBeLessThanOrEqual(12_100);
     expect(cut.text).toMatch(/…7 tokens truncated…/);

@@ -1,21 +1,19 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { toolNames } from '../../pins/tools.ts';
+import { connectClient } from '../../support/client.ts';
 import { emptyHome, temporaryFolder } from '../../support/heddle.ts';
-import { connectStdioClient } from '../../support/stdio-client.ts';
 import { claudeCode, codex, converse, countTokens, type ModelClient } from './clients.ts';
 import type { ModelTool } from './model-api.ts';
 
-const toolNames = [
-  ...['add_queue_items', 'create_dataset', 'create_evaluation', 'create_queue', 'create_scorer', 'list_objects'],
-  ...['list_queues', 'query_calls', 'query_queue_items', 'read_call', 'read_evaluation', 'read_object'],
-  ...['review_queue', 'run_evaluation', 'run_inference', 'summarize_queue', 'update_queue_items'],
-];
+/** Both clients sort the tools by name. */
+const sortedNames = [...toolNames].sort();
 
 /** heddle's definitions, sorted by name as both clients send them, and its instructions. */
 let listed: ModelTool[];
 let instructions: string;
 
 beforeAll(async () => {
-  const { client } = await connectStdioClient(emptyHome(temporaryFolder()));
+  const { client } = await connectClient(emptyHome(temporaryFolder()));
   const { tools } = await client.listTools();
   listed = tools
     .map(({ name, description = '', inputSchema }) => ({ name, description, schema: inputSchema }))
@@ -67,7 +65,7 @@ describe.each<[ModelClient, (tool: ModelTool) => ModelTool, object]>([
     'gives its model every definition whole when it lists all tools, in at most 4,000 tokens',
     async () => {
       const { last } = await converse(client, temporaryFolder(), [], { listsTools: true });
-      expect(last.tools.map(({ name }) => name)).toEqual(toolNames);
+      expect(last.tools.map(({ name }) => name)).toEqual(sortedNames);
       expect(last.tools).toEqual(listed.map(asSent));
       expect(last.tools.find(({ name }) => name === 'list_queues')).toMatchObject({
         ...listQueues,
@@ -88,7 +86,7 @@ describe.skipIf(!claudeCode.program)('Claude Code', () => {
     const { inputs } = await converse(claudeCode, temporaryFolder(), [() => ({ search })]);
     const [first, second] = inputs;
     expect(first!.prompt).toContain(instructions);
-    expect(first!.prompt).toContain(toolNames.map((name) => `mcp__heddle__${name}`).join('\n'));
+    expect(first!.prompt).toContain(sortedNames.map((name) => `mcp__heddle__${name}`).join('\n'));
     expect(first!.tools).toEqual([]);
     expect(second!.tools.map(({ name }) => name)).toEqual(['query_queue_items', 'update_queue_items']);
     expect(second!.tools).toEqual(definitions('query_queue_items', 'update_queue_items').map(inClaudeCode));

@@ -5,12 +5,11 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { temporaryFolder } from '../../support/heddle.ts';
-import { ask, newerRequest } from '../../support/http-process.ts';
-import { installCommand, requireProgram } from '../../support/require-program.ts';
+import { ask, newerRequest } from '../../support/http-server.ts';
+import { installedPath } from '../../support/outside-programs.ts';
 
 const root = join(import.meta.dirname, '../../..');
-const node24 = join(root, 'test/external/packages/node-versions/node_modules/node-24/bin');
-const hasNode24 = requireProgram('Node 24', node24, installCommand('node-versions'));
+const node24 = installedPath('node-versions', 'node-24/bin');
 
 /** Returns the instructions of deploy/Containerfile in order. */
 function instructions(): { name: string; value: string }[] {
@@ -23,17 +22,22 @@ function instructions(): { name: string; value: string }[] {
     });
 }
 
-describe.skipIf(!hasNode24)('deploy/Containerfile', () => {
+describe.skipIf(!node24)('deploy/Containerfile', () => {
   /**
    * Runs the instructions on this machine instead of in a container: the image is a folder, and Node 24
    * stands in for the base image.
    */
-  it('leads to a server that runs without privileges and without write access', async () => {
+  it('builds a server that runs without privileges and without write access', async () => {
     const image = temporaryFolder();
     const inside = (text: string): string => text.replaceAll(/(^|[ :=])(\/(?:src|package|opt)\b)/g, `$1${image}$2`);
     mkdirSync(join(image, 'home'));
     mkdirSync(join(image, 'package'));
     const path = `${node24}:${process.env.PATH}`;
+    // The build has a home of its own, in which npm would have to download every package again.
+    const npm_config_cache = execFileSync('npm', ['config', 'get', 'cache'], {
+      encoding: 'utf8',
+      stdio: 'pipe',
+    }).trim();
     const network = Object.fromEntries(
       Object.entries(process.env).filter(([name]) =>
         /proxy$|^NODE_EXTRA_CA_CERTS$|^npm_config_(registry|cafile)$/i.test(name),
@@ -49,7 +53,7 @@ describe.skipIf(!hasNode24)('deploy/Containerfile', () => {
       } else if (name === 'RUN') {
         execFileSync('sh', ['-c', inside(value)], {
           cwd: folder,
-          env: { ...process.env, ...network, PATH: path, HOME: join(image, 'home') },
+          env: { ...process.env, ...network, PATH: path, HOME: join(image, 'home'), npm_config_cache },
           stdio: 'pipe',
         });
       } else if (name === 'COPY' && value === '. .') {

@@ -6,17 +6,13 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { unzipSync } from 'fflate';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { temporaryFolder } from '../../support/heddle.ts';
+import { installedPath } from '../../support/outside-programs.ts';
 import { packTarball } from '../../support/pack-tarball.ts';
-import { installCommand, requireProgram } from '../../support/require-program.ts';
 
 const root = join(import.meta.dirname, '../../..');
-const installed = join(root, 'test/external/packages/node-versions/node_modules');
 /** Half of it is the native package for the keychain. */
 const maxInstalledBytes = 7_000_000;
-const otherNodes = ['22', '24']
-  .map((version) => ({ version, path: join(installed, `node-${version}/bin/node`) }))
-  .filter(({ version, path }) => requireProgram(`Node ${version}`, path, installCommand('node-versions')))
-  .map(({ path }) => path);
+const otherNodes = ['22', '24'].flatMap((version) => installedPath('node-versions', `node-${version}/bin/node`) ?? []);
 
 /** Returns the settings with which this machine reaches the npm registry, and no others. */
 function network(): Record<string, string> {
@@ -48,6 +44,10 @@ function filesOf(folder: string): string[] {
     .filter((path) => statSync(join(folder, path)).isFile())
     .sort();
 }
+
+const packed = temporaryFolder();
+const tarball = packTarball(packed);
+const bundle = execFileSync(process.execPath, [join(root, 'scripts/bundle.mjs'), packed], { encoding: 'utf8' }).trim();
 
 describe.each(
   [process.execPath, ...otherNodes].map((node) => [
@@ -86,12 +86,11 @@ describe.each(
         stdio: ['ignore', 'pipe', 'pipe'],
       });
     };
-    return { folder, home, type, typed: () => count };
+    return { home, type, typed: () => count };
   }
 
-  it('installs from a tarball, does the three jobs, and uninstalls without leftovers', async () => {
-    const { folder, home, type, typed } = machine();
-    const tarball = packTarball(folder);
+  it('installs from a tarball, does the three jobs, runs the demo, and uninstalls without leftovers', async () => {
+    const { home, type, typed } = machine();
     const started = performance.now();
 
     type(`npm install --global --ignore-scripts --no-audit --no-fund ${tarball}${sqliteFor(version)}`);
@@ -134,6 +133,7 @@ describe.each(
       `${version}: ${commands} commands and ${seconds.toFixed(1)} s to the third job; ${files.length} files, ${(bytes / 1024 / 1024).toFixed(1)} MiB installed`,
     );
 
+    expect(type('heddle demo')).toContain('Stored as version 0 of support_answers');
     type('heddle setup claude-desktop --remove --yes');
     type(`npm uninstall --global heddle${sqliteFor(version)}`);
     // Only the files that README names remain: the data of the embedded service, and compiled code.
@@ -143,18 +143,9 @@ describe.each(
     );
   });
 
-  it('runs the demo', () => {
-    const { folder, type } = machine();
-    type(`npm install --global --ignore-scripts --no-audit --no-fund ${packTarball(folder)}${sqliteFor(version)}`);
-    expect(type('heddle demo')).toContain('Stored as version 0 of support_answers');
-  });
-
   it('runs from the bundle for Claude Desktop', async () => {
     const folder = temporaryFolder();
-    const file = execFileSync(process.execPath, [join(root, 'scripts/bundle.mjs'), folder], {
-      encoding: 'utf8',
-    }).trim();
-    for (const [path, content] of Object.entries(unzipSync(readFileSync(file)))) {
+    for (const [path, content] of Object.entries(unzipSync(readFileSync(bundle)))) {
       mkdirSync(dirname(join(folder, path)), { recursive: true });
       writeFileSync(join(folder, path), content);
     }

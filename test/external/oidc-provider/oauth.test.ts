@@ -4,8 +4,9 @@ import type { OAuthClientProvider as OlderProvider } from '@modelcontextprotocol
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { toolNames } from '../../pins/tools.ts';
 import { type AnyClient, callEveryTool, exampleFor } from '../../support/call-every-tool.ts';
-import { ask, jsonHeaders, olderRequest, startHttp } from '../../support/http-process.ts';
+import { ask, jsonHeaders, olderRequest, startHttp } from '../../support/http-server.ts';
 import { OAuthUser } from '../../support/oauth-user.ts';
 import { type Account, setUpProfiles } from '../../support/profiles.ts';
 import { startServiceWithAccount } from '../../support/service-process.ts';
@@ -65,7 +66,7 @@ describe.skipIf(!hasAuthorizationServer)('heddle serve --http --oauth-issuer', (
         ['heddle:read', url],
         ['heddle:read heddle:write', url],
       ]);
-      expect(await callEveryTool(client as AnyClient)).toHaveLength(17);
+      expect(await callEveryTool(client as AnyClient)).toEqual(toolNames);
     },
   );
 
@@ -74,7 +75,7 @@ describe.skipIf(!hasAuthorizationServer)('heddle serve --http --oauth-issuer', (
     const { url } = await startHttp(['--oauth-issuer', issuer]);
     const mia = new OAuthUser('mia');
     const { client } = await signedIn(url, mia, 'legacy');
-    expect((await client.listTools()).tools).toHaveLength(17);
+    expect((await client.listTools()).tools).toHaveLength(toolNames.length);
     expect(mia.clientInformation()?.client_id).toMatch(/^[\w-]{43}$/);
   });
 
@@ -89,7 +90,7 @@ describe.skipIf(!hasAuthorizationServer)('heddle serve --http --oauth-issuer', (
     });
     const client = newClient('legacy');
     await client.connect(new StreamableHTTPClientTransport(new URL(url), { authProvider }));
-    expect((await client.listTools()).tools).toHaveLength(17);
+    expect((await client.listTools()).tools).toHaveLength(toolNames.length);
   });
 
   it('accepts a client of version 1 of the SDK', async () => {

@@ -1,17 +1,14 @@
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import type OpenAI from 'openai';
 import { describe, expect, it } from 'vitest';
 import { freePort } from '../../support/free-port.ts';
 import { emptyHome, run, temporaryFolder } from '../../support/heddle.ts';
-import { installCommand, requireProgram } from '../../support/require-program.ts';
+import { installedPath, requireFrom } from '../../support/outside-programs.ts';
 import { startServiceProcess } from '../../support/service-process.ts';
 import { events, json, startRecordingProvider } from './recording-provider.ts';
 
-const packages = join(import.meta.dirname, '../packages/openai-sdk');
-const isInstalled = requireProgram('openai', join(packages, 'node_modules/openai'), installCommand('openai-sdk'));
-const require = createRequire(join(packages, 'package.json'));
+const isInstalled = installedPath('openai-sdk', 'openai') !== undefined;
+const require = requireFrom('openai-sdk');
 
 const providerKey = 'sk-key-of-the-provider';
 const provider = await startRecordingProvider();
@@ -61,11 +58,11 @@ describe.skipIf(!isInstalled).each([
     client.chat.completions.create({ model: 'm', messages: question, ...members }) as Promise<OpenAI.ChatCompletion>;
 
   it('is the pinned version', () => {
-    const file = join(packages, 'node_modules', name, 'package.json');
+    const file = installedPath('openai-sdk', `${name}/package.json`)!;
     expect(JSON.parse(readFileSync(file, 'utf8')).version).toBe(version);
   });
 
-  it('gets a completion, of which the provider received exactly the request', async () => {
+  it("gets a completion, for which the provider receives exactly the SDK's request", async () => {
     provider.replyWith(json(completion({ content: 'Servus' })));
     const answer = await create({});
     expect(answer).toEqual(completion({ content: 'Servus' }));
@@ -99,7 +96,7 @@ describe.skipIf(!isInstalled).each([
     ]);
   });
 
-  it('goes through a tool call and its result', async () => {
+  it('exchanges a tool call and its result with the provider', async () => {
     const tools = [
       {
         type: 'function' as const,
@@ -136,7 +133,7 @@ describe.skipIf(!isInstalled).each([
     ]);
   });
 
-  it('gets what fits a JSON schema', async () => {
+  it('gets a reply that fits a JSON schema', async () => {
     const schema = { type: 'object', properties: { mood: { enum: ['good', 'bad'] } }, additionalProperties: false };
     provider.replyWith(json(completion({ content: '{"mood":"good"}' })));
     const answer = await create({
@@ -210,7 +207,7 @@ describe.skipIf(!isInstalled).each([
     [401, { message: 'No quota for this key', type: 'authentication_error', param: null, code: 'no_key' }],
     [429, { message: 'Slow down', type: 'requests', param: null, code: 'rate_limit_exceeded' }],
     [500, { message: 'The model crashed', type: 'server_error', param: null, code: null }],
-  ])('sees status %d of the provider as it is', async (status, error) => {
+  ])('receives status %d of the provider unchanged', async (status, error) => {
     provider.replyWith(json({ error }, status, { 'retry-after': '7', 'x-request-id': 'req-1' }));
     const seen = await create({}).catch((thrown) => thrown);
     expect([seen.status, seen.message, seen.type, seen.param, seen.code]).toEqual([
@@ -224,7 +221,7 @@ describe.skipIf(!isInstalled).each([
     provider.received();
   });
 
-  it('tries again after 429 as soon as the provider says', async () => {
+  it('retries after 429 with the delay in retry-after-ms', async () => {
     provider.replyWith(
       json({ error: { message: 'Slow down' } }, 429, { 'retry-after-ms': '1', 'retry-after': '59' }),
       json(completion({ content: 'ok' })),
@@ -235,7 +232,7 @@ describe.skipIf(!isInstalled).each([
     expect(provider.received()).toHaveLength(2);
   });
 
-  it('gets the refusal of an unknown key from heddle, and the provider gets no request', async () => {
+  it('gets an error from heddle for an unknown key, and the provider gets no request', async () => {
     const stranger = clientOf(withProvider.url, 'unknown');
     const seen = await stranger.models.list().then(
       () => undefined,
@@ -250,7 +247,7 @@ describe.skipIf(!isInstalled).each([
     expect(provider.received()).toEqual([]);
   });
 
-  it('is told what heddle refuses, with the member', async () => {
+  it('gets an error with the variable or member for which heddle refuses a request', async () => {
     const seen = await create({ template_vars: { a: 1 }, messages: [{ role: 'user', content: '{b}' }] }).catch(
       (e) => e,
     );
@@ -266,7 +263,7 @@ describe.skipIf(!isInstalled).each([
     expect(provider.received()).toEqual([]);
   });
 
-  it('is told that the provider is down', async () => {
+  it('gets an error when the provider is down', async () => {
     const down = clientOf(providerDown.url);
     const seen = await down.chat.completions.create({ model: 'm', messages: question }).then(
       () => undefined,
@@ -280,7 +277,7 @@ describe.skipIf(!isInstalled).each([
     ]);
   });
 
-  it('sees a stream that the provider breaks off as an error', async () => {
+  it('gets an error when the provider breaks off a stream', async () => {
     let breakOff = () => {};
     provider.replyWith((response) => {
       response.writeHead(200, { 'Content-Type': 'text/event-stream' });

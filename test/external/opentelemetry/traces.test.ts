@@ -1,24 +1,20 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { sampleToolCall, startFakeService } from '../../support/fake-service.ts';
 import { command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
-import { ask, newerRequest, olderRequest, startHttp } from '../../support/http-process.ts';
-import { LineClient } from '../../support/line-client.ts';
+import { ask, newerRequest, olderRequest, startHttpProcess } from '../../support/http-server.ts';
+import { LineProcess } from '../../support/line-client.ts';
 import { blocksOf, root } from '../../support/markdown-blocks.ts';
-import { installCommand, requireProgram } from '../../support/require-program.ts';
+import { installedPath } from '../../support/outside-programs.ts';
 import { startReceiver } from '../../support/trace-receiver.ts';
 
-const outside = join(import.meta.dirname, '../packages/opentelemetry');
-const hasSdk = requireProgram(
-  'The OpenTelemetry SDK',
-  join(outside, 'node_modules/@opentelemetry/sdk-trace-node'),
-  installCommand('opentelemetry'),
-);
+const outside = join(import.meta.dirname, '../packages/opentelemetry/node_modules');
+const hasSdk = installedPath('opentelemetry', '@opentelemetry/sdk-trace-node') !== undefined;
 
 const [documented, typed] = ['js traces', 'sh traces'].map(
   (kind) => blocksOf('docs/observability.md').find(({ info }) => info === kind)!.text,
@@ -43,7 +39,8 @@ createRequire(import.meta.url)('node:http');
 async function prepare(setUp = documented) {
   const [service, receiver] = await Promise.all([startFakeService(), startReceiver()]);
   // Node resolves the packages from this folder.
-  const folder = mkdtempSync(join(outside, 'node_modules', '.test-'));
+  mkdirSync(outside, { recursive: true });
+  const folder = mkdtempSync(join(outside, '.test-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, 'otel.mjs');
   writeFileSync(file, setUp);
@@ -58,7 +55,7 @@ async function prepare(setUp = documented) {
 }
 
 /** Ends a server, which then flushes its spans. */
-async function end({ child, exit }: Awaited<ReturnType<typeof startHttp>>): Promise<void> {
+async function end({ child, exit }: Awaited<ReturnType<typeof startHttpProcess>>): Promise<void> {
   child.kill('SIGTERM');
   expect(await exit).toBe(0);
 }
@@ -67,7 +64,7 @@ describe.skipIf(!hasSdk)('traces', () => {
   it('record a tool call over HTTP below the span of the client, and each request to the service below the call', async () => {
     const { service, receiver, environment } = await prepare();
     service.nextStatuses.push(503, 200);
-    const server = await startHttp([], environment);
+    const server = await startHttpProcess([], environment);
     await ask(server.url, newerRequest('tools/call', { ...sampleToolCall, _meta: incoming }));
     await end(server);
 
@@ -128,7 +125,7 @@ describe.skipIf(!hasSdk)('traces', () => {
   it('record failed calls over stdio with their error codes, and no arguments or responses', async () => {
     const { service, receiver, environment } = await prepare();
     service.nextStatuses.push(404);
-    const server = new LineClient(temporaryFolder(), environment);
+    const server = new LineProcess(temporaryFolder(), environment);
     await server.initialize();
     const { traceparent } = incoming;
     await server.ask({ id: 'a', method: 'tools/call', params: { ...sampleToolCall, _meta: { traceparent } } });
@@ -156,7 +153,7 @@ describe.skipIf(!hasSdk)('traces', () => {
 
   it('record the error code of requests that get no response', async () => {
     const { receiver, environment } = await prepare();
-    const server = await startHttp([], { ...environment, HEDDLE_BASE_URL: 'http://127.0.0.1:9/prefix/' });
+    const server = await startHttpProcess([], { ...environment, HEDDLE_BASE_URL: 'http://127.0.0.1:9/prefix/' });
     await ask(
       server.url,
       olderRequest('tools/call', { name: 'run_inference', arguments: { model: 'm', messages: [] } }),
@@ -172,7 +169,7 @@ describe.skipIf(!hasSdk)('traces', () => {
 
   it('ignore an invalid traceparent of a call, and use the HTTP header when the call has none', async () => {
     const { receiver, environment } = await prepare();
-    const server = await startHttp([], environment);
+    const server = await startHttpProcess([], environment);
     const proxy = {
       traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01`,
       'mcp-protocol-version': '2025-06-18',
@@ -190,9 +187,9 @@ describe.skipIf(!hasSdk)('traces', () => {
     expect(calls.map(({ attributes }) => attributes['mcp.protocol.version'])).toEqual([undefined, '2025-06-18']);
   });
 
-  it('record requests once when metrics and instrumentations of HTTP are on, too', async () => {
+  it('record requests once even when metrics and HTTP instrumentation are enabled', async () => {
     const { service, receiver, environment } = await prepare(documented + instrumented);
-    const server = await startHttp(['--metrics-port', '0'], environment);
+    const server = await startHttpProcess(['--metrics-port', '0'], environment);
     await ask(server.url, newerRequest('tools/call', { ...sampleToolCall, _meta: incoming }));
     const metrics = /^metrics on (http:\S+)$/m.exec(server.output.stderr)![1]!;
     const { body } = await ask(metrics, { method: 'GET' });
@@ -205,15 +202,15 @@ describe.skipIf(!hasSdk)('traces', () => {
     expect(service.requests[0]!.headers.traceparent).toBe(`00-${traceId}-${receiver.spans[0]!.spanId}-01`);
   });
 
-  it('leave requests outside of tool calls to the instrumentations of HTTP', async () => {
+  it('leave requests outside tool calls to HTTP instrumentation', async () => {
     const { receiver, environment } = await prepare(documented + instrumented);
-    const server = await startHttp([], environment);
+    const server = await startHttpProcess([], environment);
     await ask(new URL('/readyz', server.url), { method: 'GET' });
     await end(server);
     expect(receiver.spans.map(({ name, kind }) => [name, kind])).toEqual([['GET', 'client']]);
   });
 
-  it('come from the command in docs/observability.md', async () => {
+  it('are recorded with the command in docs/observability.md', async () => {
     const { receiver, environment, folder } = await prepare();
     const { NODE_OPTIONS: _, ...own } = environment;
     writeFileSync(join(folder, 'heddle'), `#!/bin/bash\nexec "${process.execPath}" "${command}" "$@"\n`, {
@@ -265,12 +262,12 @@ await globalThis[Symbol.for('opentelemetry.js.api.1')].trace.getDelegate().force
     ]);
   });
 
-  it('exit while the receiver of spans has not responded, though the SDK would wait an hour for it', async () => {
+  it('do not delay the exit of the server while the receiver of spans does not respond', async () => {
     const { environment } = await prepare();
     const silentReceiver = await startFakeService();
     silentReceiver.respond = () => {};
     const anHourMs = '3600000';
-    const server = await startHttp([], {
+    const server = await startHttpProcess([], {
       ...environment,
       OTEL_EXPORTER_OTLP_ENDPOINT: silentReceiver.url,
       OTEL_EXPORTER_OTLP_TIMEOUT: anHourMs,

@@ -1,22 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { emptyHome, temporaryFolder } from '../../support/heddle.ts';
+import { installedPath } from '../../support/outside-programs.ts';
 import { packTarball } from '../../support/pack-tarball.ts';
-import { installCommand, requireProgram } from '../../support/require-program.ts';
 
-const modules = fileURLToPath(new URL('../packages/model-clients/node_modules/', import.meta.url));
-
-/** Returns the path of a client's script; undefined if it is not installed. */
-function installedScript(name: string, path: string): string | undefined {
-  return requireProgram(name, modules + path, installCommand('model-clients')) ? modules + path : undefined;
-}
-
-const claudeCode = installedScript('Claude Code', '@anthropic-ai/claude-code/cli-wrapper.cjs');
-const codex = installedScript('Codex', '@openai/codex/bin/codex.js');
-const geminiCli = installedScript('Gemini CLI', '@google/gemini-cli/bundle/gemini.js');
+const claudeCode = installedPath('model-clients', '@anthropic-ai/claude-code/cli-wrapper.cjs');
+const codex = installedPath('model-clients', '@openai/codex/bin/codex.js');
+const geminiCli = installedPath('model-clients', '@google/gemini-cli/bundle/gemini.js');
 
 const skills = ['calibrate-judge', 'compare-runs', 'triage-queue'];
 

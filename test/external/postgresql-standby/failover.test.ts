@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { connectClient } from '../../support/client.ts';
 import { execute, withStore } from '../../support/embedded-service.ts';
 import { emptyHome, run, temporaryFolder } from '../../support/heddle.ts';
 import { onEnd } from '../../support/on-end.ts';
 import { Cluster } from '../../support/postgres-cluster.ts';
 import { callsAt, opNamed } from '../../support/recorded-calls.ts';
 import { type ServiceProcess, startServiceProcess } from '../../support/service-process.ts';
-import { connectStdioClient } from '../../support/stdio-client.ts';
 import { hasWeaveSdk } from '../../support/weave-sdk.ts';
 import { Recorder } from '../weave-sdk/recorder.ts';
 
@@ -97,7 +97,7 @@ function upsertCalls(url: string, password: string, program: string, number: num
 }
 
 describe('the loss of a primary with a synchronous standby', () => {
-  it('refuses calls until the standby is promoted, then goes on, and loses and doubles nothing', async () => {
+  it('makes calls fail until the standby is promoted, and neither loses nor duplicates a change', async () => {
     const { primary, standby, url, swapped } = await startPair();
     const itemCount = 400;
     const [ada, bob, recorder] = await fill(url, itemCount, ['ada', 'bob', 'recorder']);
@@ -105,7 +105,7 @@ describe('the loss of a primary with a synchronous standby', () => {
     const services = [await serviceOn(url), await serviceOn(swapped)] as const;
 
     const connect = async ({ name, password }: { name: string; password: string }, { url }: ServiceProcess) =>
-      connectStdioClient(
+      connectClient(
         emptyHome(temporaryFolder(), {
           HEDDLE_BASE_URL: url,
           HEDDLE_PROJECT: project,
@@ -246,7 +246,7 @@ describe('the loss of a primary with a synchronous standby', () => {
     );
   });
 
-  it.skipIf(!hasWeaveSdk)('lets npm weave go on by itself and record each of its calls once', async () => {
+  it.skipIf(!hasWeaveSdk)('does not stop npm weave from recording each of its calls once', async () => {
     const { primary, standby, swapped } = await startPair();
     const [ada] = await fill(swapped, 1, ['ada']);
     const { url } = await serviceOn(swapped);
@@ -318,7 +318,7 @@ describe('the loss of a primary with a synchronous standby', () => {
     ]);
   });
 
-  it('leaves a server that no longer accepts changes, although its connections still work', async () => {
+  it('moves the service away from a server that refuses changes although its connections still work', async () => {
     const { primary, standby, url } = await startPair();
     const [ada] = await fill(url, 1, ['ada']);
     const service = await serviceOn(url);

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { emptyHome, run, temporaryFolder } from '../../support/heddle.ts';
+import { emptyHome, run, runProcess, temporaryFolder } from '../../support/heddle.ts';
 import { Cluster } from '../../support/postgres-cluster.ts';
 import { startServiceProcess } from '../../support/service-process.ts';
 
@@ -32,16 +32,17 @@ describe('--database and HEDDLE_DATABASE_URL', () => {
   });
 
   it('takes the password from PGPASSWORD or ~/.pgpass, and fails soon without one', async () => {
+    // The driver reads both from the environment of its process.
     const args = ['service', 'list', '--database', withoutPassword];
-    expect(await run(args, emptyHome(temporaryFolder(), { PGPASSWORD: password }))).toMatchObject({
+    expect(await runProcess(args, emptyHome(temporaryFolder(), { PGPASSWORD: password }))).toMatchObject({
       code: 0,
       stdout: '[]\n',
     });
     const environment = emptyHome(temporaryFolder());
     writeFileSync(join(environment.HOME!, '.pgpass'), `*:*:*:postgres:${password}\n`, { mode: 0o600 });
-    expect(await run(args, environment)).toMatchObject({ code: 0 });
+    expect(await runProcess(args, environment)).toMatchObject({ code: 0 });
     const started = performance.now();
-    const { code, stderr } = await run(args, emptyHome(temporaryFolder()));
+    const { code, stderr } = await runProcess(args, emptyHome(temporaryFolder()));
     // The server would wait a minute for the password.
     expect(performance.now() - started).toBeLessThan(20_000);
     expect([code, stderr]).toEqual([expect.any(Number), expect.stringContaining('PGPASSWORD')]);

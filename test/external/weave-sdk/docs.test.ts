@@ -1,15 +1,14 @@
 import { execFile } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../../support/free-port.ts';
 import { command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
 import { blocksOf } from '../../support/markdown-blocks.ts';
+import { installedPath } from '../../support/outside-programs.ts';
 import { pattern, Shell, transcript } from '../../support/shell.ts';
 import { hasWeaveSdk } from '../../support/weave-sdk.ts';
-
-const packages = join(import.meta.dirname, '../packages/weave-sdk');
 
 describe.skipIf(!hasWeaveSdk)('recording with npm weave', () => {
   it('works as docs/recording.md shows', async () => {
@@ -22,7 +21,8 @@ describe.skipIf(!hasWeaveSdk)('recording with npm weave', () => {
     };
     addProgram('heddle', `exec "${process.execPath}" "${command}" "$@"`);
     // Stands in for npm: the package is installed already.
-    addProgram('npm', `[ "$*" = "install weave@0.11.1" ] && ln -s "${join(packages, 'node_modules')}" node_modules`);
+    const packages = dirname(installedPath('weave-sdk', 'weave')!);
+    addProgram('npm', `[ "$*" = "install weave@0.11.1" ] && ln -s "${packages}" node_modules`);
     const shell = new Shell(home, emptyHome(home, { PATH: `${bin}:${process.env.PATH}` }));
     onTestFinished(() => shell.end());
     const port = `${await freePort()}`;
@@ -42,10 +42,10 @@ describe.skipIf(!hasWeaveSdk)('recording with npm weave', () => {
     }
     expect(commands).toBe(13);
     expect(existsSync(join(home, 'answer.mjs'))).toBe(true);
-  }, 120_000);
+  });
 
   it('is part of the demo where the package is installed', async () => {
-    const options = { cwd: packages, env: emptyHome(temporaryFolder()) };
+    const options = { cwd: join(import.meta.dirname, '../packages/weave-sdk'), env: emptyHome(temporaryFolder()) };
     const { stdout } = await promisify(execFile)(process.execPath, [command, 'demo', '--text'], options);
     expect(stdout).toContain('2 calls of 2 from offset 0.');
     expect(stdout).toContain('A refund takes five days.\tHow long does a refund take?');

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
+import { connectClient } from '../../support/client.ts';
 import { emptyHome, temporaryFolder } from '../../support/heddle.ts';
-import { connectStdioClient } from '../../support/stdio-client.ts';
 import { type ConnectedSdk, connectSdk, hasWeaveSdk, sdkProject } from '../../support/weave-sdk.ts';
 
 const rows = [
@@ -15,7 +15,7 @@ async function readWithTool({ service, password }: ConnectedSdk, run_id: string)
     HEDDLE_PASSWORD: password,
     HEDDLE_PROJECT: sdkProject,
   };
-  const { call } = await connectStdioClient(emptyHome(temporaryFolder(), environment));
+  const { call } = await connectClient(emptyHome(temporaryFolder(), environment));
   return call('read_evaluation', { run_ids: [run_id] });
 }
 
@@ -114,7 +114,7 @@ describe.skipIf(!hasWeaveSdk)('evaluations with npm weave 0.11.1', () => {
       { inputs: rows[0], output: 'A', scores: { exact: true } },
     ]);
     expect(read.text).toContain('exact\t50% of 2 passed');
-  }, 60_000);
+  });
 
   it('have their results in the service when EvaluationLogger has recorded them', async () => {
     const sdk = await connectSdk();
@@ -162,5 +162,5 @@ describe.skipIf(!hasWeaveSdk)('evaluations with npm weave 0.11.1', () => {
       { inputs: rows[1], output: 'B', scores: { exact: false, likes: 0.5 } },
       { inputs: rows[0], output: 'A', scores: { exact: true, likes: 0.5 } },
     ]);
-  }, 60_000);
+  });
 });

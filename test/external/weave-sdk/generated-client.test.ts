@@ -1,11 +1,9 @@
-import { createRequire } from 'node:module';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { temporaryData, withStore } from '../../support/embedded-service.ts';
+import { installedPath, requireFrom } from '../../support/outside-programs.ts';
 import { RestartableService } from '../../support/restartable-service.ts';
 import { hasWeaveSdk } from '../../support/weave-sdk.ts';
 
-const sdkFolder = new URL('../packages/weave-sdk/node_modules/weave/', import.meta.url);
 const project_id = 'acme/generated';
 const op_name = `weave:///${project_id}/op/answer:${'a'.repeat(43)}`;
 const digest = expect.stringMatching(/^[A-Za-z0-9]{43}$/);
@@ -24,7 +22,8 @@ if (hasWeaveSdk) {
   authorization = `Basic ${btoa(`api:${password}`)}`;
   ({ url } = await RestartableService.on(data));
   // The client that is generated from the public service's interface.
-  const { Api } = createRequire(fileURLToPath(sdkFolder))('./dist/generated/traceServerApi.js');
+  const file = installedPath('weave-sdk', 'weave/dist/generated/traceServerApi.js')!;
+  const { Api } = requireFrom('weave-sdk')(file);
   client = new Api({ baseUrl: url, baseApiParams: { headers: { authorization } } });
 }
 
@@ -77,7 +76,7 @@ const recorded = {
 };
 
 describe.skipIf(!hasWeaveSdk)('the generated client of npm weave 0.11.1', () => {
-  it('asks for the health and the needs of the service', async () => {
+  it('reads the health of the service and the SDK version that it requires', async () => {
     expect(await send('health', 'readRootHealthGet')).toMatchObject({ status: 'ok' });
     expect(await send('serverInfo', 'serverInfoServerInfoGet')).toEqual({ min_required_weave_python_version: '0.0.1' });
   });
@@ -236,7 +235,7 @@ describe.skipIf(!hasWeaveSdk)('the generated client of npm weave 0.11.1', () => 
     await expect(send('cost', 'costPurgeCostPurgePost', { project_id, query: ofGpt })).rejects.toEqual(refusal(400));
   });
 
-  it('has no operation that these tests leave out', () => {
+  it('has no operation that these tests do not call', () => {
     const all = Object.entries<object>(client).flatMap(([group, operations]) =>
       typeof operations === 'object' && operations !== null
         ? Object.keys(operations)

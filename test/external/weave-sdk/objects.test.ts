@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { connectClient } from '../../support/client.ts';
 import { emptyHome, temporaryFolder } from '../../support/heddle.ts';
-import { connectStdioClient } from '../../support/stdio-client.ts';
 import { connectSdk, hasWeaveSdk } from '../../support/weave-sdk.ts';
 
 const prefix = 'weave:///team/support';
@@ -209,11 +209,11 @@ describe.skipIf(!hasWeaveSdk)('the SDK stores in the embedded service', () => {
   });
 });
 
-describe.skipIf(!hasWeaveSdk)('the SDK reads what the tools store:', () => {
+describe.skipIf(!hasWeaveSdk)('the SDK and the tools on one service', () => {
   /** Starts the SDK and a client of heddle on the same service. */
   const connectBoth = async () => {
     const sdk = await connectSdk();
-    const { call } = await connectStdioClient(
+    const { call } = await connectClient(
       emptyHome(temporaryFolder(), {
         HEDDLE_BASE_URL: sdk.service.url,
         HEDDLE_PROJECT: 'team/support',
@@ -224,7 +224,7 @@ describe.skipIf(!hasWeaveSdk)('the SDK reads what the tools store:', () => {
     return { ...sdk, call };
   };
 
-  it('a dataset with its rows, which it stores as the same version', async () => {
+  it('let the SDK read a dataset of the tools with its rows, and store it as the same version', async () => {
     const { weave, client, call } = await connectBoth();
     const { dataset_ref } = await call('create_dataset', { name: 'by-heddle', description: 'Sums.', rows });
     const read = await client.get(weave.ObjectRef.fromUri(dataset_ref));
@@ -240,7 +240,7 @@ describe.skipIf(!hasWeaveSdk)('the SDK reads what the tools store:', () => {
     });
   });
 
-  it('a scorer and the model of a judge', async () => {
+  it('let the SDK read a scorer of the tools and the model of a judge', async () => {
     const { weave, client, call } = await connectBoth();
     const judge = { name: 'by-heddle-judge', kind: 'llm_judge', model: 'heddle/echo', prompt: 'Is {output} right?' };
     const { scorer_ref } = await call('create_scorer', judge);
@@ -250,7 +250,7 @@ describe.skipIf(!hasWeaveSdk)('the SDK reads what the tools store:', () => {
     expect(model).toMatchObject({ llm_model_id: 'heddle/echo' });
   });
 
-  it('and the tools read what the SDK stores', async () => {
+  it('let the tools read what the SDK stores', async () => {
     const { weave, client, call } = await connectBoth();
     const ref = await new weave.Dataset({ name: 'by-sdk', rows: rows.map((row) => ({ ...row })) }).save();
     expect(await call('read_object', { ref: ref.uri() })).toMatchObject({ kind: 'dataset', row_count: 2, rows });

@@ -220,7 +220,7 @@ async function expectAll(recorder: Recorder): Promise<void> {
 }
 
 describe.skipIf(!hasWeaveSdk)('npm weave 0.11.1', () => {
-  it('records, and every step is there when it is acknowledged', { timeout }, async () => {
+  it('can read every step as soon as it is acknowledged', { timeout }, async () => {
     const { startService, ...account } = await createStorage();
     const { url } = await startService();
     const recorder = new Recorder(url, account.password);
@@ -248,7 +248,7 @@ describe.skipIf(!hasWeaveSdk)('npm weave 0.11.1', () => {
     await expectAll(recorder);
   });
 
-  it('loses and doubles nothing when the service is killed while calls are sent', { timeout }, async () => {
+  it('neither loses nor duplicates a call when the service is killed while calls are sent', { timeout }, async () => {
     const { startService, ...account } = await createStorage();
     const service = await startService();
     const recorder = new Recorder(service.url, account.password);
@@ -269,7 +269,7 @@ describe.skipIf(!hasWeaveSdk)('npm weave 0.11.1', () => {
 });
 
 describe.skipIf(!hasWeaveSdk)('npm weave 0.11.1 with two services on one storage', () => {
-  it('records at one what the other returns', { timeout }, async () => {
+  it('records at one service what the other returns', { timeout }, async () => {
     const { startService, ...account } = await createStorage();
     const services = [await startService(), await startService()];
     const recorder = new Recorder(services[0]!.url, account.password);
@@ -280,7 +280,7 @@ describe.skipIf(!hasWeaveSdk)('npm weave 0.11.1 with two services on one storage
     await expectAll(other);
   });
 
-  it('records at both at the same time', { timeout }, async () => {
+  it('records at both services at the same time', { timeout }, async () => {
     const { startService, ...account } = await createStorage();
     const services = [await startService(), await startService()];
     const recorders = services.map(({ url }) => new Recorder(url, account.password));

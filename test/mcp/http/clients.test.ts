@@ -3,7 +3,7 @@ import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js
 import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type AnyClient, callEveryTool } from '../../support/call-every-tool.ts';
-import { ask, messagesOf, newerRequest, olderRequest, startHttp } from '../../support/http-process.ts';
+import { ask, messagesOf, newerRequest, olderRequest, startHttp } from '../../support/http-server.ts';
 
 const headers = { authorization: 'Bearer correct-horse-battery' };
 
@@ -57,7 +57,7 @@ describe('MCP clients over HTTP', () => {
     },
   );
 
-  it('are told the supported revisions when they ask for an unknown one', async () => {
+  it('get the supported revisions when they ask for an unknown one', async () => {
     const { url } = await startHttp();
     const request = newerRequest('tools/list');
     const unknown = JSON.parse(JSON.stringify(request).replaceAll('2026-07-28', '2031-01-01'));

@@ -1,18 +1,22 @@
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { emptyHome, run, temporaryFolder } from '../../support/heddle.ts';
-import { ask, jsonHeaders, newerRequest, olderRequest, startHttp } from '../../support/http-process.ts';
+import { type Answer, ask, jsonHeaders, newerRequest, olderRequest, startHttp } from '../../support/http-server.ts';
+import { framings, sendLargeBody } from '../../support/large-body.ts';
 
 const list = olderRequest('tools/list');
 const refusal = (message: string, code = -32_000): string =>
   JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null });
 
+/** Without any flag. */
+const { url: plainUrl, output: plainOutput } = await startHttp();
+const plainPort = Number(new URL(plainUrl).port);
+
 describe('HTTP requests', () => {
   it('are refused with a status and a JSON-RPC error when they are malformed', async () => {
-    const { url, output } = await startHttp();
     const foreignHost = refusal('Forbidden: this Host is not allowed');
     const foreignOrigin = refusal('Forbidden: this Origin is not allowed');
     const cases: [object, object, number, string][] = [
@@ -44,19 +48,19 @@ describe('HTTP requests', () => {
       [{ body: '' }, {}, 400, refusal('Parse error: the body is not JSON', -32_700)],
     ];
     for (const [request, headers, status, body] of cases) {
-      const answer = await ask(url, { ...list, ...request, headers: { ...jsonHeaders, ...headers } });
+      const answer = await ask(plainUrl, { ...list, ...request, headers: { ...jsonHeaders, ...headers } });
       expect(
         [answer.status, answer.body, answer.headers['content-type']],
         JSON.stringify({ request, headers }),
       ).toEqual([status, body, 'application/json']);
       expect(answer.headers).not.toHaveProperty('access-control-allow-origin');
     }
-    expect((await ask(url, { method: 'GET' })).headers.allow).toBe('POST');
-    expect(await ask(new URL('/other', url), list)).toMatchObject({
+    expect((await ask(plainUrl, { method: 'GET' })).headers.allow).toBe('POST');
+    expect(await ask(new URL('/other', plainUrl), list)).toMatchObject({
       status: 404,
       body: refusal('Not found: the endpoint is /mcp'),
     });
-    expect(output.stdout).toBe('');
+    expect(plainOutput.stdout).toBe('');
   });
 
   it('may name loopback and allowed hosts with any port', async () => {
@@ -147,11 +151,13 @@ describe('HTTP requests', () => {
       expect((await ask(url, { ...list, headers: { ...jsonHeaders, authorization } })).status).toBe(200);
     }
     expect(await ask(new URL('/healthz', url), { method: 'GET' })).toMatchObject({ status: 200, body: 'ok\n' });
-    expect(await ask(new URL('/readyz', url), { method: 'GET' })).toMatchObject({ status: 200, body: 'ready\n' });
+    // The first one starts the embedded service, for which it does not wait long.
+    const readiness = (): Promise<Answer> => ask(new URL('/readyz', url), { method: 'GET' });
+    await expect.poll(readiness).toMatchObject({ status: 200, body: 'ready\n' });
     expect(output.stderr).not.toContain('correct-horse');
   });
 
-  it('are not served when the token is set to nothing', async () => {
+  it('are not served when the token is set but empty', async () => {
     const environment = emptyHome(temporaryFolder(), { HEDDLE_HTTP_TOKEN: '' });
     const { code, stderr } = await run(['serve', '--http', '--port', '0'], environment);
     expect([code, stderr]).toEqual([
@@ -207,10 +213,8 @@ describe('HTTP requests', () => {
   });
 
   it('are refused for a foreign Host or Origin before the body is sent', async () => {
-    const { url } = await startHttp();
-    const { port } = new URL(url);
     for (const header of ['Host: evil.example', `Host: localhost\r\nOrigin: https://evil.example`]) {
-      const socket = connect(Number(port), '127.0.0.1');
+      const socket = connect(plainPort, '127.0.0.1');
       onTestFinished(() => void socket.destroy());
       socket.write(
         `POST /mcp HTTP/1.1\r\n${header}\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n`,
@@ -222,57 +226,25 @@ describe('HTTP requests', () => {
   });
 
   it('get no 100 Continue for a body that would be refused', async () => {
-    const { url } = await startHttp();
-    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    const socket = connect(plainPort, '127.0.0.1');
     socket.write('POST /mcp HTTP/1.1\r\nHost: evil.example\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\n');
     const [answer] = await once(socket.setEncoding('utf8'), 'data');
     expect(answer).toMatch(/^HTTP\/1\.1 403 Forbidden\r\n/);
     await once(socket, 'close');
   });
 
-  it.each([
-    ['declared', `Content-Length: ${100 * 1024 * 1024}`],
-    ['not declared', 'Transfer-Encoding: chunked'],
-  ])('are cut off at the maximum body size without growing memory: 100 MB, %s', async (_, framing) => {
-    const { url, child } = await startHttp();
-    await ask(url, list);
-    const before = highestMemory(child.pid!);
-    const socket = connect(Number(new URL(url).port), '127.0.0.1');
-    let answer = '';
-    socket.setEncoding('utf8').on('data', (text) => {
-      answer += text;
-    });
-    // Bytes still under way when the server closes cause an error, but the response has arrived before.
-    const closed = new Promise<void>((resolve) => socket.on('error', () => {}).on('close', () => resolve()));
-    socket.write(
-      `POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n${framing}\r\n\r\n`,
-    );
-    const megabyte = 'a'.repeat(1024 * 1024);
-    const part = framing.startsWith('T') ? `100000\r\n${megabyte}\r\n` : megabyte;
-    let written = 0;
-    while (written < 100 && !socket.destroyed) {
-      written += 1;
-      if (!socket.write(part)) await Promise.race([new Promise((resolve) => socket.once('drain', resolve)), closed]);
-    }
-    await closed;
+  it.each(framings)('are cut off at the maximum body size: 100 MB, %s', async (_, framing) => {
+    const { answer, sentMegabytes } = await sendLargeBody(plainUrl, framing);
     expect(answer).toMatch(/^HTTP\/1\.1 413 Payload Too Large\r\n/);
     expect(answer.toLowerCase()).toContain('connection: close');
     expect(answer).toContain(refusal('Payload too large: a request body may have 4194304 bytes'));
     // The buffers of both sockets take some megabytes more than the cap.
-    expect(written).toBeLessThan(40);
-    if (before !== undefined) expect(highestMemory(child.pid!)! - before).toBeLessThan(40 * 1024);
-    expect((await ask(url, list)).status).toBe(200);
+    expect(sentMegabytes).toBeLessThan(40);
+    expect((await ask(plainUrl, list)).status).toBe(200);
   });
 
-  /** Returns the peak memory of a process in kB; undefined where the system does not report it. */
-  function highestMemory(pid: number): number | undefined {
-    if (process.platform !== 'linux') return undefined;
-    return Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]);
-  }
-
   it('get a JSON-RPC error and a closed connection when they are not HTTP', async () => {
-    const { url } = await startHttp();
-    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    const socket = connect(plainPort, '127.0.0.1');
     socket.write('\x16\x03\x01 hello\r\n\r\n');
     const [answer] = await once(socket.setEncoding('utf8'), 'data');
     expect(answer).toContain(refusal('Bad request: not HTTP'));
@@ -280,7 +252,6 @@ describe('HTTP requests', () => {
   });
 
   it('are answered when they carry hostile JSON', async () => {
-    const { url } = await startHttp();
     const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
     const bodies = [
       'null',
@@ -294,22 +265,21 @@ describe('HTTP requests', () => {
       '{"jsonrpc":"2.0","id":1e400,"method":"tools/list"}',
     ];
     for (const body of bodies) {
-      const { status, body: answer } = await ask(url, { body });
+      const { status, body: answer } = await ask(plainUrl, { body });
       expect([200, 400]).toContain(status);
       expect(answer).not.toContain('node_modules');
       expect(answer).not.toContain('    at ');
     }
-    expect((await ask(url, newerRequest('tools/list'))).status).toBe(200);
+    expect((await ask(plainUrl, newerRequest('tools/list'))).status).toBe(200);
   });
 
-  it('cannot be served on a port in use: one line and exit code 1', async () => {
-    const { url } = await startHttp();
-    const { port } = new URL(url);
-    const { code, stdout, stderr } = await run(['serve', '--http', '--port', port], emptyHome(temporaryFolder()));
-    expect([code, stdout]).toEqual([1, '']);
-    expect(stderr).toBe(
-      `heddle: cannot listen on 127.0.0.1, port ${port}: the port is in use; choose another with --port\n`,
-    );
+  it('cannot be served on a port in use: two lines and exit code 2', async () => {
+    const port = String(plainPort);
+    expect(await run(['serve', '--http', '--port', port], emptyHome(temporaryFolder()))).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `heddle: Cannot listen on 127.0.0.1, port ${port} (EADDRINUSE).\nChoose another --port or --host, or stop the process that uses the port.\n`,
+    });
   });
 
   it('cannot be served with invalid flags: exit code 2', async () => {

@@ -1,12 +1,10 @@
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { pipeline, Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { decodeProtectedHeader } from 'jose';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { fetchKeys, issuerKeys } from '../../../src/mcp/oauth/issuer-keys.ts';
 import { emptyHome, run, temporaryFolder } from '../../support/heddle.ts';
-import { startHttp } from '../../support/http-process.ts';
+import { startHttp } from '../../support/http-server.ts';
 import { askAs, type Issuer, startIssuer } from '../../support/issuer.ts';
 
 const failureOf = (issuer: string): Promise<Error & { hint: string; code: string; retryAfterMs: number }> =>
@@ -101,14 +99,13 @@ describe('fetchKeys', () => {
     ['keys', '/keys', 'without end', {}],
   ])('reads no more than 1 MiB of %s at %s %s', async (_, place, _how, headers: Record<string, string>) => {
     const server = await startIssuer();
-    const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, ' '));
     let sentBytes = 0;
     let closed = 0;
     server.intercept = ({ url }, response) => {
       if (!url?.startsWith(place)) return false;
       response.writeHead(200, { 'content-type': 'application/json', ...headers });
       response.once('close', () => (closed += 1));
-      if (headers['content-encoding']) response.end(bomb);
+      if (headers['content-encoding']) response.end(gzipSync(Buffer.alloc(8 * 1024 * 1024, ' ')));
       else {
         const chunk = Buffer.alloc(64 * 1024, ' ');
         const endless = new Readable({
@@ -126,7 +123,7 @@ describe('fetchKeys', () => {
       'bad_response',
       expect.stringContaining('responded with more than 1048576 bytes.'),
     ]);
-    await vi.waitFor(() => expect(closed).toBe(server.asked.filter((url) => url.startsWith(place)).length));
+    await expect.poll(() => closed).toBe(server.asked.filter((url) => url.startsWith(place)).length);
     // What the sockets hold was sent too, but is not read.
     expect(sentBytes).toBeLessThan(64 * 1024 * 1024);
   });
@@ -150,18 +147,17 @@ describe('fetchKeys', () => {
   });
 
   it('gives up on an issuer that never responds, or never ends a response', async () => {
-    const silent = createServer().listen(0, '127.0.0.1');
-    await once(silent, 'listening');
-    onTestFinished(() => void silent.close());
-    const { port } = silent.address() as { port: number };
-    const slow = await startIssuer();
-    slow.intercept = (_, response) => {
-      response.writeHead(200);
-      const drip = setInterval(() => response.write(' '), 100);
-      response.once('close', () => clearInterval(drip));
-      return true;
-    };
-    for (const failure of await Promise.all([failureOf(`http://127.0.0.1:${port}`), failureOf(slow.issuer)])) {
+    const expiry = new AbortController();
+    const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(expiry.signal);
+    onTestFinished(() => timeout.mockRestore());
+    const [silent, slow] = await Promise.all([startIssuer(), startIssuer()]);
+    silent.intercept = () => true;
+    slow.intercept = (_, response) => Boolean(response.writeHead(200).write(' '));
+    const failures = Promise.all([silent, slow].map(({ issuer }) => failureOf(issuer)));
+    await expect.poll(() => [silent, slow].map(({ asked }) => asked.length)).toEqual([1, 1]);
+    expiry.abort();
+    expect(timeout.mock.calls).toEqual([[5_000], [5_000]]);
+    for (const failure of await failures) {
       expect(failure).toMatchObject({
         code: 'service_unavailable',
         message: expect.stringContaining('no response within 5000 ms'),
@@ -183,14 +179,14 @@ async function outcome(
   );
 }
 
-describe('issuerKeys', () => {
-  function fakeClock(): { advance: (ms: number) => void } {
-    vi.useFakeTimers({ toFake: ['Date'] });
-    onTestFinished(() => void vi.useRealTimers());
-    return { advance: (ms) => void vi.setSystemTime(Date.now() + ms) };
-  }
+function fakeClock(): { advance: (ms: number) => void } {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  return { advance: (ms) => void vi.setSystemTime(Date.now() + ms) };
+}
 
-  it('fetches the keys once for unknown keys, and again after five seconds', async () => {
+describe('issuerKeys', () => {
+  it('fetches the keys once for many unknown keys, and again only after five seconds', async () => {
     const clock = fakeClock();
     const server = await startIssuer();
     const keys = issuerKeys(server.issuer, () => {});
@@ -274,13 +270,16 @@ describe('serve --http --oauth-issuer', () => {
   });
 
   it('accepts tokens of a new key without a restart', async () => {
+    const clock = fakeClock();
     const server = await startIssuer();
     const { url } = await startHttp(['--oauth-issuer', server.issuer]);
     const before = await server.token({ aud: url });
     expect((await askAs(url, before)).status).toBe(200);
     await server.rotate('second');
     const after = await server.token({ aud: url });
-    await expect.poll(async () => (await askAs(url, after)).status, { timeout: 20_000, interval: 200 }).toBe(200);
+    expect((await askAs(url, after)).status).toBe(401);
+    clock.advance(5_000);
+    expect((await askAs(url, after)).status).toBe(200);
     const withdrawn = await askAs(url, before);
     expect(withdrawn.status).toBe(401);
     expect(withdrawn.body).toContain('is signed with a key that its issuer does not have');
@@ -290,8 +289,8 @@ describe('serve --http --oauth-issuer', () => {
 describe('doctor', () => {
   it('fetches the keys of the token issuer', async () => {
     const server = await startIssuer();
+    const environment = emptyHome(temporaryFolder(), { HEDDLE_OAUTH_ISSUER: server.issuer });
     const examine = async () => {
-      const environment = emptyHome(temporaryFolder(), { HEDDLE_OAUTH_ISSUER: server.issuer });
       const { stdout } = await run(['doctor', '--json'], environment);
       const { findings } = JSON.parse(stdout) as { findings: { check: string }[] };
       return findings.find(({ check }) => check === 'token issuer');

@@ -1,7 +1,7 @@
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import { exportSPKI, generateKeyPair, importJWK, SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
-import { ask, jsonHeaders, olderRequest, startHttp } from '../../support/http-process.ts';
+import { ask, jsonHeaders, olderRequest, startHttp } from '../../support/http-server.ts';
 import { askAs, startIssuer } from '../../support/issuer.ts';
 
 const now = (): number => Math.floor(Date.now() / 1000);
@@ -32,7 +32,7 @@ describe('OAuth access tokens', () => {
     expect(asked).toEqual([]);
   });
 
-  it('serves the protected-resource metadata to everybody, including web pages', async () => {
+  it('serves the protected-resource metadata without a token, also to web pages', async () => {
     const { issuer } = await startIssuer();
     const { url } = await startHttp([
       ...['--oauth-issuer', issuer],

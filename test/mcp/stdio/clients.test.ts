@@ -1,8 +1,8 @@
-import { Client } from '@modelcontextprotocol/client';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { toolNames } from '../../pins/tools.ts';
+import { connectClient, connectToProcess } from '../../support/client.ts';
 import { command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
 
 /** The part of a client of either generation that the tests use. */
@@ -13,58 +13,36 @@ interface AnyClient {
   close(): Promise<void>;
 }
 
-const spawned = (environment: Record<string, string> = {}) => ({
-  command: process.execPath,
-  args: [command, 'serve'],
-  env: emptyHome(temporaryFolder(), environment),
-});
-
-async function newer(
-  mode: 'legacy' | 'auto' | { pin: string },
-  environment: Record<string, string> = {},
-): Promise<AnyClient> {
-  const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } });
-  await client.connect(new StdioClientTransport(spawned(environment)));
+async function newer(mode: 'legacy' | 'auto' | { pin: string }): Promise<AnyClient> {
+  const { client } = await connectClient(emptyHome(temporaryFolder()), { mode });
   expect(client.getProtocolEra()).toBe(mode === 'legacy' ? 'legacy' : 'modern');
   return client as AnyClient;
 }
 
-async function older(): Promise<AnyClient> {
+async function newerOfProcess(): Promise<AnyClient> {
+  const { client } = await connectToProcess(emptyHome(temporaryFolder()), { mode: 'auto' });
+  expect(client.getProtocolEra()).toBe('modern');
+  return client as AnyClient;
+}
+
+async function olderOfProcess(): Promise<AnyClient> {
   const client = new OlderClient({ name: 'test', version: '1.0.0' });
-  await client.connect(new OlderTransport(spawned()));
+  onTestFinished(() => client.close());
+  const env = emptyHome(temporaryFolder());
+  await client.connect(new OlderTransport({ command: process.execPath, args: [command, 'serve'], env }));
   return client as unknown as AnyClient;
 }
 
 describe('MCP clients over stdio', () => {
   it.each([
     ['SDK v2, older era', () => newer('legacy')],
-    ['SDK v2, negotiated', () => newer('auto')],
     ['SDK v2, pinned to 2026-07-28', () => newer({ pin: '2026-07-28' })],
-    ['SDK v1', older],
+    ['SDK v2, negotiated with a process', newerOfProcess],
+    ['SDK v1, with a process', olderOfProcess],
   ])('review items, run inference and create evaluations: %s', async (_, connect) => {
     const client = await connect();
-    onTestFinished(() => client.close());
-
     const { tools } = await client.listTools();
-    expect(tools.map(({ name }) => name)).toEqual([
-      'list_queues',
-      'query_queue_items',
-      'summarize_queue',
-      'read_call',
-      'query_calls',
-      'create_queue',
-      'add_queue_items',
-      'update_queue_items',
-      'review_queue',
-      'list_objects',
-      'read_object',
-      'run_inference',
-      'create_dataset',
-      'create_scorer',
-      'create_evaluation',
-      'run_evaluation',
-      'read_evaluation',
-    ]);
+    expect(tools.map(({ name }) => name)).toEqual(toolNames);
     expect(client.getInstructions()).toContain('the embedded service on this machine (sample data in demo/support');
 
     const page = await client.callTool({
@@ -102,16 +80,16 @@ describe('MCP clients over stdio', () => {
 
   it('get a protocol error that names the known tools for an unknown one', async () => {
     const client = await newer('legacy');
-    onTestFinished(() => client.close());
     await expect(client.callTool({ name: 'query_queue', arguments: {} })).rejects.toMatchObject({
       code: -32602,
       message: expect.stringContaining('known names: list_queues, query_queue_items,'),
     });
   });
 
-  it('are told that a setting of the user has switched a tool off', async () => {
-    const client = await newer('legacy', { HEDDLE_READ_ONLY: 'true', HEDDLE_TOOLS: 'queue' });
-    onTestFinished(() => client.close());
+  it('get an error that says that a setting of the user has switched a tool off', async () => {
+    const { client } = await connectClient(
+      emptyHome(temporaryFolder(), { HEDDLE_READ_ONLY: 'true', HEDDLE_TOOLS: 'queue' }),
+    );
     expect(client.getInstructions()).toContain(
       'Not possible here: any change, since HEDDLE_READ_ONLY is set. HEDDLE_TOOLS switches further tools off. The user',
     );

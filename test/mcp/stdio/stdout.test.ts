@@ -1,31 +1,33 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
+import { temporaryFolder } from '../../support/heddle.ts';
+import { LineProcess } from '../../support/line-client.ts';
 
-const lines = [
-  {
-    jsonrpc: '2.0',
-    id: 0,
-    method: 'initialize',
-    params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 't', version: '1' } },
-  },
-  { jsonrpc: '2.0', method: 'notifications/initialized' },
-  { jsonrpc: '2.0', id: 1, method: 'tools/list' },
-  { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'query_queue_items', arguments: { queue_id: 'q' } } },
-  { jsonrpc: '2.0', id: 3, method: 'tools/call', params: { name: 'run_inference', arguments: { model: 'm' } } },
-  { jsonrpc: '2.0', id: 4, method: 'no/such/method' },
+const requests = [
+  { id: 1, method: 'tools/list' },
+  { id: 2, method: 'tools/call', params: { name: 'query_queue_items', arguments: { queue_id: 'q' } } },
+  { id: 3, method: 'tools/call', params: { name: 'run_inference', arguments: { model: 'm' } } },
+  { id: 4, method: 'no/such/method' },
 ];
 
-/** Sends the lines with garbage between them, closes stdin, and returns everything the server wrote. */
-async function talk(extra: Record<string, string>): Promise<{ stdout: string; stderr: string; code: unknown }> {
-  const child = spawn(process.execPath, [command], { env: emptyHome(temporaryFolder(), extra) });
-  child.stdin.end(lines.map((line) => `${JSON.stringify(line)}\nnot json\n`).join(''));
-  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
-  return { stdout, stderr, code };
+/** Sends the requests with garbage between them, and returns everything that the server wrote until it ended. */
+async function talk(extra: Record<string, string> = {}): Promise<{ stdout: string; stderr: string; code: unknown }> {
+  const server = new LineProcess(temporaryFolder(), { HEDDLE_LOG_LEVEL: 'debug', ...extra });
+  onTestFinished(() => void server.child.kill('SIGKILL'));
+  let stdout = '';
+  server.stdout.on('data', (bytes) => {
+    stdout += bytes;
+  });
+  await server.initialize();
+  const answers = requests.map((request) => {
+    server.write('not json\n');
+    return server.ask(request);
+  });
+  await Promise.all(answers);
+  const code = await server.end();
+  return { stdout, stderr: server.stderr, code };
 }
 
 function idsOf(stdout: string): unknown[] {
@@ -41,9 +43,9 @@ function idsOf(stdout: string): unknown[] {
 
 describe('stdout of the stdio server', () => {
   it('holds only protocol lines at log level debug', async () => {
-    const { stdout, stderr, code } = await talk({ HEDDLE_LOG_LEVEL: 'debug' });
-    expect(idsOf(stdout)).toEqual([0, 1, 2, 3, 4]);
-    expect(stderr).toContain(' debug ');
+    const { stdout, stderr, code } = await talk();
+    expect(idsOf(stdout)).toEqual([1, 2, 3, 4, 'start']);
+    expect(stderr).toContain('"level":"debug"');
     expect(code).toBe(0);
   });
 
@@ -56,16 +58,13 @@ describe('stdout of the stdio server', () => {
     await once(service, 'listening');
     onTestFinished(() => void service.close());
     const { stdout, code } = await talk({
-      HEDDLE_LOG_LEVEL: 'debug',
       HEDDLE_BASE_URL: `http://127.0.0.1:${(service.address() as AddressInfo).port}`,
       HEDDLE_PROJECT: 'a/b',
       HEDDLE_USERNAME: 'u',
       HEDDLE_PASSWORD: 'p-secret-1',
       HEDDLE_TOKEN: 't-secret-1',
-      HEDDLE_TIMEOUT_MS: '800',
-      HEDDLE_INFERENCE_TIMEOUT_MS: '800',
     });
-    expect(idsOf(stdout)).toEqual([0, 1, 2, 3, 4]);
+    expect(idsOf(stdout)).toEqual([1, 2, 3, 4, 'start']);
     expect(stdout).toContain('service_unavailable');
     expect(stdout).toContain('\\"code\\":\\"network\\"');
     expect(code).toBe(0);

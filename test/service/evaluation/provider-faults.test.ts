@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { RunnerLimits } from '../../../src/service/evaluation/runner.ts';
 import { startTestService } from '../../support/embedded-service.ts';
 import { EvaluationSetup } from '../../support/evaluation-setup.ts';
 import { freePort } from '../../support/free-port.ts';
@@ -11,9 +12,9 @@ async function run(
   script: Script,
   names: string[],
   scorers: (setup: EvaluationSetup) => Promise<string[]> = async () => [],
+  evaluation: RunnerLimits = {},
 ) {
   const model = await startScriptedModel(script);
-  const evaluation = { replyTimeoutMs: 5000 };
   const service = await startTestService({ modelProvider: { url: model.url, key }, evaluation });
   const setup = new EvaluationSetup(service);
   const dataset = await setup.dataset(names.map((question) => ({ question })));
@@ -26,16 +27,15 @@ async function run(
 
 const failure = (error: string) => ({ model_output: null, scores: {}, error });
 
-describe('a prediction', () => {
-  it('is asked for again after 429, 500 and a reply that broke off, and not counted as a failure', async () => {
+describe('predictions of an evaluation', () => {
+  it('are requested again after 429, 500 and an interrupted reply, and not counted as failures', async () => {
     const { trials, asked, status } = await run(
       ({ messages }, response, repeats) => {
         const name = messages[0]!.content;
         if (repeats === 0 && name === 'busy') response.writeHead(429, { 'retry-after': '1' }).end();
         else if (repeats < 2 && name === 'failing') response.writeHead(500).end();
         else if (repeats === 0 && name === 'broken') {
-          response.writeHead(200, { 'content-length': 1000 }).write('{"choices":');
-          setTimeout(() => response.destroy(), 10);
+          response.writeHead(200, { 'content-length': 1000 }).write('{"choices":', () => response.destroy());
         } else return `${name} done`;
         return undefined;
       },
@@ -48,14 +48,13 @@ describe('a prediction', () => {
     expect(status.code).toBe('complete');
   });
 
-  it('that fails is an error of its row, with the reason and without the key', async () => {
+  it('are recorded as errors of their rows when they fail, with the reason and without the key', async () => {
     const { trials, asked, setup, id } = await run(
       ({ messages }, response) => {
         const name = messages[0]!.content;
         if (name === 'down') response.writeHead(503).end('<html>down</html>');
         else if (name === 'refused')
           response.writeHead(400).end(JSON.stringify({ error: { message: `Bad key ${key}` } }));
-        else if (name === 'slow') return undefined;
         else if (name === 'cut') response.writeHead(200, { 'content-length': 1000 }).write('{');
         else if (name === 'text') response.end('Hello');
         else if (name === 'empty') response.end('{"choices":[]}');
@@ -64,12 +63,11 @@ describe('a prediction', () => {
         if (name === 'cut') response.destroy();
         return undefined;
       },
-      ['down', 'refused', 'slow', 'cut', 'text', 'empty', 'late', 'fine'],
+      ['down', 'refused', 'cut', 'text', 'empty', 'late', 'fine'],
     );
     expect(trials).toMatchObject({
       down: failure('The model provider responded with status 503.'),
       refused: failure('The model provider responded with status 400: Bad key [secret]'),
-      slow: failure('The model provider did not reply within 5 s.'),
       cut: failure(
         expect.stringMatching(/^The model provider (broke off its reply|cannot be reached)/) as unknown as string,
       ),
@@ -78,12 +76,18 @@ describe('a prediction', () => {
       late: failure('The model provider responded with status 429.'),
       fine: { model_output: 'fine', error: null },
     });
-    expect(['down', 'refused', 'slow', 'cut', 'text', 'late'].map(asked)).toEqual([3, 1, 1, 3, 1, 1]);
+    expect(['down', 'refused', 'cut', 'text', 'late'].map(asked)).toEqual([3, 1, 3, 1, 1]);
     const { summary } = await setup.results([id]);
-    expect(summary.evaluations).toMatchObject([{ trial_count: 8, error_count: 7 }]);
+    expect(summary.evaluations).toMatchObject([{ trial_count: 7, error_count: 6 }]);
   });
 
-  it('is an error of its row if nothing listens at the address, or the row lacks a column', async () => {
+  it('are not requested again when a reply does not arrive in time', async () => {
+    const { trials, asked } = await run(() => undefined, ['slow'], undefined, { replyTimeoutMs: 1000 });
+    expect(trials).toMatchObject({ slow: failure('The model provider did not reply within 1 s.') });
+    expect(asked('slow')).toBe(1);
+  });
+
+  it('are recorded as errors when nothing listens at the address, or the row lacks a column', async () => {
     const modelProvider = { url: `http://127.0.0.1:${await freePort()}/v1` };
     const setup = new EvaluationSetup(await startTestService({ modelProvider }));
     const evaluation = await setup.evaluation(
@@ -98,7 +102,7 @@ describe('a prediction', () => {
   });
 });
 
-describe('a judge', () => {
+describe('judges of an evaluation', () => {
   const schema = { type: 'object', properties: { passed: { type: 'boolean' } }, required: ['passed'] };
   const judges = async (setup: EvaluationSetup) => [
     await setup.judge('rated', {
@@ -108,7 +112,7 @@ describe('a judge', () => {
     }),
   ];
 
-  it('is asked once again if its reply does not fit, and then it is an error of the row', async () => {
+  it('are asked once more when their reply does not fit the schema, after which the score is an error', async () => {
     const prompts: string[] = [];
     const { trials } = await run(
       ({ model, messages }, _, repeats) => {
@@ -140,7 +144,7 @@ describe('a judge', () => {
     ]);
   });
 
-  it('that the model provider refuses is an error of its own, beside the prediction and other scores', async () => {
+  it('leave the prediction and other scores in place when the model provider refuses them', async () => {
     const { trials } = await run(
       ({ model }, response) => {
         if (model === 'small') return completion('fine');

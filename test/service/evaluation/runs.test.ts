@@ -96,7 +96,7 @@ describe('a run', () => {
     expect(model.mostUnderWay).toBeLessThanOrEqual(4);
   });
 
-  it('is recorded as calls of an SDK are, and leaves no job', async () => {
+  it('is recorded as the SDK records one, and leaves no job behind', async () => {
     const evaluation = await setup.evaluation(dataset, [], { evaluation_name: 'Nightly' });
     const run = await setup.start(evaluation, helper);
     await setup.ended(run);
@@ -134,19 +134,19 @@ describe('a run', () => {
     expect(await execute(service.data, 'select * from evaluation_leases')).toEqual([]);
   });
 
-  it('of a dataset that has its rows in itself has them as the examples', async () => {
+  it('uses the rows as examples when the dataset contains them itself', async () => {
     const inline = await setup.object('inline', 'Dataset', 'Dataset', { rows: [{ question: 'here' }] });
     const run = await setup.start(await setup.evaluation(inline, []), helper);
     await setup.ended(run);
     expect(await setup.trials(run)).toMatchObject({ here: { model_output: 'HERE' } });
   });
 
-  it('of no rows is complete at once', async () => {
+  it('completes at once when the dataset has no rows', async () => {
     const run = await setup.start(await setup.evaluation(await setup.dataset([], 'nothing'), []), helper);
     expect(await setup.ended(run)).toEqual({ code: 'complete', output: {} });
   });
 
-  it('takes the versions that latest names when it starts', async () => {
+  it('uses the versions that latest names at its start', async () => {
     const latest = (reference: string) => reference.replace(/:\w+$/, ':latest');
     const evaluation = await setup.evaluation(latest(dataset), []);
     const run = await setup.start(latest(evaluation), latest(helper));
@@ -155,7 +155,7 @@ describe('a run', () => {
     expect(summary.evaluations).toMatchObject([{ evaluation_ref: evaluation, model_ref: helper }]);
   });
 
-  it('leaves out scorers that are code, unknown or invalid, and says so', async () => {
+  it('leaves out scorers that are code, unknown or invalid, and reports why', async () => {
     const scorers = [
       `weave:///${project_id}/op/my_scorer:${'a'.repeat(43)}`,
       `weave:///${project_id}/object/missing:${'a'.repeat(43)}`,
@@ -186,13 +186,13 @@ describe('a run', () => {
     [400, 'evaluation_ref', 'helper'],
     [400, 'model_ref', 'dataset'],
     [404, 'evaluation_ref', 'no reference'],
-  ])('is refused with %s for another %s: %s', async (status, member, value) => {
+  ])('is refused with status %s for the invalid %s: %s', async (status, member, value) => {
     const valid = { evaluation_ref: await setup.evaluation(dataset, []), model_ref: helper };
     const other = value === 'helper' ? helper : value === 'dataset' ? dataset : value;
     expect((await setup.send('/evaluations/evaluate_model', { ...valid, [member]: other })).status).toBe(status);
   });
 
-  it('has a status also when it is unknown or no run', async () => {
+  it('has the status not_found when it is unknown, and none when the call is not a run', async () => {
     expect(await setup.status('none')).toEqual({ code: 'not_found' });
     const call = String(await setup.post('/calls/stream_query', { limit: 20 }))
       .split('\n')

@@ -1,11 +1,13 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import type { RunnerLimits } from '../../../src/service/evaluation/runner.ts';
 import { execute, startTestService, temporaryData } from '../../support/embedded-service.ts';
 import { EvaluationSetup } from '../../support/evaluation-setup.ts';
 import { type ScriptedModel, startScriptedModel } from '../../support/scripted-model.ts';
 
 const rows = Array.from({ length: 40 }, (_, index) => ({ question: `q${index}` }));
-const limits = { leaseMs: 2000 };
+/** Processes look at their runs four times in this time. */
+const shortLease = { leaseMs: 400 };
 
 /** Starts a model that waits until it is let go, or for 20 ms. */
 async function startModel(isHeld = false): Promise<ScriptedModel & { release: () => void }> {
@@ -21,23 +23,23 @@ async function startModel(isHeld = false): Promise<ScriptedModel & { release: ()
 }
 
 /** Starts a run of all rows on a service with this model. */
-async function startRun(model: ScriptedModel, concurrency: number, data?: string) {
-  const storage = data ?? (await temporaryData());
-  const service = await startTestService({ data: storage, modelProvider: { url: model.url }, evaluation: limits });
+async function startRun(model: ScriptedModel, concurrency: number, limits: RunnerLimits = {}) {
+  const data = await temporaryData();
+  const service = await startTestService({ data, modelProvider: { url: model.url }, evaluation: limits });
   const setup = new EvaluationSetup(service);
   const evaluation = await setup.evaluation(await setup.dataset(rows), []);
   const run = await setup.start(evaluation, await setup.model('{question}'), { concurrency });
-  return { data: storage, service, setup, run };
+  return { data, service, setup, run };
 }
 
 const asks = (model: ScriptedModel): string[] => model.asked.map(({ messages }) => messages[0]!.content).sort();
 const allRows = rows.map(({ question }) => question).sort();
 
 describe('a run', () => {
-  it('is shared by the processes on its data, and no prediction is asked for twice', async () => {
+  it('is shared by the processes on its data, which request each prediction once', async () => {
     const model = await startModel();
     const { data, setup, run } = await startRun(model, 4);
-    await startTestService({ data, modelProvider: { url: model.url }, evaluation: limits });
+    await startTestService({ data, modelProvider: { url: model.url } });
     expect(await setup.ended(run)).toMatchObject({ code: 'complete' });
     expect(asks(model)).toEqual(allRows);
     // Until the first process has noticed the second one, that has its half of the four in addition.
@@ -45,10 +47,10 @@ describe('a run', () => {
     expect(Object.keys(await setup.trials(run)).sort()).toEqual(allRows);
   });
 
-  it('goes on in the next process when its process is closed, without asking for stored predictions again', async () => {
+  it('continues in the next process when its process is closed, without requesting stored predictions again', async () => {
     const model = await startModel();
     const { data, service, setup, run } = await startRun(model, 2);
-    await vi.waitFor(async () => expect((await setup.status(run)).completed_rows).toBeGreaterThan(3));
+    await expect.poll(async () => (await setup.status(run)).completed_rows).toBeGreaterThan(3);
     await service.running.close();
     const stored = await execute(
       data,
@@ -56,7 +58,7 @@ describe('a run', () => {
     );
     const questions = stored.map(({ inputs }) => JSON.parse(String(inputs)).inputs.question);
     const before = model.asked.length;
-    const next = await startTestService({ data, modelProvider: { url: model.url }, evaluation: limits });
+    const next = await startTestService({ data, modelProvider: { url: model.url } });
     expect(await new EvaluationSetup(next).ended(run)).toMatchObject({ code: 'complete' });
     const later = model.asked.slice(before).map(({ messages }) => messages[0]!.content);
     expect(later.filter((question) => questions.includes(question))).toEqual([]);
@@ -67,9 +69,9 @@ describe('a run', () => {
   it('is left alone by a process with another model provider', async () => {
     const [model, other] = [await startModel(true), await startModel()];
     const { data, setup, run } = await startRun(model, 2);
-    await vi.waitFor(() => expect(model.underWay).toBe(2));
-    await startTestService({ data, modelProvider: { url: other.url }, evaluation: limits });
-    await startTestService({ data, evaluation: limits });
+    await expect.poll(() => model.underWay).toBe(2);
+    await startTestService({ data, modelProvider: { url: other.url } });
+    await startTestService({ data });
     model.release();
     expect(await setup.ended(run)).toMatchObject({ code: 'complete' });
     expect(other.asked).toEqual([]);
@@ -78,13 +80,13 @@ describe('a run', () => {
 });
 
 describe('POST /evaluations/cancel', () => {
-  it('breaks off what is under way, asks for nothing more and keeps what is stored', async () => {
+  it('aborts running requests, sends no others and keeps what is stored', async () => {
     const model = await startModel(true);
     const { data, setup, run } = await startRun(model, 3);
-    await vi.waitFor(() => expect(model.underWay).toBe(3));
+    await expect.poll(() => model.underWay).toBe(3);
     const failed = { code: 'failed', error: 'Cancelled by tester' };
     expect(await setup.post('/evaluations/cancel', { call_id: run })).toEqual({ status: failed });
-    await vi.waitFor(() => expect(model.underWay).toBe(0));
+    await expect.poll(() => model.underWay).toBe(0);
     model.release();
     expect(await setup.status(run)).toEqual(failed);
     expect(model.asked).toHaveLength(3);
@@ -96,11 +98,11 @@ describe('POST /evaluations/cancel', () => {
 
   it('stops the run in every process', async () => {
     const model = await startModel(true);
-    const { data, setup, run } = await startRun(model, 4);
-    await vi.waitFor(() => expect(model.underWay).toBe(4));
-    const other = await startTestService({ data, modelProvider: { url: model.url }, evaluation: limits });
+    const { data, setup, run } = await startRun(model, 4, shortLease);
+    await expect.poll(() => model.underWay).toBe(4);
+    const other = await startTestService({ data, modelProvider: { url: model.url } });
     await new EvaluationSetup(other).post('/evaluations/cancel', { call_id: run });
-    await vi.waitFor(() => expect(model.underWay).toBe(0), { timeout: 5000 });
+    await expect.poll(() => model.underWay).toBe(0);
     expect(await setup.status(run)).toMatchObject({ code: 'failed' });
   });
 
@@ -128,11 +130,11 @@ describe('POST /evaluations/status', () => {
 describe('POST /calls/delete', () => {
   it('ends a run that it deletes', async () => {
     const model = await startModel(true);
-    const { data, setup, run } = await startRun(model, 2);
-    await vi.waitFor(() => expect(model.underWay).toBe(2));
+    const { data, setup, run } = await startRun(model, 2, shortLease);
+    await expect.poll(() => model.underWay).toBe(2);
     await setup.post('/calls/delete', { call_ids: [run] });
     expect(await setup.status(run)).toEqual({ code: 'not_found' });
-    await vi.waitFor(() => expect(model.underWay).toBe(0), { timeout: 5000 });
+    await expect.poll(() => model.underWay).toBe(0);
     expect(await execute(data, 'select * from evaluation_jobs')).toEqual([]);
   });
 });

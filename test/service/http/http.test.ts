@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { basic, bearer, startTestService, withStore } from '../../support/embedded-service.ts';
+import { startScriptedModel } from '../../support/scripted-model.ts';
 
 const service = await startTestService();
 const query = '/annotation_queues/q/items/query';
@@ -11,7 +12,7 @@ describe('embedded service over HTTP', () => {
   it('serves /health without credentials', async () => {
     const { status, body } = await service.send('GET', '/health', undefined);
     expect(status).toBe(200);
-    expect(body).toEqual({ status: 'ok', version: expect.stringMatching(/^\d/), schema_version: 9 });
+    expect(body).toEqual({ status: 'ok', version: expect.stringMatching(/^\d/), schema_version: 1 });
   });
 
   it('keeps idle connections for 75 seconds and announces it', async () => {
@@ -37,6 +38,22 @@ describe('embedded service over HTTP', () => {
     await expect(asked()).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 
+  it('lets a running request finish after close() was called', async () => {
+    let reply = (_text: string) => {};
+    const held = new Promise<string>((resolve) => {
+      reply = resolve;
+    });
+    const model = await startScriptedModel(() => held);
+    const closing = await startTestService({ modelProvider: { url: model.url } });
+    const answer = closing.infer({ model: 'm' });
+    await expect.poll(() => model.underWay).toBe(1);
+    const closed = closing.running.close();
+    await expect(fetch(`${closing.running.url}/health`)).rejects.toThrow();
+    reply('late');
+    expect(await answer).toMatchObject({ status: 200, body: { choices: [{ message: { content: 'late' } }] } });
+    await closed;
+  });
+
   it.each([
     ['POST', query, 'Basic realm="heddle"'],
     ['POST', '/v2/a/b/evaluations', 'Basic realm="heddle"'],
@@ -54,7 +71,7 @@ describe('embedded service over HTTP', () => {
     }
   });
 
-  it('tells clients of the public service, without credentials, that every version of the SDK may try', async () => {
+  it('tells the SDK, without credentials, that it requires no recent version', async () => {
     const { status, body } = await service.send('GET', '/server_info', undefined);
     expect([status, body]).toEqual([200, { min_required_weave_python_version: '0.0.1' }]);
   });
@@ -102,7 +119,7 @@ describe('embedded service over HTTP', () => {
     }
   });
 
-  it('adds an error in the form that OpenAI clients show to what it refuses of inference', async () => {
+  it('adds an error in the form that OpenAI clients show to refused inference requests', async () => {
     const none = { param: null, code: null };
     expect((await service.send('GET', '/inference/v1/models', 'Bearer wrong')).body).toEqual({
       reason: '401 Error',
@@ -138,7 +155,7 @@ describe('embedded service over HTTP', () => {
     expect(await service.send('GET', '/v2/a/b/scorers?colour=red', basic)).toMatchObject({ status: 200 });
   });
 
-  it('names the account by its password, whatever the name', async () => {
+  it('identifies the account by its password, whatever the user name', async () => {
     const { password } = await withStore(service.data, (store) => store.addUser('grace', 'all'));
     const queue = { project_id: 'a/named', name: 'named', scorer_refs: [] };
     const created = async (credentials: string) => {

@@ -6,7 +6,7 @@ const mebibyte = 1024 * 1024;
 const stream = (bytes: number) => Readable.from([Buffer.alloc(bytes, 1)]);
 
 describe('SpooledFile', () => {
-  it('takes no more of the disk together with other files than there is for all, and gives back what it took', async () => {
+  it('shares a limit on disk space with other files, and releases its part when closed', async () => {
     const budget = new DiskBudget(5 * mebibyte);
     const first = new SpooledFile(budget);
     await first.fill(stream(3 * mebibyte));

@@ -24,6 +24,16 @@ function signalOnce(): { promise: Promise<void>; resolve: () => void } {
   return { promise, resolve };
 }
 
+/** Requests a stream. */
+function streamed(signal?: AbortSignal): Promise<Response> {
+  return fetch(`${service.running.url}/inference/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: bearer },
+    body: JSON.stringify({ model: 'm', stream: true }),
+    ...(signal && { signal }),
+  });
+}
+
 describe('ModelProvider', () => {
   it('forwards a request without the members and headers meant for heddle, and passes the response through unchanged', async () => {
     let seen: { method?: string; url?: string; headers: IncomingMessage['headers']; body: unknown } | undefined;
@@ -159,18 +169,14 @@ describe('ModelProvider', () => {
     }
   });
 
-  it('passes a stream on piece by piece', async () => {
+  it('forwards a stream chunk by chunk', async () => {
     let finish = () => {};
     reply = (_, response) => {
       response.writeHead(200, { 'Content-Type': 'text/event-stream' });
       response.write('data: 1\n\n');
       finish = () => response.end('data: [DONE]\n\n');
     };
-    const answer = await fetch(`${service.running.url}/inference/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: bearer },
-      body: JSON.stringify({ model: 'm', stream: true }),
-    });
+    const answer = await streamed();
     expect(answer.headers.get('content-type')).toBe('text/event-stream');
     const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
     expect(await reader.read()).toEqual({ done: false, value: 'data: 1\n\n' });
@@ -191,34 +197,30 @@ describe('ModelProvider', () => {
         arrived.resolve();
       };
       const cancel = new AbortController();
-      const answer = fetch(`${service.running.url}/inference/v1/chat/completions`, {
-        method: 'POST',
-        headers: { authorization: bearer },
-        body: JSON.stringify({ model: 'm', stream: true }),
-        signal: cancel.signal,
-      }).then((response) => response.text());
-      answer.catch(() => {});
-      await arrived.promise;
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      const started = signalOnce();
+      const received = async () => {
+        const response = await streamed(cancel.signal);
+        for await (const _ of response.body!) started.resolve();
+      };
+      const answer = expect(received()).rejects.toThrow();
+      await (when === 'during the stream' ? started : arrived).promise;
       cancel.abort();
       await gone.promise;
-      await expect(answer).rejects.toThrow();
+      await answer;
     },
   );
 
-  it('breaks the response off when the model provider breaks off, and adds nothing to it', async () => {
-    reply = (_, response) => {
+  it('breaks off the response when the model provider does, and adds nothing to it', async () => {
+    const read = signalOnce();
+    reply = async (_, response) => {
       response.writeHead(200, { 'Content-Type': 'text/event-stream' });
       response.write('data: 1\n\n');
-      setTimeout(() => response.destroy(), 50);
+      await read.promise;
+      response.destroy();
     };
-    const answer = await fetch(`${service.running.url}/inference/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: bearer },
-      body: JSON.stringify({ model: 'm', stream: true }),
-    });
-    const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
+    const reader = (await streamed()).body!.pipeThrough(new TextDecoderStream()).getReader();
     expect((await reader.read()).value).toBe('data: 1\n\n');
+    read.resolve();
     await expect(reader.read()).rejects.toThrow();
   });
 

@@ -44,14 +44,14 @@ describe('createDataset', () => {
     expect(found.body.rows.map(({ val }: { val: unknown }) => val)).toEqual(rows);
   });
 
-  it('takes a dataset without rows or a name', async () => {
+  it('accepts a dataset with an empty list of rows and no name', async () => {
     expect((await create({ rows: [] })).body).toMatchObject({ object_id: 'dataset', version_index: 0 });
   });
 
   it.each([
     ['a name without a valid object id', { name: 'a:b', rows }, ['body', 'name']],
-    ['a row that is no object', { name: 'd', rows: [1] }, ['body', 'rows', 0]],
-    ['no rows', { name: 'd' }, ['body', 'rows']],
+    ['a row that is not an object', { name: 'd', rows: [1] }, ['body', 'rows', 0]],
+    ['a dataset without a list of rows', { name: 'd' }, ['body', 'rows']],
   ])('refuses %s', async (_, body, loc) => {
     const refused = await create(body);
     expect([refused.status, refused.body.detail[0].loc]).toEqual([422, loc]);

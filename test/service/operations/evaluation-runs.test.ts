@@ -104,7 +104,7 @@ describe('runs that a client records', () => {
     expect(await ids('limit=0')).toEqual([]);
   });
 
-  it('end with the summary of their scores, once', async () => {
+  it('record the summary of their scores once', async () => {
     const { body } = await service.send('POST', '/call/read', basic, { project_id, id: first });
     const { model_latency, ...scores } = body.call.output;
     expect(scores).toEqual({
@@ -149,7 +149,7 @@ describe('runs that a client records', () => {
     expect(await send(method, path, method === 'POST' ? {} : undefined)).toMatchObject({ status: 404 });
   });
 
-  it('take no prediction for an unknown run, and no score for an unknown prediction', async () => {
+  it('accept no prediction for an unknown run, and no score for an unknown prediction', async () => {
     const prediction = { model, inputs: {}, output: 1, evaluation_run_id: 'none' };
     expect(await send('POST', 'predictions', prediction)).toMatchObject({ status: 404 });
     const score = { prediction_id: 'none', scorer: scorer('exact'), value: 1 };
@@ -300,7 +300,7 @@ describe('the results of runs', () => {
     expect(total_rows).toBe(3);
   });
 
-  it('lack ids without the calls of models and scorers', async () => {
+  it('have no call ids when the calls of models and scorers are not requested', async () => {
     const { rows } = await post('eval_results/query', {
       evaluation_run_ids: [second],
       include_predict_and_score_children: false,
@@ -314,7 +314,7 @@ describe('the results of runs', () => {
     });
   });
 
-  it('name runs that do not exist', async () => {
+  it('warn of runs that do not exist', async () => {
     const { rows, warnings } = await post('eval_results/query', {
       evaluation_run_ids: ['none'],
       include_summary: true,
@@ -322,7 +322,7 @@ describe('the results of runs', () => {
     expect([rows, warnings]).toEqual([[], ['There is no run none.']]);
   });
 
-  it('refuse other fields, differences of texts, and requests without runs', async () => {
+  it('refuse unknown fields, differences between texts, and requests without runs', async () => {
     const refused = async (body: object) => (await send('POST', 'eval_results/query', body)).status;
     const evaluation_run_ids = [first];
     expect(await refused({ evaluation_run_ids, sort_by: [{ field: 'id', direction: 'asc' }] })).toBe(400);

@@ -1,6 +1,3 @@
-import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { basic, execute, startTestService, withStore } from '../../support/embedded-service.ts';
 
@@ -140,16 +137,6 @@ describe('createFeedback', () => {
     for (const { status, body } of answers) expect([status, body]).toEqual([200, answers[0]!.body]);
     expect(await stored("id = 'burst'")).toHaveLength(1);
   });
-
-  it('stores ids once when 4 processes send them at the same time', async () => {
-    const file = fileURLToPath(new URL('../../support/feedback-worker.ts', import.meta.url));
-    const run = () => promisify(execFile)(process.execPath, ['--import', 'tsx', file, service.data, '50']);
-    const outputs = await Promise.all([run(), run(), run(), run()]);
-    const [first] = outputs;
-    expect(first!.stdout.split('\n')).toHaveLength(51);
-    for (const { stdout, stderr } of outputs) expect([stdout, stderr]).toEqual([first!.stdout, '']);
-    expect(await stored("id like 'shared-%'")).toHaveLength(50);
-  }, 60_000);
 
   it.each([
     [{ payload: 5 }, 'payload', 'record_type'],

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import OpenAI from 'openai';
 import { describe, expect, it } from 'vitest';
+import { caseCount } from '../../support/cases.ts';
 import { basic, startTestService, withStore } from '../../support/embedded-service.ts';
 
 const service = await startTestService();
@@ -159,7 +160,7 @@ describe('runInference', () => {
         })) as { content: string }[];
         expect(message!.content).toBe(`${before} ${value} ${after}`);
       }),
-      { numRuns: 200 },
+      { numRuns: caseCount(200) },
     );
   });
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ItemLine } from '../../../src/service/admin/import-items.ts';
+import { caseCount } from '../../support/cases.ts';
 import {
   basic,
   execute,
@@ -89,7 +90,7 @@ describe('queryQueueItems', () => {
     ).toBe('c1 c3 c2 c4');
   });
 
-  it('keeps the order in whichever way the database joins the page with the table', async () => {
+  it('keeps the order however the database joins the page with the table', async () => {
     const data = await temporaryData();
     const lines = Array.from({ length: 60 }, (_, index) =>
       line(`c${index}`, { call_started_at: new Date(Date.UTC(2026, 0, 1, (index * 37) % 60)).toISOString() }),
@@ -280,18 +281,18 @@ describe('queryQueueItems', () => {
           }
         },
       ),
-      { numRuns: 60 },
+      { numRuns: caseCount(60) },
     );
   });
 
-  it('numbers positions in a queue of 9000 items in which thousands share the first sort key', async () => {
+  it('numbers positions in a queue of 2000 items in which a thousand share the first sort key', async () => {
     const operations = ['a', 'b'];
     await load(
       'large',
-      Array.from({ length: 9000 }, (_, index) =>
+      Array.from({ length: 2000 }, (_, index) =>
         line(`c${index}`, {
           call_op_name: operations[index % 2]!,
-          call_started_at: new Date(Date.UTC(2026, 0, 1) + ((index * 7919) % 9000) * 500).toISOString(),
+          call_started_at: new Date(Date.UTC(2026, 0, 1) + ((index * 7919) % 2000) * 500).toISOString(),
           annotation_state: index % 100 === 0 ? 'completed' : 'unstarted',
         }),
       ),
@@ -305,9 +306,9 @@ describe('queryQueueItems', () => {
       (await service.query('large', { project_id: 'p/q', sort_by, include_position: true, ...request })).body
         .items as Record<string, unknown>[];
     const whole = await ask({});
-    expect(whole.map((row) => row.position_in_queue)).toEqual(Array.from({ length: 9000 }, (_, index) => index + 1));
+    expect(whole.map((row) => row.position_in_queue)).toEqual(Array.from({ length: 2000 }, (_, index) => index + 1));
     const filtered = await ask({ filter: { annotation_states: ['completed'] } });
-    expect(filtered).toHaveLength(90);
+    expect(filtered).toHaveLength(20);
     expect(filtered).toEqual(whole.filter((row) => row.annotation_state === 'completed'));
     const rest = await ask({ filter: { annotation_states: ['unstarted'] } });
     expect(rest).toEqual(whole.filter((row) => row.annotation_state === 'unstarted'));

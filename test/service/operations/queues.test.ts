@@ -198,7 +198,7 @@ describe('queues', () => {
     expect((await get(`/annotation_queues/${hidden}?project_id=p/other`)).body.queue.name).toBe('hidden');
   });
 
-  it('counts skipped items as completed, and none in unknown queues, with a row for each id of the request', async () => {
+  it('returns counts for each requested id, with skipped items as completed and none for an unknown queue', async () => {
     const stats = async (queue_ids: string[], project_id = 'p/imported') =>
       (await post('/annotation_queues/stats', { project_id, queue_ids })).body;
     const imported = { queue_id: 'imported', total_items: 4, completed_items: 2 };

@@ -43,7 +43,7 @@ describe('POST /v2/{entity}/{project}/evaluations', () => {
     expect(await create({ name: 'zero', trials: 0 })).toMatchObject({ status: 200 });
   });
 
-  it('accepts a dataset that is no reference', async () => {
+  it('accepts a dataset that is not a reference', async () => {
     expect(await create({ name: 'plain', dataset: 'rows' })).toMatchObject({ status: 200 });
   });
 

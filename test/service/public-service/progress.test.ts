@@ -8,7 +8,7 @@ const createQueue = () => service.createQueue({ calls: ['call-0'] });
 describe('POST /annotation_queues/{queue_id}/items/{item_id}/progress', () => {
   // The states that the annotator set before, and the one that follows.
   it.each([
-    ['starts an item that nobody has started', [], 'in_progress'],
+    ['starts an unstarted item', [], 'in_progress'],
     ['completes an item that the annotator has started', ['in_progress'], 'completed'],
     ['accepts completed a second time', ['in_progress', 'completed'], 'completed'],
   ])('%s', async (_, before, state) => {
@@ -23,7 +23,7 @@ describe('POST /annotation_queues/{queue_id}/items/{item_id}/progress', () => {
 
   it.each([
     ['unstarted as the new state', [], 'unstarted', 'unstarted'],
-    ['a word that is no state', [], 'done', 'unstarted'],
+    ['a word that is not a state', [], 'done', 'unstarted'],
     ['skipped after completed', ['in_progress', 'completed'], 'skipped', 'completed'],
     ['in_progress after completed', ['in_progress', 'completed'], 'in_progress', 'completed'],
   ])('refuses %s: status 400, and the item keeps its state', async (_, before, state, shown) => {

@@ -49,7 +49,7 @@ describe('POST /annotation_queues/{queue_id}/items/query', () => {
     ]);
   });
 
-  it('returns every member of an item, with an empty annotator while nobody has worked on it', async () => {
+  it('returns every member of an item, with an empty annotator before anyone has worked on it', async () => {
     const display_fields = ['inputs.prompt', 'output.text'];
     const queue = await service.createQueue({ calls: ['call-0'], display_fields });
     const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z?$/);

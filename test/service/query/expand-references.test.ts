@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { basic, startTestService, withStore } from '../../support/embedded-service.ts';
+import { basic, execute, longText, startTestService, withStore } from '../../support/embedded-service.ts';
 
 const service = await startTestService();
 
@@ -53,20 +53,22 @@ describe('expandReferences', () => {
     });
   });
 
-  it('replaces a reference to a value that is no object with the value alone', async () => {
+  it('replaces a reference to a value that is not an object with the value alone', async () => {
     expect((await read({ expand_columns: ['inputs.label'] })).inputs.label).toBe('text');
   });
 
-  it('leaves text without a reference, references that lead nowhere, and unknown paths', async () => {
+  it('leaves other text, broken references and unknown paths unchanged', async () => {
     const expand_columns = ['inputs.text', 'inputs.missing', 'inputs.nothing.deeper', 'inputs.constructor', 'id', ''];
     const call = await read({ expand_columns });
     expect([call.id, call.inputs]).toEqual(['c', inputs]);
   });
 
-  it('leaves the references that would make a response larger than 64 Mi characters', async () => {
-    const large = await store('large', { text: 'x'.repeat(23 * 1024 * 1024) });
-    const calls = ['l1', 'l2', 'l3', 'l4'].map((call_id, index) =>
-      JSON.stringify({ ...line, call_id, call: { inputs: { value: index === 3 ? customer : large } } }),
+  it('keeps references whose values would make a response larger than 64 Mi characters', async () => {
+    const large = await store('large', {});
+    const content = `'{"text":"' || ${longText(33 * 1024 * 1024)} || '"}'`;
+    await execute(service.data, `update objects set content = ${content} where object_id = 'large'`);
+    const calls = [large, large, customer].map((value, index) =>
+      JSON.stringify({ ...line, call_id: `l${index}`, call: { inputs: { value } } }),
     );
     await withStore(service.data, (opened) => opened.importItems(calls, { projectId: 'p/large', queueId: 'q' }));
     const body = { project_id: 'p/large', expand_columns: ['inputs.value'] };
@@ -75,13 +77,9 @@ describe('expandReferences', () => {
       .split('\n')
       .slice(0, -1)
       .map((text) => JSON.parse(text).inputs.value);
-    expect(values.map((value) => (typeof value === 'string' ? value : value._ref))).toEqual([
-      large,
-      large,
-      large,
-      customer,
-    ]);
-    expect(values.map((value) => typeof value)).toEqual(['object', 'object', 'string', 'object']);
+    const [expanded, left, next] = values;
+    expect([expanded._ref, expanded.text.length]).toEqual([large, 33 * 1024 * 1024]);
+    expect([left, next]).toEqual([large, { name: 'Ada', _ref: customer }]);
   });
 
   it('expands the columns that are selected', async () => {

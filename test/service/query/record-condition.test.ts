@@ -51,7 +51,7 @@ describe('compileExpression', () => {
     ['$eq of a number and a string', { $eq: [convert('inputs.n', 'string'), is('2.5')] }, 'c'],
     ['$eq of a boolean', { $eq: [get('inputs.flag'), is(true)] }, 'a'],
     ['$eq of a boolean and a string', { $eq: [get('inputs.flag'), is('true')] }, 'ac'],
-    ['$eq with null, which is also what is missing', { $eq: [get('inputs.text'), is(null)] }, 'cd'],
+    ['$eq of null, which missing members equal', { $eq: [get('inputs.text'), is(null)] }, 'cd'],
     ['$eq of a nested member', { $eq: [get('inputs.deep.er'), is('yes')] }, 'b'],
     ['$eq of an element of a list', { $eq: [get('inputs.list.0'), is('x')] }, 'a'],
     ['$eq of two members', { $eq: [get('op_name'), get('op_name')] }, 'abcd'],
@@ -59,7 +59,7 @@ describe('compileExpression', () => {
     ['$gt of numbers', { $gt: [get('inputs.n'), is(2)] }, 'bc'],
     ['$gt of strings', { $gt: [get('inputs.text'), is('Hello')] }, 'ab'],
     ['$gte of numbers', { $gte: [get('inputs.n'), is(2.5)] }, 'bc'],
-    ['$gte of what is missing', { $gte: [get('inputs.nothing'), is(0)] }, ''],
+    ['$gte of a missing member', { $gte: [get('inputs.nothing'), is(0)] }, ''],
     ['$gt of a time in seconds', { $gt: [get('started_at'), is(Date.UTC(2026, 0, 2) / 1000)] }, 'cd'],
     ['$gte of a time in seconds', { $gte: [get('started_at'), is(Date.UTC(2026, 0, 2) / 1000)] }, 'bcd'],
     ['$gte of a time in ISO 8601', { $gte: [get('started_at'), is('2026-01-03T00:00:00Z')] }, 'cd'],
@@ -188,7 +188,7 @@ describe('a search for text in values', () => {
     ['nline', 'h', 'h'],
     ['_', 'b', 'b'],
     ['%', 'b', 'b'],
-  ])('finds %j, with its case in %j and without in %j', async (text, exact, folded) => {
+  ])('finds %j in the calls %j, or in %j when case is ignored', async (text, exact, folded) => {
     const idsOf = async (input: unknown, members: object = {}) => {
       const body = { project_id: 'p/texts', columns: ['id'], query: { $expr: contains(input, text, members) } };
       const answer = await service.send('POST', '/calls/stream_query', basic, body);
@@ -203,7 +203,7 @@ describe('a search for text in values', () => {
     expect([await idsOf(get('inputs.text')), await idsOf(get('inputs.text'), ignoring)]).toEqual([exact, folded]);
   });
 
-  it('finds an object by its JSON, and an empty one where there is no value', async () => {
+  it('finds an object by its JSON, and text by equality and negation', async () => {
     const idsOf = async ($expr: unknown) => {
       const body = { project_id: 'p/texts', query: { $expr } };
       return (await service.send('POST', '/calls/query_stats', basic, body)).body.count;

@@ -1,25 +1,49 @@
-import { spawn } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { loadSqlite, openConnection } from '../../../src/service/storage/sqlite/connection.ts';
-import { basic, execute, startTestService, temporaryFile, withStore } from '../../support/embedded-service.ts';
-import { outcome, workerFile } from '../../support/storage-worker-process.ts';
+import {
+  basic,
+  changeFile,
+  execute,
+  startTestService,
+  temporaryFile,
+  withStore,
+} from '../../support/embedded-service.ts';
+import { emptyHome, runProcess, temporaryFolder } from '../../support/heddle.ts';
 
 describe('the data file', () => {
-  it('is rejected and not changed if a newer version wrote it', async () => {
-    const data = temporaryFile('heddle.db');
-    await withStore(data, async () => {});
-    await execute(data, 'update schema_version set version = 99');
+  it.each([
+    [
+      'a newer version wrote it',
+      'update schema_version set version = 99',
+      'The data file has schema version 99; this heddle supports versions up to 1.',
+    ],
+    [
+      'it was made with another schema',
+      "update schema_version set digest = 'of another schema'",
+      'The data file was made by an unreleased version of heddle and has a different schema.',
+    ],
+    [
+      'it has no digest of its schema',
+      'alter table schema_version drop column digest; update schema_version set version = 9',
+      'The data file was made by an unreleased version of heddle and has a different schema.',
+    ],
+  ])('is rejected without a change and without a log file beside it if %s', async (_, change, message) => {
+    const folder = temporaryFolder();
+    const data = join(folder, 'heddle', 'heddle.db');
+    // In processes of their own: Node 20's package closes a file only at the end of its process.
+    const listQueues = () => runProcess(['call', 'list_queues'], emptyHome(folder));
+    expect(await listQueues()).toMatchObject({ code: 0 });
+    await changeFile(data, change);
     const before = readFileSync(data);
-    await expect(startTestService({ data })).rejects.toMatchObject({
-      code: 'not_configured',
-      message: expect.stringMatching(
-        /^The data file has schema version 99; this heddle supports versions up to \d+\.$/,
-      ),
-    });
+    expect(readdirSync(dirname(data))).toEqual(['heddle.db']);
+    const { code, stderr } = await listQueues();
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`heddle: ${message}\n`)]);
+    expect(stderr).toContain('(not_configured)');
     expect(readFileSync(data).equals(before)).toBe(true);
+    expect(readdirSync(dirname(data))).toEqual(['heddle.db']);
   });
 
   it('is rejected and not changed if it belongs to another program', async () => {
@@ -40,15 +64,20 @@ describe('the data file', () => {
     expect(readFileSync(data, 'utf8')).toBe('this is no database '.repeat(1000));
   });
 
-  it('gives an error after 10 s if another process keeps it locked, without blocking the event loop', async () => {
+  it('stops waiting after 10 s for another process that keeps it locked, and answers other requests meanwhile', async () => {
     const service = await startTestService({ data: temporaryFile('heddle.db') });
     const blocker = openConnection(await loadSqlite(), service.data);
     blocker.exec('begin immediate');
-    const waiting = service.evaluate('p/q', { name: 'waits', dataset: 'x:///d' });
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    const started = performance.now();
-    expect((await service.query('q', { project_id: 'p/q' })).status).toBe(200);
-    expect(performance.now() - started).toBeLessThan(500);
+    let hasAnswer = false;
+    const waiting = service.evaluate('p/q', { name: 'waits', dataset: 'x:///d' }).finally(() => {
+      hasAnswer = true;
+    });
+    const isOthersAnswered = async () => (await service.query('q', { project_id: 'p/q' })).status === 200;
+    expect([await isOthersAnswered(), await isOthersAnswered(), hasAnswer]).toEqual([true, true, false]);
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 9_000 });
+    onTestFinished(() => void vi.useRealTimers());
+    expect([await isOthersAnswered(), await isOthersAnswered(), hasAnswer]).toEqual([true, true, false]);
+    vi.setSystemTime(Date.now() + 1_001);
     const answer = await waiting;
     blocker.exec('rollback');
     blocker.close();
@@ -60,28 +89,6 @@ describe('the data file', () => {
     expect((await service.evaluate('p/q', { name: 'waits', dataset: 'x:///d' })).status).toBe(200);
   });
 
-  // A limit on the size of files fails writes like a full disk does.
-  it.skipIf(process.platform === 'win32')(
-    'answers 503 when the disk is full, and keeps every acknowledged write',
-    async () => {
-      const data = temporaryFile('heddle.db');
-      await withStore(data, async () => {});
-      const command = [process.execPath, '--import', 'tsx', workerFile, 'create', data, 'x', '100000'].join(' ');
-      const child = spawn('sh', ['-c', `trap '' XFSZ; ulimit -f 800; exec ${command}`], {
-        stdio: ['ignore', 'pipe', 'pipe'],
-      });
-      const { code, stdout, stderr } = await outcome(child);
-      expect(code).toBe(1);
-      expect(stderr).toContain('503 {"reason":"The data file could not be written: the disk is full or failing."}');
-      const acknowledged = stdout.trim().split('\n');
-      expect(acknowledged.length).toBeGreaterThan(3);
-      await withStore(data, async (store) => {
-        expect(await store.integrityCheck()).toEqual([]);
-        expect((await store.list())[0]!.objects[0]!.versions).toHaveLength(acknowledged.length);
-      });
-    },
-  );
-
   it.skipIf(process.getuid?.() === 0)('gives an error if its folder cannot be written (skipped for root)', async () => {
     const data = temporaryFile('locked/heddle.db');
     mkdirSync(fileURLToPath(new URL('.', `file://${data}`)), { mode: 0o500 });
@@ -89,7 +96,7 @@ describe('the data file', () => {
     chmodSync(fileURLToPath(new URL('.', `file://${data}`)), 0o700);
   });
 
-  it('is not given text that it would change: NUL characters and unpaired surrogates', async () => {
+  it('rejects text that SQLite would alter: NUL characters and unpaired surrogates', async () => {
     const service = await startTestService({ data: temporaryFile('heddle.db') });
     const feedback = { project_id: 'p/q', weave_ref: 'weave:///p/q/call/c', feedback_type: 'note', payload: {} };
     for (const id of ['a\0b', 'a\ud800b']) {

@@ -75,7 +75,7 @@ describe('fileStore', () => {
     `{"default":{"${url}":{"token":"token-of-mia"}},"default":{}}`,
     `{"default":{"${url}":{"token":"token-of-mia"},"${url}":{"token":"token-of-ada"}}}`,
     `{"default":{"${url}":{"token":"token-of-mia","token":"token-of-ada"}}}`,
-  ])('rejects a file that can be read in two ways: %s', async (text) => {
+  ])('rejects an ambiguous file: %s', async (text) => {
     const error = await refusal((file) => writeFileSync(file, text));
     expect(error.message).toContain('was not written by heddle');
     expect(`${error.message}${error.hint}${error.cause}`).not.toContain('token-of');

@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest';
 import { withStore } from '../embedded-service.ts';
 import { freePort } from '../free-port.ts';
 import { emptyHome, temporaryFolder } from '../heddle.ts';
-import { type HttpProcess, startHttp } from '../http-process.ts';
+import { type HttpProcess, startHttpProcess } from '../http-server.ts';
 import { Cluster } from '../postgres-cluster.ts';
 import { type Account, setUpProfiles } from '../profiles.ts';
 import { addAccount, type ServiceProcess, startServiceProcess } from '../service-process.ts';
@@ -88,7 +88,7 @@ export async function startMachines(): Promise<Machines> {
     Object.fromEntries(subjects.map(({ name }) => [name, `of-${name}`])),
   );
   const flags = ['--oauth-issuer', authorization.issuer, '--public-url', url.href, '--subjects', subjectsFile];
-  const servers = await startPair((serverPort) => startHttp([...flags, '--port', serverPort], environment));
+  const servers = await startPair((serverPort) => startHttpProcess([...flags, '--port', serverPort], environment));
   await startBalancer(urlsOf(servers), port);
   return { databaseUrl: database.url, services, servers, url, serviceUrl, fetch: trustingFetch(), subjects, model };
 }

@@ -44,7 +44,7 @@ describe('percentAgreement and cohensKappa', () => {
     expect([countAgreed([]), percentAgreement([]), cohensKappa([])]).toEqual([0, undefined, undefined]);
   });
 
-  it.each([1, 2, 99_991])('give no kappa when both annotators used one and the same class only, %i times', (items) => {
+  it.each([1, 2, 99_991])('give no kappa when both annotators used the same class for all %i items', (items) => {
     const pairs = pairsOf([items]);
     expect([countAgreed(pairs), percentAgreement(pairs), cohensKappa(pairs)]).toEqual([items, 100, undefined]);
   });

@@ -12,7 +12,7 @@ describe('cutValue', () => {
     expect(cutValue(cutValue('x'.repeat(1000), 100), 110)).toBe(`${'x'.repeat(100)}…[+900 characters]`);
   });
 
-  it('cuts the JSON of a value that is no string', () => {
+  it('cuts the JSON of a value that is not a string', () => {
     expect(cutValue({ a: 'bcd' }, 5)).toBe('{"a":…[+6 characters]');
     expect(cutValue({ a: 1 }, 7)).toEqual({ a: 1 });
   });

@@ -7,7 +7,7 @@ const row = (before: object, after: object): [RowScores, RowScores] => [
 ];
 
 describe('rowScores', () => {
-  it('returns the mean of the trials, the same value as it is, and the label of the first trial', () => {
+  it('returns the mean of the trials, or a value that all have, or the label of the first trial', () => {
     const trials = [
       { scores: { exact: true, safe: true, stars: 1, tone: 'kind' } },
       { scores: { exact: false, safe: true, stars: 4, tone: 'rude' } },
@@ -31,7 +31,7 @@ describe('changeOf', () => {
     ]);
   });
 
-  it('sees no change where only the rounding of a mean differs', () => {
+  it('ignores rounding differences of a mean', () => {
     expect(changeOf((0.1 + 0.2 + 0.3) / 3, (0.3 + 0.2 + 0.1) / 3)).toBe('same');
     expect(changeOf(1_000_000_000_000, 1_000_000_000_000.0002)).toBe('same');
   });
@@ -42,7 +42,7 @@ describe('changeOf', () => {
 });
 
 describe('compareScores', () => {
-  it('calls six better rows of six better, and five of five chance', () => {
+  it('calls six better rows out of six significant, but five out of five could be chance', () => {
     const six = Array.from({ length: 6 }, () => row({ exact: false }, { exact: true }));
     const same = row({ exact: true }, { exact: true });
     expect(compareScores([...six, same])).toEqual([
@@ -67,7 +67,7 @@ describe('compareScores', () => {
     ]);
   });
 
-  it('leaves out texts that are no labels', () => {
+  it('leaves out a score with more than ten different texts', () => {
     const rows = Array.from({ length: 11 }, (_, n) => row({ why: `a ${n}` }, { why: `b ${n}` }));
     expect(compareScores(rows)).toEqual([]);
   });

@@ -23,7 +23,7 @@ describe('the listed schemas of arguments', () => {
     expect(untyped.map(({ path }) => path)).toEqual([]);
   });
 
-  it('offer only choices of strings, numbers and booleans, since LangChain refuses what is no object beside one', () => {
+  it('offer only choices of strings, numbers and booleans, since LangChain rejects choices with an object', () => {
     const choices = inputs.filter(({ path }) => path.includes('|'));
     expect(choices.map(({ path, schema }) => [path, schema.type])).toEqual([
       ['query_queue_items.filter.value|0', 'string'],
@@ -37,7 +37,7 @@ describe('the listed schemas of arguments', () => {
     expect(empty.map(({ path }) => path)).toEqual([]);
   });
 
-  it('say what each list holds, and use no tuples', () => {
+  it('give the type of the items of each array, and use no tuples', () => {
     const lists = inputs.filter(({ schema }) => schema.type === 'array');
     expect(lists.length).toBeGreaterThan(10);
     const unclear = lists.filter(({ schema }) => Array.isArray(schema.items) || !schema.items || schema.prefixItems);

@@ -7,12 +7,10 @@ describe('nearest', () => {
     expect(nearest('Triage', names, (name) => [name])).toEqual(['TRIAGE', 'triages', 'tirage']);
   });
 
-  it('compares only the beginnings of names that are very long', () => {
-    const long = 'y'.repeat(128 * 1024);
-    const candidates = Array.from({ length: 200 }, (_, index) => `${index}${long}`);
-    const startedAt = performance.now();
-    expect(nearest(`7${long}`, candidates, (name) => [name])[0]).toBe(`7${long}`);
-    // The whole names would take minutes.
-    expect(performance.now() - startedAt).toBeLessThan(20_000);
+  // The time of a comparison grows with the product of the lengths.
+  it('compares only the first 100 characters', () => {
+    const long = 'y'.repeat(99);
+    const names = [`x${long}abc`, `z${long}xyz`, `z${long}abc`];
+    expect(nearest(`z${long}abc`, names, (name) => [name])).toEqual([`z${long}xyz`, `z${long}abc`, `x${long}abc`]);
   });
 });

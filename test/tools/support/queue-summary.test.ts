@@ -103,7 +103,7 @@ describe('summaryTables', () => {
     ]);
   });
 
-  it('counts up to 10 columns, and the others in one', () => {
+  it('shows up to 10 columns of counts, and adds up the others in one', () => {
     const judgements = Array.from({ length: 12 }, (_, index) => judge('a', index, `v${index}`.padEnd(3, ' ')));
     const [table] = summaryTables(['annotator', 'field'], itemsOf(12), judgements);
     expect(table!.columns).toHaveLength(13);
@@ -120,7 +120,7 @@ describe('summaryTables', () => {
       ],
     ],
     [11, [['judgements', 'mean', 'min', 'max']]],
-  ])('describes numbers, and counts %i different ones by value only up to 10', (count, columns) => {
+  ])('describes %i different numbers, and counts them by value only if there are at most 10', (count, columns) => {
     const judgements = Array.from({ length: count }, (_, index) => judge('a', index, index / 4));
     const tables = summaryTables(['field'], itemsOf(count), judgements);
     expect(tables.map((table) => table.columns)).toEqual(columns);
@@ -146,7 +146,7 @@ describe('summaryTables', () => {
     ]);
   });
 
-  it('tells values apart by type and content, and cuts long ones', () => {
+  it('distinguishes values by type and content, and cuts long ones', () => {
     const values = [true, 'true', { b: 1, a: 2 }, { a: 2, b: 1 }, null, `${'x'.repeat(100)}1`, `${'x'.repeat(100)}2`];
     const judgements = values.map((value, index) => judge('a', index, value));
     expect(summaryTables(['field'], itemsOf(7), judgements)[0]!.rows).toEqual([
@@ -167,6 +167,19 @@ describe('summaryTables', () => {
 });
 
 describe('compareAnnotators', () => {
+  it('shares its limit among the fields that two have judged', () => {
+    const all = ['a', 'b', 'c'].map((annotator) => judge(annotator, 0, true));
+    const { agreement, others } = compareAnnotators(itemsOf(1), [...all, judge('a', 0, 1, 'alone')], {
+      limit: 4,
+      offset: 0,
+    });
+    expect(agreement.map(({ field, annotators }) => [field, ...annotators])).toEqual([
+      ['f', 'a', 'b'],
+      ['f', 'a', 'c'],
+    ]);
+    expect(others).toBe(1);
+  });
+
   it('compares each pair, those with most items in common first', () => {
     const judgements = [
       ...[0, 1, 2].map((call) => judge('a', call, call === 0)),

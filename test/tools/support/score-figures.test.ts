@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { figuresOf, scoreValues, summarizedFigures } from '../../../src/tools/support/score-figures.ts';
 
 describe('scoreValues', () => {
-  it('names the members of nested outputs by their paths, and skips lists, null and numbers that are none', () => {
+  it('names the members of nested outputs by their paths, and skips lists, null and NaN', () => {
     const scores = {
       exact: true,
       judge: { passed: false, detail: { score: 3 } },
@@ -71,7 +71,7 @@ describe('figuresOf', () => {
     ]);
   });
 
-  it('gives a run without trials no figures', () => {
+  it('returns no figures for a run without trials', () => {
     expect(figuresOf([])).toEqual({ predictions: 0, scorers: [] });
   });
 });

@@ -15,7 +15,7 @@ describe('signTest', () => {
     expect(signTest(worse, better)).toBe(signTest(better, worse));
   });
 
-  it('is 1 without a difference, and for as many better as worse', () => {
+  it('is 1 without a difference, and when as many rows are better as worse', () => {
     expect([signTest(0, 0), signTest(1, 1), signTest(500, 500), signTest(1, 2)]).toEqual([1, 1, 1, 1]);
   });
 
@@ -28,7 +28,7 @@ describe('signTest', () => {
     expect(signTest(better, worse) / p).toBeCloseTo(1, 8);
   });
 
-  it('is 0 or as good as 0 where the probability is too small for a number', () => {
+  it('is 0 where the probability is too small for a number', () => {
     expect(signTest(100_000, 0)).toBe(0);
   });
 });

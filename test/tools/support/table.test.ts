@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { cell, compactTable } from '../../../src/tools/support/table.ts';
+import { caseCount } from '../../support/cases.ts';
 
 describe('compactTable', () => {
   it('puts the given columns first, states constant columns once and leaves absent values empty', () => {
@@ -115,7 +116,7 @@ describe('cell', () => {
       fc.property(value, value, (a, b) => {
         if (!Object.is(a, b)) expect(cell(a)).not.toBe(cell(b));
       }),
-      { numRuns: 1000 },
+      { numRuns: caseCount(1000) },
     );
   });
 });

@@ -8,6 +8,7 @@ import { loadSqlite } from '../../../service/index.ts';
 import { connectToServer } from '../../support/connect-to-server.ts';
 import { drawResult } from '../../support/draw-result.ts';
 import { explain } from '../../support/help.ts';
+import { invocation } from '../../support/invocation.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../../support/output-form.ts';
 import { escapeControls, printLine } from '../../support/print.ts';
 import { paint, resultWidth } from '../../support/terminal.ts';
@@ -25,6 +26,8 @@ export function addDemo(program: Command): void {
   demo.action(async ({ text, ...form }: OutputForm & { text?: true }) => {
     // Says what is missing before anything is started.
     await loadSqlite();
+    const current = invocation();
+    const { control, stderr } = current;
     const stop = new AbortController();
     let exitCode: number | undefined;
     for (const [signal, code] of [
@@ -32,7 +35,7 @@ export function addDemo(program: Command): void {
       ['SIGTERM', 143],
       ['SIGHUP', 129],
     ] as const) {
-      process.once(signal, () => {
+      control.once(signal, () => {
         exitCode = code;
         stop.abort();
       });
@@ -41,8 +44,8 @@ export function addDemo(program: Command): void {
       await runDemo({ print: text ? printText : isForPeople(form) ? printTables : printJsonLine, signal: stop.signal });
     } catch (error) {
       if (exitCode === undefined) throw error;
-      process.stderr.write('heddle: the demo was cut off; its folder is removed.\n');
-      process.exitCode = exitCode;
+      stderr.write('heddle: the demo was cut off; its folder is removed.\n');
+      current.exitCode = exitCode;
     }
   });
 }
@@ -157,7 +160,7 @@ function unexpectedResult(tool: string, read: string): HeddleError {
 /** Returns an environment without the user's settings, so that the demo never reaches a real service. */
 function isolatedEnvironment(folder: string): Record<string, string> {
   const homes = ['HOME', 'USERPROFILE', 'APPDATA', 'LOCALAPPDATA', 'XDG_CONFIG_HOME', 'XDG_DATA_HOME'];
-  return { PATH: process.env.PATH ?? '', ...Object.fromEntries(homes.map((name) => [name, folder])) };
+  return { PATH: invocation().environment.PATH ?? '', ...Object.fromEntries(homes.map((name) => [name, folder])) };
 }
 
 const printTables: Printer = (printed) =>

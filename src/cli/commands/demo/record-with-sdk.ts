@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+import { invocation } from '../../support/invocation.ts';
 
 /** Project that the demo records into. */
 export const recordedProject = 'demo/recorded';
@@ -45,7 +46,7 @@ export async function recordWithSdk(
   environment: Record<string, string>,
   signal: AbortSignal,
 ): Promise<void> {
-  const heddle = [...process.execArgv, process.argv[1]!, 'service'];
+  const heddle = [...process.execArgv, invocation().script, 'service'];
   const data = ['--data-dir', folder];
   const service = spawn(process.execPath, [...heddle, 'start', '--port', '0', ...data], {
     env: environment,

@@ -4,25 +4,25 @@ import { dirname } from 'node:path';
 import { databaseSecrets, dataLocation } from '../../../runtime/runtime.ts';
 import { loadSqlite, openServiceStore } from '../../../service/index.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
-import type { SettingValues } from '../../../settings/settings.ts';
-import { redactor } from '../../support/secrets.ts';
+import { invocation } from '../../support/invocation.ts';
 import { type Finding, failure, ok, warning } from './finding.ts';
 
 /** Free disk space below which doctor reports a failure or a warning. */
 const failureFreeBytes = 20e6;
 const warningFreeBytes = 500e6;
 
-export async function checkDatabase({ values }: ResolvedSettings): Promise<Finding[]> {
-  if (values.databaseUrl === undefined) return [];
-  const faults = await findFaults(values);
+export async function checkDatabase(resolved: ResolvedSettings): Promise<Finding[]> {
+  if (resolved.values.databaseUrl === undefined) return [];
+  const faults = await findFaults(resolved);
   if (faults === '') return [ok('database', 'PostgreSQL is reachable, and its tables and indexes are in order')];
   const advice = 'Set HEDDLE_DATABASE_URL to the primary, REINDEX invalid indexes, or restore a backup.';
   return [failure('database', `PostgreSQL is reachable, but ${faults}`, advice)];
 }
 
 /** Checks the data file of the embedded service and its disk, if the embedded service is in use or was used earlier. */
-export async function checkDataFile({ values }: ResolvedSettings): Promise<Finding[]> {
-  const file = dataLocation(values);
+export async function checkDataFile(resolved: ResolvedSettings): Promise<Finding[]> {
+  const { values } = resolved;
+  const file = dataLocation(resolved);
   if (values.databaseUrl !== undefined) return [];
   if (!existsSync(file)) return values.baseUrl === undefined ? checkMissingFile(file) : [];
   if (await isEmpty(file)) {
@@ -32,7 +32,7 @@ export async function checkDataFile({ values }: ResolvedSettings): Promise<Findi
       await checkDiskSpace(dirname(file)),
     ];
   }
-  const faults = await findFaults(values);
+  const faults = await findFaults(resolved);
   const advice = 'Move the file away, then restore a backup or let heddle create a new one.';
   const integrity =
     faults === '' ? ok('data file', `${file} is sound`) : failure('data file', `${file} is damaged: ${faults}`, advice);
@@ -78,9 +78,9 @@ async function checkDiskSpace(folder: string): Promise<Finding> {
 }
 
 /** Opens the data as the service does. Returns the first faults, or an empty string. */
-async function findFaults(values: SettingValues): Promise<string> {
-  redactor.protect(...databaseSecrets(values));
-  const store = await openServiceStore(dataLocation(values));
+async function findFaults(resolved: ResolvedSettings): Promise<string> {
+  invocation().redactor.protect(...databaseSecrets(resolved.values));
+  const store = await openServiceStore(dataLocation(resolved));
   try {
     return (await store.integrityCheck()).slice(0, 3).join('; ');
   } finally {

@@ -1,5 +1,5 @@
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
-import { redactor } from '../../support/secrets.ts';
+import { invocation } from '../../support/invocation.ts';
 import { type Finding, failure, ok, warning } from './finding.ts';
 
 const timeoutMs = 5_000;
@@ -10,7 +10,7 @@ const maxBodyBytes = 4 * 1024 * 1024;
 export async function checkModelProvider({ values }: ResolvedSettings): Promise<Finding[]> {
   const { baseUrl, modelProviderUrl: url, modelProviderKey: key } = values;
   if (baseUrl !== undefined || url === undefined) return [];
-  redactor.protect(key);
+  invocation().redactor.protect(key);
   const response = await fetch(`${url}/models`, {
     redirect: 'manual',
     headers: key === undefined ? {} : { authorization: `Bearer ${key}` },

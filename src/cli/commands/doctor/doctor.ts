@@ -4,7 +4,7 @@ import { ownInferenceUrl } from '../../../client/connection.ts';
 import { HeddleError } from '../../../core/errors.ts';
 import { oldestNode, version } from '../../../core/version.ts';
 import { fetchKeys } from '../../../mcp/oauth/issuer-keys.ts';
-import { configFile, readProfiles, storeOf } from '../../../settings/profiles.ts';
+import { configFileIn, readProfiles, storeOf } from '../../../settings/profiles.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
 import type { Credentials } from '../../../settings/secrets/credentials.ts';
 import { settingDefinitions, settingNames } from '../../../settings/settings.ts';
@@ -12,9 +12,10 @@ import { connectToServer } from '../../support/connect-to-server.ts';
 import { describeSource, snakeCase } from '../../support/describe-source.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../../support/flags.ts';
 import { explain } from '../../support/help.ts';
+import { invocation } from '../../support/invocation.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../../support/output-form.ts';
 import { printJson, printLine } from '../../support/print.ts';
-import { openSecretStore, readCredentials, redactor } from '../../support/secrets.ts';
+import { openSecretStore, readCredentials } from '../../support/secrets.ts';
 import { paint } from '../../support/terminal.ts';
 import { checkDatabase, checkDataFile } from './check-data.ts';
 import { checkModelProvider } from './check-model-provider.ts';
@@ -55,14 +56,14 @@ export function addDoctor(program: Command): void {
     const json = !isForPeople(form);
     const findings: Finding[] = [];
     for await (const finding of runChecks(doctor)) {
-      const redacted = redactor.redactStrings(finding);
+      const redacted = invocation().redactor.redactStrings(finding);
       findings.push(redacted);
       if (!json) printLine(formatFinding(redacted));
     }
     const failures = findings.filter(({ state }) => state === 'failure').length;
     // Without settings, nothing else was checked.
     const isUnusable = findings.some(({ check, state }) => check === 'configuration' && state === 'failure');
-    process.exitCode = failures === 0 ? 0 : isUnusable ? 2 : 1;
+    invocation().exitCode = failures === 0 ? 0 : isUnusable ? 2 : 1;
     if (json) return printJson({ ok: failures === 0, findings });
     printLine(failures === 0 ? 'Nothing failed.' : `Failed checks: ${failures}.`);
   });
@@ -109,7 +110,8 @@ function failureOf(check: string, error: unknown, advice?: string): Finding {
   return failure(check, (error as Error).message, error instanceof HeddleError ? error.hint : advice);
 }
 
-function* checkConfiguration({ values, sources, placeholders }: ResolvedSettings): Generator<Finding> {
+function* checkConfiguration({ values, sources, folders, placeholders }: ResolvedSettings): Generator<Finding> {
+  const configFile = configFileIn(folders);
   const set = settingNames
     .filter((name) => sources[name].name !== undefined)
     .map((name) => `${snakeCase(name)} from ${describeSource(sources[name])}`);
@@ -134,8 +136,8 @@ function* checkConfiguration({ values, sources, placeholders }: ResolvedSettings
 }
 
 /** A broken keychain is a failure only if the profile keeps its secrets there. */
-async function checkKeychain({ values }: ResolvedSettings): Promise<Finding[]> {
-  const isUsed = storeOf(readProfiles()[values.profile]) === 'keychain';
+async function checkKeychain({ values, folders }: ResolvedSettings): Promise<Finding[]> {
+  const isUsed = storeOf(readProfiles(folders)[values.profile]) === 'keychain';
   try {
     await openSecretStore('keychain', values).read(values.profile);
     return [ok('keychain', `can be read${isUsed ? ', and this profile uses it' : ''}`)];
@@ -174,7 +176,7 @@ async function checkIssuer({ values: { oauthIssuer } }: ResolvedSettings): Promi
 /** Connects to `heddle serve`, whose stderr appears on the terminal. */
 async function checkHandshake({ values, sources }: ResolvedSettings): Promise<Finding[]> {
   const profile = sources.profile.from === 'flag' ? ['--profile', values.profile] : [];
-  const client = await connectToServer('heddle-doctor', profile, process.env);
+  const client = await connectToServer('heddle-doctor', profile, invocation().environment);
   try {
     const { tools } = await client.listTools();
     const session = `protocol ${client.getNegotiatedProtocolVersion()}, ${tools.length} tools`;

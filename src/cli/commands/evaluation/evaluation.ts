@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { HeddleError } from '../../../core/errors.ts';
 import { addSettingFlags, runtimeFlags } from '../../support/flags.ts';
 import { explain } from '../../support/help.ts';
+import { invocation } from '../../support/invocation.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../../support/output-form.ts';
 import { printJson, printLine } from '../../support/print.ts';
 import { progressBar, showProgress } from '../../support/progress.ts';
@@ -106,7 +107,7 @@ function addRun(evaluation: Command): void {
           throw tools.signal.aborted && progress.run ? await interruptedRun(progress.run, serverOptions) : error;
         });
         showProgress('');
-        for (const warning of result.warnings ?? []) process.stderr.write(`heddle: ${warning}\n`);
+        for (const warning of result.warnings ?? []) invocation().stderr.write(`heddle: ${warning}\n`);
         await report([result.run_id], options, tools);
       },
       progress.show,
@@ -126,7 +127,7 @@ function runProgress(): { show: (done: number, message: string) => void; run: Ru
     run: undefined as RunProgress | undefined,
     show(done: number, message: string): void {
       const [, runId, total] = /^run_id (\S+): (?:\d+ of (\d+|\?))?/.exec(message) ?? [];
-      if (runId !== undefined && runId !== progress.run?.runId) process.stderr.write(`run_id ${runId}\n`);
+      if (runId !== undefined && runId !== progress.run?.runId) invocation().stderr.write(`run_id ${runId}\n`);
       const known = total === undefined || total === '?' ? undefined : Number(total);
       if (runId !== undefined) progress.run = { runId, done, total: known };
       showProgress(progressBar('predictions', done, known));
@@ -245,7 +246,7 @@ interface ShowOptions extends ReportOptions {
   open?: true;
 }
 
-function showResults(command: Command, args: Record<string, unknown>): Promise<never> {
+function showResults(command: Command, args: Record<string, unknown>): Promise<void> {
   return showView(command, {
     uri: 'ui://heddle/evaluation',
     tool: 'read_evaluation',
@@ -355,8 +356,8 @@ function unfinishedRun({ run_id, status, error }: Run): HeddleError {
 }
 
 function fail(reasons: readonly string[]): void {
-  for (const reason of reasons) process.stderr.write(`heddle: ${reason}\n`);
-  process.exitCode = 1;
+  for (const reason of reasons) invocation().stderr.write(`heddle: ${reason}\n`);
+  invocation().exitCode = 1;
 }
 
 function addReportOptions(command: Command, rows: number): void {

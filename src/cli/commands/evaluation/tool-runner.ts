@@ -3,9 +3,10 @@ import { openRuntime, type Runtime } from '../../../runtime/runtime.ts';
 import { parseArguments } from '../../../tools/support/arguments.ts';
 import { tools } from '../../../tools/support/registry.ts';
 import { settingsOf } from '../../support/flags.ts';
+import { invocation, withInterrupt } from '../../support/invocation.ts';
 import { showProgress } from '../../support/progress.ts';
 import { FailedWork } from '../../support/report-failure.ts';
-import { redactor, runtimeOptions } from '../../support/secrets.ts';
+import { runtimeOptions } from '../../support/secrets.ts';
 
 /** Calls tools for a command, without the limit of size that a model's result has. */
 export interface ToolRunner {
@@ -27,34 +28,33 @@ export async function withTools(
 ): Promise<void> {
   const settings = settingsOf(command);
   const runtime = openRuntime(settings, runtimeOptions(settings));
-  const abort = new AbortController();
-  const onInterrupt = (): void => abort.abort();
-  process.once('SIGINT', onInterrupt);
-  const run: ToolRunner['run'] = async (name, args) => {
-    const { serverOptions } = runtime;
-    const listed = tools.find((tool) => tool.name === name)!;
-    const tool = await listed.load();
-    const service = (await serverOptions.service()).withSharedDeadline();
-    const input = parseArguments(tool.input, args, listed, (text) => redactor.redact(text));
-    const result = await tool.run(input, {
-      service,
-      project: serverOptions.project,
-      maxResultChars: Number.MAX_SAFE_INTEGER,
-      signal: abort.signal,
-      ask: () => 'cannot',
-      offersTool: (name) => serverOptions.tools.some((offered) => offered.name === name),
-      withoutSecrets: (value) => redactor.redactValueInSteps(value, async () => {}),
-      progress: onProgress,
-    });
-    return redactor.redactValueInSteps(result, async () => {});
-  };
+  const { redactor } = invocation();
+  const runnerFor =
+    (signal: AbortSignal): ToolRunner['run'] =>
+    async (name, args) => {
+      const { serverOptions } = runtime;
+      const listed = tools.find((tool) => tool.name === name)!;
+      const tool = await listed.load();
+      const service = (await serverOptions.service()).withSharedDeadline();
+      const input = parseArguments(tool.input, args, listed, (text) => redactor.redact(text));
+      const result = await tool.run(input, {
+        service,
+        project: serverOptions.project,
+        maxResultChars: Number.MAX_SAFE_INTEGER,
+        signal,
+        ask: () => 'cannot',
+        offersTool: (name) => serverOptions.tools.some((offered) => offered.name === name),
+        withoutSecrets: (value) => redactor.redactValueInSteps(value, async () => {}),
+        progress: onProgress,
+      });
+      return redactor.redactValueInSteps(result, async () => {});
+    };
   try {
-    await work({ run, signal: abort.signal }, runtime);
+    await withInterrupt((signal) => work({ run: runnerFor(signal), signal }, runtime));
   } catch (error) {
     throw new FailedWork(error);
   } finally {
     showProgress('');
-    process.removeListener('SIGINT', onInterrupt);
     await runtime.close();
   }
 }

@@ -16,6 +16,7 @@ import type { SecretRecord, SecretStore } from '../../../settings/secrets/secret
 import { defaultInferenceUrl, publicWeave, type SettingName, type SettingValues } from '../../../settings/settings.ts';
 import { addSettingFlags, settingsOf } from '../../support/flags.ts';
 import { explain } from '../../support/help.ts';
+import { invocation } from '../../support/invocation.ts';
 import { printLine } from '../../support/print.ts';
 import { lacksEveryOperation, listVisibleProjects, type Probe, probeService } from '../../support/probe-service.ts';
 import { openSecretStore } from '../../support/secrets.ts';
@@ -60,10 +61,10 @@ export function addLogin(program: Command): void {
 
 /** Reads credentials, checks them at the service and stores them. Throws a HeddleError if the service rejects them. */
 async function runLogin(options: LoginOptions, settings: ResolvedSettings): Promise<void> {
-  const { values } = settings;
+  const { values, folders } = settings;
   const name = values.profile;
-  const profile = readProfiles()[name] ?? {};
-  checkProfilesFile();
+  const profile = readProfiles(folders)[name] ?? {};
+  checkProfilesFile(folders);
   const store = openSecretStore(options.store ?? storeOf(profile) ?? 'keychain', values);
   await ensureUsable(store, name);
 
@@ -81,7 +82,7 @@ async function runLogin(options: LoginOptions, settings: ResolvedSettings): Prom
   const inference = inferenceUrl !== defaultInferenceUrl(baseUrl) && { inference_url: inferenceUrl };
   const record = { ...input.record, ...(input.record.token && inference) };
   await store.write(name, baseUrl, record);
-  writeProfile(name, {
+  const added: Profile = {
     ...withoutLogin(profile),
     base_url: baseUrl,
     ...inference,
@@ -89,11 +90,13 @@ async function runLogin(options: LoginOptions, settings: ResolvedSettings): Prom
     ...(record.username !== undefined && { username: record.username }),
     ...(defaults.weave && baseUrl !== publicWeave && { weave: true }),
     store: store.kind,
-  });
+  };
+  writeProfile(name, added, folders);
   printLine(`Stored in ${storeNames[store.kind]}, profile "${name}", for ${baseUrl}.`);
   await removeEarlierSecrets(store, baseUrl, profile, values);
   for (const variable of ['HEDDLE_PASSWORD', 'HEDDLE_TOKEN']) {
-    if (process.env[variable]) printLine(`Note: ${variable} is set in this environment and overrides what is stored.`);
+    if (invocation().environment[variable])
+      printLine(`Note: ${variable} is set in this environment and overrides what is stored.`);
   }
 }
 
@@ -230,6 +233,6 @@ async function removeEarlierSecrets(
     if (earlier && earlier !== store.kind) await openSecretStore(earlier, values).remove(values.profile);
   } catch (error) {
     if (!(error instanceof HeddleError)) throw error;
-    process.stderr.write(`heddle: earlier secrets could not be removed: ${error.message}\n`);
+    invocation().stderr.write(`heddle: earlier secrets could not be removed: ${error.message}\n`);
   }
 }

@@ -4,8 +4,9 @@ import { HeddleError } from '../../../core/errors.ts';
 import { minSecretChars } from '../../../core/redaction.ts';
 import type { SecretRecord } from '../../../settings/secrets/secret-store.ts';
 import { settingDefinitions } from '../../../settings/settings.ts';
+import { invocation } from '../../support/invocation.ts';
 import { UsageError } from '../../support/report-failure.ts';
-import { redactor } from '../../support/secrets.ts';
+import { questionStreams } from '../../support/terminal.ts';
 
 /** The flags of `heddle login` that are not settings. */
 export interface LoginOptions {
@@ -37,18 +38,18 @@ export async function readLoginInput(
   options: LoginOptions,
   defaults: LoginDefaults,
 ): Promise<{ baseUrl: string; record: SecretRecord }> {
-  if (!isScripted(options) && !process.stdin.isTTY) {
+  if (!isScripted(options) && !invocation().stdin.isTTY) {
     throw new UsageError('stdin is not a terminal: pass secrets with --password-stdin or --token-stdin');
   }
   const input = isScripted(options) ? await readLines(options, defaults) : await askForInput(defaults);
   const { baseUrl, username, password, token } = input;
-  redactor.protect(password, token);
+  invocation().redactor.protect(password, token);
   if (!password && !token) throw new UsageError('neither a password nor a token was given');
   const problem = token && problemOf('token', token);
   if (problem) throw new UsageError(`the token ${problem}`);
   for (const [name, secret] of Object.entries({ password, token })) {
     if (!secret || secret.length >= minSecretChars) continue;
-    process.stderr.write(
+    invocation().stderr.write(
       `heddle: the ${name} has fewer than ${minSecretChars} characters, so heddle cannot remove it from what a service sends back. Choose a longer one.\n`,
     );
   }
@@ -63,7 +64,7 @@ export function isScripted({ passwordStdin, tokenStdin }: LoginOptions): boolean
 /** Reads the password from the first line and the token from the next; the options say which of them are there. */
 async function readLines(options: LoginOptions, { baseUrl, username, weave }: LoginDefaults): Promise<LoginInput> {
   if (baseUrl === undefined) throw new UsageError('no service: pass --base-url or --weave');
-  const lines = (await text(process.stdin)).split(/\r?\n/);
+  const lines = (await text(invocation().stdin)).split(/\r?\n/);
   const nextLine = (content: string): string => {
     const line = lines.shift();
     if (!line) throw new UsageError(`no ${content} on stdin`);
@@ -77,17 +78,18 @@ async function readLines(options: LoginOptions, { baseUrl, username, weave }: Lo
 }
 
 async function askForInput({ baseUrl: givenUrl, username: givenName, weave }: LoginDefaults): Promise<LoginInput> {
+  const streams = questionStreams();
   const baseUrl = givenUrl ?? (await askForUrl());
   if (weave) {
-    const key = await answerOf(prompts.password({ message: `API key for ${baseUrl}` }));
+    const key = await answerOf(prompts.password({ message: `API key for ${baseUrl}`, ...streams }));
     return { baseUrl, username: givenName, password: key, token: key };
   }
   const userQuestion = 'User name (for queues and evaluations); leave empty for none';
-  const username = givenName ?? (await answerOf(prompts.text({ message: userQuestion })));
+  const username = givenName ?? (await answerOf(prompts.text({ message: userQuestion, ...streams })));
   const passwordQuestion = `Password of ${username}; leave empty for none`;
-  const password = username && (await answerOf(prompts.password({ message: passwordQuestion })));
+  const password = username && (await answerOf(prompts.password({ message: passwordQuestion, ...streams })));
   const tokenQuestion = 'Bearer token (for inference); leave empty for none';
-  const token = await answerOf(prompts.password({ message: tokenQuestion }));
+  const token = await answerOf(prompts.password({ message: tokenQuestion, ...streams }));
   return { baseUrl, username, password, token };
 }
 
@@ -96,20 +98,23 @@ async function askForInput({ baseUrl: givenUrl, username: givenName, weave }: Lo
  * @returns undefined if the person leaves it open.
  */
 export async function askForProject(known: readonly string[] | undefined): Promise<string | undefined> {
+  const streams = questionStreams();
   const open = 'none: each call names one';
   if (known !== undefined && known.length > 0 && known.length <= maxListedProjects) {
     const options = [...known.map((value) => ({ value, label: value })), { value: '', label: open }];
-    const chosen = await answerOf(prompts.select({ message: 'Project of tool calls that name none', options }));
+    const chosen = await answerOf(
+      prompts.select({ message: 'Project of tool calls that name none', options, ...streams }),
+    );
     return chosen || undefined;
   }
   const validate = (text = ''): string | undefined => (text === '' ? undefined : problemOf('project', text));
   const message = 'Project of tool calls that name none, as entity/project; leave empty for none';
-  return (await answerOf(prompts.text({ message, validate }))) || undefined;
+  return (await answerOf(prompts.text({ message, validate, ...streams }))) || undefined;
 }
 
 async function askForUrl(): Promise<string> {
   const validate = (url = ''): string | undefined => problemOf('baseUrl', url);
-  const url = await answerOf(prompts.text({ message: 'Base URL of the service', validate }));
+  const url = await answerOf(prompts.text({ message: 'Base URL of the service', validate, ...questionStreams() }));
   return settingDefinitions.baseUrl.parse(url);
 }
 

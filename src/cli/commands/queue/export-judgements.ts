@@ -7,6 +7,7 @@ import { judgementsOf, latestJudgements, notesOf, readFeedback } from '../../../
 import { matchingItems } from '../../../tools/support/matching-items.ts';
 import { readCalls } from '../../../tools/support/read-calls.ts';
 import { requireQueue } from '../../../tools/support/require-queue.ts';
+import { invocation } from '../../support/invocation.ts';
 import type { OpenedService } from '../../support/open-client.ts';
 import { progressBar, showProgress } from '../../support/progress.ts';
 import { csvLine } from './csv-line.ts';
@@ -82,7 +83,7 @@ export async function exportJudgements(
   let defused = 0;
   let itemsWritten = 0;
   // On a terminal, the lines themselves show the progress.
-  const showsProgress = out !== undefined || !process.stdout.isTTY;
+  const showsProgress = out !== undefined || !invocation().stdout.isTTY;
   if (!showsProgress) showProgress('');
   try {
     if (format === 'csv') await target.write(`${csvLine(columns).line}\r\n`);
@@ -132,7 +133,8 @@ interface Target {
 
 const stdoutTarget: Target = {
   async write(text) {
-    if (!process.stdout.write(text)) await once(process.stdout, 'drain');
+    const { stdout } = invocation();
+    if (!stdout.write(text)) await once(stdout, 'drain');
   },
   finish: async () => {},
   discard: () => {},

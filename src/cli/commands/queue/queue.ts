@@ -4,6 +4,7 @@ import { requireQueue } from '../../../tools/support/require-queue.ts';
 import { confirmChange } from '../../support/confirm-change.ts';
 import { addSettingFlags, runtimeFlags } from '../../support/flags.ts';
 import { explain } from '../../support/help.ts';
+import { invocation } from '../../support/invocation.ts';
 import { withService } from '../../support/open-client.ts';
 import { addOutputOptions, type OutputForm } from '../../support/output-form.ts';
 import { printLine } from '../../support/print.ts';
@@ -69,7 +70,7 @@ function addExport(queue: Command): void {
       const note =
         defused > 0 ? ` ${defused} cells that a spreadsheet would run as formulas begin with an apostrophe.` : '';
       const found = judgements === 1 ? '1 judgement or note' : `${judgements} judgements and notes`;
-      process.stderr.write(`${found} of ${pluralize(items, 'item')}.${note}\n`);
+      invocation().stderr.write(`${found} of ${pluralize(items, 'item')}.${note}\n`);
     }),
   );
 }

@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { HeddleError } from '../../../core/errors.ts';
 import { JsonLimitError } from '../../../core/json.ts';
 import { InexactNumberError, parseExactJson } from '../../../core/json-numbers.ts';
+import { invocation } from '../../support/invocation.ts';
 
 /** Maximum size of a line: a larger value could not be read back, because no response may be larger. */
 const maxLineBytes = 32 * 1024 * 1024;
@@ -29,7 +30,7 @@ export async function* readFileLines(file: string): AsyncGenerator<string> {
     return decoder.decode(bytes);
   };
   try {
-    for await (const chunk of file === '-' ? process.stdin : createReadStream(file)) {
+    for await (const chunk of file === '-' ? invocation().stdin : createReadStream(file)) {
       const bytes = chunk as Buffer;
       let start = 0;
       // Not node:readline, which also splits at U+2028; JSON allows that character inside of strings.

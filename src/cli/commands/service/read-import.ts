@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { parse } from 'csv-parse';
 import { HeddleError } from '../../../core/errors.ts';
 import { parseExactJson } from '../../../core/json-numbers.ts';
+import { invocation } from '../../support/invocation.ts';
 import { readFileLines } from './read-file.ts';
 
 export const importFormats = ['csv', 'jsonl'] as const;
@@ -59,7 +60,7 @@ async function* readCsv(file: string): AsyncGenerator<CsvRecord> {
     max_record_size: maxRowBytes,
     encoding: 'utf8',
   });
-  const source = file === '-' ? process.stdin : createReadStream(file);
+  const source = file === '-' ? invocation().stdin : createReadStream(file);
   // The loop below reports the failure of either.
   const piped = pipeline(source, checkUtf8, parser).catch(() => {});
   try {

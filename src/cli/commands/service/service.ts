@@ -1,7 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { notConfigured } from '../../../core/errors.ts';
+import { listenAt, stopSignal, untilAborted } from '../../../runtime/process-lifecycle.ts';
 import { databaseSecrets, dataLocation, sampleProject } from '../../../runtime/runtime.ts';
-import { stderrLog } from '../../../runtime/stderr-log.ts';
 import {
   backUpData,
   type ImportTarget,
@@ -18,11 +17,12 @@ import type { SettingName, SettingValues } from '../../../settings/settings.ts';
 import { confirmChange } from '../../support/confirm-change.ts';
 import { addSettingFlags, asPort, settingsOf } from '../../support/flags.ts';
 import { explain } from '../../support/help.ts';
+import { invocation } from '../../support/invocation.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../../support/output-form.ts';
 import { printJson, printLine } from '../../support/print.ts';
 import { progressBar, showProgress } from '../../support/progress.ts';
 import { UsageError } from '../../support/report-failure.ts';
-import { redactor } from '../../support/secrets.ts';
+import { logOf } from '../../support/secrets.ts';
 import { drawTable } from '../../support/table.ts';
 import { paint, resultWidth } from '../../support/terminal.ts';
 import { readJsonFile } from './read-file.ts';
@@ -76,19 +76,24 @@ function addStart(service: Command): void {
   });
   addSettingFlags(start, [...dataFlags, 'modelProviderUrl', 'logLevel', 'logFormat']);
   start.action(async ({ port, host }: { port: number; host: string }) => {
-    const { values } = settingsOf(start);
+    const settings = settingsOf(start);
+    const { values } = settings;
+    const { control, redactor, stderr } = invocation();
     redactor.protect(values.modelProviderKey, ...databaseSecrets(values));
-    const running = await startService({
-      data: dataLocation(values),
+    const starting = startService({
+      data: dataLocation(settings),
       host,
       port,
       ...(values.modelProviderUrl !== undefined && {
         modelProvider: { url: values.modelProviderUrl, key: values.modelProviderKey },
       }),
-      log: stderrLog(values.logLevel, values.logFormat, (text) => redactor.redact(text)),
-    }).catch((error) => throwListenError(error, host, port));
-    process.stderr.write(`listening on ${running.url}\n`);
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void running.close());
+      log: logOf(settings),
+    });
+    const running = await listenAt(starting, host, port, '--port or --host');
+    const stop = stopSignal(control);
+    stderr.write(`listening on ${running.url}\n`);
+    await untilAborted(stop);
+    await running.close();
   });
 }
 
@@ -116,7 +121,7 @@ function addUser(service: Command): void {
       return printLine(`user name: ${name}\npassword:  ${password}\ntoken:     ${token}\nprojects:  ${seen}`);
     }
     // On stderr, so that a shell can evaluate stdout.
-    if (grants.length === 0) process.stderr.write(`projects:  ${seen}\n`);
+    if (grants.length === 0) invocation().stderr.write(`projects:  ${seen}\n`);
     printLine(`export WANDB_API_KEY=${token}\nexport WF_TRACE_SERVER_URL=${options.url}`);
   });
 }
@@ -165,7 +170,7 @@ function addListUsers(service: Command): void {
     const accounts = await withStore(command, (store) => store.listUsers());
     if (!isForPeople(form)) return printJson(accounts);
     for (const { name, projects } of accounts) printAccount(name, projects);
-    if (accounts.length === 0) process.stderr.write('There are no accounts.\n');
+    if (accounts.length === 0) invocation().stderr.write('There are no accounts.\n');
   });
 }
 
@@ -232,11 +237,12 @@ function explainProject(command: Command): void {
   const { values, sources } = settingsOf(command);
   const { project = '' } = values;
   if (sources.project.from !== 'flag') return;
-  const { project: usual } = resolveSettings({ flags: {}, environment: process.env, newProfile: true }).values;
+  const { environment, folders } = invocation();
+  const { project: usual } = resolveSettings({ flags: {}, environment, folders, newProfile: true }).values;
   if (project === (usual ?? sampleProject)) return;
   const profile = sources.profile.from === 'flag' ? ` --profile ${values.profile}` : '';
   const folder = sources.dataDir.from === 'flag' ? ` --data-dir ${values.dataDir}` : '';
-  process.stderr.write(
+  invocation().stderr.write(
     `Clients see it once ${project} is their project: \`heddle config set project ${project}${profile}\`, or for one client \`heddle setup CLIENT --project ${project}${folder}\`.\n`,
   );
 }
@@ -354,9 +360,9 @@ function printKept(message: string, kept: string | undefined): void {
 
 /** Returns where the data is, after its secrets are protected. */
 function dataOf(command: Command): string {
-  const { values } = settingsOf(command);
-  redactor.protect(...databaseSecrets(values));
-  return dataLocation(values);
+  const settings = settingsOf(command);
+  invocation().redactor.protect(...databaseSecrets(settings.values));
+  return dataLocation(settings);
 }
 
 /** Opens the data that the settings of a command name, and closes it after `use`. */
@@ -373,13 +379,4 @@ async function withStore<T>(command: Command, use: (store: Store, values: Settin
 function projectOf({ project }: SettingValues): string {
   if (project !== undefined) return project;
   throw new UsageError('no project: pass --project entity/project or set HEDDLE_PROJECT');
-}
-
-function throwListenError(error: unknown, host: string, port: number): never {
-  const { syscall, code } = error as NodeJS.ErrnoException;
-  if (syscall !== 'listen' && syscall !== 'getaddrinfo') throw error;
-  throw notConfigured(
-    `The service cannot listen on ${host}, port ${port} (${code}).`,
-    'Choose another --port or --host, or stop the process that uses the port.',
-  );
 }

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Database, Transaction } from '../database.ts';
-import { type Engine, migrate, missingTables, readSchemaVersion, schemaVersion } from '../migrations.ts';
+import { type Engine, type Migration, migrate, missingTables, readSchemaVersion } from '../migrations.ts';
 import { retryWhile } from '../retry-while.ts';
 import { runTransaction } from '../run-transaction.ts';
 import type { Tables } from '../tables.ts';
@@ -21,12 +21,15 @@ const beginWrite = `start transaction isolation level serializable; ${limits}`;
  */
 const writeToLog = "select pg_logical_emit_message(true, 'heddle', '')";
 
-const engine: Engine = {
+const alternative =
+  'set HEDDLE_DATABASE_URL or --database to another database, or to a schema with ?options=-csearch_path%3DNAME';
+
+export const postgresEngine: Engine = {
   container: 'database',
-  alternative:
-    'set HEDDLE_DATABASE_URL or --database to another database, or to a schema with ?options=-csearch_path%3DNAME',
+  alternative,
+  newBeginning: alternative,
   // Byte order, as in SQLite: a language's order differs between servers and versions of their libraries.
-  textType: sql`text collate "C"`,
+  textType: 'text collate "C"',
   bytesType: 'bytea',
   listTables: async (db) => {
     const tables = sql<{ name: string }>`
@@ -36,7 +39,7 @@ const engine: Engine = {
 };
 
 /** Opens a PostgreSQL database and creates the tables if they are missing. Survives the loss of its connections. */
-export async function openPostgres(url: string): Promise<Database> {
+export async function openPostgres(url: string, migrations: readonly Migration[]): Promise<Database> {
   const db = openPool(url);
   const conflicting = new SerialQueue();
   let begin = beginWrite;
@@ -61,8 +64,8 @@ export async function openPostgres(url: string): Promise<Database> {
     close: () => db.destroy(),
   };
   try {
-    const version = await database.read((transaction) => readSchemaVersion(transaction, engine));
-    if (version < schemaVersion) await upgrade(db);
+    const version = await database.read((transaction) => readSchemaVersion(transaction, postgresEngine, migrations));
+    if (version < migrations.length) await upgrade(db, migrations);
     if (await database.read(mayWriteToLog)) begin = `${beginWrite}; ${writeToLog}`;
   } catch (error) {
     await db.destroy();
@@ -83,11 +86,11 @@ async function mayWriteToLog(transaction: Transaction): Promise<boolean> {
 const migrationLock = 0x686564646c65;
 
 /** Upgrades the schema. A future migration that rewrites large tables will need a longer response timeout. */
-async function upgrade(db: Kysely<Tables>): Promise<void> {
+async function upgrade(db: Kysely<Tables>, migrations: readonly Migration[]): Promise<void> {
   // Read committed: after waiting for the lock, it must see what the lock's previous holder did.
   await runTransaction(db, 'start transaction isolation level read committed', async (transaction) => {
     await sql`select pg_advisory_xact_lock(${sql.lit(migrationLock)})`.execute(transaction);
-    await migrate(transaction, engine);
+    await migrate(transaction, postgresEngine, migrations);
   });
 }
 
@@ -103,5 +106,5 @@ async function findFaults(transaction: Transaction): Promise<string[]> {
     select 'column ' || table_name || '.' || column_name || ' is not in byte order' from information_schema.columns
       where table_schema = current_schema() and data_type = 'text'
       and case when collation_name is null then 'B' > 'a' else collation_name <> 'C' end`.execute(transaction);
-  return [...rows.map(({ fault }) => fault), ...(await missingTables(transaction, engine))];
+  return [...rows.map(({ fault }) => fault), ...(await missingTables(transaction, postgresEngine))];
 }

@@ -12,9 +12,10 @@ import {
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { HeddleError } from '../../../core/errors.ts';
 import { findOwnFile, statRegularFile } from '../../../core/private-file.ts';
-import { schemaVersion } from '../migrations.ts';
-import { tableNames } from '../tables.ts';
+import { schemaFault, schemaVersion } from '../migrations.ts';
+import { type Tables, tableNames } from '../tables.ts';
 import { loadSqlite, retryWhileBusy } from './connection.ts';
+import { sqliteEngine } from './open-sqlite.ts';
 
 /**
  * Copies a data file to a new file, as it is at one moment, while other processes use it. The copy appears in one step, complete
@@ -159,10 +160,11 @@ function faultsOf(open: OpenSqlite, file: string): string[] {
       name: string;
     }[];
     if (!tables.some(({ name }) => name === 'schema_version')) return [...faults, 'it is not a heddle data file'];
-    const { version } = connection.prepare('SELECT version FROM schema_version').get() as { version: number };
-    if (version > schemaVersion) return [`a newer heddle wrote it (schema version ${version}); update heddle first`];
+    const stored = connection.prepare('SELECT * FROM schema_version').get() as unknown as Tables['schema_version'];
+    const refused = schemaFault(stored, sqliteEngine);
+    if (refused) return [`it ${refused.fault}`];
     const missing =
-      version < schemaVersion ? [] : tableNames.filter((name) => !tables.some((table) => table.name === name));
+      stored.version < schemaVersion ? [] : tableNames.filter((name) => !tables.some((table) => table.name === name));
     return [...faults.slice(0, 3), ...missing.map((name) => `table ${name} is missing`)];
   } catch (error) {
     return [(error as Error).message];
@@ -175,7 +177,7 @@ function unusable(file: string, faults: string[]): HeddleError {
   return new HeddleError({
     code: 'invalid_arguments',
     message: `${file} cannot be used as a backup: ${faults.join('; ')}. Nothing was changed.`,
-    hint: 'Choose a file that `heddle service backup` has written.',
+    hint: 'Choose a file that `heddle service backup` has written, or use the version of heddle that wrote it.',
   });
 }
 

@@ -4,15 +4,16 @@ import { Kysely, SqliteDialect, sql } from 'kysely';
 import { HeddleError } from '../../../core/errors.ts';
 import { checkFolder, statRegularFile } from '../../../core/private-file.ts';
 import type { Database } from '../database.ts';
-import { type Engine, migrate, missingTables, readSchemaVersion, schemaVersion } from '../migrations.ts';
+import { type Engine, type Migration, migrate, missingTables, readSchemaVersion } from '../migrations.ts';
 import { runTransaction } from '../run-transaction.ts';
 import type { Tables } from '../tables.ts';
 import { loadSqlite, openConnection, retryWhileBusy } from './connection.ts';
 import { kyselyDatabase } from './kysely-database.ts';
 
-const engine: Engine = {
+export const sqliteEngine: Engine = {
   container: 'data file',
   alternative: 'set HEDDLE_DATA_DIR to another folder',
+  newBeginning: 'run `heddle service reset`, which keeps it under another name and begins with a new one',
   textType: 'text',
   bytesType: 'blob',
   listTables: async (db) => (await db.introspection.getTables()).map(({ name }) => name),
@@ -22,7 +23,7 @@ const engine: Engine = {
 const beginWrite = 'begin immediate';
 
 /** Opens a data file. Creates the folder (mode 0700), the file (0600) and the tables if they are missing. */
-export async function openSqlite(file: string): Promise<Database> {
+export async function openSqlite(file: string, migrations: readonly Migration[]): Promise<Database> {
   const open = await loadSqlite();
   createPrivateFile(file);
   const connect = () => {
@@ -34,7 +35,7 @@ export async function openSqlite(file: string): Promise<Database> {
     // A connection of its own, so that reading goes on while a long change is written.
     let reader: Kysely<Tables>;
     try {
-      await upgrade(writer);
+      await upgrade(writer, migrations);
       reader = connect();
       await sql`pragma query_only = on`.execute(reader);
     } catch (error) {
@@ -83,14 +84,16 @@ function createPrivateFile(file: string): void {
   }
 }
 
-async function upgrade(db: Kysely<Tables>): Promise<void> {
-  const version = await readSchemaVersion(db, engine);
+async function upgrade(db: Kysely<Tables>, migrations: readonly Migration[]): Promise<void> {
+  const version = await readSchemaVersion(db, sqliteEngine, migrations);
   await sql`pragma journal_mode = wal`.execute(db);
-  if (version < schemaVersion) await runTransaction(db, beginWrite, (transaction) => migrate(transaction, engine));
+  if (version < migrations.length) {
+    await runTransaction(db, beginWrite, (transaction) => migrate(transaction, sqliteEngine, migrations));
+  }
 }
 
 async function integrityCheck(db: Kysely<Tables>): Promise<string[]> {
   const { rows } = await sql<{ integrity_check: string }>`pragma integrity_check`.execute(db);
   const faults = rows.map((row) => row.integrity_check).filter((fault) => fault !== 'ok');
-  return [...faults, ...(await missingTables(db, engine))];
+  return [...faults, ...(await missingTables(db, sqliteEngine))];
 }

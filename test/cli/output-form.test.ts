@@ -1,0 +1,33 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { emptyHome, run, standIn, temporaryFolder } from '../support/heddle.ts';
+
+const environment = emptyHome(temporaryFolder());
+beforeAll(async () => {
+  await run(['call', 'list_queues'], environment);
+});
+
+describe('heddle in a pipe', () => {
+  it.each([
+    ['call list_queues', 'queues: 1'],
+    ['tools', 'list_queues         List queues'],
+    ['tools list_queues', 'Arguments (* required):'],
+    ['status', 'Service: embedded'],
+    ['doctor', 'Nothing failed.'],
+    ['config list', 'It has no values'],
+    ['service list', 'support-triage'],
+    ['service list-users', ''],
+  ])('prints the result of `heddle %s` as JSON, or in readable form with --table', async (line, shown) => {
+    const args = line.split(' ');
+    const json = await run(args, environment, '', standIn);
+    const table = await run([...args, '--table'], environment, '', standIn);
+    expect([json.code, typeof JSON.parse(json.stdout)]).toEqual([0, 'object']);
+    expect(table.code).toBe(0);
+    expect(table.stdout).toContain(shown);
+    expect(() => JSON.parse(table.stdout)).toThrow();
+  });
+
+  it('explains in the help when it prints JSON', async () => {
+    const { stdout } = await run(['--help'], emptyHome(temporaryFolder()));
+    expect(stdout).toContain('for people on a terminal, and as JSON in a pipe or a file; --json and --table choose.');
+  });
+});

@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+
+describe('a mistyped command line', () => {
+  it.each([
+    ['srve', "unknown command 'srve' (did you mean serve?)"],
+    ['service lst', "unknown command 'lst' (did you mean list?)"],
+    ['config st', "unknown command 'st' (did you mean set?)"],
+    ['setup curser', '(did you mean cursor?)'],
+    ['call list_queue', "unknown tool 'list_queue' (did you mean list_queues?)"],
+    ['tools read_cal', '(did you mean read_call?)'],
+    ['serve --htp', "unknown option '--htp' (did you mean --http?)"],
+    ['config set projct x', "unknown key 'projct' (did you mean project?)"],
+    ['call --text --structured list_queues', "option '--structured' cannot be used with option '--text'"],
+    ['setup', 'no client: name one of claude-desktop'],
+  ])('`heddle %s` exits with 2 and suggests what was meant', async (line, message) => {
+    const { code, stdout, stderr } = await run(line.split(' '), emptyHome(temporaryFolder()));
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(/^heddle: /);
+    expect(stderr).toContain(message);
+  });
+
+  it('is reported as JSON with --json', async () => {
+    const environment = emptyHome(temporaryFolder());
+    expect(JSON.parse((await run(['service', 'list', '--jsn', '--json'], environment)).stderr)).toEqual({
+      code: 'usage',
+      message: "unknown option '--jsn' (did you mean --json?)",
+    });
+    const failed = await run(['call', 'read_call', '{"call_id":"none"}', '--json'], environment);
+    expect([failed.code, failed.stdout]).toEqual([1, '']);
+    expect(JSON.parse(failed.stderr)).toMatchObject({ code: 'not_found' });
+    const read = await run(['call', 'read_call', '{"call_id":"none"}'], environment);
+    expect(read).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^heddle: [A-Z].*\n.*\(not_found/),
+    });
+  });
+});

@@ -1,0 +1,69 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { expect, it, onTestFinished } from 'vitest';
+import {
+  endlessFaults,
+  type Fault,
+  type FaultOutcome,
+  otherFaults,
+  startFaultService,
+} from '../../support/fault-table.ts';
+import { tally } from '../../support/tally.ts';
+import { startToolProcess, type ToolProcess, toolCalls, unrepeatable } from '../../support/tool-server.ts';
+
+const tools = Object.keys(toolCalls);
+const casesOf = (faults: Fault[]) => faults.flatMap((fault) => tools.map((tool) => ({ fault, tool })));
+
+/** Returns the outcomes that are not what the table says, as text. */
+function wrong(outcomes: FaultOutcome[]): string[] {
+  return outcomes.flatMap(({ fault, tool, outcome, sent }) => {
+    const [code, retryable, repeatable, once] = fault.expected(tool);
+    const attempts = unrepeatable.has(tool) ? once : repeatable;
+    // After a good response, some tools send further requests.
+    const isRight =
+      outcome.code === code && outcome.retryable === retryable && (code === 'ok' ? sent >= 1 : sent === attempts);
+    return isRight ? [] : [`${tool} after ${fault.name}: ${sent} requests, ${JSON.stringify(outcome)}`];
+  });
+}
+
+function socketsOf({ pid }: ToolProcess): number {
+  const files = readdirSync(`/proc/${pid}/fd`).map((fd) => {
+    try {
+      return readlinkSync(`/proc/${pid}/fd/${fd}`);
+    } catch {
+      return '';
+    }
+  });
+  return files.filter((file) => file.startsWith('socket:')).length;
+}
+
+function peakKbOf({ pid }: ToolProcess): number {
+  return Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]);
+}
+
+it('a server keeps working with few sockets and limited memory while its service fails in every way', async () => {
+  const { service, run } = await startFaultService();
+  const [server, impatientServer] = await Promise.all([
+    startToolProcess(service.url, { HEDDLE_TIMEOUT_MS: '60000', HEDDLE_INFERENCE_TIMEOUT_MS: '60000' }),
+    startToolProcess(service.url, { HEDDLE_TIMEOUT_MS: '4000', HEDDLE_INFERENCE_TIMEOUT_MS: '4000' }),
+  ]);
+  onTestFinished(() => Promise.all([server.client.close(), impatientServer.client.close()]).then(() => {}));
+  // One after the other, so that large responses do not delay those that the deadline ends.
+  const outcomes = [
+    ...(await run(impatientServer, casesOf(endlessFaults))),
+    ...(await run(server, casesOf(otherFaults))),
+  ];
+  tally('faults', outcomes.length);
+  expect(wrong(outcomes)).toEqual([]);
+  const noFault = otherFaults.filter(({ name }) => name === 'no fault');
+  for (const toolServer of [server, impatientServer]) {
+    expect(wrong(await run(toolServer, casesOf(noFault), 1))).toEqual([]);
+    expect(toolServer.log()).not.toContain('"level":"error"');
+    if (process.platform === 'linux') {
+      expect(socketsOf(toolServer)).toBeLessThanOrEqual(40);
+      const peakKb = peakKbOf(toolServer);
+      console.log(`peak memory of the server: ${Math.round(peakKb / 1024)} MB`);
+      // Thirty calls at once, some of them with responses of 32 MiB: 725 to 920 MB were seen.
+      expect(peakKb).toBeLessThan(1_500_000);
+    }
+  }
+}, 240_000);

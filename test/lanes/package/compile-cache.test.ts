@@ -1,0 +1,61 @@
+import { execFile } from 'node:child_process';
+import { chownSync, cpSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import module from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { command, emptyHome, runProcess, temporaryFolder } from '../../support/heddle.ts';
+import { installCommand } from '../../support/outside-programs.ts';
+
+const hasCompileCache = 'enableCompileCache' in module;
+const node22 = fileURLToPath(new URL('../../external/packages/node_modules/node-22/bin/node', import.meta.url));
+/** A Node that can keep compiled code; undefined if none is installed. */
+const nodeWithCache = hasCompileCache ? process.execPath : existsSync(node22) ? node22 : undefined;
+if (!nodeWithCache) {
+  console.warn(`SKIPPED: Node 22 is missing; install it with: ${installCommand}`);
+}
+
+/** Runs `heddle status` with a home folder, and returns the names in its cache folder. */
+async function cachedAfterRun(node: string, home: string): Promise<string[]> {
+  const error = await new Promise((resolve) => execFile(node, [command, 'status'], { env: emptyHome(home) }, resolve));
+  expect(error).toBeNull();
+  const folder = join(home, '.cache', 'heddle');
+  return existsSync(folder) ? readdirSync(folder, { recursive: true, encoding: 'utf8' }) : [];
+}
+
+describe('compile cache', () => {
+  it.runIf(nodeWithCache)("keeps compiled code in the user's cache folder on Node 22 and later", async () => {
+    expect(await cachedAfterRun(nodeWithCache!, temporaryFolder())).not.toEqual([]);
+  });
+
+  it.runIf(nodeWithCache && process.getuid?.() === 0)(
+    'writes nothing if the home folder belongs to another user',
+    async () => {
+      const home = temporaryFolder();
+      chownSync(home, 1000, 1000);
+      expect(await cachedAfterRun(nodeWithCache!, home)).toEqual([]);
+    },
+  );
+
+  it.skipIf(hasCompileCache)('writes nothing on a Node without a compile cache', async () => {
+    expect(await cachedAfterRun(process.execPath, temporaryFolder())).toEqual([]);
+  });
+});
+
+describe('a damaged installation', () => {
+  it.each([
+    ['program', 'heddle: a file of the installation is missing or damaged; install heddle again. '],
+    ['stdio-server', 'heddle: unexpected failure: '],
+  ])('reports a missing %s chunk on stderr and exits with 1', async (name, message) => {
+    const folder = temporaryFolder();
+    const dist = join(folder, 'dist');
+    cpSync(dirname(command), dist, { recursive: true });
+    writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+    const chunk = readdirSync(join(dist, 'chunks')).find((file) => file.startsWith(`${name}-`))!;
+    rmSync(join(dist, 'chunks', chunk));
+    const { code, stdout, stderr } = await runProcess(['serve'], emptyHome(folder), '', join(dist, 'heddle.js'));
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr.startsWith(message)).toBe(true);
+    expect(stderr).toContain(chunk);
+  });
+});
