@@ -49,17 +49,17 @@ const load = (path) => tsImport(`../src/${path}`, import.meta.url);
 
 /** Functions of foreign text. Each gets the adversarial text. */
 async function textFunctions() {
-  const { Redactor } = await load('core/redaction.ts');
-  const { cutValue, pathSegments } = await load('tools/support/call-values.ts');
-  const { cell, compactTable, escapeInvisible } = await load('tools/support/table.ts');
+  const { Redactor } = await load('core/secrets/redaction.ts');
+  const { cutValue, pathSegments } = await load('text/call-values.ts');
+  const { cell, compactTable, escapeInvisible } = await load('text/table.ts');
   const { parsePartReference, referenceText } = await load('contract/references.ts');
   const { inferencePath, pathSegment, projectId } = await load('contract/identifiers.ts');
   const { failureOf, badResponse, retryAfterMs } = await load('client/failures.ts');
   const { readTraceContext } = await load('mcp/trace-context.ts');
   const { readResource } = await load('mcp/resources.ts');
   const { applyTemplateVariables } = await load('service/inference/template-variables.ts');
-  const { normalizeTimestamp } = await load('service/storage/timestamps.ts');
-  const { nearestTo } = await load('tools/support/nearest-names.ts');
+  const { normalizeTimestamp } = await load('core/timestamps.ts');
+  const { nearest } = await load('text/names.ts');
   const { diffOf } = await load('client-setup/diff.ts');
   const redactor = new Redactor();
   redactor.protect(secret);
@@ -98,7 +98,7 @@ async function textFunctions() {
     readTraceContext: (text) => readTraceContext((name) => (name === 'traceparent' ? traceparent : text)),
     readResource: (text) => readResource(`heddle://${text}`, {}, new AbortController().signal).catch(() => {}),
     applyTemplateVariables: (text) => unlessThrown(() => applyTemplateVariables([{ content: text }], { a: 'b' })),
-    nearestTo: (text) => nearestTo(text, [text, `${text}x`, 'queue'], (name) => [name], 1),
+    nearest: (text) => nearest(text, [text, `${text}x`, 'queue'], (name) => [name]),
     diffOf: (text) => diffOf(text, `${text}\nx`),
     normalizeTimestamp: (text) => normalizeTimestamp(text),
   };

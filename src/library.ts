@@ -2,7 +2,7 @@ import { ServiceClient } from './client/service-client.ts';
 import { endpoints } from './contract/endpoints.ts';
 import { notConfigured } from './core/errors.ts';
 import type { Log, LogLevel } from './core/log.ts';
-import { Redactor } from './core/redaction.ts';
+import { Redactor } from './core/secrets/redaction.ts';
 import { version } from './core/version.ts';
 import { openRuntime, remoteConnection } from './runtime/runtime.ts';
 import { userFolders } from './settings/profiles.ts';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { annotationFeedbackType } from '../../src/contract/feedback.ts';
-import { canonicalJson } from '../../src/core/canonical-json.ts';
+import { canonicalJson } from '../../src/core/json/canonical-json.ts';
 import { project, type Workspace } from './workspace.ts';
 
 /** The model's change to the item of one call. */

@@ -1,7 +1,7 @@
 import { type Argument, type Command, Help, type Option } from 'commander';
 import { createProgram } from '../../src/cli/program.ts';
-import { runtimeFlags } from '../../src/cli/support/flags.ts';
-import { helpPartsOf, settingsHeading } from '../../src/cli/support/help.ts';
+import { runtimeFlags } from '../../src/cli/usage/flags.ts';
+import { helpPartsOf, settingsHeading } from '../../src/cli/usage/help.ts';
 import { code, heading, table } from './markdown.ts';
 
 const help = new Help();

@@ -1,7 +1,7 @@
 import { prompts } from '../../src/mcp/prompts.ts';
 import { listedTemplates } from '../../src/mcp/resources.ts';
 import { settingDefinitions } from '../../src/settings/settings.ts';
-import { toolGroups } from '../../src/tools/support/tool.ts';
+import { toolGroups } from '../../src/tools/definition/tool.ts';
 import { listedTools as tools } from './listed-tools.ts';
 import { code, heading, table } from './markdown.ts';
 

@@ -22,7 +22,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 /** Every generated file of the repository by its path, as it must be. */
 export async function generated(): Promise<Record<string, string>> {
   return {
-    'src/tools/support/listed.json': listedToolsFile(),
+    'src/tools/definition/listed.json': listedToolsFile(),
     'src/mcp/skills.json': formatted('skills.json', JSON.stringify(packedSkills())),
     'src/mcp/icon.json': formatted('icon.json', JSON.stringify(serverIcon())),
     'manifest.json': formatted('manifest.json', JSON.stringify(mcpbManifest(), null, 2)),

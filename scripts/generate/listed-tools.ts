@@ -1,6 +1,6 @@
 import * as z from 'zod';
+import type { JsonSchema } from '../../src/tools/definition/arguments.ts';
 import { allTools } from '../../src/tools/index.ts';
-import type { JsonSchema } from '../../src/tools/support/arguments.ts';
 
 /** Every tool with JSON Schemas generated from its zod schemas, for the documentation. */
 export const listedTools = allTools.map(({ name, title, description, groups, uses, hints, view, input, output }) => ({
@@ -15,7 +15,7 @@ export const listedTools = allTools.map(({ name, title, description, groups, use
   outputJsonSchema: jsonSchema(output, 'output'),
 }));
 
-/** Returns src/tools/support/listed.json: the tools as clients see them, one per line. */
+/** Returns src/tools/definition/listed.json: the tools as clients see them, one per line. */
 export function listedToolsFile(): string {
   // A description that an earlier tool has for an argument of the same name is not repeated.
   const describedBefore = new Set<string>();

@@ -1,12 +1,12 @@
 import { Command } from 'commander';
 import { version } from '../core/version.ts';
 import { onUncaught } from '../runtime/process-lifecycle.ts';
-import { completeCommand } from './support/complete-line.ts';
-import { didYouMean } from './support/did-you-mean.ts';
-import { explain, styleHelp } from './support/help.ts';
-import { invocation } from './support/invocation.ts';
-import { reportFailure, reportUsage, UsageError, wantsJson } from './support/report-failure.ts';
-import { keychainCommand } from './support/secrets.ts';
+import { keychainCommand } from './access/secrets.ts';
+import { invocation } from './invocation.ts';
+import { completeCommand } from './terminal/complete-line.ts';
+import { reportFailure, reportUsage, UsageError, wantsJson } from './terminal/report-failure.ts';
+import { didYouMean } from './usage/did-you-mean.ts';
+import { explain, styleHelp } from './usage/help.ts';
 
 /** Loads the function that adds a command to the program, only when the command runs or the help lists it. */
 const commands: Record<string, () => Promise<(program: Command) => void>> = {

@@ -1,7 +1,7 @@
 import { constants, copyFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type HeddleError, notConfigured } from '../core/errors.ts';
-import { findOwnFile, replaceFile } from '../core/private-file.ts';
+import { findOwnFile, replaceFile } from '../core/secrets/private-file.ts';
 
 export interface ConfigFile {
   /** Path of the file itself, with symbolic links resolved so that they survive a change. */

@@ -3,7 +3,7 @@ import { validationErrorBody } from '../contract/validation.ts';
 import { type ErrorCode, type ErrorDetail, HeddleError } from '../core/errors.ts';
 import { closedCode } from '../core/http/http-client.ts';
 import { retryAfterMs } from '../core/http/retry-after.ts';
-import { parseJsonText } from '../core/json.ts';
+import { parseJsonText } from '../core/json/json.ts';
 
 /** Maximum length of a quotation from the service in an error, in characters. */
 const maxQuotationChars = 500;

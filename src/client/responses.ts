@@ -4,8 +4,8 @@ import type { Endpoint } from '../contract/endpoints.ts';
 import { validateValue } from '../contract/validation.ts';
 import { HeddleError } from '../core/errors.ts';
 import { decodersOf, type HttpResponse } from '../core/http/http-client.ts';
-import { JsonLimitError } from '../core/json.ts';
-import { parseKeepingDigits } from '../core/json-numbers.ts';
+import { JsonLimitError } from '../core/json/json.ts';
+import { parseKeepingDigits } from '../core/json/json-numbers.ts';
 import { badResponse, type RequestInfo, type ServiceResponse } from './failures.ts';
 
 /** Maximum size of a response after decompression; the embedded service accepts requests of the same size. */

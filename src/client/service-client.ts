@@ -71,9 +71,9 @@ import type {
 } from '../contract/tables.ts';
 import type { McpCallScope } from '../core/observer.ts';
 import type { RequestInfo, ServiceResponse } from './failures.ts';
-import { LearnedFacts } from './learned-facts.ts';
 import { type RequestParts, RequestSender, type RequestSenderOptions } from './request-sender.ts';
 import { parseJsonResponse, parseNdjsonResponse, readResponse } from './responses.ts';
+import { ServiceFacts } from './service-facts.ts';
 import { readStreamedReply } from './stream/streamed-reply.ts';
 
 const defaultIdleTimeoutMs = 120_000;
@@ -110,9 +110,9 @@ const objectLists = {
 export class ServiceClient {
   readonly #options: ServiceClientOptions;
   readonly #sender: RequestSender;
-  readonly learned: LearnedFacts;
+  readonly learned: ServiceFacts;
 
-  constructor(options: ServiceClientOptions, sender = new RequestSender(options), learned = new LearnedFacts()) {
+  constructor(options: ServiceClientOptions, sender = new RequestSender(options), learned = new ServiceFacts()) {
     this.#options = options;
     this.#sender = sender;
     this.learned = learned;

@@ -2,12 +2,12 @@ import { setImmediate } from 'node:timers/promises';
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import { parsePartReference } from '../contract/references.ts';
 import { type ErrorDetail, HeddleError } from '../core/errors.ts';
-import type { Redactor } from '../core/redaction.ts';
-import { parseArguments } from '../tools/support/arguments.ts';
-import { cutValue } from '../tools/support/call-values.ts';
-import type { ListedTool } from '../tools/support/registry.ts';
-import { escapeInvisible } from '../tools/support/table.ts';
-import type { Tool, ToolContext } from '../tools/support/tool.ts';
+import type { Redactor } from '../core/secrets/redaction.ts';
+import { cutValue } from '../text/call-values.ts';
+import { escapeInvisible } from '../text/table.ts';
+import { parseArguments } from '../tools/definition/arguments.ts';
+import type { ListedTool } from '../tools/definition/registry.ts';
+import type { Tool, ToolContext } from '../tools/definition/tool.ts';
 import { type CallOrigin, type WatchOptions, watchCall } from './watch-call.ts';
 
 /** Options that are the same for every tool call of a process. */

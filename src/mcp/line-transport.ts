@@ -8,8 +8,8 @@ import {
   type RequestId,
   type Transport,
 } from '@modelcontextprotocol/server';
-import { JsonLimitError } from '../core/json.ts';
-import { InexactNumberError, parseExactJson } from '../core/json-numbers.ts';
+import { JsonLimitError } from '../core/json/json.ts';
+import { InexactNumberError, parseExactJson } from '../core/json/json-numbers.ts';
 import type { Log } from '../core/log.ts';
 import { maxBatchMessages } from './limits.ts';
 

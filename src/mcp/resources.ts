@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
 import { pathSegment, projectId } from '../contract/identifiers.ts';
 import { HeddleError } from '../core/errors.ts';
-import { cutValue } from '../tools/support/call-values.ts';
+import { cutValue } from '../text/call-values.ts';
 import type { CompletionKind } from './completions.ts';
 
 /** Resources that a user can attach to a conversation, in the form of `resources/templates/list`. */

@@ -17,11 +17,11 @@ import {
 import type { ServiceClient } from '../client/service-client.ts';
 import { HeddleError } from '../core/errors.ts';
 import type { McpCallStart } from '../core/observer.ts';
-import type { Redactor } from '../core/redaction.ts';
+import type { Redactor } from '../core/secrets/redaction.ts';
 import { version } from '../core/version.ts';
-import { shortName } from '../tools/support/names.ts';
-import { tools as allTools, type ListedTool } from '../tools/support/registry.ts';
-import type { ToolContext } from '../tools/support/tool.ts';
+import { shortName } from '../text/names.ts';
+import { tools as allTools, type ListedTool } from '../tools/definition/registry.ts';
+import type { ToolContext } from '../tools/definition/tool.ts';
 import { type CallOptions, callTool } from './call-tool.ts';
 import { complete } from './completions.ts';
 import icon from './icon.json' with { type: 'json' };

@@ -1,9 +1,9 @@
 import { ProtocolError, ResourceNotFoundError, type Server, type ServerContext } from '@modelcontextprotocol/server';
 import type { ServiceClient } from '../client/service-client.ts';
 import { HeddleError } from '../core/errors.ts';
+import { requestIdHeader } from '../core/http/request-id.ts';
 import type { Log } from '../core/log.ts';
 import type { McpCallOutcome, McpCallScope, McpCallStart, Observer } from '../core/observer.ts';
-import { requestIdHeader } from '../core/request-id.ts';
 import { readTraceContext } from './trace-context.ts';
 
 /** The client, transport and trace that a call came from. */

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { notConfigured } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
-import type { Redactor } from '../core/redaction.ts';
+import type { Redactor } from '../core/secrets/redaction.ts';
 import { tokenGuard } from '../mcp/http/guard.ts';
 import type { HttpOptions } from '../mcp/http/mcp-http-server.ts';
 import type { ServerFactory } from '../mcp/server.ts';

@@ -4,7 +4,7 @@ import type { Connection } from '../client/connection.ts';
 import type { ServiceClient } from '../client/service-client.ts';
 import { databaseUrls } from '../core/database-url.ts';
 import type { Log } from '../core/log.ts';
-import { Redactor } from '../core/redaction.ts';
+import { Redactor } from '../core/secrets/redaction.ts';
 import { hasSqlite, sqliteAdvice } from '../core/sqlite.ts';
 import { version } from '../core/version.ts';
 import { instructionsFor } from '../mcp/instructions.ts';
@@ -13,7 +13,7 @@ import type { RunningService } from '../service/index.ts';
 import type { ResolvedSettings } from '../settings/resolve-settings.ts';
 import type { Credentials } from '../settings/secrets/credentials.ts';
 import type { SettingValues } from '../settings/settings.ts';
-import { selectTools } from '../tools/support/registry.ts';
+import { selectTools } from '../tools/definition/registry.ts';
 
 /** The sample project of the embedded service. */
 export const sampleProject = 'demo/support';

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import * as z from 'zod';
 import { HeddleError, notConfigured } from '../core/errors.ts';
+import { parseStrictJson } from '../core/json/strict-json.ts';
 import type { Log } from '../core/log.ts';
 import type { Observer } from '../core/observer.ts';
-import type { Redactor } from '../core/redaction.ts';
-import { parseStrictJson } from '../core/strict-json.ts';
+import type { Redactor } from '../core/secrets/redaction.ts';
 import { type ServerFactory, serverFactory } from '../mcp/server.ts';
 import { readProfiles } from '../settings/profiles.ts';
 import { environmentNames, type Inputs, type ResolvedSettings, resolveSettings } from '../settings/resolve-settings.ts';

@@ -6,7 +6,7 @@ import { endServer } from '../core/http/end-server.ts';
 import { listen } from '../core/http/listen.ts';
 import { Refusal } from '../core/http/refusal.ts';
 import { refuseMalformed } from '../core/http/refuse-malformed.ts';
-import { JsonLimitError, parseJsonText } from '../core/json.ts';
+import { JsonLimitError, parseJsonText } from '../core/json/json.ts';
 import { callTool } from '../mcp/call-tool.ts';
 import { AccessChecks, bearerOf } from '../mcp/http/guard.ts';
 import { httpLimits } from '../mcp/http/limits.ts';

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import envPaths from 'env-paths';
 import * as z from 'zod';
 import { type HeddleError, notConfigured } from '../core/errors.ts';
-import { findOwnFile, replacePrivateFile, statRegularFile } from '../core/private-file.ts';
-import { parseStrictJson } from '../core/strict-json.ts';
+import { parseStrictJson } from '../core/json/strict-json.ts';
+import { findOwnFile, replacePrivateFile, statRegularFile } from '../core/secrets/private-file.ts';
 
 /** The folders of the user who runs heddle. */
 export interface Folders {

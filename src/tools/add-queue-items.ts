@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
+import { withFallback } from '../client/with-fallback.ts';
 import { pathSegment } from '../contract/identifiers.ts';
 import { HeddleError } from '../core/errors.ts';
-import { type CallsFilterArgument, callsFilterArgument, callsQuery } from './support/calls-query.ts';
-import { inBatches } from './support/in-batches.ts';
-import { orElse } from './support/or-else.ts';
-import { pluralize } from './support/page.ts';
-import { readPages } from './support/read-pages.ts';
-import { maxUnconfirmed, requireConsent } from './support/require-consent.ts';
-import { requireQueue } from './support/require-queue.ts';
-import { cell, escapeInvisible } from './support/table.ts';
-import { defineTool, projectArgument, projectOf, type ToolContext } from './support/tool.ts';
-import { callsLike } from './support/unknown-call.ts';
+import { inBatches } from '../core/in-batches.ts';
+import { requireQueue } from '../queues/require-queue.ts';
+import { type CallsFilterArgument, callsFilterArgument, callsQuery } from '../records/calls-query.ts';
+import { readPages } from '../records/read-pages.ts';
+import { callsLike } from '../records/unknown-call.ts';
+import { pluralize } from '../text/page.ts';
+import { cell, escapeInvisible } from '../text/table.ts';
+import { maxUnconfirmed, requireConsent } from './definition/require-consent.ts';
+import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 /** Matching calls that are read at most. */
 const maxCalls = 10_000;
@@ -177,7 +177,7 @@ async function matchingCalls(
   const calls = await service.queryCalls(request, { signal });
   const ids = calls.slice(0, maxCalls).map(({ id }) => id);
   if (calls.length <= maxCalls) return { ids, matched: ids.length };
-  const count = await orElse(
+  const count = await withFallback(
     async () => (await service.countCalls(matching, { signal })).count,
     async () => undefined,
   );

@@ -1,16 +1,17 @@
 import * as z from 'zod';
+import { withFallback } from '../client/with-fallback.ts';
 import {
   type CreateEvaluationResponse,
   createEvaluationRequest,
   createEvaluationResponse,
 } from '../contract/evaluations.ts';
 import { formatReference, objectIdOf, objectReference, parseReference } from '../contract/references.ts';
+import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { HeddleError } from '../core/errors.ts';
-import { baseClasses, readNamedVersion, versionsOfName } from './support/object-versions.ts';
-import { orElse } from './support/or-else.ts';
-import { cell } from './support/table.ts';
-import { defineTool, projectArgument, projectOf, shapeWithoutNull, type ToolContext } from './support/tool.ts';
-import { unknownObject } from './support/unknown-object.ts';
+import { baseClasses, readNamedVersion, versionsOfName } from '../records/object-versions.ts';
+import { unknownObject } from '../records/unknown-object.ts';
+import { cell } from '../text/table.ts';
+import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 const { name, dataset: _, scorers: __, ...members } = createEvaluationRequest.shape;
 
@@ -52,7 +53,7 @@ Example: {"name":"Support answers","dataset":"tickets","scorers":["helpfulness"]
     const project = projectOf({ project_id }, context);
     const warnings = overwrittenMembers(definition.eval_attributes);
     const resolve = (text: string, kind: 'dataset' | 'scorer'): Promise<string> =>
-      orElse(
+      withFallback(
         () => resolveReference(text, kind, project, context),
         async () => {
           if (!parseReference(text)) {

@@ -10,9 +10,9 @@ import {
   renderFields,
   storeFields,
   summarizeField,
-} from './support/queue-fields.ts';
-import { cell, escapeInvisible } from './support/table.ts';
-import { defineTool, projectArgument, projectOf, type ToolContext } from './support/tool.ts';
+} from '../queues/queue-fields.ts';
+import { cell, escapeInvisible } from '../text/table.ts';
+import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 const field = z
   .strictObject({

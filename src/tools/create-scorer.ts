@@ -4,13 +4,13 @@ import { objectIdOf, objectReference } from '../contract/references.ts';
 import { comparisonScorerClass, llmJudgeScorerClass, llmModelClass } from '../contract/scorers.ts';
 import { HeddleError } from '../core/errors.ts';
 import { compileLinearPattern } from '../core/linear-pattern.ts';
-import { comparisonWarning } from './support/comparison-warning.ts';
-import { nearest, shortName } from './support/names.ts';
-import { objectName } from './support/object-name.ts';
-import { versionsOfName } from './support/object-versions.ts';
-import { promptVariables } from './support/prompt-variables.ts';
-import { cell, escapeInvisible } from './support/table.ts';
-import { defineTool, projectArgument, projectOf, type ToolContext } from './support/tool.ts';
+import { comparisonWarning } from '../evaluations/comparison-warning.ts';
+import { objectName } from '../records/object-name.ts';
+import { versionsOfName } from '../records/object-versions.ts';
+import { promptVariables } from '../records/prompt-variables.ts';
+import { nearest, shortName } from '../text/names.ts';
+import { cell, escapeInvisible } from '../text/table.ts';
+import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 /** The members that each kind of scorer needs, and those that it can have. */
 const membersOfKind = {

@@ -3,6 +3,7 @@ import { createDatasetTool } from './create-dataset.ts';
 import { createEvaluationTool } from './create-evaluation.ts';
 import { createQueueTool } from './create-queue.ts';
 import { createScorerTool } from './create-scorer.ts';
+import type { Tool } from './definition/tool.ts';
 import { listObjectsTool } from './list-objects.ts';
 import { listQueuesTool } from './list-queues.ts';
 import { queryCallsTool } from './query-calls.ts';
@@ -14,7 +15,6 @@ import { reviewQueueTool } from './review-queue.ts';
 import { runEvaluationTool } from './run-evaluation.ts';
 import { runInferenceTool } from './run-inference.ts';
 import { summarizeQueueTool } from './summarize-queue.ts';
-import type { Tool } from './support/tool.ts';
 import { updateQueueItemsTool } from './update-queue-items.ts';
 
 /** Every tool, in the order in which clients see them. A read-only tool comes first, because some clients try that one. */

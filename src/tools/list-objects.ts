@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { formatReference, referenceScheme } from '../contract/references.ts';
-import { findVersions } from './support/object-versions.ts';
+import { findVersions } from '../records/object-versions.ts';
 import {
   firstRows,
   type PagePosition,
@@ -10,8 +10,8 @@ import {
   pagePosition,
   pluralize,
   renderPage,
-} from './support/page.ts';
-import { defineTool, projectArgument, projectOf } from './support/tool.ts';
+} from '../text/page.ts';
+import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
 const kinds = ['evaluation', 'dataset', 'scorer', 'op', 'model', 'prompt', 'field', 'stored_model'] as const;
 

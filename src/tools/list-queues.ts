@@ -1,6 +1,17 @@
 import * as z from 'zod';
+import { withFallback } from '../client/with-fallback.ts';
 import { type QueryQueuesRequest, type Queue, queryQueuesRequest } from '../contract/queues.ts';
-import { orElse } from './support/or-else.ts';
+import { shapeWithoutNull } from '../contract/shape-without-null.ts';
+import {
+  type FieldSummary,
+  fieldSummaries,
+  type QueueField,
+  readFieldsOfQueues,
+  renderFields,
+  summarizeField,
+} from '../queues/queue-fields.ts';
+import { nearestQueues } from '../queues/require-queue.ts';
+import { knownProjects, requireProject } from '../records/require-project.ts';
 import {
   firstRows,
   type PagePosition,
@@ -9,19 +20,9 @@ import {
   pagePosition,
   pluralize,
   renderPage,
-} from './support/page.ts';
-import {
-  type FieldSummary,
-  fieldSummaries,
-  type QueueField,
-  readFieldsOfQueues,
-  renderFields,
-  summarizeField,
-} from './support/queue-fields.ts';
-import { knownProjects, requireProject } from './support/require-project.ts';
-import { nearestQueues } from './support/require-queue.ts';
-import { cell } from './support/table.ts';
-import { defineTool, projectArgument, projectOf, shapeWithoutNull, type ToolContext } from './support/tool.ts';
+} from '../text/page.ts';
+import { cell } from '../text/table.ts';
+import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 const input = z.strictObject({
   name: shapeWithoutNull(queryQueuesRequest.shape).name,
@@ -143,7 +144,7 @@ async function summarize(queues: Queue[], project_id: string, context: ToolConte
   const { service, signal } = context;
   const [{ stats }, fields] = await Promise.all([
     service.queueStats({ project_id, queue_ids: queues.map(({ id }) => id) }, { signal }),
-    orElse(
+    withFallback(
       () => readFieldsOfQueues(queues, context),
       async () => [],
     ),

@@ -1,9 +1,12 @@
 import * as z from 'zod';
+import { withFallback } from '../client/with-fallback.ts';
 import type { CountCallsRequest, QueryCallsRequest, RecordedCall } from '../contract/calls.ts';
 import { type SortKey, sortKey } from '../contract/queue-items.ts';
-import { callPath, maxPaths, valuesAt } from './support/call-values.ts';
-import { callsFilterArgument, callsQuery } from './support/calls-query.ts';
-import { orElse } from './support/or-else.ts';
+import { callsFilterArgument, callsQuery } from '../records/calls-query.ts';
+import { columnsFor } from '../records/read-calls.ts';
+import { requireProject } from '../records/require-project.ts';
+import { expandColumns, resolveReferences } from '../records/resolve-references.ts';
+import { callPath, maxPaths, valuesAt } from '../text/call-values.ts';
 import {
   firstRows,
   type PagePosition,
@@ -12,11 +15,8 @@ import {
   pagePosition,
   pluralize,
   renderPage,
-} from './support/page.ts';
-import { columnsFor } from './support/read-calls.ts';
-import { requireProject } from './support/require-project.ts';
-import { expandColumns, resolveReferences } from './support/resolve-references.ts';
-import { defineTool, projectArgument, projectOf, type ToolContext } from './support/tool.ts';
+} from '../text/page.ts';
+import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 const input = z.strictObject({
   filter: callsFilterArgument.optional().describe('All members must match.'),
@@ -155,7 +155,7 @@ async function totalOf(
 ): Promise<Total> {
   if (!hasMore && (count > 0 || offset === 0)) return { total: offset + count };
   if (hasMore && offset > 0) return {};
-  return orElse(
+  return withFallback(
     async () => {
       const { count: total } = await service.countCalls(matching, { signal });
       // Some services do not tell whether there are more.

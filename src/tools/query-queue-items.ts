@@ -1,16 +1,18 @@
 import * as z from 'zod';
 import { pathSegment } from '../contract/identifiers.ts';
 import { queryQueueItemsRequest, queueItem, sortFields, sortKey } from '../contract/queue-items.ts';
-import { countEach } from './support/count-each.ts';
+import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import {
   type ItemWithValues,
   readItemPage,
   toItemRow,
   withCallValues,
   withReadableTimes,
-} from './support/item-pages.ts';
-import { judgementsOf, latestJudgements, notesOf, readFeedback } from './support/judgements.ts';
-import { emptyFilterHint, itemsFilter, matchingItems } from './support/matching-items.ts';
+} from '../queues/item-pages.ts';
+import { judgementsOf, latestJudgements, notesOf, readFeedback } from '../queues/judgements.ts';
+import { emptyFilterHint, itemsFilter, matchingItems } from '../queues/matching-items.ts';
+import { requireQueue } from '../queues/require-queue.ts';
+import { countEach } from '../text/count-each.ts';
 import {
   firstRows,
   type PagePosition,
@@ -19,11 +21,10 @@ import {
   pagePosition,
   pluralize,
   renderPage,
-} from './support/page.ts';
-import { requireQueue } from './support/require-queue.ts';
-import { type ShownRows, showRows, withCommonMembers } from './support/show-rows.ts';
-import { cell } from './support/table.ts';
-import { defineTool, projectArgument, projectOf, shapeWithoutNull, type ToolContext } from './support/tool.ts';
+} from '../text/page.ts';
+import { type ShownRows, showRows, withCommonMembers } from '../text/show-rows.ts';
+import { cell } from '../text/table.ts';
+import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 const { sort_by, include_position } = shapeWithoutNull(queryQueueItemsRequest.shape);
 

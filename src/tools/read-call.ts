@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import type { RecordedCall } from '../contract/calls.ts';
-import { callPath, cutValue, endOfPath, maxPaths, valuesAt } from './support/call-values.ts';
-import { nearestPaths } from './support/nearest-paths.ts';
-import { resolveReferences } from './support/resolve-references.ts';
-import { cell, escapeInvisible } from './support/table.ts';
-import { defineTool, projectArgument, projectOf } from './support/tool.ts';
-import { unknownCall } from './support/unknown-call.ts';
+import { resolveReferences } from '../records/resolve-references.ts';
+import { unknownCall } from '../records/unknown-call.ts';
+import { callPath, cutValue, endOfPath, maxPaths, valuesAt } from '../text/call-values.ts';
+import { nearestPaths } from '../text/nearest-paths.ts';
+import { cell, escapeInvisible } from '../text/table.ts';
+import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
 const input = z.strictObject({
   call_id: z.string().min(1).max(256).describe('call_id of a queue item.'),

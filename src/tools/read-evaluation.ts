@@ -1,8 +1,14 @@
 import * as z from 'zod';
 import type { EvaluationRun } from '../contract/evaluation-runs.ts';
 import { HeddleError } from '../core/errors.ts';
-import { compareScores, type ScorerComparison } from './support/compare-runs.ts';
-import { type ResultRow, type RunFacts, readRunResults, resolveRows, runFacts } from './support/evaluation-results.ts';
+import { compareScores, type ScorerComparison } from '../evaluations/compare-runs.ts';
+import {
+  type ResultRow,
+  type RunFacts,
+  readRunResults,
+  resolveRows,
+  runFacts,
+} from '../evaluations/evaluation-results.ts';
 import {
   agreementWithExpected,
   rankRows,
@@ -11,14 +17,14 @@ import {
   type ShownRow,
   scoresOfRuns,
   toShownRow,
-} from './support/evaluation-rows.ts';
-import { evaluationReferences } from './support/find-evaluation.ts';
-import { nearest, shortName } from './support/names.ts';
-import { firstRows, type PagePosition, pageMembers, pagePosition, pluralize } from './support/page.ts';
-import { renderRuns, renderRunTable } from './support/render-runs.ts';
-import { figuresOf, type RunFigures, summarizedFigures } from './support/score-figures.ts';
-import { cell, compactTable } from './support/table.ts';
-import { defineTool, projectArgument, projectOf, type ToolContext } from './support/tool.ts';
+} from '../evaluations/evaluation-rows.ts';
+import { evaluationReferences } from '../evaluations/find-evaluation.ts';
+import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
+import { figuresOf, type RunFigures, summarizedFigures } from '../evaluations/score-figures.ts';
+import { nearest, shortName } from '../text/names.ts';
+import { firstRows, type PagePosition, pageMembers, pagePosition, pluralize } from '../text/page.ts';
+import { cell, compactTable } from '../text/table.ts';
+import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 const maxRuns = 10;
 /** Runs that the service lists; the newest of them come last. */

@@ -1,16 +1,16 @@
 import * as z from 'zod';
+import { withFallback } from '../client/with-fallback.ts';
 import type { ObjectVersion } from '../contract/objects.ts';
 import { formatReference, type PartReference, parsePartReference, parseReference } from '../contract/references.ts';
 import { parseScorer } from '../contract/scorers.ts';
 import { HeddleError } from '../core/errors.ts';
-import { cutValue } from './support/call-values.ts';
-import { readVersion } from './support/object-versions.ts';
-import { orElse } from './support/or-else.ts';
-import { firstRows, type PagePosition, pageArguments, pagePosition, pluralize, renderPage } from './support/page.ts';
-import { promptVariables } from './support/prompt-variables.ts';
-import { cell, escapeInvisible } from './support/table.ts';
-import { defineTool, type ToolContext } from './support/tool.ts';
-import { unknownObject } from './support/unknown-object.ts';
+import { readVersion } from '../records/object-versions.ts';
+import { promptVariables } from '../records/prompt-variables.ts';
+import { unknownObject } from '../records/unknown-object.ts';
+import { cutValue } from '../text/call-values.ts';
+import { firstRows, type PagePosition, pageArguments, pagePosition, pluralize, renderPage } from '../text/page.ts';
+import { cell, escapeInvisible } from '../text/table.ts';
+import { defineTool, type ToolContext } from './definition/tool.ts';
 
 const input = z.strictObject({
   ref: z.string().min(1).max(1000).describe('Reference to an object, also with :latest, or to a part of one.'),
@@ -228,7 +228,7 @@ async function readRows(
   const isWhole = offset === 0 && found.rows.length <= limit;
   const count = isWhole
     ? found.rows.length
-    : await orElse<number | undefined>(
+    : await withFallback<number | undefined>(
         async () => (await service.countTableRows(named, { signal })).count,
         async () => undefined,
       );

@@ -1,15 +1,24 @@
 import * as z from 'zod';
+import { withFallback } from '../client/with-fallback.ts';
 import { pathSegment } from '../contract/identifiers.ts';
-import { cutValue } from './support/call-values.ts';
 import {
   type ItemWithValues,
   readItemPage,
   toItemRow,
   withCallValues,
   withReadableTimes,
-} from './support/item-pages.ts';
-import { type ItemsFilter, itemsFilter } from './support/matching-items.ts';
-import { orElse } from './support/or-else.ts';
+} from '../queues/item-pages.ts';
+import { type ItemsFilter, itemsFilter } from '../queues/matching-items.ts';
+import { type OwnFeedback, readOwnFeedback, type Suggestion } from '../queues/queue-feedback.ts';
+import {
+  type FieldSummary,
+  fieldSummaries,
+  readFieldsOfQueues,
+  renderFields,
+  summarizeField,
+} from '../queues/queue-fields.ts';
+import { requireQueue } from '../queues/require-queue.ts';
+import { cutValue } from '../text/call-values.ts';
 import {
   firstRows,
   type PagePosition,
@@ -18,18 +27,9 @@ import {
   pagePosition,
   pluralize,
   renderPage,
-} from './support/page.ts';
-import { type OwnFeedback, readOwnFeedback, type Suggestion } from './support/queue-feedback.ts';
-import {
-  type FieldSummary,
-  fieldSummaries,
-  readFieldsOfQueues,
-  renderFields,
-  summarizeField,
-} from './support/queue-fields.ts';
-import { requireQueue } from './support/require-queue.ts';
-import { cell } from './support/table.ts';
-import { defineTool, projectArgument, projectOf } from './support/tool.ts';
+} from '../text/page.ts';
+import { cell } from '../text/table.ts';
+import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
 const input = z.strictObject({
   queue_id: pathSegment.describe('Id of the queue.'),
@@ -114,7 +114,7 @@ Example: {"queue_id":"support-triage"}`,
     const [fields = []] = await readFieldsOfQueues([queue], context);
     const [items, feedback] = await Promise.all([
       withCallValues(page.items.map(withReadableTimes), project, maxValueChars, context),
-      orElse(
+      withFallback(
         () => readOwnFeedback(callIds, { ...context, id: queue_id, project, fields }),
         async () => new Map<string, OwnFeedback>(),
       ),

@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import * as z from 'zod';
+import { withFallback } from '../client/with-fallback.ts';
 import type { EvaluationStatusResponse } from '../contract/evaluations.ts';
 import { classMembers } from '../contract/objects.ts';
 import { objectReference, parseReference } from '../contract/references.ts';
 import { llmModelClass } from '../contract/scorers.ts';
 import { HeddleError } from '../core/errors.ts';
-import { comparisonWarning } from './support/comparison-warning.ts';
+import { comparisonWarning } from '../evaluations/comparison-warning.ts';
 import {
   type DatasetRows,
   planOf,
@@ -14,18 +15,17 @@ import {
   readScorers,
   readTemplate,
   unfilledPlaceholders,
-} from './support/evaluation-plan.ts';
-import { type RunFacts, runFacts } from './support/evaluation-results.ts';
-import { type FoundEvaluation, findEvaluation } from './support/find-evaluation.ts';
-import { shortName } from './support/names.ts';
-import { orElse } from './support/or-else.ts';
-import { pluralize } from './support/page.ts';
-import { placeholdersOf } from './support/prompt-template.ts';
-import { renderRuns, renderRunTable } from './support/render-runs.ts';
-import { requireConsent } from './support/require-consent.ts';
-import { type RunFigures, summarizedFigures } from './support/score-figures.ts';
-import { cell } from './support/table.ts';
-import { defineTool, projectArgument, projectOf, type ToolContext } from './support/tool.ts';
+} from '../evaluations/evaluation-plan.ts';
+import { type RunFacts, runFacts } from '../evaluations/evaluation-results.ts';
+import { type FoundEvaluation, findEvaluation } from '../evaluations/find-evaluation.ts';
+import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
+import { type RunFigures, summarizedFigures } from '../evaluations/score-figures.ts';
+import { placeholdersOf } from '../records/prompt-template.ts';
+import { shortName } from '../text/names.ts';
+import { pluralize } from '../text/page.ts';
+import { cell } from '../text/table.ts';
+import { requireConsent } from './definition/require-consent.ts';
+import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 /** Runs of more predictions than this need the user's consent. */
 const maxUnconfirmed = 100;
@@ -386,7 +386,7 @@ async function resultOf(
 ): Promise<RunResult> {
   const { service, signal } = context;
   const isRunning = code === 'running' || code === 'not_found';
-  const result = await orElse<Partial<RunResult>>(
+  const result = await withFallback<Partial<RunResult>>(
     async () => {
       const listed = await service.listEvaluationRuns(project, { evaluation_run_ids: [run_id] }, { signal });
       const [fact] = isRunning ? [] : await runFacts(listed, project, context);

@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import { inferencePath } from '../contract/identifiers.ts';
 import { type InferenceResponse, inferenceRequest } from '../contract/inference.ts';
-import { cutValue } from './support/call-values.ts';
-import { defineTool, shapeWithoutNull } from './support/tool.ts';
+import { shapeWithoutNull } from '../contract/shape-without-null.ts';
+import { cutValue } from '../text/call-values.ts';
+import { defineTool } from './definition/tool.ts';
 
 const objects = z.array(z.looseObject({}));
 const strings = z.array(z.string());

@@ -1,7 +1,8 @@
 import * as z from 'zod';
+import { withFallback } from '../client/with-fallback.ts';
 import { pathSegment } from '../contract/identifiers.ts';
 import { HeddleError } from '../core/errors.ts';
-import { type Judgement, judgementsOf, latestJudgements, readFeedback } from './support/judgements.ts';
+import { type Judgement, judgementsOf, latestJudgements, readFeedback } from '../queues/judgements.ts';
 import {
   hasJudgementConditions,
   hasValue,
@@ -10,10 +11,7 @@ import {
   itemsFilter,
   judgementCondition,
   serviceFilter,
-} from './support/matching-items.ts';
-import { shortName } from './support/names.ts';
-import { orElse } from './support/or-else.ts';
-import { pageArguments, pluralize } from './support/page.ts';
+} from '../queues/matching-items.ts';
 import {
   type Agreement,
   compareAnnotators,
@@ -25,11 +23,13 @@ import {
   type SummaryPart,
   type SummaryTable,
   summaryTables,
-} from './support/queue-summary.ts';
-import { readPages } from './support/read-pages.ts';
-import { requireQueue } from './support/require-queue.ts';
-import { cell } from './support/table.ts';
-import { defineTool, projectArgument, projectOf, type ToolContext } from './support/tool.ts';
+} from '../queues/queue-summary.ts';
+import { requireQueue } from '../queues/require-queue.ts';
+import { readPages } from '../records/read-pages.ts';
+import { shortName } from '../text/names.ts';
+import { pageArguments, pluralize } from '../text/page.ts';
+import { cell } from '../text/table.ts';
+import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 const input = z.strictObject({
   queue_id: pathSegment.describe('Id of the queue.'),
@@ -177,7 +177,7 @@ async function readItems(
 }
 
 function readAllJudgements(queue: CountedQueue): Promise<Judgement[]> {
-  return orElse(
+  return withFallback(
     async () => judgementsOf(await readFeedback(queue.id, queue.project, queue)),
     async () => {
       throw new HeddleError({

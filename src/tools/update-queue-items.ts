@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { pathSegment } from '../contract/identifiers.ts';
 import type { QueueItem } from '../contract/queue-items.ts';
+import { concurrently } from '../core/concurrently.ts';
 import { HeddleError } from '../core/errors.ts';
 import {
   type Change,
@@ -13,17 +14,16 @@ import {
   openQueue,
   previewItems,
   type QueueAccess,
-  shownText,
-} from './support/change-items.ts';
-import { concurrently } from './support/concurrently.ts';
-import { countEach } from './support/count-each.ts';
-import { emptyFilterHint, itemsFilter, matchingItems, serviceFilter } from './support/matching-items.ts';
-import { shortName } from './support/names.ts';
-import { pluralize } from './support/page.ts';
-import { type ConsentRequest, maxUnconfirmed, requireConsent } from './support/require-consent.ts';
-import { requireQueue } from './support/require-queue.ts';
-import { cell, compactTable } from './support/table.ts';
-import { defineTool, projectArgument, projectOf, type ToolContext } from './support/tool.ts';
+} from '../queues/change-items.ts';
+import { emptyFilterHint, itemsFilter, matchingItems, serviceFilter } from '../queues/matching-items.ts';
+import { requireQueue } from '../queues/require-queue.ts';
+import { rememberItems } from '../queues/shown-items.ts';
+import { countEach } from '../text/count-each.ts';
+import { shortName } from '../text/names.ts';
+import { pluralize } from '../text/page.ts';
+import { cell, compactTable } from '../text/table.ts';
+import { type ConsentRequest, maxUnconfirmed, requireConsent } from './definition/require-consent.ts';
+import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 /** The states that an annotator can set. */
 const targetStates = ['in_progress', 'completed', 'skipped'] as const;
@@ -337,12 +337,7 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
     const { expected, refused } = byExpectedState(matching, expected_state);
     const work = expected.map((item) => ({ item, change }));
     const results = [...(await previewItems(work, queue, conditions)), ...refused];
-    const { learned } = context.service;
-    const seen = learned.timeBefore(readAtMs);
-    learned.rememberItems(
-      seen,
-      matching.map((item) => [item.id, shownText(item)]),
-    );
+    const seen = rememberItems(context.service, readAtMs, matching);
     const state_counts = countEach(matching.map(({ annotation_state }) => annotation_state));
     return { ...summaryOf({ results }, matching.length), dry_run, state_counts, as_of: seen };
   }

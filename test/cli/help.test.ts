@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { createProgram } from '../../src/cli/program.ts';
-import { helpPartsOf } from '../../src/cli/support/help.ts';
+import { helpPartsOf } from '../../src/cli/usage/help.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { root } from '../support/markdown-blocks.ts';
 

@@ -19,7 +19,7 @@ const tools = Object.keys(toolCalls);
  * The client in src/client judges each response before a tool sees it: by its status and body (failures.ts), by whether the
  * operation is repeatable (retry-policy.ts), and a success by whether it is JSON or lines of JSON (responses.ts). So each
  * fault meets one tool of each such kind. From there on a tool has nothing but the code of an error to tell faults apart, as
- * in or-else.ts and require-queue.ts. So every tool meets only a fault for each code, for each rule of retries and for each
+ * in with-fallback.ts and require-queue.ts. So every tool meets only a fault for each code, for each rule of retries and for each
  * way in which reading a response fails: `toldApart`. The lane `hostile` gives every tool all faults but those of `statusFaults`.
  */
 const repeatableAndNot = ['read_call', 'create_queue'];

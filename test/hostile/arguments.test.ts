@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ServiceClient } from '../../src/client/service-client.ts';
-import { Redactor } from '../../src/core/redaction.ts';
+import { Redactor } from '../../src/core/secrets/redaction.ts';
 import { type CallOptions, callTool, parseErrorText } from '../../src/mcp/call-tool.ts';
-import { tools } from '../../src/tools/support/registry.ts';
+import { tools } from '../../src/tools/definition/registry.ts';
 import { caseCount } from '../support/cases.ts';
 import { startFakeService } from '../support/fake-service.ts';
 import { tally } from '../support/tally.ts';

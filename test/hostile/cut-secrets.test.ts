@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { ServiceClient } from '../../src/client/service-client.ts';
-import { Redactor } from '../../src/core/redaction.ts';
+import { Redactor } from '../../src/core/secrets/redaction.ts';
 import { type CallOptions, callTool } from '../../src/mcp/call-tool.ts';
 import { readResource } from '../../src/mcp/resources.ts';
-import { tools } from '../../src/tools/support/registry.ts';
+import { tools } from '../../src/tools/definition/registry.ts';
 import { range, someCases } from '../support/cases.ts';
 import { type RecordedRequest, sendResponse, startFakeService } from '../support/fake-service.ts';
 import { goodResponse } from '../support/good-responses.ts';

@@ -1,7 +1,7 @@
 import { Client, InMemoryTransport, type Transport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { withInvocation } from '../../src/cli/support/invocation.ts';
-import { runtimeOptions } from '../../src/cli/support/secrets.ts';
+import { runtimeOptions } from '../../src/cli/access/secrets.ts';
+import { withInvocation } from '../../src/cli/invocation.ts';
 import { parseErrorText } from '../../src/mcp/call-tool.ts';
 import { connect } from '../../src/mcp/connect.ts';
 import { serverFactory } from '../../src/mcp/server.ts';

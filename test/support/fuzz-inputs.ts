@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import * as z from 'zod';
 import { type Endpoint, endpoints } from '../../src/contract/endpoints.ts';
 import { itemLine } from '../../src/service/admin/import-items.ts';
-import type { JsonSchema } from '../../src/tools/support/arguments.ts';
-import { tools } from '../../src/tools/support/registry.ts';
+import type { JsonSchema } from '../../src/tools/definition/arguments.ts';
+import { tools } from '../../src/tools/definition/registry.ts';
 
 /** Names that exist where the inputs are sent, so that they reach more than the checks of names. */
 const knownNames = [

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { type Invocation, withInvocation } from '../../src/cli/invocation.ts';
 import { run as runProgram } from '../../src/cli/program.ts';
-import { type Invocation, withInvocation } from '../../src/cli/support/invocation.ts';
-import { Redactor } from '../../src/core/redaction.ts';
+import { Redactor } from '../../src/core/secrets/redaction.ts';
 import type { Folders } from '../../src/settings/profiles.ts';
 import { onEnd } from './on-end.ts';
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { addSettingFlags, runtimeFlags } from '../support/flags.ts';
-import { explain } from '../support/help.ts';
-import { showView } from '../support/show-view.ts';
+import { showView } from '../access/show-view.ts';
+import { addSettingFlags, runtimeFlags } from '../usage/flags.ts';
+import { explain } from '../usage/help.ts';
 
 /** Adds `heddle board`, which shows the review board in the person's browser. */
 export function addBoard(program: Command): void {

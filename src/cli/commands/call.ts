@@ -1,21 +1,21 @@
 import { text } from 'node:stream/consumers';
 import { Argument, type Command, Help, Option } from 'commander';
-import { InexactNumberError, parseExactJson } from '../../core/json-numbers.ts';
+import { InexactNumberError, parseExactJson } from '../../core/json/json-numbers.ts';
 import { callTool, parseErrorText } from '../../mcp/call-tool.ts';
 import { openRuntime } from '../../runtime/runtime.ts';
-import { tools } from '../../tools/support/registry.ts';
-import { describeTool } from '../support/describe-tool.ts';
-import { drawResult } from '../support/draw-result.ts';
-import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
-import { completeWith, explain } from '../support/help.ts';
-import { invocation, withInterrupt } from '../support/invocation.ts';
-import { addOutputOptions, isForPeople, type OutputForm } from '../support/output-form.ts';
-import { printJson, printLine, printText } from '../support/print.ts';
-import { showProgress } from '../support/progress.ts';
-import { reportToolError, UsageError } from '../support/report-failure.ts';
-import { runtimeOptions } from '../support/secrets.ts';
-import { resultWidth } from '../support/terminal.ts';
-import { toolNames, unknownTool } from '../support/tool-names.ts';
+import { tools } from '../../tools/definition/registry.ts';
+import { runtimeOptions } from '../access/secrets.ts';
+import { invocation, withInterrupt } from '../invocation.ts';
+import { drawResult } from '../terminal/draw-result.ts';
+import { addOutputOptions, isForPeople, type OutputForm } from '../terminal/output-form.ts';
+import { printJson, printLine, printText } from '../terminal/print.ts';
+import { showProgress } from '../terminal/progress.ts';
+import { reportToolError, UsageError } from '../terminal/report-failure.ts';
+import { resultWidth } from '../terminal/terminal.ts';
+import { describeTool } from '../usage/describe-tool.ts';
+import { addSettingFlags, runtimeFlags, settingsOf } from '../usage/flags.ts';
+import { completeWith, explain } from '../usage/help.ts';
+import { toolNames, unknownTool } from '../usage/tool-names.ts';
 
 export function addCall(program: Command): void {
   const call = program

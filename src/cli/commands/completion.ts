@@ -1,8 +1,8 @@
 import { Argument, type Command } from 'commander';
-import { completeCommand, completeLine } from '../support/complete-line.ts';
-import { explain } from '../support/help.ts';
-import { invocation } from '../support/invocation.ts';
-import { printLine } from '../support/print.ts';
+import { invocation } from '../invocation.ts';
+import { completeCommand, completeLine } from '../terminal/complete-line.ts';
+import { printLine } from '../terminal/print.ts';
+import { explain } from '../usage/help.ts';
 
 /** The scripts by shell. Each asks the hidden command, so that they fit every later version. */
 const scripts = {

@@ -2,15 +2,15 @@ import { Argument, type Command } from 'commander';
 import { configFileIn, type Profile, readProfiles, writeProfile } from '../../settings/profiles.ts';
 import { resolveSettings } from '../../settings/resolve-settings.ts';
 import { type Setting, settingDefinitions, settingNames } from '../../settings/settings.ts';
-import { didYouMean } from '../support/did-you-mean.ts';
-import { addSettingFlags, flagsOf } from '../support/flags.ts';
-import { completeWith, explain } from '../support/help.ts';
-import { invocation } from '../support/invocation.ts';
-import { addOutputOptions, isForPeople, type OutputForm } from '../support/output-form.ts';
-import { printJson, printLine } from '../support/print.ts';
-import { UsageError } from '../support/report-failure.ts';
-import { drawRecord } from '../support/table.ts';
-import { resultWidth } from '../support/terminal.ts';
+import { invocation } from '../invocation.ts';
+import { addOutputOptions, isForPeople, type OutputForm } from '../terminal/output-form.ts';
+import { printJson, printLine } from '../terminal/print.ts';
+import { UsageError } from '../terminal/report-failure.ts';
+import { drawRecord } from '../terminal/table.ts';
+import { resultWidth } from '../terminal/terminal.ts';
+import { didYouMean } from '../usage/did-you-mean.ts';
+import { addSettingFlags, flagsOf } from '../usage/flags.ts';
+import { completeWith, explain } from '../usage/help.ts';
 
 /** Adds `heddle config`, which shows and changes the values of a profile. Secrets are none of them. */
 export function addConfig(program: Command): void {

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { HeddleError } from '../../core/errors.ts';
 import { readProfiles, storeKinds, storeOf, writeProfile } from '../../settings/profiles.ts';
-import { addSettingFlags, settingsOf } from '../support/flags.ts';
-import { explain } from '../support/help.ts';
-import { printLine } from '../support/print.ts';
-import { openSecretStore } from '../support/secrets.ts';
+import { openSecretStore } from '../access/secrets.ts';
+import { printLine } from '../terminal/print.ts';
+import { addSettingFlags, settingsOf } from '../usage/flags.ts';
+import { explain } from '../usage/help.ts';
 
 export function addLogout(program: Command): void {
   const logout = program.command('logout').description('remove a profile and its secrets');

@@ -2,10 +2,10 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { notConfigured } from '../../core/errors.ts';
 import type { HttpFlags } from '../../runtime/http-server.ts';
 import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
-import { addSettingFlags, asPort, httpFlags, inputsOf, runtimeFlags, settingsOf } from '../support/flags.ts';
-import { explain } from '../support/help.ts';
-import { invocation } from '../support/invocation.ts';
-import { readCredentials, runtimeOptions } from '../support/secrets.ts';
+import { readCredentials, runtimeOptions } from '../access/secrets.ts';
+import { invocation } from '../invocation.ts';
+import { addSettingFlags, asPort, httpFlags, inputsOf, runtimeFlags, settingsOf } from '../usage/flags.ts';
+import { explain } from '../usage/help.ts';
 
 /** Adds `heddle serve`, the default command: the MCP server on stdin and stdout, or with `--http` on a port. */
 export function addServe(program: Command): void {

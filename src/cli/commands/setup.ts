@@ -18,12 +18,12 @@ import { HeddleError, notConfigured } from '../../core/errors.ts';
 import { hasSqlite, sqliteAdvice } from '../../core/sqlite.ts';
 import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
 import { type Setting, settingDefinitions, settingNames } from '../../settings/settings.ts';
-import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
-import { explain } from '../support/help.ts';
-import { invocation } from '../support/invocation.ts';
-import { printLine } from '../support/print.ts';
-import { reportFailure, UsageError } from '../support/report-failure.ts';
-import { isInteractive, paint, questionStreams } from '../support/terminal.ts';
+import { invocation } from '../invocation.ts';
+import { printLine } from '../terminal/print.ts';
+import { reportFailure, UsageError } from '../terminal/report-failure.ts';
+import { isInteractive, paint, questionStreams } from '../terminal/terminal.ts';
+import { addSettingFlags, runtimeFlags, settingsOf } from '../usage/flags.ts';
+import { explain } from '../usage/help.ts';
 
 interface SetupOptions {
   print?: true;

@@ -5,12 +5,12 @@ import { dataLocation, sampleProject } from '../../runtime/runtime.ts';
 import { configFileIn } from '../../settings/profiles.ts';
 import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
 import { type SourceKind, settingDefinitions, settingNames } from '../../settings/settings.ts';
-import { describeSource, snakeCase } from '../support/describe-source.ts';
-import { addSettingFlags, runtimeFlags, settingsOf } from '../support/flags.ts';
-import { explain } from '../support/help.ts';
-import { addOutputOptions, isForPeople, type OutputForm } from '../support/output-form.ts';
-import { printJson, printLine } from '../support/print.ts';
-import { readCredentials } from '../support/secrets.ts';
+import { readCredentials } from '../access/secrets.ts';
+import { addOutputOptions, isForPeople, type OutputForm } from '../terminal/output-form.ts';
+import { printJson, printLine } from '../terminal/print.ts';
+import { describeSource, snakeCase } from '../usage/describe-source.ts';
+import { addSettingFlags, runtimeFlags, settingsOf } from '../usage/flags.ts';
+import { explain } from '../usage/help.ts';
 
 type SourceFields = { source: SourceKind; name?: string };
 

@@ -1,14 +1,14 @@
 import { Argument, type Command } from 'commander';
 import { toMcpTool } from '../../mcp/server.ts';
-import { type ListedTool, selectTools } from '../../tools/support/registry.ts';
-import { describeTool } from '../support/describe-tool.ts';
-import { addSettingFlags, settingsOf } from '../support/flags.ts';
-import { completeWith, explain } from '../support/help.ts';
-import { addOutputOptions, isForPeople, type OutputForm } from '../support/output-form.ts';
-import { printJson, printLine } from '../support/print.ts';
-import { drawTable } from '../support/table.ts';
-import { resultWidth } from '../support/terminal.ts';
-import { toolNames, unknownTool } from '../support/tool-names.ts';
+import { type ListedTool, selectTools } from '../../tools/definition/registry.ts';
+import { addOutputOptions, isForPeople, type OutputForm } from '../terminal/output-form.ts';
+import { printJson, printLine } from '../terminal/print.ts';
+import { drawTable } from '../terminal/table.ts';
+import { resultWidth } from '../terminal/terminal.ts';
+import { describeTool } from '../usage/describe-tool.ts';
+import { addSettingFlags, settingsOf } from '../usage/flags.ts';
+import { completeWith, explain } from '../usage/help.ts';
+import { toolNames, unknownTool } from '../usage/tool-names.ts';
 
 export function addTools(program: Command): void {
   const command = program

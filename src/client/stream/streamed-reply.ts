@@ -1,7 +1,7 @@
 import type { InferenceResponse } from '../../contract/inference.ts';
 import { type ErrorCode, HeddleError } from '../../core/errors.ts';
 import type { HttpResponse } from '../../core/http/http-client.ts';
-import { parseKeepingDigits } from '../../core/json-numbers.ts';
+import { parseKeepingDigits } from '../../core/json/json-numbers.ts';
 import { quotedErrorText, type RequestInfo } from '../failures.ts';
 import { readEvents, type StreamEvent } from './event-stream.ts';
 import { ReplyAssembly } from './reply-assembly.ts';

@@ -3,8 +3,8 @@ import { decodeJwt, errors, type JWTPayload, type JWTVerifyResult, jwtVerify } f
 import { HeddleError } from '../../core/errors.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import type { Log } from '../../core/log.ts';
-import { tools } from '../../tools/support/registry.ts';
-import { escapeInvisible } from '../../tools/support/table.ts';
+import { escapeInvisible } from '../../text/table.ts';
+import { tools } from '../../tools/definition/registry.ts';
 import { bearerOf, type Guard } from '../http/guard.ts';
 import type { ServerFactory } from '../server.ts';
 import { issuerKeys } from './issuer-keys.ts';

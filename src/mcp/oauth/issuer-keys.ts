@@ -1,7 +1,7 @@
 import { createLocalJWKSet, createRemoteJWKSet, customFetch, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import * as z from 'zod';
 import { HeddleError } from '../../core/errors.ts';
-import { parseJsonText } from '../../core/json.ts';
+import { parseJsonText } from '../../core/json/json.ts';
 import type { Log } from '../../core/log.ts';
 
 /** Bounds discovery and the download of the keys together. */

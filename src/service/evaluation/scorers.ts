@@ -1,7 +1,7 @@
 import type { ComparisonScorer } from '../../contract/scorers.ts';
-import { canonicalJson } from '../../core/canonical-json.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { fitsSchema } from '../../core/json-schema.ts';
+import { canonicalJson } from '../../core/json/canonical-json.ts';
+import { fitsSchema } from '../../core/json/json-schema.ts';
 import { compileLinearPattern } from '../../core/linear-pattern.ts';
 import { type ModelAsker, NoReply } from '../inference/ask-model.ts';
 import { applyTemplateVariables } from '../inference/template-variables.ts';

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import type { InferenceRequest } from '../../contract/inference.ts';
 import { decodersOf, HttpClient, type HttpResponse } from '../../core/http/http-client.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { Redactor } from '../../core/redaction.ts';
+import { Redactor } from '../../core/secrets/redaction.ts';
 import { digestOf } from '../storage/digest.ts';
 
 /** An OpenAI-compatible API. `url` is the base of its paths and usually ends in `/v1`; `key` is its bearer token. */

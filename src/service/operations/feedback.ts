@@ -6,9 +6,9 @@ import {
   type StoredFeedback,
 } from '../../contract/feedback.ts';
 import { parseReference } from '../../contract/references.ts';
-import { canonicalJson } from '../../core/canonical-json.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { fitsSchema } from '../../core/json-schema.ts';
+import { canonicalJson } from '../../core/json/canonical-json.ts';
+import { fitsSchema } from '../../core/json/json-schema.ts';
 import { columnConditions, compileExpression, idsIn } from '../query/record-condition.ts';
 import type { Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';

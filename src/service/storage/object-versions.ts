@@ -1,6 +1,6 @@
 import { classMembers } from '../../contract/objects.ts';
 import { objectReference, parseReference, type Reference } from '../../contract/references.ts';
-import { canonicalJson } from '../../core/canonical-json.ts';
+import { canonicalJson } from '../../core/json/canonical-json.ts';
 import type { ProjectFilter, Transaction } from './database.ts';
 import { contentDigest } from './digest.ts';
 import type { Tables } from './tables.ts';

@@ -1,8 +1,8 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import * as z from 'zod';
 import { HeddleError } from '../../core/errors.ts';
-import { removePrivateFile, replacePrivateFile } from '../../core/private-file.ts';
-import { parseStrictJson } from '../../core/strict-json.ts';
+import { parseStrictJson } from '../../core/json/strict-json.ts';
+import { removePrivateFile, replacePrivateFile } from '../../core/secrets/private-file.ts';
 import { type SecretStore, secretRecord } from './secret-store.ts';
 
 const fileShape = z.record(z.string(), z.record(z.string(), secretRecord));

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { invocation } from '../../support/invocation.ts';
+import { invocation } from '../../invocation.ts';
 
 /** Project that the demo records into. */
 export const recordedProject = 'demo/recorded';

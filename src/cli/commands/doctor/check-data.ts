@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { databaseSecrets, dataLocation } from '../../../runtime/runtime.ts';
 import { loadSqlite, openServiceStore } from '../../../service/index.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
-import { invocation } from '../../support/invocation.ts';
+import { invocation } from '../../invocation.ts';
 import { type Finding, failure, ok, warning } from './finding.ts';
 
 /** Free disk space below which doctor reports a failure or a warning. */

@@ -1,5 +1,5 @@
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
-import { invocation } from '../../support/invocation.ts';
+import { invocation } from '../../invocation.ts';
 import { type Finding, failure, ok, warning } from './finding.ts';
 
 const timeoutMs = 5_000;

@@ -6,7 +6,7 @@ import { version } from '../../../core/version.ts';
 import { remoteConnection } from '../../../runtime/runtime.ts';
 import type { Credentials } from '../../../settings/secrets/credentials.ts';
 import type { SettingValues } from '../../../settings/settings.ts';
-import { lacksEveryOperation, type Probe, probeService } from '../../support/probe-service.ts';
+import { lacksEveryOperation, type Probe, probeService } from '../../access/probe-service.ts';
 import { type Finding, failure, ok, warning } from './finding.ts';
 
 const layerTimeoutMs = 5_000;

@@ -1,14 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError } from 'commander';
 import { HeddleError } from '../../../core/errors.ts';
-import { addSettingFlags, runtimeFlags } from '../../support/flags.ts';
-import { explain } from '../../support/help.ts';
-import { invocation } from '../../support/invocation.ts';
-import { addOutputOptions, isForPeople, type OutputForm } from '../../support/output-form.ts';
-import { printJson, printLine } from '../../support/print.ts';
-import { progressBar, showProgress } from '../../support/progress.ts';
-import { UsageError } from '../../support/report-failure.ts';
-import { showView } from '../../support/show-view.ts';
+import { showView } from '../../access/show-view.ts';
+import { invocation } from '../../invocation.ts';
+import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/output-form.ts';
+import { printJson, printLine } from '../../terminal/print.ts';
+import { progressBar, showProgress } from '../../terminal/progress.ts';
+import { UsageError } from '../../terminal/report-failure.ts';
+import { addSettingFlags, runtimeFlags } from '../../usage/flags.ts';
+import { explain } from '../../usage/help.ts';
 import { interruptedRun, type RunProgress, waitForEnd } from './follow-run.ts';
 import { junitReport } from './junit-report.ts';
 import {

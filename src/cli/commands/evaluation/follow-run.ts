@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeddleError } from '../../../core/errors.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { progressBar, showProgress } from '../../support/progress.ts';
+import { progressBar, showProgress } from '../../terminal/progress.ts';
 
 /** Time between two looks at a run: short at first, because small runs end soon. */
 const minPollMs = 100;

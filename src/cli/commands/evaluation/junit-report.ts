@@ -1,4 +1,4 @@
-import type { ShownRow } from '../../../tools/support/evaluation-rows.ts';
+import type { ShownRow } from '../../../evaluations/evaluation-rows.ts';
 import type { Results, Run } from './results.ts';
 
 const maxNameChars = 120;

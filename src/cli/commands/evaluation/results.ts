@@ -1,11 +1,11 @@
-import type { ScorerComparison } from '../../../tools/support/compare-runs.ts';
-import type { RunFacts } from '../../../tools/support/evaluation-results.ts';
-import type { ShownRow } from '../../../tools/support/evaluation-rows.ts';
-import { renderFigures } from '../../../tools/support/render-runs.ts';
-import type { RunFigures } from '../../../tools/support/score-figures.ts';
-import { UsageError } from '../../support/report-failure.ts';
-import { drawTable } from '../../support/table.ts';
-import { resultWidth } from '../../support/terminal.ts';
+import type { ScorerComparison } from '../../../evaluations/compare-runs.ts';
+import type { RunFacts } from '../../../evaluations/evaluation-results.ts';
+import type { ShownRow } from '../../../evaluations/evaluation-rows.ts';
+import { renderFigures } from '../../../evaluations/render-runs.ts';
+import type { RunFigures } from '../../../evaluations/score-figures.ts';
+import { UsageError } from '../../terminal/report-failure.ts';
+import { drawTable } from '../../terminal/table.ts';
+import { resultWidth } from '../../terminal/terminal.ts';
 import type { ToolRunner } from './tool-runner.ts';
 
 /** A run as read_evaluation returns it. */

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { openRuntime, type Runtime } from '../../../runtime/runtime.ts';
-import { parseArguments } from '../../../tools/support/arguments.ts';
-import { tools } from '../../../tools/support/registry.ts';
-import { settingsOf } from '../../support/flags.ts';
-import { invocation, withInterrupt } from '../../support/invocation.ts';
-import { showProgress } from '../../support/progress.ts';
-import { FailedWork } from '../../support/report-failure.ts';
-import { runtimeOptions } from '../../support/secrets.ts';
+import { parseArguments } from '../../../tools/definition/arguments.ts';
+import { tools } from '../../../tools/definition/registry.ts';
+import { runtimeOptions } from '../../access/secrets.ts';
+import { invocation, withInterrupt } from '../../invocation.ts';
+import { showProgress } from '../../terminal/progress.ts';
+import { FailedWork } from '../../terminal/report-failure.ts';
+import { settingsOf } from '../../usage/flags.ts';
 
 /** Calls tools for a command, without the limit of size that a model's result has. */
 export interface ToolRunner {

@@ -14,12 +14,12 @@ import {
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
 import type { SecretRecord, SecretStore } from '../../../settings/secrets/secret-store.ts';
 import { defaultInferenceUrl, publicWeave, type SettingName, type SettingValues } from '../../../settings/settings.ts';
-import { addSettingFlags, settingsOf } from '../../support/flags.ts';
-import { explain } from '../../support/help.ts';
-import { invocation } from '../../support/invocation.ts';
-import { printLine } from '../../support/print.ts';
-import { lacksEveryOperation, listVisibleProjects, type Probe, probeService } from '../../support/probe-service.ts';
-import { openSecretStore } from '../../support/secrets.ts';
+import { lacksEveryOperation, listVisibleProjects, type Probe, probeService } from '../../access/probe-service.ts';
+import { openSecretStore } from '../../access/secrets.ts';
+import { invocation } from '../../invocation.ts';
+import { printLine } from '../../terminal/print.ts';
+import { addSettingFlags, settingsOf } from '../../usage/flags.ts';
+import { explain } from '../../usage/help.ts';
 import {
   askForProject,
   isScripted,

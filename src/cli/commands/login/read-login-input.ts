@@ -1,12 +1,12 @@
 import { text } from 'node:stream/consumers';
 import * as prompts from '@clack/prompts';
 import { HeddleError } from '../../../core/errors.ts';
-import { minSecretChars } from '../../../core/redaction.ts';
+import { minSecretChars } from '../../../core/secrets/redaction.ts';
 import type { SecretRecord } from '../../../settings/secrets/secret-store.ts';
 import { settingDefinitions } from '../../../settings/settings.ts';
-import { invocation } from '../../support/invocation.ts';
-import { UsageError } from '../../support/report-failure.ts';
-import { questionStreams } from '../../support/terminal.ts';
+import { invocation } from '../../invocation.ts';
+import { UsageError } from '../../terminal/report-failure.ts';
+import { questionStreams } from '../../terminal/terminal.ts';
 
 /** The flags of `heddle login` that are not settings. */
 export interface LoginOptions {

@@ -1,15 +1,15 @@
 import { once } from 'node:events';
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { HeddleError } from '../../../core/errors.ts';
-import { valuesAt } from '../../../tools/support/call-values.ts';
-import { inBatches } from '../../../tools/support/in-batches.ts';
-import { judgementsOf, latestJudgements, notesOf, readFeedback } from '../../../tools/support/judgements.ts';
-import { matchingItems } from '../../../tools/support/matching-items.ts';
-import { readCalls } from '../../../tools/support/read-calls.ts';
-import { requireQueue } from '../../../tools/support/require-queue.ts';
-import { invocation } from '../../support/invocation.ts';
-import type { OpenedService } from '../../support/open-client.ts';
-import { progressBar, showProgress } from '../../support/progress.ts';
+import { inBatches } from '../../../core/in-batches.ts';
+import { judgementsOf, latestJudgements, notesOf, readFeedback } from '../../../queues/judgements.ts';
+import { matchingItems } from '../../../queues/matching-items.ts';
+import { requireQueue } from '../../../queues/require-queue.ts';
+import { readCalls } from '../../../records/read-calls.ts';
+import { valuesAt } from '../../../text/call-values.ts';
+import type { OpenedService } from '../../access/open-client.ts';
+import { invocation } from '../../invocation.ts';
+import { progressBar, showProgress } from '../../terminal/progress.ts';
 import { csvLine } from './csv-line.ts';
 
 export const exportFormats = ['jsonl', 'csv'] as const;

@@ -1,15 +1,15 @@
 import { Argument, type Command, Option } from 'commander';
-import { pluralize } from '../../../tools/support/page.ts';
-import { requireQueue } from '../../../tools/support/require-queue.ts';
-import { confirmChange } from '../../support/confirm-change.ts';
-import { addSettingFlags, runtimeFlags } from '../../support/flags.ts';
-import { explain } from '../../support/help.ts';
-import { invocation } from '../../support/invocation.ts';
-import { withService } from '../../support/open-client.ts';
-import { addOutputOptions, type OutputForm } from '../../support/output-form.ts';
-import { printLine } from '../../support/print.ts';
-import { showProgress } from '../../support/progress.ts';
-import { textOfValue } from '../../support/table.ts';
+import { requireQueue } from '../../../queues/require-queue.ts';
+import { pluralize } from '../../../text/page.ts';
+import { withService } from '../../access/open-client.ts';
+import { invocation } from '../../invocation.ts';
+import { confirmChange } from '../../terminal/confirm-change.ts';
+import { addOutputOptions, type OutputForm } from '../../terminal/output-form.ts';
+import { printLine } from '../../terminal/print.ts';
+import { showProgress } from '../../terminal/progress.ts';
+import { textOfValue } from '../../terminal/table.ts';
+import { addSettingFlags, runtimeFlags } from '../../usage/flags.ts';
+import { explain } from '../../usage/help.ts';
 import { runCall } from '../call.ts';
 import { type ExportOptions, exportFormats, exportJudgements } from './export-judgements.ts';
 

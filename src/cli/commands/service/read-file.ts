@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { HeddleError } from '../../../core/errors.ts';
-import { JsonLimitError } from '../../../core/json.ts';
-import { InexactNumberError, parseExactJson } from '../../../core/json-numbers.ts';
-import { invocation } from '../../support/invocation.ts';
+import { JsonLimitError } from '../../../core/json/json.ts';
+import { InexactNumberError, parseExactJson } from '../../../core/json/json-numbers.ts';
+import { invocation } from '../../invocation.ts';
 
 /** Maximum size of a line: a larger value could not be read back, because no response may be larger. */
 const maxLineBytes = 32 * 1024 * 1024;

@@ -3,8 +3,8 @@ import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { parse } from 'csv-parse';
 import { HeddleError } from '../../../core/errors.ts';
-import { parseExactJson } from '../../../core/json-numbers.ts';
-import { invocation } from '../../support/invocation.ts';
+import { parseExactJson } from '../../../core/json/json-numbers.ts';
+import { invocation } from '../../invocation.ts';
 import { readFileLines } from './read-file.ts';
 
 export const importFormats = ['csv', 'jsonl'] as const;

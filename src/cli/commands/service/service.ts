@@ -14,17 +14,17 @@ import {
 } from '../../../service/index.ts';
 import { resolveSettings } from '../../../settings/resolve-settings.ts';
 import type { SettingName, SettingValues } from '../../../settings/settings.ts';
-import { confirmChange } from '../../support/confirm-change.ts';
-import { addSettingFlags, asPort, settingsOf } from '../../support/flags.ts';
-import { explain } from '../../support/help.ts';
-import { invocation } from '../../support/invocation.ts';
-import { addOutputOptions, isForPeople, type OutputForm } from '../../support/output-form.ts';
-import { printJson, printLine } from '../../support/print.ts';
-import { progressBar, showProgress } from '../../support/progress.ts';
-import { UsageError } from '../../support/report-failure.ts';
-import { logOf } from '../../support/secrets.ts';
-import { drawTable } from '../../support/table.ts';
-import { paint, resultWidth } from '../../support/terminal.ts';
+import { logOf } from '../../access/secrets.ts';
+import { invocation } from '../../invocation.ts';
+import { confirmChange } from '../../terminal/confirm-change.ts';
+import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/output-form.ts';
+import { printJson, printLine } from '../../terminal/print.ts';
+import { progressBar, showProgress } from '../../terminal/progress.ts';
+import { UsageError } from '../../terminal/report-failure.ts';
+import { drawTable } from '../../terminal/table.ts';
+import { paint, resultWidth } from '../../terminal/terminal.ts';
+import { addSettingFlags, asPort, settingsOf } from '../../usage/flags.ts';
+import { explain } from '../../usage/help.ts';
 import { readJsonFile } from './read-file.ts';
 import { type ImportFormat, importFormats, outputColumns, readImportLines } from './read-import.ts';
 

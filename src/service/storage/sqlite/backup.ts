@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { HeddleError } from '../../../core/errors.ts';
-import { findOwnFile, statRegularFile } from '../../../core/private-file.ts';
+import { findOwnFile, statRegularFile } from '../../../core/secrets/private-file.ts';
 import { schemaFault, schemaVersion } from '../migrations.ts';
 import { type Tables, tableNames } from '../tables.ts';
 import { loadSqlite, retryWhileBusy } from './connection.ts';

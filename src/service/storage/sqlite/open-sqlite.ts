@@ -2,7 +2,7 @@ import { closeSync, existsSync, fchownSync, mkdirSync, openSync, statSync } from
 import { dirname } from 'node:path';
 import { Kysely, SqliteDialect, sql } from 'kysely';
 import { HeddleError } from '../../../core/errors.ts';
-import { checkFolder, statRegularFile } from '../../../core/private-file.ts';
+import { checkFolder, statRegularFile } from '../../../core/secrets/private-file.ts';
 import type { Database } from '../database.ts';
 import { type Engine, type Migration, migrate, missingTables, readSchemaVersion } from '../migrations.ts';
 import { runTransaction } from '../run-transaction.ts';

@@ -1,0 +1,92 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { homedir } from 'node:os';
+import type { Readable, Writable } from 'node:stream';
+import { Redactor } from '../core/secrets/redaction.ts';
+import type { ProcessControl } from '../runtime/process-lifecycle.ts';
+import { type Folders, userFolders } from '../settings/profiles.ts';
+
+/** Describes the terminal behind a stream, if there is one. */
+export interface TerminalSide {
+  isTTY?: boolean | undefined;
+  columns?: number | undefined;
+}
+
+/** One run of the command line: what it is given, and where it writes. */
+export interface Invocation {
+  /** Arguments after the name of the program. */
+  args: readonly string[];
+  /** Path of the built command, for commands that start another heddle. */
+  script: string;
+  environment: NodeJS.ProcessEnv;
+  folders: Folders;
+  /** The user's home folder, below which MCP clients keep their configuration. */
+  home: string;
+  stdin: Readable & TerminalSide;
+  stdout: Writable & TerminalSide;
+  stderr: Writable & TerminalSide;
+  control: ProcessControl;
+  /** Knows the secrets of this run. */
+  redactor: Redactor;
+  exitCode: number;
+}
+
+const current = new AsyncLocalStorage<Invocation>();
+
+let ofProcess: Invocation | undefined;
+
+/** Returns the run of the command line to which the caller belongs, by default that of this process. */
+export function invocation(): Invocation {
+  const given = current.getStore();
+  if (given) return given;
+  ofProcess ??= processInvocation();
+  return ofProcess;
+}
+
+/** Runs `work` as another run of the command line than that of this process. */
+export function withInvocation<T>(given: Invocation, work: () => T): T {
+  return current.run(given, work);
+}
+
+/** Runs `work` with a signal that Ctrl-C aborts. */
+export async function withInterrupt<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const { control } = invocation();
+  const abort = new AbortController();
+  const stop = (): void => abort.abort();
+  control.once('SIGINT', stop);
+  try {
+    return await work(abort.signal);
+  } finally {
+    control.off('SIGINT', stop);
+  }
+}
+
+function processInvocation(): Invocation {
+  const { argv, env: environment } = process;
+  return {
+    args: argv.slice(2),
+    script: argv[1]!,
+    environment,
+    folders: userFolders,
+    get home() {
+      return homedir();
+    },
+    // Node opens each standard stream when it is first read.
+    get stdin() {
+      return process.stdin;
+    },
+    get stdout() {
+      return process.stdout;
+    },
+    get stderr() {
+      return process.stderr;
+    },
+    control: process,
+    redactor: new Redactor(),
+    get exitCode() {
+      return Number(process.exitCode ?? 0);
+    },
+    set exitCode(code) {
+      process.exitCode = code;
+    },
+  };
+}

@@ -1,0 +1,71 @@
+import { CommanderError } from 'commander';
+import { HeddleError } from '../../core/errors.ts';
+import { invocation } from '../invocation.ts';
+import { escapeControls } from './print.ts';
+
+/** A mistake in how a command was called. It is reported in one line, with exit code 2. */
+export class UsageError extends Error {}
+
+/** Returns whether the command line asks for JSON; errors are then JSON too. */
+export function wantsJson({ args } = invocation()): boolean {
+  const end = args.indexOf('--');
+  return args.slice(0, end === -1 ? undefined : end).includes('--json');
+}
+
+/** A failure of a command whose exit code 1 has a meaning of its own: that results are below a threshold. */
+export class FailedWork extends Error {
+  override readonly cause: unknown;
+
+  constructor(cause: unknown) {
+    super('The command could not do its work.');
+    this.cause = cause;
+  }
+}
+
+/**
+ * Reports an error on stderr, without secrets, and returns the exit code: 2 for wrong usage or configuration, else 1, or 3 for
+ * {@link FailedWork}.
+ */
+export function reportFailure(error: unknown): number {
+  // Commander has already printed its message; its errors with exit code 0 are help and version.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  if (error instanceof FailedWork) return reportFailure(error.cause) === 2 ? 2 : 3;
+  if (error instanceof UsageError) {
+    reportUsage(error.message);
+    return 2;
+  }
+  if (error instanceof HeddleError) {
+    printError(`${error.message}\n${error.hint}`, error);
+    return error.code === 'not_configured' ? 2 : 1;
+  }
+  const text = `unexpected failure: ${error instanceof Error ? error.stack : error}`;
+  printError(text, { code: 'internal', message: text });
+  return 1;
+}
+
+/** Reports the error of a tool: what happened and the next step, then the part of a reply that arrived, if any. */
+export function reportToolError(error: ToolError): void {
+  const { message, hint, code, status, partial_text } = error;
+  const facts = status === undefined ? code : `${code}, status ${status}`;
+  const partial = partial_text === undefined ? '' : `\nReceived until then:\n${partial_text}`;
+  printError(escapeControls(`${message}\n${hint} (${facts})${partial}`), error);
+}
+
+interface ToolError {
+  code: string;
+  message?: string;
+  hint?: string;
+  status?: number;
+  partial_text?: string;
+}
+
+/** Reports a mistake in how a command was called. */
+export function reportUsage(message: string): void {
+  printError(message, { code: 'usage', message });
+}
+
+function printError(text: string, error: object): void {
+  const { redactor, stderr } = invocation();
+  const written = wantsJson() ? JSON.stringify(redactor.redactStrings(error)) : redactor.redact(`heddle: ${text}`);
+  stderr.write(`${written}\n`);
+}

@@ -1,0 +1,61 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { logLevels } from '../../core/log.ts';
+import { readProfiles } from '../../settings/profiles.ts';
+import { type Inputs, type ResolvedSettings, resolveSettings } from '../../settings/resolve-settings.ts';
+import { type Setting, type SettingName, settingDefinitions, settingNames } from '../../settings/settings.ts';
+import { invocation } from '../invocation.ts';
+import { completeWith, settingsHeading } from './help.ts';
+
+/** Settings that only `heddle serve --http` needs, and that have flags. */
+export const httpFlags: readonly SettingName[] = ['oauthIssuer', 'publicUrl', 'oauthAudience', 'subjects'];
+
+/** The other settings that have flags. */
+export const runtimeFlags: readonly SettingName[] = settingNames.filter(
+  (name) => 'flag' in settingDefinitions[name] && !httpFlags.includes(name),
+);
+
+/** Adds the flags of settings to a command, with help from the settings table, under a heading of their own. */
+export function addSettingFlags(
+  command: Command,
+  names: readonly SettingName[],
+  heading: string = settingsHeading,
+): Command {
+  for (const name of names) {
+    const { flag, environment, help, default: fallback }: Setting = settingDefinitions[name];
+    const note = `${environment}${fallback === undefined ? '' : `, default ${fallback}`}`;
+    const option = new Option(flag!, `${help} (${note})`).helpGroup(heading);
+    if (name === 'profile') completeWith(option, () => Object.keys(readProfiles(invocation().folders)));
+    if (name === 'logLevel') completeWith(option, () => logLevels);
+    command.addOption(option);
+  }
+  return command;
+}
+
+/** Resolves the settings of a command from its flags, the environment, the profile and the defaults. */
+export function settingsOf(command: Command, { newProfile = false } = {}): ResolvedSettings {
+  return resolveSettings({ ...inputsOf(command), newProfile });
+}
+
+/** Returns the sources of a command's settings. */
+export function inputsOf(command: Command): Inputs {
+  const { environment, folders } = invocation();
+  return { flags: flagsOf(command), environment, folders };
+}
+
+/** Returns the settings that were given as flags, as text. */
+export function flagsOf(command: Command): Partial<Record<SettingName, string>> {
+  const given = command.opts<Record<string, string | boolean>>();
+  const flags: Partial<Record<SettingName, string>> = {};
+  for (const name of settingNames) {
+    const { flag }: Setting = settingDefinitions[name];
+    const value = flag && given[new Option(flag).attributeName()];
+    if (value !== undefined) flags[name] = String(value);
+  }
+  return flags;
+}
+
+export function asPort(text: string): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= 65_535) return port;
+  throw new InvalidArgumentError('It must be a whole number from 0 to 65535.');
+}

@@ -1,0 +1,210 @@
+import { withFallback } from '../client/with-fallback.ts';
+import type { EvaluationRun, QueryEvaluationResultsResponse } from '../contract/evaluation-runs.ts';
+import { parsePartReference } from '../contract/references.ts';
+import { HeddleError } from '../core/errors.ts';
+import { inBatches } from '../core/in-batches.ts';
+import type { CallContext } from '../records/call-context.ts';
+import { cutValue } from '../text/call-values.ts';
+import { nameInReference } from './find-evaluation.ts';
+import type { ScoredTrial } from './score-figures.ts';
+
+type Access = Pick<CallContext, 'service' | 'signal' | 'progress'>;
+
+/** Rows of one request, and the least number of them where the rows are large. */
+const rowsPerRequest = 1000;
+const minRowsPerRequest = 10;
+/** References that one request may have. */
+const refsPerRequest = 1000;
+/** Characters of outputs and errors that are kept of each row. */
+const maxKeptChars = 1000;
+/** Characters of a prompt that tell runs apart. */
+const maxPromptChars = 120;
+
+/** The outcome of one row in one run. */
+export interface RowInRun {
+  trials: ScoredTrial[];
+  /** Output of the first trial, cut if it is long. */
+  output?: unknown;
+  /** Id of the recorded call of the first trial. */
+  call_id: string;
+  error?: string;
+}
+
+/** One row of the dataset with what the runs made of it. */
+export interface ResultRow {
+  digest: string;
+  /** The row, or the reference to it. */
+  datasetRow: unknown;
+  runs: Map<string, RowInRun>;
+}
+
+/** Facts about a run. */
+export interface RunFacts {
+  run_id: string;
+  /** `running`, `complete`, `failed`, or a word of the service. */
+  status: string;
+  completed?: number;
+  total?: number;
+  error?: string;
+  evaluation?: string;
+  model?: string;
+  /** Beginning of the prompt. */
+  prompt?: string;
+  started_at?: string;
+}
+
+const statuses: Record<string, string> = { success: 'complete', descendant_error: 'complete', error: 'failed' };
+
+/** Reads every row of runs. Nothing that is long is kept whole. */
+export async function readRunResults(
+  runIds: readonly string[],
+  project: string,
+  { service, signal, progress }: Access,
+): Promise<{ rows: ResultRow[]; warnings: string[] }> {
+  const rows = new Map<string, ResultRow>();
+  const warnings = new Set<string>();
+  let limit = rowsPerRequest;
+  for (let offset = 0; ; ) {
+    const query = {
+      evaluation_run_ids: [...runIds],
+      include_raw_data_rows: true,
+      include_costs: true,
+      limit,
+      offset,
+    };
+    let page: QueryEvaluationResultsResponse;
+    try {
+      page = await service.queryEvaluationResults(project, query, { signal });
+    } catch (error) {
+      const isTooLarge = error instanceof HeddleError && error.code === 'too_large';
+      if (!isTooLarge || limit === minRowsPerRequest) throw error;
+      limit = Math.max(minRowsPerRequest, Math.floor(limit / 4));
+      continue;
+    }
+    for (const warning of page.warnings ?? []) warnings.add(warning);
+    // A row may be on two pages while a run goes on.
+    for (const row of page.rows) rows.set(row.row_digest, toResultRow(row));
+    offset += page.rows.length;
+    if (page.rows.length < limit || offset >= page.total_rows) break;
+    progress(offset, `${offset} of ${page.total_rows} rows read`);
+    await service.pause(signal);
+  }
+  return { rows: [...rows.values()], warnings: [...warnings] };
+}
+
+function toResultRow({
+  row_digest,
+  raw_data_row,
+  evaluations,
+}: QueryEvaluationResultsResponse['rows'][number]): ResultRow {
+  const runs = new Map<string, RowInRun>();
+  for (const { evaluation_call_id, trials } of evaluations) {
+    const [first] = trials;
+    if (!first) continue;
+    const error = trials.find((trial) => trial.error)?.error;
+    const scorerError = Object.entries(trials.find((trial) => trial.scorer_errors)?.scorer_errors ?? {})[0];
+    const message = error ?? (scorerError && `${scorerError[0]}: ${scorerError[1]}`);
+    runs.set(evaluation_call_id, {
+      trials: trials.map(({ scores, error, scorer_errors, total_tokens, total_cost, model_latency_seconds }) => ({
+        scores,
+        error,
+        scorer_errors,
+        total_tokens,
+        total_cost,
+        model_latency_seconds,
+      })),
+      output: cutValue(first.model_output ?? undefined, maxKeptChars),
+      call_id: first.predict_and_score_call_id,
+      ...(message && { error: String(cutValue(message, maxKeptChars)) }),
+    });
+  }
+  return { digest: row_digest, datasetRow: raw_data_row, runs };
+}
+
+/** Replaces references to rows by the rows. A reference that cannot be read stays. */
+export async function resolveRows(rows: readonly ResultRow[], { service, signal }: Access): Promise<void> {
+  const unread = rows.filter(
+    ({ datasetRow }) => typeof datasetRow === 'string' && parsePartReference(datasetRow) !== undefined,
+  );
+  for (const batch of inBatches(unread, refsPerRequest)) {
+    const { vals } = await withFallback(
+      () => service.readReferences({ refs: batch.map(({ datasetRow }) => datasetRow as string) }, { signal }),
+      async () => ({ vals: [] as unknown[] }),
+    );
+    for (const [index, row] of batch.entries()) row.datasetRow = vals[index] ?? row.datasetRow;
+  }
+}
+
+/** Reads the facts about runs: their progress, evaluation and model, and the beginning of the prompt. */
+export async function runFacts(runs: readonly EvaluationRun[], project: string, access: Access): Promise<RunFacts[]> {
+  const models = await readModels(
+    runs.flatMap(({ model }) => model ?? []),
+    access,
+  );
+  return Promise.all(
+    runs.map(async (run): Promise<RunFacts> => {
+      const status = statuses[run.status ?? ''] ?? run.status ?? 'unknown';
+      return {
+        run_id: run.evaluation_run_id,
+        status,
+        ...(status !== 'complete' && (await currentStatus(run.evaluation_run_id, project, access))),
+        ...(run.evaluation && { evaluation: nameInReference(run.evaluation) }),
+        ...(run.model && (models.get(run.model) ?? { model: nameInReference(run.model) })),
+        ...(run.started_at && { started_at: run.started_at }),
+      };
+    }),
+  );
+}
+
+/** Reads how far a run is; a service that cannot tell leaves that to the list of runs. */
+async function currentStatus(call_id: string, project_id: string, { service, signal }: Access) {
+  return withFallback(
+    async () => {
+      const { status } = await service.evaluationStatus({ project_id, call_id }, { signal });
+      const { code, completed_rows, total_rows, error } = status;
+      return {
+        ...(code !== 'not_found' && { status: code }),
+        ...(code === 'running' && { completed: completed_rows ?? 0, ...(total_rows && { total: total_rows }) }),
+        ...(error && { error: String(cutValue(error, maxKeptChars)) }),
+      };
+    },
+    async () => ({}),
+  );
+}
+
+type ModelFacts = Pick<RunFacts, 'model' | 'prompt'>;
+
+async function readModels(
+  references: readonly string[],
+  { service, signal }: Access,
+): Promise<Map<string, ModelFacts>> {
+  const refs = [...new Set(references)].filter((text) => parsePartReference(text) !== undefined);
+  if (refs.length === 0) return new Map();
+  try {
+    const { vals } = await service.readReferences({ refs }, { signal });
+    return new Map(refs.flatMap((ref, index) => modelFacts(vals[index], ref)));
+  } catch (error) {
+    if (!(error instanceof HeddleError) || signal.aborted) throw error;
+    return new Map();
+  }
+}
+
+function modelFacts(val: unknown, reference: string): [string, ModelFacts][] {
+  if (typeof val !== 'object' || val === null) return [];
+  const { llm_model_id, default_params } = val as { llm_model_id?: unknown; default_params?: unknown };
+  if (typeof llm_model_id !== 'string') return [];
+  const { messages_template, prompt } = (default_params ?? {}) as { messages_template?: unknown; prompt?: unknown };
+  const messages = Array.isArray(messages_template) ? messages_template : [];
+  const text =
+    messages.map((message) => textOf((message as { content?: unknown } | null)?.content)).join(' / ') || prompt;
+  return [
+    [
+      reference,
+      { model: llm_model_id, ...(typeof text === 'string' && { prompt: String(cutValue(text, maxPromptChars)) }) },
+    ],
+  ];
+}
+
+function textOf(content: unknown): string {
+  return typeof content === 'string' ? content : (JSON.stringify(content) ?? '');
+}

@@ -1,0 +1,318 @@
+import {
+  type ClassPair,
+  cohensKappa,
+  confusionTable,
+  countAgreed,
+  percentAgreement,
+} from '../core/statistics/agreement.ts';
+import { cutValue } from '../text/call-values.ts';
+import { changeOf, type RowChange, type RowScores, rowScores } from './compare-runs.ts';
+import type { ResultRow, RowInRun } from './evaluation-results.ts';
+import { type ScoreValue, scoreNumber, scoreValues } from './score-figures.ts';
+
+/** Maximum number of columns of a row, and of scores, that are shown. */
+const maxColumns = 20;
+/** Maximum number of classes that a confusion table shows. */
+const maxClasses = 10;
+/** A scorer with more different values than this is a measurement, not a label; it is not compared with the expected column. */
+const maxComparedClasses = 50;
+
+/** Rows that a result shows: the worst first, those that failed, or those that differ between two runs. */
+export type RowChoice = 'worst' | 'failed' | 'changed';
+
+/** A row as a result shows it. What differs between runs is a list in the order of the runs. */
+export interface ShownRow {
+  /** Id of the recorded call in the last run that has the row. */
+  call_id: string;
+  call_ids?: (string | null)[];
+  inputs?: Record<string, unknown>;
+  output?: unknown;
+  outputs?: unknown[];
+  /** Scores by scorer: a value, or a list of the values in each run. */
+  scores: Record<string, unknown>;
+  /** Scorers whose value is another in the last run than in the first. */
+  changes?: Record<string, RowChange>;
+  trials?: number;
+  error?: string;
+  errors?: (string | null)[];
+}
+
+/** A row, and what decides its place. */
+interface RankedRow {
+  row: ResultRow;
+  /** The scores in each run; undefined where the run does not have the row. */
+  scores: (RowScores | undefined)[];
+  changes: Record<string, RowChange>;
+  rank: number;
+}
+
+/** Agreement of a scorer with the expected column. */
+export interface ScorerAgreement {
+  run_id: string;
+  scorer: string;
+  /** Rows in which both have a value. */
+  n: number;
+  percent: number;
+  kappa?: number;
+  /** Says why there is no kappa. */
+  no_kappa?: string;
+  classes: string[];
+  /** Counts: a line for each class of the expected column, with one count for each class of the scorer. */
+  confusion: number[][];
+  other_classes?: number;
+}
+
+/** The column of the dataset that says what is right, and the scorers of the last run that can be compared with it. */
+export interface ExpectedColumn {
+  column: string;
+  scorers: readonly string[];
+}
+
+/** Name under which the output itself is compared, like a scorer. */
+const outputName = 'output';
+
+export interface RankOptions {
+  only: RowChoice;
+  expectedColumn: ExpectedColumn | undefined;
+  /** Scorers whose values are compared between runs. */
+  comparedScorers: ReadonlySet<string>;
+}
+
+/** Returns the scores of a row in each run. */
+export function scoresOfRuns(row: ResultRow, runIds: readonly string[]): (RowScores | undefined)[] {
+  return runIds.map((id) => {
+    const run = row.runs.get(id);
+    return run && rowScores(run.trials);
+  });
+}
+
+/** Chooses rows and puts them into their order: failed predictions, then the lowest scores, or the largest losses. */
+export function rankRows(
+  rows: readonly ResultRow[],
+  runIds: readonly string[],
+  { only, expectedColumn, comparedScorers }: RankOptions,
+): RankedRow[] {
+  const ranked = rows.map((row): RankedRow => {
+    const scores = scoresOfRuns(row, runIds);
+    const [firstScores, lastScores] = [scores[0], scores.at(-1)];
+    const changes = Object.fromEntries(
+      [...(lastScores ?? [])].flatMap(([name, value]) => {
+        const change = runIds.length > 1 ? changeOf(firstScores?.get(name), value) : undefined;
+        // A text that is no label, like a reason, nearly always differs.
+        const isCompared = typeof value !== 'string' || comparedScorers.has(name);
+        return change === undefined || change === 'same' || !isCompared ? [] : [[name, change] as const];
+      }),
+    );
+    return { row, scores, changes, rank: 0 };
+  });
+  const lastRunId = runIds.at(-1)!;
+  const rankOf = only === 'changed' ? gainOf(ranked) : qualityOf(ranked, lastRunId, expectedColumn);
+  for (const entry of ranked) entry.rank = rankOf(entry);
+  const chosen = ranked.filter((entry) => {
+    if (only === 'changed') return Object.keys(entry.changes).length > 0;
+    if (only === 'failed') return hasFailed(entry, lastRunId, expectedColumn);
+    return entry.row.runs.has(lastRunId);
+  });
+  return chosen.sort((a, b) => a.rank - b.rank || (a.row.digest < b.row.digest ? -1 : 1));
+}
+
+/**
+ * Returns a function for the place of a row in the last run. A failed prediction comes first. With an expected column, only
+ * agreement with it counts. Otherwise the place is the mean score, each score scaled from 0 for the least to 1 for the greatest.
+ */
+function qualityOf(ranked: readonly RankedRow[], lastRunId: string, expectedColumn: ExpectedColumn | undefined) {
+  const ranges = new Map<string, { min: number; max: number }>();
+  for (const { scores } of ranked) {
+    for (const [name, number] of numbersOf(scores.at(-1))) {
+      const { min, max } = ranges.get(name) ?? { min: number, max: number };
+      ranges.set(name, { min: Math.min(min, number), max: Math.max(max, number) });
+    }
+  }
+  return (entry: RankedRow): number => {
+    if (entry.row.runs.get(lastRunId)?.error !== undefined) return -1;
+    if (expectedColumn !== undefined) return disagrees(entry, lastRunId, expectedColumn) ? 0 : 1;
+    const shares = numbersOf(entry.scores.at(-1)).map(([name, number]) => {
+      const { min, max } = ranges.get(name)!;
+      if (max > min) return (number - min) / (max - min);
+      // Where all rows have the same score, only true or false tells whether that score is good.
+      return typeof entry.scores.at(-1)!.get(name) === 'boolean' ? number : 1;
+    });
+    return shares.length === 0 ? 1 : shares.reduce((sum, share) => sum + share, 0) / shares.length;
+  };
+}
+
+/** Returns a function for the place of a row by its change: the largest loss first, the largest gain last. */
+function gainOf(ranked: readonly RankedRow[]) {
+  const largest = new Map<string, number>();
+  const differenceOf = ({ scores }: RankedRow): [string, number][] =>
+    numbersOf(scores.at(-1)).flatMap(([name, number]) => {
+      const before = scores[0]?.get(name);
+      const first = before === undefined ? undefined : scoreNumber(before);
+      return first === undefined ? [] : [[name, number - first]];
+    });
+  for (const entry of ranked) {
+    for (const [name, difference] of differenceOf(entry)) {
+      largest.set(name, Math.max(largest.get(name) ?? 0, Math.abs(difference)));
+    }
+  }
+  return (entry: RankedRow): number =>
+    differenceOf(entry).reduce((sum, [name, difference]) => sum + difference / (largest.get(name) || 1), 0);
+}
+
+function numbersOf(scores: RowScores | undefined): [string, number][] {
+  return [...(scores ?? [])].flatMap(([name, value]) => {
+    const number = scoreNumber(value);
+    return number === undefined ? [] : [[name, number]];
+  });
+}
+
+/**
+ * Returns whether a row failed in the last run: its prediction failed, or it disagrees with the expected column if there is
+ * one, or else one of its scores is false.
+ */
+function hasFailed(entry: RankedRow, lastRunId: string, expectedColumn: ExpectedColumn | undefined): boolean {
+  const run = entry.row.runs.get(lastRunId);
+  if (!run) return false;
+  if (run.error !== undefined) return true;
+  if (expectedColumn !== undefined) return disagrees(entry, lastRunId, expectedColumn);
+  return run.trials.some(({ scores }) => [...rowScores([{ scores }]).values()].includes(false));
+}
+
+/** Returns whether a scorer that is compared with the expected column gave another value in the last run. */
+function disagrees({ row, scores }: RankedRow, lastRunId: string, { column, scorers }: ExpectedColumn): boolean {
+  const expectedClass = classOf(columnValue(row, column));
+  if (expectedClass === undefined) return false;
+  // The output and its members are compared like scorers; a score of the same name comes first.
+  const valueOfScorer = (name: string): unknown =>
+    scores.at(-1)?.get(name) ?? new Map(outputValues(row.runs.get(lastRunId)?.output)).get(name);
+  return scorers.some((name) => {
+    const given = classOf(valueOfScorer(name));
+    return given !== undefined && given !== expectedClass;
+  });
+}
+
+/** Returns a chosen row in the form that results have. */
+export function toShownRow({ row, scores, changes }: RankedRow, runIds: readonly string[], maxChars: number): ShownRow {
+  const runs = runIds.map((id) => row.runs.get(id));
+  const [first] = runs;
+  const cut = (value: unknown): unknown => cutValue(value, maxChars);
+  const several = runIds.length > 1;
+  const trials = Math.max(...runs.map((run) => run?.trials.length ?? 0));
+  const names = [...new Set(scores.flatMap((scoresInRun) => [...(scoresInRun?.keys() ?? [])]))].slice(0, maxColumns);
+  const inputs = inputsOf(row, cut);
+  const scoreOf = (scoresInRun: RowScores | undefined, name: string): unknown => {
+    const value = scoresInRun?.get(name);
+    return typeof value === 'number' ? Number(value.toPrecision(6)) : cut(value);
+  };
+  return {
+    call_id: (runs.findLast((run) => run !== undefined) as RowInRun).call_id,
+    ...(several && { call_ids: runs.map((run) => run?.call_id ?? null) }),
+    ...(inputs && { inputs }),
+    ...(several
+      ? { outputs: runs.map((run) => cut(run?.output) ?? null) }
+      : first?.output !== undefined && { output: cut(first.output) }),
+    scores: Object.fromEntries(
+      names.map((name) => [
+        name,
+        several ? scores.map((scoresInRun) => scoreOf(scoresInRun, name) ?? null) : scoreOf(scores[0], name),
+      ]),
+    ),
+    ...(Object.keys(changes).length > 0 && { changes }),
+    ...(trials > 1 && { trials }),
+    ...(several
+      ? runs.some((run) => run?.error) && { errors: runs.map((run) => run?.error ?? null) }
+      : first?.error && { error: first.error }),
+  };
+}
+
+function inputsOf({ datasetRow }: ResultRow, cut: (value: unknown) => unknown): Record<string, unknown> | undefined {
+  if (datasetRow === undefined || datasetRow === null) return undefined;
+  if (typeof datasetRow !== 'object' || Array.isArray(datasetRow)) return { row: cut(datasetRow) };
+  return Object.fromEntries(
+    Object.entries(datasetRow)
+      .slice(0, maxColumns)
+      .map(([name, value]) => [name, cut(value)]),
+  );
+}
+
+/** Returns the value of a row in a column; undefined if it has none. */
+function columnValue({ datasetRow }: ResultRow, column: string): unknown {
+  if (typeof datasetRow !== 'object' || datasetRow === null || !Object.hasOwn(datasetRow, column)) return undefined;
+  return (datasetRow as Record<string, unknown>)[column];
+}
+
+/** Returns the names of the columns that the rows have. */
+export function rowColumnsOf(rows: readonly ResultRow[]): string[] {
+  const names = rows.flatMap(({ datasetRow }) =>
+    typeof datasetRow === 'object' && datasetRow !== null && !Array.isArray(datasetRow) ? Object.keys(datasetRow) : [],
+  );
+  return [...new Set(names)];
+}
+
+/** Returns the named values of an output: the members of a JSON object, as judges reply, or else the whole as `output`. */
+function outputValues(output: unknown): [string, ScoreValue][] {
+  if (typeof output !== 'string') return [...scoreValues({ [outputName]: output })];
+  const text = output
+    .trim()
+    .replace(/^```(json)?\n/, '')
+    .replace(/\n```$/, '');
+  if (!text.startsWith('{')) return [[outputName, output]];
+  try {
+    return [...scoreValues({ [outputName]: JSON.parse(text) })];
+  } catch {
+    return [[outputName, output]];
+  }
+}
+
+/** Returns the class of a value, which is its text: 5 and "5" are one class, and so are true and "true". */
+function classOf(value: unknown): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  return typeof value === 'string' ? value.trim() : JSON.stringify(value);
+}
+
+/**
+ * Compares every scorer of a run, and the output itself, with the expected column. Those that never give an
+ * expected class, or that give more than {@link maxComparedClasses} classes, are left out.
+ */
+export function agreementWithExpected(rows: readonly ResultRow[], runId: string, column: string): ScorerAgreement[] {
+  const comparable = rows.flatMap((row) => {
+    const run = row.runs.get(runId);
+    const expectedClass = classOf(columnValue(row, column));
+    return run && expectedClass !== undefined ? [{ run, expectedClass }] : [];
+  });
+  const expectedClasses = new Set(comparable.map(({ expectedClass }) => expectedClass));
+  const pairs = new Map<string, ClassPair[]>();
+  for (const { run, expectedClass } of comparable) {
+    const values = new Map<string, ScoreValue | undefined>(rowScores(run.trials));
+    const found = [...values, ...outputValues(run.output)];
+    for (const [name, value] of found) {
+      const given = classOf(value);
+      if (given === undefined) continue;
+      const list = pairs.get(name) ?? [];
+      list.push([expectedClass, given]);
+      pairs.set(name, list);
+    }
+  }
+  return [...pairs].flatMap(([scorer, list]) => {
+    const given = new Set(list.map(([, value]) => value));
+    const isComparable = given.size <= maxComparedClasses && [...given].some((value) => expectedClasses.has(value));
+    return isComparable ? [agreementOf(runId, scorer, list)] : [];
+  });
+}
+
+function agreementOf(run_id: string, scorer: string, pairs: readonly ClassPair[]): ScorerAgreement {
+  const kappa = cohensKappa(pairs);
+  const { classes, counts, otherClasses } = confusionTable(pairs, maxClasses);
+  return {
+    run_id,
+    scorer,
+    n: pairs.length,
+    percent: Number(percentAgreement(pairs)!.toFixed(1)),
+    ...(kappa === undefined
+      ? { no_kappa: `all ${countAgreed(pairs)} values are the same one` }
+      : { kappa: Number(kappa.toFixed(3)) }),
+    classes: classes.map((name) => String(cutValue(name, 100))),
+    confusion: counts,
+    ...(otherClasses > 0 && { other_classes: otherClasses }),
+  };
+}

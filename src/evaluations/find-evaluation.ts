@@ -1,0 +1,83 @@
+import { objectReference, parseReference } from '../contract/references.ts';
+import { HeddleError } from '../core/errors.ts';
+import type { ServiceAccess } from '../records/call-context.ts';
+import { findVersions, readNamedVersion } from '../records/object-versions.ts';
+import { nearest, shortName } from '../text/names.ts';
+
+/** Evaluations among which the nearest are looked for. */
+const maxCandidates = 1000;
+/** Versions of an evaluation whose runs are looked for. */
+const maxVersions = 100;
+
+/** An evaluation of the project, or of the project that its reference names. */
+export interface FoundEvaluation {
+  /** Reference with the digest of the version. */
+  reference: string;
+  name: string;
+  projectId: string;
+  val: Record<string, unknown>;
+}
+
+/**
+ * Reads an evaluation by its reference, or the newest version of one by its name.
+ * @throws HeddleError `not_found` with the nearest names, `invalid_arguments` for another kind of object.
+ */
+export async function findEvaluation(text: string, project: string, access: ServiceAccess): Promise<FoundEvaluation> {
+  const version = await readNamedVersion(text, project, access);
+  if (!version) {
+    throw new HeddleError({
+      code: 'not_found',
+      message: `There is no evaluation ${JSON.stringify(shortName(text))} in project ${project}.`,
+      hint: await nearestEvaluations(text, project, access),
+    });
+  }
+  const val = (version.val ?? {}) as Record<string, unknown>;
+  const isEvaluation = version.base_object_class === 'Evaluation' || val._class_name === 'Evaluation';
+  if (!isEvaluation) {
+    const kind = version.base_object_class ?? version.kind ?? 'object';
+    throw new HeddleError({
+      code: 'invalid_arguments',
+      message: `${JSON.stringify(shortName(text))} is no evaluation but a ${kind}.`,
+      hint: 'Call list_objects with kind evaluation for references that fit.',
+    });
+  }
+  const { object_id, digest } = version;
+  // The service may name the project of an object by an id of its own.
+  const projectId = parseReference(text) ? projectOfReference(text) : project;
+  return { reference: objectReference(projectId, object_id, digest), name: object_id, projectId, val };
+}
+
+/** Returns the references to the versions of an evaluation: of one version by its reference, of all by its name. */
+export async function evaluationReferences(text: string, project: string, access: ServiceAccess): Promise<string[]> {
+  const { reference, name } = await findEvaluation(text, project, access);
+  if (parseReference(text)) return [reference];
+  const query = {
+    project_id: project,
+    filter: { object_ids: [name] },
+    sort_by: [{ field: 'created_at', direction: 'desc' as const }],
+    limit: maxVersions,
+    metadata_only: true,
+  };
+  const { objs } = await access.service.queryObjects(query, { signal: access.signal });
+  return objs.map(({ digest }) => objectReference(project, name, digest));
+}
+
+function projectOfReference(text: string): string {
+  const { entity, project } = parseReference(text)!;
+  return `${entity}/${project}`;
+}
+
+async function nearestEvaluations(text: string, project: string, access: ServiceAccess): Promise<string> {
+  const reference = parseReference(text);
+  const page = { limit: maxCandidates, offset: 0 };
+  const found = await findVersions('evaluation', project, page, access).catch(() => undefined);
+  if (!found) return 'Call list_objects with kind evaluation for references.';
+  if (found.length === 0) return 'The project has no evaluation. Create one with create_evaluation.';
+  const names = nearest(reference?.name ?? text, found, ({ object_id }) => [object_id]);
+  return `The nearest evaluations are ${names.map(({ object_id }) => shortName(object_id)).join(', ')}. Call list_objects with kind evaluation for all of them.`;
+}
+
+/** Returns the name in a reference, or the text itself if it is none. */
+export function nameInReference(text: string): string {
+  return parseReference(text)?.name ?? shortName(text);
+}

@@ -1,0 +1,103 @@
+import type { ServiceClient } from '../client/service-client.ts';
+import type { QueueItem } from '../contract/queue-items.ts';
+import { HeddleError } from '../core/errors.ts';
+import type { CallContext } from '../records/call-context.ts';
+import { readCalls } from '../records/read-calls.ts';
+import { valuesAt } from '../text/call-values.ts';
+import { hasJudgementConditions, type ItemsFilter, matchingItems } from './matching-items.ts';
+import { rememberItems } from './shown-items.ts';
+
+/** An item with the values of its recorded call, or the error that kept the call from being read. */
+export type ItemWithValues = QueueItem & { call_values?: Record<string, unknown>; call_error?: HeddleError };
+
+/** Minimum length of a serialised item, in characters; it limits how many items are requested. */
+const minItemChars = 200;
+
+/** The items of a queue to read. */
+interface ItemPageRequest {
+  queue_id: string;
+  filter?: ItemsFilter | undefined;
+  sort_by?: Parameters<ServiceClient['queryQueueItems']>[1]['sort_by'];
+  limit: number;
+  offset?: number | undefined;
+  include_position?: boolean | undefined;
+}
+
+/** A page of items; `as_of` is a time before which they were read. */
+interface ReadItems {
+  items: QueueItem[];
+  hasMore: boolean;
+  as_of: string;
+}
+
+/** Reads a page of items, and remembers how they were shown, for changes with its `as_of`. */
+export async function readItemPage(
+  { queue_id, filter = {}, sort_by, limit, offset = 0, include_position }: ItemPageRequest,
+  project_id: string,
+  context: CallContext,
+): Promise<ReadItems> {
+  const readAtMs = Date.now();
+  const shownPage = (items: QueueItem[], hasMore: boolean): ReadItems => {
+    return { items, hasMore, as_of: rememberItems(context.service, readAtMs, items) };
+  };
+  const pageSize = Math.min(limit, Math.ceil(context.maxResultChars / minItemChars));
+  const query = { sort_by, include_position };
+  if (hasJudgementConditions(filter)) {
+    const matching = await matchingItems(queue_id, project_id, filter, context, query);
+    return shownPage(matching.slice(offset, offset + pageSize), matching.length > offset + pageSize);
+  }
+  const { items } = await context.service.queryQueueItems(
+    queue_id,
+    // Asking for one item more than needed tells whether there is a next page.
+    { ...query, filter, project_id, offset, limit: pageSize + 1 },
+    { signal: context.signal },
+  );
+  return shownPage(items.slice(0, pageSize), items.length > pageSize);
+}
+
+/** Adds the values of its recorded call to each item, or the error that kept the call from being read. */
+export async function withCallValues(
+  items: QueueItem[],
+  project: string,
+  maxValueChars: number,
+  context: CallContext,
+): Promise<ItemWithValues[]> {
+  const calls = await readCalls(items, project, context);
+  return items.map((item) => {
+    const call = calls.get(item.call_id)!;
+    return call instanceof HeddleError
+      ? { ...item, call_error: call }
+      : { ...item, call_values: valuesAt(call, item.display_fields, maxValueChars) };
+  });
+}
+
+const timeMembers = ['call_started_at', 'call_ended_at', 'created_at', 'updated_at', 'deleted_at'] as const;
+
+/**
+ * Adds the zone to the times of an item, because the public service sends them in UTC without saying so, and removes
+ * milliseconds that are zero.
+ */
+export function withReadableTimes(item: QueueItem): QueueItem {
+  const times = timeMembers.flatMap((member) => {
+    const [, time, fraction, zone] =
+      /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z?)$/.exec(item[member] ?? '') ?? [];
+    if (time === undefined) return [];
+    const isWhole = fraction === undefined || Number(fraction) === 0;
+    return isWhole || zone === '' ? [[member, `${time}${isWhole ? '' : fraction}Z`]] : [];
+  });
+  return { ...item, ...Object.fromEntries(times) };
+}
+
+/** Flattens an item into a table row: each value of its call gets its own column. */
+export function toItemRow({ call_values, call_error, ...item }: Record<string, unknown>): Record<string, unknown> {
+  const values = Object.entries((call_values as ItemWithValues['call_values']) ?? {}).map(([path, value]) => [
+    Object.hasOwn(item, path) ? `call.${path}` : path,
+    value,
+  ]);
+  const error = call_error as HeddleError | undefined;
+  return {
+    ...item,
+    ...Object.fromEntries(values),
+    ...(error && { call_error: `${error.code}: ${error.message}` }),
+  };
+}

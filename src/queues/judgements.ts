@@ -1,0 +1,158 @@
+import { annotationFeedbackType, type StoredFeedback } from '../contract/feedback.ts';
+import { splitProjectId } from '../contract/identifiers.ts';
+import { formatReference, referenceScheme } from '../contract/references.ts';
+import { inBatches } from '../core/in-batches.ts';
+import type { CallContext, ServiceAccess } from '../records/call-context.ts';
+import { readPages } from '../records/read-pages.ts';
+
+/** A judgement of a recorded call: the value that an annotator gave a field. */
+export interface Judgement {
+  id: string;
+  call_id: string;
+  field: string;
+  value: unknown;
+  /** The account, and the author that it named, like the MCP client of an agent. */
+  user: string;
+  creator: string | undefined;
+  /** The account and the author, for display: one annotator. */
+  annotator: string;
+  /** When it was given, by the clock of the service, with its zone. */
+  at: string;
+}
+
+/** A note on a recorded call. */
+export interface Note extends Omit<Judgement, 'field' | 'value'> {
+  note: string;
+}
+
+/** Type of the judgements in a queue without fields, which the service would refuse as annotations. */
+export const freeJudgementType = (name: string): string => `heddle.judgement.${name}`;
+
+export const noteType = 'wandb.note.1';
+
+const annotationPrefix = annotationFeedbackType('');
+const freePrefix = freeJudgementType('');
+
+/** References that one request names. */
+const refsPerRequest = 500;
+
+/** Returns the reference to a recorded call. `projectId` is `entity/project`. */
+export function callReference(projectId: string, callId: string): string {
+  return formatReference({ scheme: referenceScheme, ...splitProjectId(projectId), kind: 'call', name: callId });
+}
+
+/**
+ * Reads the feedback that was given in a queue, the oldest first; with `callIds`, only on these calls. Feedback that a
+ * service lists twice is returned once.
+ * @throws HeddleError `unsupported` at a service that cannot list feedback.
+ */
+export async function readFeedback(
+  queueId: string,
+  project_id: string,
+  { service, signal, progress }: ServiceAccess & Partial<Pick<CallContext, 'progress'>>,
+  callIds?: readonly string[],
+): Promise<StoredFeedback[]> {
+  const access = { service, signal, ...(progress && { progress }) };
+  return readAll(conditions(queueId, project_id, callIds), project_id, access);
+}
+
+/** Reads the feedback on calls, in whichever queue or in none, the oldest first. */
+export function readFeedbackOnCalls(
+  project_id: string,
+  access: ServiceAccess,
+  callIds: readonly string[],
+): Promise<StoredFeedback[]> {
+  return readAll(onCalls(project_id, callIds), project_id, access);
+}
+
+async function readAll(
+  conditions: Record<string, unknown>[],
+  project_id: string,
+  { service, signal, progress }: ServiceAccess & Partial<Pick<CallContext, 'progress'>>,
+): Promise<StoredFeedback[]> {
+  // Another account may have used the same id.
+  const found = new Map<string, StoredFeedback>();
+  for (const $expr of conditions) {
+    const query = { project_id, query: { $expr }, fields: readMembers, sort_by: oldestFirst };
+    const pages = readPages(async (page) => (await service.queryFeedback({ ...query, ...page }, { signal })).result);
+    for await (const page of pages) {
+      for (const feedback of page) found.set(`${feedback.wb_user_id} ${feedback.id}`, feedback);
+      progress?.(found.size, `${found.size} judgements read`);
+    }
+  }
+  return [...found.values()];
+}
+
+function conditions(
+  queueId: string,
+  projectId: string,
+  callIds: readonly string[] | undefined,
+): Record<string, unknown>[] {
+  const inQueue = equals('queue_id', queueId);
+  if (!callIds) return [inQueue];
+  return onCalls(projectId, callIds).map((isOnCall) => ({ $and: [inQueue, isOnCall] }));
+}
+
+function onCalls(projectId: string, callIds: readonly string[]): Record<string, unknown>[] {
+  const literals = [...new Set(callIds)].map((id) => ({ $literal: callReference(projectId, id) }));
+  return inBatches(literals, refsPerRequest).map((refs) => ({ $in: [{ $getField: 'weave_ref' }, refs] }));
+}
+
+/** The members of feedback that are read. */
+const readMembers = ['id', 'weave_ref', 'feedback_type', 'payload', 'created_at', 'wb_user_id', 'creator', 'queue_id'];
+
+const oldestFirst = ['created_at', 'id'].map((field) => ({ field, direction: 'asc' as const }));
+
+function equals(field: string, value: string): Record<string, unknown> {
+  return { $eq: [{ $getField: field }, { $literal: value }] };
+}
+
+/** Returns the judgements among feedback, in their order. */
+export function judgementsOf(list: readonly StoredFeedback[]): Judgement[] {
+  const judgements: Judgement[] = [];
+  for (const feedback of list) {
+    const prefix = [annotationPrefix, freePrefix].find((candidate) => feedback.feedback_type.startsWith(candidate));
+    if (prefix === undefined) continue;
+    const field = feedback.feedback_type.slice(prefix.length);
+    judgements.push({ ...authorship(feedback), field, value: feedback.payload?.value });
+  }
+  return judgements;
+}
+
+/** Returns the notes among feedback, in their order. */
+export function notesOf(list: readonly StoredFeedback[]): Note[] {
+  return list
+    .filter(({ feedback_type }) => feedback_type === noteType)
+    .map((feedback) => ({ ...authorship(feedback), note: String(feedback.payload?.note ?? '') }));
+}
+
+function authorship({ id, weave_ref, wb_user_id, creator, created_at }: StoredFeedback) {
+  const user = wb_user_id ?? '';
+  const author = creator ?? undefined;
+  return {
+    id,
+    call_id: weave_ref.slice(weave_ref.lastIndexOf('/') + 1),
+    user,
+    creator: author,
+    annotator: author === undefined || author === user ? user : `${user} (${author})`,
+    // The public service sends times in UTC without saying so.
+    at: /T[\d:.]+$/.test(created_at) ? `${created_at}Z` : created_at,
+  };
+}
+
+/** Returns the judgement that counts for each annotator, field and call: the latest. */
+export function latestJudgements(judgements: readonly Judgement[]): Judgement[] {
+  const latest = new Map<string, Judgement>();
+  for (const judgement of judgements) {
+    const place = JSON.stringify([judgement.call_id, judgement.field, judgement.annotator]);
+    const other = latest.get(place);
+    if (other === undefined || isLater(judgement, other)) latest.set(place, judgement);
+  }
+  return [...latest.values()];
+}
+
+function isLater(a: Judgement, b: Judgement): boolean {
+  // Without its zone, a time without a fraction sorts before one of the same second with it.
+  const [timeA, timeB] = [a.at.replace('Z', ''), b.at.replace('Z', '')];
+  return timeA === timeB ? a.id > b.id : timeA > timeB;
+}

@@ -1,0 +1,118 @@
+import * as z from 'zod';
+import type { ServiceClient } from '../client/service-client.ts';
+import { type QueueItem, queueItemsFilter } from '../contract/queue-items.ts';
+import { shapeWithoutNull } from '../contract/shape-without-null.ts';
+import { HeddleError } from '../core/errors.ts';
+import type { Judge, ServiceAccess } from '../records/call-context.ts';
+import { isOwn, isSame, learnAccount } from './authorship.ts';
+import { type Judgement, judgementsOf, latestJudgements, readFeedback } from './judgements.ts';
+import { requireField } from './require-field.ts';
+
+/** The filter of queue items, with conditions on their judgements. */
+export const itemsFilter = z.strictObject({
+  ...shapeWithoutNull(queueItemsFilter.shape),
+  judged_by: z.string().optional().describe('Name of an annotator, or a part of it.'),
+  field: z.string().optional().describe('Judged field.'),
+  value: z
+    .union([z.string(), z.number(), z.boolean(), z.looseObject({}), z.array(z.string())])
+    .optional()
+    .describe('Its value.'),
+  unjudged_by_me: z.boolean().optional(),
+});
+export type ItemsFilter = z.output<typeof itemsFilter>;
+
+/** Items that one request asks for. */
+const itemsPerRequest = 1000;
+
+type ItemQuery = Omit<Parameters<ServiceClient['queryQueueItems']>[1], 'project_id' | 'filter'>;
+
+/** Returns whether a filter has conditions that need the judgements of the queue. */
+export function hasJudgementConditions({ judged_by, field, value, unjudged_by_me }: ItemsFilter): boolean {
+  return judged_by !== undefined || field !== undefined || value !== undefined || unjudged_by_me === true;
+}
+
+/** Returns the conditions that the service applies. */
+export function serviceFilter({ judged_by, field, value, unjudged_by_me, ...filter }: ItemsFilter) {
+  return filter;
+}
+
+/**
+ * Reads every item of a queue that matches a filter, in the order of the query. Conditions on judgements are applied
+ * here: services do not know them.
+ */
+export async function matchingItems(
+  queueId: string,
+  project_id: string,
+  filter: ItemsFilter,
+  access: ServiceAccess & Judge,
+  query: ItemQuery = {},
+): Promise<QueueItem[]> {
+  const { service, signal } = access;
+  const found: QueueItem[] = [];
+  for (;;) {
+    const page = { ...query, filter: serviceFilter(filter), limit: itemsPerRequest, offset: found.length };
+    const { items } = await service.queryQueueItems(queueId, { ...page, project_id }, { signal });
+    found.push(...items);
+    if (items.length < itemsPerRequest) break;
+  }
+  if (!hasJudgementConditions(filter)) return found;
+  const judgements = judgementsOf(await readFeedback(queueId, project_id, access));
+  const fits = await judgementCondition(filter, judgements, { ...access, id: queueId, project: project_id });
+  return found.filter(({ call_id }) => fits(call_id));
+}
+
+/** Returns how to find what there is when a filter matches nothing; undefined for a filter that names nothing to look up. */
+export function emptyFilterHint({ call_op_name, judged_by, field }: ItemsFilter): string | undefined {
+  if (judged_by !== undefined || field !== undefined) {
+    return 'Call summarize_queue by annotator and field to see who judged what.';
+  }
+  if (call_op_name === undefined) return undefined;
+  return 'Call summarize_queue by operation and state to see what there is.';
+}
+
+/** A queue and the means to reach it. */
+type QueueOfJudgements = ServiceAccess &
+  Judge & {
+    id: string;
+    project: string;
+  };
+
+/**
+ * Returns a function that tells whether a call fits the conditions on judgements. `judgements` are all of the queue.
+ * @throws HeddleError `invalid_arguments` for a field that the queue does not have.
+ */
+export async function judgementCondition(
+  filter: ItemsFilter,
+  judgements: readonly Judgement[],
+  queue: QueueOfJudgements,
+): Promise<(callId: string) => boolean> {
+  if (!hasJudgementConditions(filter)) return () => true;
+  const { judged_by, field, value, unjudged_by_me } = filter;
+  if (value !== undefined && field === undefined) {
+    throw new HeddleError({
+      code: 'invalid_arguments',
+      message: 'filter.value needs filter.field.',
+      hint: 'Pass the field whose value you mean.',
+    });
+  }
+  if (field !== undefined) await requireField(field, judgements, queue);
+  if (unjudged_by_me) learnAccount(judgements, await queue.service.accountTag(), queue);
+  const needsJudgement = judged_by !== undefined || field !== undefined;
+  const matching = latestJudgements(judgements).filter(
+    (judgement) => isByAnnotatorInField(judgement, filter) && hasValue(judgement, filter),
+  );
+  const judged = new Set(matching.map(({ call_id }) => call_id));
+  const own = new Set(judgements.filter((judgement) => isOwn(judgement, queue)).map(({ call_id }) => call_id));
+  return (callId) => (!needsJudgement || judged.has(callId)) && !(unjudged_by_me && own.has(callId));
+}
+
+/** Returns whether a judgement is by the annotator and in the field that a filter names. */
+export function isByAnnotatorInField({ annotator, field }: Judgement, filter: ItemsFilter): boolean {
+  const isAnnotator = annotator.toLowerCase().includes(filter.judged_by?.toLowerCase() ?? '');
+  return isAnnotator && (filter.field === undefined || field === filter.field);
+}
+
+/** Returns whether a judgement has the value that a filter names. */
+export function hasValue(judgement: Judgement, { value }: ItemsFilter): boolean {
+  return value === undefined || isSame(judgement.value, value);
+}

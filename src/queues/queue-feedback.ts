@@ -1,0 +1,88 @@
+import type { StoredFeedback } from '../contract/feedback.ts';
+import { fitsSchema } from '../core/json/json-schema.ts';
+import type { Judge, ServiceAccess } from '../records/call-context.ts';
+import { isOwn, learnAccount } from './authorship.ts';
+import { judgementsOf, latestJudgements, notesOf, readFeedbackOnCalls } from './judgements.ts';
+import type { QueueField } from './queue-fields.ts';
+
+/** A value that a scorer gave for a field. It is nobody's judgement until somebody accepts it. */
+export interface Suggestion {
+  field: string;
+  value: unknown;
+  /** Name of the scorer. */
+  by: string;
+}
+
+/** The feedback on an item that its annotator may see before judging: nothing by other annotators. */
+export interface OwnFeedback {
+  judgements?: Record<string, unknown>;
+  note?: string;
+  suggestions?: Suggestion[];
+}
+
+/** A queue and who judges in it. */
+type QueueOfAnnotator = ServiceAccess &
+  Judge & {
+    id: string;
+    project: string;
+    fields: readonly QueueField[];
+  };
+
+/** Reads what the annotator has judged and noted in the queue, and what scorers suggest, by recorded call. */
+export async function readOwnFeedback(
+  callIds: readonly string[],
+  queue: QueueOfAnnotator,
+): Promise<Map<string, OwnFeedback>> {
+  if (callIds.length === 0) return new Map();
+  const feedback = await readFeedbackOnCalls(queue.project, queue, callIds);
+  const inQueue = feedback.filter(({ queue_id }) => queue_id === queue.id);
+  const judgements = judgementsOf(inQueue);
+  learnAccount(judgements, await queue.service.accountTag(), queue);
+  const found = new Map<string, OwnFeedback>(callIds.map((id) => [id, {}]));
+  for (const { call_id, field, value } of latestJudgements(judgements.filter((given) => isOwn(given, queue)))) {
+    const own = found.get(call_id);
+    if (own) own.judgements = { ...own.judgements, [field]: value };
+  }
+  for (const given of notesOf(inQueue).filter((note) => isOwn(note, queue))) {
+    const own = found.get(given.call_id);
+    if (own) own.note = given.note;
+  }
+  for (const [call_id, suggestions] of suggestionsOf(feedback, queue.fields)) {
+    const own = found.get(call_id);
+    if (own) own.suggestions = suggestions;
+  }
+  return found;
+}
+
+const scorePrefix = 'wandb.runnable.';
+
+/**
+ * Returns what scores suggest, by recorded call: a score whose scorer has the name of a field, or whose output has a member
+ * with that name, if the value fits the field. The latest score of a scorer counts.
+ */
+export function suggestionsOf(
+  feedback: readonly StoredFeedback[],
+  fields: readonly QueueField[],
+): Map<string, Suggestion[]> {
+  const latest = new Map<string, Map<string, Suggestion>>();
+  for (const { feedback_type, payload, weave_ref } of feedback) {
+    if (!feedback_type.startsWith(scorePrefix)) continue;
+    const by = feedback_type.slice(scorePrefix.length);
+    const callId = weave_ref.slice(weave_ref.lastIndexOf('/') + 1);
+    for (const { name, schema } of fields) {
+      const value = scoreFor(name, by, payload?.output);
+      if (value === undefined || !fitsSchema(schema, value)) continue;
+      const ofCall = latest.get(callId) ?? new Map<string, Suggestion>();
+      ofCall.set(JSON.stringify([name, by]), { field: name, value, by });
+      latest.set(callId, ofCall);
+    }
+  }
+  return new Map([...latest].map(([callId, suggestions]) => [callId, [...suggestions.values()]]));
+}
+
+function scoreFor(field: string, scorer: string, output: unknown): unknown {
+  if (typeof output === 'object' && output !== null && Object.hasOwn(output, field)) {
+    return (output as Record<string, unknown>)[field];
+  }
+  return scorer === field ? output : undefined;
+}

@@ -1,0 +1,239 @@
+import * as z from 'zod';
+import { annotationFeedbackType } from '../contract/feedback.ts';
+import type { Queue } from '../contract/queues.ts';
+import { formatReference, objectReference, parseReference, type Reference } from '../contract/references.ts';
+import { concurrently } from '../core/concurrently.ts';
+import { type ErrorCode, HeddleError } from '../core/errors.ts';
+import { fitsSchema } from '../core/json/json-schema.ts';
+import type { ServiceAccess } from '../records/call-context.ts';
+import { isDigest, readVersion } from '../records/object-versions.ts';
+import { freeJudgementType } from './judgements.ts';
+import { requireQueue } from './require-queue.ts';
+
+/** A field of a queue: something that annotators judge. */
+export interface QueueField {
+  /** Name of the field's object, by which judgements name it. */
+  name: string;
+  /** Reference with the digest of its version. */
+  reference: string;
+  /** JSON Schema of its values. */
+  schema: Record<string, unknown>;
+  /** Tells annotators how to judge. */
+  description?: string;
+}
+
+const annotationSpec = z.looseObject({
+  description: z.string().nullish().catch(undefined),
+  field_schema: z.record(z.string(), z.unknown()),
+});
+
+/** Requests for single fields that are sent at the same time. */
+const concurrentRequests = 8;
+
+/** References that one request may have. */
+const refsPerRequest = 1000;
+
+/**
+ * Reads the fields of a queue: the AnnotationSpec objects among its `scorer_refs`. Other references are skipped.
+ * @throws HeddleError `not_found` for an unknown queue, with the nearest ones.
+ */
+export async function readQueueFields(queueId: string, project: string, access: ServiceAccess): Promise<QueueField[]> {
+  const queue = await requireQueue(queueId, project, access);
+  const [fields = []] = await readFieldsOfQueues([queue], access);
+  return fields;
+}
+
+/**
+ * Reads the fields of several queues, in their order, with one request for all of them where the service can do that.
+ * References that are no fields, or lead nowhere, are skipped.
+ */
+export async function readFieldsOfQueues(
+  queues: readonly Pick<Queue, 'scorer_refs'>[],
+  access: ServiceAccess,
+): Promise<QueueField[][]> {
+  const texts = [...new Set(queues.flatMap(({ scorer_refs }) => scorer_refs ?? []))];
+  const references = texts.flatMap((text) => {
+    const reference = parseReference(text);
+    return reference?.kind === 'object' ? [{ text, reference }] : [];
+  });
+  const versions = await readVersions(
+    references.map(({ reference }) => reference),
+    access,
+  );
+  const fields = new Map(references.map(({ text }, index) => [text, toField(versions[index])]));
+  return queues.map(({ scorer_refs }) => (scorer_refs ?? []).flatMap((text) => fields.get(text) ?? []));
+}
+
+/** A version of an object: its reference, which has a digest, and its value. */
+interface Version {
+  reference: Reference;
+  val: unknown;
+}
+
+function toField(version: Version | undefined): QueueField | undefined {
+  const spec = annotationSpec.safeParse(version?.val);
+  if (!version || !spec.success) return undefined;
+  const { description, field_schema } = spec.data;
+  return {
+    name: version.reference.name,
+    reference: formatReference(version.reference),
+    schema: field_schema,
+    ...(description && { description }),
+  };
+}
+
+/**
+ * Reads objects in the order of their references; undefined for one that does not exist. Those with a digest take one
+ * request together, the others one each.
+ */
+async function readVersions(references: readonly Reference[], access: ServiceAccess): Promise<(Version | undefined)[]> {
+  const found = new Map<Reference, Version | undefined>();
+  const withDigest = references.filter(({ version }) => isDigest(version));
+  for (let start = 0; start < withDigest.length; start += refsPerRequest) {
+    await readTogether(withDigest.slice(start, start + refsPerRequest), found, access);
+  }
+  await concurrently(
+    references.filter((reference) => !found.has(reference)),
+    concurrentRequests,
+    async (reference) => {
+      const object = await readVersion(reference, access);
+      const version = object && { reference: { ...reference, version: object.digest }, val: object.val };
+      found.set(reference, version);
+    },
+  );
+  return references.map((reference) => found.get(reference));
+}
+
+/** Errors that one of many references can cause. */
+const refusals = new Set<ErrorCode>(['not_found', 'invalid_request', 'validation_failed', 'too_large']);
+
+/** Reads objects with one request, and adds them to `found` unless the service refuses that request. */
+async function readTogether(
+  references: Reference[],
+  found: Map<Reference, Version | undefined>,
+  access: ServiceAccess,
+): Promise<void> {
+  const { service, signal } = access;
+  try {
+    const { vals } = await service.readReferences({ refs: references.map(formatReference) }, { signal });
+    for (const [index, reference] of references.entries()) found.set(reference, { reference, val: vals[index] });
+  } catch (error) {
+    if (!(error instanceof HeddleError) || error.retryable || signal.aborted) throw error;
+    // One field that was deleted makes some services refuse them all; halves leave few to be read one by one.
+    if (!refusals.has(error.code) || references.length <= concurrentRequests) return;
+    const half = Math.ceil(references.length / 2);
+    await readTogether(references.slice(0, half), found, access);
+    await readTogether(references.slice(half), found, access);
+  }
+}
+
+/** A field as a reader of a queue needs it: a type with its bounds, the choices, or else the JSON Schema. */
+export interface FieldSummary {
+  name: string;
+  type?: string;
+  choices?: unknown[];
+  min?: number;
+  max?: number;
+  schema?: Record<string, unknown>;
+  description?: string;
+}
+
+/** Result member with the summaries of fields. Every schema costs tokens, so it only describes the members. */
+export const fieldSummaries = z
+  .array(z.looseObject({ name: z.string() }))
+  .optional()
+  .describe(
+    'What to judge: name, type with min and max or choices, description. Without fields, judgements have any name.',
+  );
+
+/** Keywords of a JSON Schema that a summary expresses, and those that restrict nothing. */
+const summarizedKeywords = new Set(['type', 'enum', 'minimum', 'maximum', 'title', 'description', 'default']);
+
+/** Returns the summary of a field. */
+export function summarizeField({ name, schema, description }: QueueField): FieldSummary {
+  const about = description === undefined ? {} : { description };
+  const { type, enum: choices, minimum, maximum } = schema;
+  const isSimple = Object.keys(schema).every((keyword) => summarizedKeywords.has(keyword));
+  if (isSimple && Array.isArray(choices)) return { name, choices, ...about };
+  if (!isSimple || typeof type !== 'string') return { name, schema, ...about };
+  return {
+    name,
+    type,
+    ...(typeof minimum === 'number' && { min: minimum }),
+    ...(typeof maximum === 'number' && { max: maximum }),
+    ...about,
+  };
+}
+
+/** The types of fields that a queue can be created with. */
+export const fieldTypes = ['boolean', 'number', 'integer', 'string', 'choice'] as const;
+
+/** A field to create. */
+export interface FieldDefinition {
+  name: string;
+  type: (typeof fieldTypes)[number];
+  choices?: string[] | undefined;
+  min?: number | undefined;
+  max?: number | undefined;
+  description?: string | undefined;
+}
+
+/** Returns the JSON Schema of a field's values. */
+function fieldSchema({ type, choices, min, max }: FieldDefinition): Record<string, unknown> {
+  if (type === 'choice') return { type: 'string', enum: choices };
+  return { type, ...(min !== undefined && { minimum: min }), ...(max !== undefined && { maximum: max }) };
+}
+
+/** Stores fields as AnnotationSpec objects, and returns them in their order. The same field again is the same version. */
+export async function storeFields(
+  definitions: readonly FieldDefinition[],
+  project_id: string,
+  { service, signal }: ServiceAccess,
+): Promise<QueueField[]> {
+  return concurrently(definitions, concurrentRequests, async (definition) => {
+    const { name, description } = definition;
+    const about = description ? { description } : {};
+    const schema = fieldSchema(definition);
+    const val = { name, ...about, field_schema: schema };
+    const obj = { project_id, object_id: name, val, builtin_object_class: 'AnnotationSpec' };
+    const { digest } = await service.createObject({ obj }, { signal });
+    return { name, reference: objectReference(project_id, name, digest), schema, ...about };
+  });
+}
+
+/** Renders fields as one line, like `helpful (boolean): Does it help?; score (integer, 1 to 5)`. */
+export function renderFields(fields: readonly FieldSummary[]): string {
+  return fields
+    .map(({ name, type, choices, min, max, schema, description }) => {
+      const values = choices ? `one of ${JSON.stringify(choices)}` : (type ?? JSON.stringify(schema));
+      const bounds =
+        min !== undefined && max !== undefined
+          ? `, ${min} to ${max}`
+          : `${min === undefined ? '' : `, at least ${min}`}${max === undefined ? '' : `, at most ${max}`}`;
+      return `${name} (${values}${bounds})${description === undefined ? '' : `: ${description}`}`;
+    })
+    .join('; ');
+}
+
+/** The type of a judgement and, for a judgement of a field, the reference to the field. */
+export interface JudgementType {
+  feedback_type: string;
+  annotation_ref?: string;
+}
+
+/**
+ * Returns the type of a judgement, or a sentence that says why the queue does not take it. A queue without fields takes
+ * any name, with a feedback type of heddle's own: the service would refuse an annotation without a field.
+ */
+export function judgementType(name: string, value: unknown, fields: readonly QueueField[]): JudgementType | string {
+  if (fields.length === 0) return { feedback_type: freeJudgementType(name) };
+  const field = fields.find((candidate) => candidate.name === name);
+  if (!field) {
+    const known = fields.map((candidate) => `${candidate.name} ${JSON.stringify(candidate.schema)}`);
+    return `The queue has no field ${JSON.stringify(name)}; its fields are ${known.join(', ')}`;
+  }
+  if (!fitsSchema(field.schema, value)) {
+    return `${JSON.stringify(value)} does not fit the field ${name}, whose schema is ${JSON.stringify(field.schema)}`;
+  }
+  return { feedback_type: annotationFeedbackType(name), annotation_ref: field.reference };
+}

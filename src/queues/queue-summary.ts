@@ -1,0 +1,382 @@
+import { annotationStates, type QueueItem } from '../contract/queue-items.ts';
+import {
+  type ClassPair,
+  cohensKappa,
+  confusionTable,
+  countAgreed,
+  percentAgreement,
+} from '../core/statistics/agreement.ts';
+import { cutValue } from '../text/call-values.ts';
+import type { Judgement } from './judgements.ts';
+
+/** The dimensions by which a summary can count. */
+export const dimensions = ['state', 'operation', 'annotator', 'field'] as const;
+export type Dimension = (typeof dimensions)[number];
+
+/** Maximum number of count columns. */
+const maxColumns = 10;
+/** Maximum length of a label. */
+const maxLabelChars = 80;
+/** Average length of a label for which the rows of a table have room. */
+const maxCharsPerRow = 40;
+/** A field of numbers with at most this many values is also counted by value. */
+const maxCountedNumbers = 10;
+const maxFields = 20;
+/** Annotators, of whom each pair is compared. */
+const maxCompared = 20;
+/** Disagreements that are listed for each of many pairs. */
+const minDisagreements = 5;
+
+/** The part of the tables and comparisons that a summary shows. */
+export interface SummaryPart {
+  /** Rows of a table; the number of comparisons and of listed disagreements follows from it. */
+  limit: number;
+  /** Rows and comparisons to skip. */
+  offset: number;
+}
+
+type Cell = string | number | boolean;
+
+/** A table of counts. The first column labels the rows. */
+export interface SummaryTable {
+  /** The field that the table is about. */
+  field?: string;
+  columns: Cell[];
+  rows: Cell[][];
+  /** The rows that are left out: how many, their cells together, and where the next ones begin. */
+  others?: { rows: number; cells: Cell[]; next_offset?: number };
+  /** The cells of all rows together, those that are left out included. An item counts once. */
+  total?: Cell[];
+}
+
+/** The agreement of two annotators on a field. */
+export interface Agreement {
+  field: string;
+  annotators: [string, string];
+  /** Items that both judged. */
+  items: number;
+  percent?: number;
+  kappa?: number;
+  /** Says why there is no kappa. */
+  no_kappa?: string;
+  classes?: Cell[];
+  /** Items by class: a row for each class of the first annotator, a column for each of the second. */
+  confusion?: number[][];
+  other_classes?: number;
+  disagreements?: number;
+  /** Item ids of the first disagreements. */
+  disagreement_ids?: string[];
+}
+
+/** The members of an item that a summary needs. */
+export type SummarizedItem = Pick<QueueItem, 'id' | 'call_id' | 'call_op_name' | 'annotation_state'>;
+
+/** An item, or one judgement of it. */
+interface Entry {
+  item: SummarizedItem;
+  judgement?: Judgement;
+}
+
+/** A judgement with its item. */
+export type JudgedItem = Required<Entry>;
+
+/** Entries with the same value of something. */
+interface Group {
+  /** Tells groups apart; labels can be cut. */
+  key: string;
+  label: Cell;
+  entries: Entry[];
+}
+
+type Labelled = Pick<Group, 'key' | 'label'>;
+type Unit = 'items' | 'judgements';
+
+/** Counts items by one dimension or by two. `judged` are the judgements that count. */
+export function summaryTables(
+  by: readonly Dimension[],
+  items: readonly SummarizedItem[],
+  judged: readonly JudgedItem[],
+  part: SummaryPart,
+): SummaryTable[] {
+  if (by.includes('field')) {
+    const other = by.find((dimension) => dimension !== 'field');
+    return fieldGroups(judged).flatMap(({ label, entries }) =>
+      fieldTables(entries, other, part).map((table) => ({ field: String(label), ...table })),
+    );
+  }
+  if (by.length === 1 && by[0] === 'annotator') return annotatorTable(judged, part);
+  const entries = by.includes('annotator') ? judged : items.map((item) => ({ item }));
+  // Few columns read best: states, or else annotators.
+  const [rows = 'state', columns] = (['operation', 'annotator', 'state'] as const).filter((name) => by.includes(name));
+  const groups = groupsOf(entries, rows, 'items');
+  if (columns === undefined) return tableOf(rows, ['items'], groups, (group) => [group.length], part);
+  const columnGroups = groupsOf(entries, columns, 'items');
+  return crossTable(rows, 'items', groups, columnGroups, (entry) => labelOf(entry, columns), part);
+}
+
+/** Returns the names of the fields that have no table, because only the most judged ones have. */
+export function otherFields(judged: readonly JudgedItem[]): string[] {
+  return groupsOf(judged, 'field')
+    .slice(maxFields)
+    .map(({ key }) => key);
+}
+
+/** Returns the item of each judgement, which is among `items`. */
+export function judgedItems(items: readonly SummarizedItem[], judgements: readonly Judgement[]): JudgedItem[] {
+  const itemsByCall = new Map(items.map((item) => [item.call_id, item]));
+  return judgements.map((judgement) => ({ judgement, item: itemsByCall.get(judgement.call_id)! }));
+}
+
+function labelOf({ item, judgement }: Entry, dimension: Dimension): string {
+  if (dimension === 'state') return item.annotation_state;
+  if (dimension === 'operation') return item.call_op_name;
+  return dimension === 'annotator' ? judgement!.annotator : judgement!.field;
+}
+
+/** Groups entries by a dimension: states in their order, anything else with the largest group first. */
+function groupsOf(entries: readonly Entry[], dimension: Dimension, unit: Unit = 'judgements'): Group[] {
+  const label = (entry: Entry): string => labelOf(entry, dimension);
+  const groups = groupBy(entries, label, label, unit);
+  if (dimension !== 'state') return groups;
+  // A state that heddle does not know comes last.
+  const states: readonly string[] = [...annotationStates, ...groups.map(({ key }) => key)];
+  return groups.sort((a, b) => states.indexOf(a.key) - states.indexOf(b.key));
+}
+
+function groupBy(
+  entries: readonly Entry[],
+  keyOf: (entry: Entry) => string,
+  labelOfGroup: (entry: Entry) => Cell,
+  unit: Unit = 'judgements',
+): Group[] {
+  const groups = new Map<string, Group>();
+  for (const entry of entries) {
+    const key = keyOf(entry);
+    const group = groups.get(key);
+    if (group) group.entries.push(entry);
+    else groups.set(key, { key, label: labelOfGroup(entry), entries: [entry] });
+  }
+  const sizes = new Map([...groups.values()].map((group) => [group, count(group.entries, unit)]));
+  return [...sizes.keys()].sort((a, b) => sizes.get(b)! - sizes.get(a)! || (a.key < b.key ? -1 : 1));
+}
+
+/** Returns the groups that a table shows: those of the part, as far as their labels are short together. */
+function shownGroups(groups: readonly Group[], { limit, offset }: SummaryPart): Group[] {
+  let chars = 0;
+  return groups.slice(offset, offset + limit).filter(({ label }, index) => {
+    chars += String(label).length;
+    return index === 0 || chars <= limit * maxCharsPerRow;
+  });
+}
+
+function tableOf(
+  label: string,
+  columns: Cell[],
+  groups: readonly Group[],
+  cellsOf: (entries: readonly Entry[]) => Cell[],
+  part: SummaryPart,
+): SummaryTable[] {
+  if (groups.length === 0) return [];
+  const shown = shownGroups(groups, part);
+  const next_offset = part.offset + shown.length;
+  const rest = [...groups.slice(0, part.offset), ...groups.slice(next_offset)];
+  return [
+    {
+      columns: [label, ...columns],
+      rows: shown.map((group) => [group.label, ...cellsOf(group.entries)]),
+      ...(rest.length > 0 && {
+        others: {
+          rows: rest.length,
+          cells: cellsOf(rest.flatMap(({ entries }) => entries)),
+          ...(next_offset < groups.length && { next_offset }),
+        },
+      }),
+    },
+  ];
+}
+
+/** Counts each group of rows by another property of its entries; the last column counts those of the columns left out. */
+function crossTable(
+  label: string,
+  unit: Unit,
+  groups: readonly Group[],
+  columnGroups: readonly Labelled[],
+  columnOf: (entry: Entry) => string,
+  part: SummaryPart,
+  areNumbers = false,
+): SummaryTable[] {
+  const shown = columnGroups.slice(0, maxColumns);
+  const rest = columnGroups.length - shown.length;
+  const places = new Map(shown.map(({ key }, place) => [key, place]));
+  const cellsOf = (entries: readonly Entry[]): number[] => {
+    const columns: Entry[][] = Array.from({ length: shown.length + (rest > 0 ? 1 : 0) }, () => []);
+    for (const entry of entries) columns[places.get(columnOf(entry)) ?? shown.length]!.push(entry);
+    const [total = 0, ...counts] = [entries, ...columns].map((column) => count(column, unit));
+    return [total, ...(areNumbers ? [meanOf(entries)] : []), ...counts];
+  };
+  const means = areNumbers ? ['mean'] : [];
+  const columns = [unit, ...means, ...shown.map((column) => column.label), ...(rest > 0 ? [`${rest} others`] : [])];
+  return withTotal(tableOf(label, columns, groups, cellsOf, part), groups, cellsOf);
+}
+
+function withTotal(
+  tables: readonly SummaryTable[],
+  groups: readonly Group[],
+  cellsOf: (entries: readonly Entry[]) => Cell[],
+): SummaryTable[] {
+  if (groups.length < 2) return [...tables];
+  const total = cellsOf(groups.flatMap(({ entries }) => entries));
+  return tables.map((table) => ({ ...table, total }));
+}
+
+/** Counts entries, or the different items among them. */
+function count(entries: readonly Entry[], unit: Unit): number {
+  return unit === 'judgements' ? entries.length : new Set(entries.map(({ item }) => item.id)).size;
+}
+
+function annotatorTable(judged: readonly JudgedItem[], part: SummaryPart): SummaryTable[] {
+  const cellsOf = (entries: readonly Entry[]) => [count(entries, 'judgements'), count(entries, 'items')];
+  return tableOf('annotator', ['judgements', 'items'], groupsOf(judged, 'annotator'), cellsOf, part);
+}
+
+function fieldGroups(judged: readonly JudgedItem[]): Group[] {
+  return groupsOf(judged, 'field').slice(0, maxFields);
+}
+
+/** Counts the judgements of one field by value, alone or by another dimension as well. */
+function fieldTables(entries: readonly Entry[], other: Dimension | undefined, part: SummaryPart): SummaryTable[] {
+  const classOfEntry = (entry: Entry): string => classOf(entry.judgement!.value);
+  const values = groupBy(entries, classOfEntry, (entry) => valueLabel(entry.judgement!.value));
+  const groups = other === undefined ? values : groupsOf(entries, other);
+  const areNumbers = values.every(({ label }) => typeof label === 'number');
+  if (areNumbers && values.length > maxCountedNumbers) return numberTables(entries, other, groups, part);
+  if (areNumbers) values.sort((a, b) => Number(a.label) - Number(b.label));
+  if (other !== undefined) return crossTable(other, 'judgements', groups, values, classOfEntry, part, areNumbers);
+  const counts = tableOf('value', ['judgements'], values, (group) => [group.length], part);
+  return [...(areNumbers ? numberTables(entries, other, groups, part) : []), ...counts];
+}
+
+/** Describes numbers that are too many to count by value. */
+function numberTables(
+  entries: readonly Entry[],
+  other: Dimension | undefined,
+  groups: readonly Group[],
+  part: SummaryPart,
+): SummaryTable[] {
+  const columns = ['judgements', 'mean', 'min', 'max'];
+  if (other === undefined) return [{ columns, rows: [numberCells(entries)] }];
+  return withTotal(tableOf(other, columns, groups, numberCells, part), groups, numberCells);
+}
+
+function numberCells(entries: readonly Entry[]): number[] {
+  let [min, max] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const entry of entries) {
+    min = Math.min(min, numberOf(entry));
+    max = Math.max(max, numberOf(entry));
+  }
+  return [entries.length, meanOf(entries), min, max];
+}
+
+function meanOf(entries: readonly Entry[]): number {
+  return rounded(entries.reduce((sum, entry) => sum + numberOf(entry), 0) / entries.length, 3);
+}
+
+const numberOf = ({ judgement }: Entry): number => judgement!.value as number;
+
+/**
+ * Compares each pair of annotators on each field that at least two have judged; those with most items in common first.
+ * `others` counts the pairs that are left out, `next_offset` is where the next ones begin, and `notCompared` counts the
+ * annotators beyond those who judged most.
+ */
+export function compareAnnotators(
+  judged: readonly JudgedItem[],
+  { limit, offset }: SummaryPart,
+): { agreement: Agreement[]; others: number; next_offset?: number; notCompared: number } {
+  const fields = fieldGroups(judged).map(({ label, entries }) => ({
+    field: String(label),
+    ...annotatorPairs(entries),
+  }));
+  const compared = fields.filter(({ pairs }) => pairs.length > 0);
+  const pairsOfEach = Math.max(1, Math.floor(limit / 2 / compared.length));
+  const end = offset + pairsOfEach;
+  const shown = compared.flatMap(({ field, pairs }) => pairs.slice(offset, end).map((pair) => ({ field, pair })));
+  const listed = Math.max(minDisagreements, Math.floor((3 * limit) / shown.length));
+  const agreement = shown.map(({ field, pair }) => agreementOf(field, pair, Math.min(listed, limit)));
+  const pairCounts = compared.map(({ pairs }) => pairs.length);
+  return {
+    agreement,
+    others: pairCounts.reduce((sum, count) => sum + count, 0) - agreement.length,
+    ...(pairCounts.some((count) => count > end) && { next_offset: end }),
+    notCompared: Math.max(0, ...fields.map((field) => field.notCompared)),
+  };
+}
+
+interface AnnotatorPair {
+  annotators: [string, string];
+  /** The items that both judged, with their values as text. */
+  shared: { id: string; classes: ClassPair }[];
+  /** The values of these texts. */
+  values: Map<string, unknown>;
+}
+
+/** Returns the pairs of the annotators who have judged most, and the number of the other annotators. */
+function annotatorPairs(entries: readonly Entry[]): { pairs: AnnotatorPair[]; notCompared: number } {
+  const groups = groupsOf(entries, 'annotator');
+  const annotators = groups.slice(0, maxCompared);
+  const values = new Map(entries.map(({ judgement }) => [classOf(judgement!.value), judgement!.value]));
+  const classes = annotators.map(
+    ({ entries: own }) => new Map(own.map(({ item, judgement }) => [item.id, classOf(judgement!.value)])),
+  );
+  const pairs = annotators.flatMap(({ label: first }, a) =>
+    annotators.slice(a + 1).map(({ label: second }, place): AnnotatorPair => {
+      const other = classes[a + 1 + place]!;
+      const shared = [...classes[a]!]
+        .filter(([id]) => other.has(id))
+        .map(([id, own]) => ({ id, classes: [own, other.get(id)!] as const }));
+      return { annotators: [String(first), String(second)], shared, values };
+    }),
+  );
+  pairs.sort((a, b) => b.shared.length - a.shared.length);
+  return { pairs, notCompared: groups.length - annotators.length };
+}
+
+function agreementOf(field: string, { annotators, shared, values }: AnnotatorPair, listed: number): Agreement {
+  const pairs = shared.map(({ classes }) => classes);
+  const items = pairs.length;
+  if (items === 0) return { field, annotators, items, no_kappa: 'no item was judged by both' };
+  const kappa = cohensKappa(pairs);
+  const { classes, counts, otherClasses } = confusionTable(pairs, maxColumns);
+  const differing = shared.filter(({ classes: [first, second] }) => first !== second).map(({ id }) => id);
+  return {
+    field,
+    annotators,
+    items,
+    percent: rounded(percentAgreement(pairs)!, 1),
+    ...(kappa === undefined ? { no_kappa: 'both used one and the same value only' } : { kappa: rounded(kappa, 3) }),
+    classes: classes.map((name) => valueLabel(values.get(name))),
+    confusion: counts,
+    ...(otherClasses > 0 && { other_classes: otherClasses }),
+    disagreements: items - countAgreed(pairs),
+    ...(differing.length > 0 && { disagreement_ids: differing.slice(0, listed) }),
+  };
+}
+
+/** Returns the same text for equal values only, whatever the order of their members. */
+function classOf(value: unknown): string {
+  if (typeof value !== 'object') return JSON.stringify(value);
+  return JSON.stringify(value, (_, member) =>
+    typeof member === 'object' && member !== null && !Array.isArray(member)
+      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : member,
+  );
+}
+
+/** Returns a value as a cell: text is cut, and a list or object becomes JSON. */
+function valueLabel(value: unknown): Cell {
+  if (typeof value === 'number' || typeof value === 'boolean') return value;
+  return String(cutValue(typeof value === 'string' ? value : classOf(value), maxLabelChars));
+}
+
+function rounded(number: number, digits: number): number {
+  return Number(number.toFixed(digits));
+}

@@ -1,0 +1,26 @@
+import { HeddleError } from '../core/errors.ts';
+import type { ServiceAccess } from '../records/call-context.ts';
+import { nearest, shortName } from '../text/names.ts';
+import type { Judgement } from './judgements.ts';
+import { readQueueFields } from './queue-fields.ts';
+
+/** @throws HeddleError for a field in which nobody has judged and that the queue does not have; it names the nearest. */
+export async function requireField(
+  name: string,
+  judgements: readonly Judgement[],
+  { id, project, service, signal }: ServiceAccess & { id: string; project: string },
+): Promise<void> {
+  if (judgements.some(({ field }) => field === name)) return;
+  const fields = await readQueueFields(id, project, { service, signal });
+  // A queue without fields takes any name.
+  if (fields.length === 0 || fields.some((field) => field.name === name)) return;
+  const names = [...new Set([...fields.map((field) => field.name), ...judgements.map(({ field }) => field)])];
+  throw new HeddleError({
+    code: 'invalid_arguments',
+    message: `Queue ${id} has no field ${JSON.stringify(shortName(name))}.`,
+    hint: `The nearest fields are ${nearest(name, names, (known) => [known])
+      .map(shortName)
+      .join(', ')}.`,
+    detail: [{ loc: ['arguments', 'filter', 'field'], msg: 'Not a field of the queue', type: 'value_error' }],
+  });
+}

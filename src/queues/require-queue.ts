@@ -1,0 +1,50 @@
+import type { Queue } from '../contract/queues.ts';
+import { HeddleError } from '../core/errors.ts';
+import type { ServiceAccess } from '../records/call-context.ts';
+import { requireProject } from '../records/require-project.ts';
+import { nearest, shortName } from '../text/names.ts';
+
+/** Queues among which the nearest are looked for. */
+const maxCandidates = 1000;
+/** Queues of one name that are named. */
+const maxNamed = 5;
+
+/**
+ * Reads a queue.
+ * @throws HeddleError `not_found` for an unknown queue; its hint names the nearest ones.
+ */
+export async function requireQueue(id: string, project: string, access: ServiceAccess): Promise<Queue> {
+  try {
+    return (await access.service.readQueue(id, project, { signal: access.signal })).queue;
+  } catch (error) {
+    if (!(error instanceof HeddleError) || error.code !== 'not_found') throw error;
+    throw new HeddleError({
+      code: 'not_found',
+      message: `Project ${project} has no queue with the id ${JSON.stringify(shortName(id))}.`,
+      hint: await nearestQueues(id, project, access),
+    });
+  }
+}
+
+/** Returns a hint that names the queues whose id or name is nearest, since a name is easily taken for an id. */
+export async function nearestQueues(
+  id: string,
+  project_id: string,
+  { service, signal }: ServiceAccess,
+): Promise<string> {
+  const queues = await service.queryQueues({ project_id, limit: maxCandidates }, { signal }).catch(() => undefined);
+  if (!queues) return 'Call list_queues for the ids.';
+  if (queues.length === 0) {
+    await requireProject(project_id, { service, signal });
+    return 'The project has no queues. Check project_id.';
+  }
+  const named = queues.filter(({ name }) => name.toLowerCase() === id.toLowerCase());
+  if (named.length > 0) {
+    const ids = named.slice(0, maxNamed).map((queue) => shortName(queue.id));
+    return `That is the name of the queue with the id ${ids.join(', and of ')}: pass the id.`;
+  }
+  const names = nearest(id, queues, (queue) => [queue.id, queue.name]).map((queue) =>
+    queue.name === queue.id ? shortName(queue.id) : `${shortName(queue.id)} (${JSON.stringify(shortName(queue.name))})`,
+  );
+  return `The nearest ids are ${names.join(', ')}. Call list_queues for all of them.`;
+}

@@ -1,0 +1,28 @@
+import type { ServiceClient } from '../client/service-client.ts';
+
+/** The service, and the signal that ends the reading. */
+export interface ServiceAccess {
+  service: ServiceClient;
+  /** Aborts when the client cancels the tool call or disconnects. */
+  signal: AbortSignal;
+}
+
+/** The one who judges: the user or an agent, both with the account of the service. */
+export interface Judge {
+  /** Name of the MCP client, if it has told one. */
+  clientName?: string | undefined;
+  /** True for judgements that the user gives, which are separate from those of the client's agent. */
+  byUser?: boolean | undefined;
+}
+
+/** Reports progress to the client: `done` only grows, and `message` names its unit. */
+export type ReportProgress = (done: number, message: string) => void;
+
+/** The part of a tool call that queues and evaluations need. */
+export interface CallContext extends ServiceAccess, Judge {
+  /** Maximum characters of the serialised result; asking the service for more than fits is pointless. */
+  maxResultChars: number;
+  /** Removes the secrets that heddle knows from a value that is to be stored. */
+  withoutSecrets: <T>(value: T) => Promise<T>;
+  progress: ReportProgress;
+}

@@ -1,0 +1,28 @@
+import { withFallback } from '../client/with-fallback.ts';
+import { HeddleError } from '../core/errors.ts';
+import { nearest, shortName } from '../text/names.ts';
+import type { ServiceAccess } from './call-context.ts';
+
+/** Returns the projects of a service; undefined at one that cannot list them. */
+export function knownProjects({ service, signal }: ServiceAccess): Promise<string[] | undefined> {
+  return withFallback<string[] | undefined>(
+    async () => (await service.listProjects({ signal })).projects.map(({ project_id }) => project_id),
+    async () => undefined,
+  );
+}
+
+/**
+ * Checks that a project exists, where a search in it has found nothing. A service that cannot list projects gets the
+ * benefit of the doubt.
+ * @throws HeddleError `not_found` with the nearest projects.
+ */
+export async function requireProject(project: string, access: ServiceAccess): Promise<void> {
+  const known = await knownProjects(access);
+  if (known === undefined || known.includes(project)) return;
+  const names = nearest(project, known, (name) => [name]);
+  throw new HeddleError({
+    code: 'not_found',
+    message: `There is no project ${project}.`,
+    hint: `The nearest projects are ${names.map(shortName).join(', ')}. Pass one of them as project_id.`,
+  });
+}

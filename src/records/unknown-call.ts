@@ -1,0 +1,47 @@
+import { withFallback } from '../client/with-fallback.ts';
+import { HeddleError } from '../core/errors.ts';
+import { isNear, nearest, shortName } from '../text/names.ts';
+import type { ServiceAccess } from './call-context.ts';
+import { requireProject } from './require-project.ts';
+
+/** Calls among which the nearest are looked for. */
+const maxCandidates = 1000;
+
+/**
+ * Returns the error for a recorded call that does not exist; it names those that may be meant.
+ * @throws HeddleError `not_found` for an unknown project, with the nearest ones.
+ */
+export async function unknownCall(callId: string, project_id: string, access: ServiceAccess): Promise<HeddleError> {
+  return new HeddleError({
+    code: 'not_found',
+    message: `Project ${project_id} has no recorded call ${JSON.stringify(callId)}.`,
+    hint: `Use call_id of a queue item, not its id, and the same project_id; query_calls finds calls by text.${await callsLike(callId, project_id, access)}`,
+  });
+}
+
+/**
+ * Returns a sentence that names the calls that may be meant by an unknown id, with a space before it; empty if there are none.
+ * @throws HeddleError `not_found` for an unknown project, with the nearest ones.
+ */
+export async function callsLike(
+  callId: string,
+  project_id: string,
+  { service, signal }: ServiceAccess,
+): Promise<string> {
+  const newestFirst = [{ field: 'started_at', direction: 'desc' as const }];
+  const query = { project_id, sort_by: newestFirst, limit: maxCandidates, columns: ['id'] };
+  const calls = await withFallback(
+    () => service.queryCalls(query, { signal }),
+    async () => [],
+  );
+  if (calls.length === 0) {
+    await requireProject(project_id, { service, signal });
+    return '';
+  }
+  const names = nearest(callId, calls, ({ id }) => [id]).map(({ id }) => id);
+  // Most ids are random: only one that is nearly the same can be meant.
+  const near = names.filter((id) => isNear(callId, id));
+  const newest = calls.slice(0, names.length).map(({ id }) => id);
+  const [kind, named] = near.length > 0 ? ['nearest', near] : ['newest', newest];
+  return ` The ${kind} calls are ${named.map(shortName).join(', ')}.`;
+}

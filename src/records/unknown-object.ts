@@ -1,0 +1,56 @@
+import type { ObjectVersion, QueryObjectsRequest } from '../contract/objects.ts';
+import { formatReference, type Reference } from '../contract/references.ts';
+import { HeddleError } from '../core/errors.ts';
+import { nearest, shortName } from '../text/names.ts';
+import type { ServiceAccess } from './call-context.ts';
+import { requireProject } from './require-project.ts';
+
+/** Objects among which the nearest are looked for, and versions of which there may be many. */
+const maxCandidates = 1000;
+
+/**
+ * Returns the error for a reference that leads nowhere; it names the versions of that object or else the nearest objects, of a
+ * class if one is given.
+ * @throws HeddleError `not_found` for an unknown project, with the nearest ones.
+ */
+export async function unknownObject(
+  reference: Reference,
+  { service, signal }: ServiceAccess,
+  baseClass?: string,
+): Promise<HeddleError> {
+  const { entity, project, name, version } = reference;
+  const project_id = `${entity}/${project}`;
+  const newestFirst = [{ field: 'created_at', direction: 'desc' as const }];
+  const find = async (filter: NonNullable<QueryObjectsRequest['filter']>): Promise<ObjectVersion[]> => {
+    const query = { project_id, filter, sort_by: newestFirst, limit: maxCandidates, metadata_only: true };
+    const { objs } = await service.queryObjects(query, { signal }).catch(() => ({ objs: [] }));
+    return objs;
+  };
+  const versions = await find({ object_ids: [name] });
+  const latest = versions.find(({ is_latest }) => is_latest === 1) ?? versions[0];
+  if (latest) {
+    const known = formatReference({ ...reference, kind: kindOf(latest), version: latest.digest });
+    return notFound(
+      `${shortName(name)} has no version ${shortName(version ?? '')}.`,
+      `It has ${versions.length}; the latest is ${known}.`,
+    );
+  }
+  const isClass = baseClass === undefined ? {} : { base_object_classes: [baseClass] };
+  const objects = await find({ ...isClass, latest_only: true });
+  if (objects.length === 0) await requireProject(project_id, { service, signal });
+  const near = nearest(name, objects, ({ object_id }) => [object_id]).map((object) =>
+    formatReference({ ...reference, kind: kindOf(object), name: object.object_id, version: object.digest }),
+  );
+  return notFound(
+    `Project ${project_id} has no object ${shortName(name)}.`,
+    near.length > 0 ? `The nearest are ${near.join(', ')}.` : 'Call list_objects for references.',
+  );
+}
+
+function kindOf({ kind }: ObjectVersion): 'object' | 'op' {
+  return kind === 'op' ? 'op' : 'object';
+}
+
+function notFound(message: string, hint: string): HeddleError {
+  return new HeddleError({ code: 'not_found', message, hint });
+}

@@ -1,0 +1,79 @@
+import * as z from 'zod';
+import type { RecordedCall } from '../contract/calls.ts';
+
+/** A path to a value of a recorded call. */
+export const callPath = z.string().min(1).max(500);
+/** Maximum number of paths to values of one call; each of them is looked up, and its value is written. */
+export const maxPaths = 100;
+
+/** Splits a path like `inputs.messages[0].content` into names and indices. */
+export function pathSegments(path: string): string[] {
+  return path.replace(/\[(\d+)\]/g, '.$1').split('.');
+}
+
+/**
+ * Returns the value of a recorded call at a path like `inputs.subject` or `inputs.messages[0].content`; undefined when
+ * there is none. Inherited members are ignored.
+ */
+export function valueAt(call: RecordedCall, path: string): unknown {
+  return pathSegments(path).reduce<unknown>(
+    (at, part) =>
+      typeof at === 'object' && at !== null && Object.hasOwn(at, part)
+        ? (at as Record<string, unknown>)[part]
+        : undefined,
+    call,
+  );
+}
+
+/** Members of a value that are named, and characters of a name. */
+const maxMembers = 20;
+const maxMemberChars = 80;
+
+/**
+ * Returns where a path that leads nowhere ends: the path of the last value on it, and the names of what that value has. For
+ * a list the names are its first and last index.
+ */
+export function endOfPath(call: RecordedCall, path: string): { at: string; members: string[] } {
+  const segments = pathSegments(path);
+  let known = segments.length - 1;
+  while (known > 0 && valueAt(call, segments.slice(0, known).join('.')) === undefined) known -= 1;
+  const at = segments.slice(0, known).join('.');
+  // The names of most use come first.
+  const { inputs, output, ...rest } = call;
+  const value = known === 0 ? { inputs, output, ...rest } : valueAt(call, at);
+  if (Array.isArray(value))
+    return { at, members: value.length > 1 ? ['0', `${value.length - 1}`] : Object.keys(value) };
+  const members = typeof value === 'object' && value !== null ? Object.keys(value) : [];
+  return { at, members: members.slice(0, maxMembers).map((name) => String(cutValue(name, maxMemberChars))) };
+}
+
+/** The ending of a value that was cut, and characters that it has at most. */
+const cutMark = /…\[\+(\d+) characters\]$/;
+const maxMarkChars = 40;
+
+/**
+ * Cuts a value to `maxChars` characters and appends how many are missing, with those that were cut off before. A value that
+ * is not a string is returned unchanged if its JSON is short enough, and as cut JSON text otherwise.
+ */
+export function cutValue(value: unknown, maxChars: number): unknown {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  if (text === undefined || text.length <= maxChars) return value;
+  const [mark = '', before = 0] = cutMark.exec(text.slice(-maxMarkChars)) ?? [];
+  const uncut = text.length - mark.length;
+  const kept = Math.min(maxChars, uncut);
+  return `${text.slice(0, kept).toWellFormed()}…[+${uncut - kept + Number(before)} characters]`;
+}
+
+/**
+ * Returns the values at several paths, each cut to `maxChars`; paths without a value, and paths beyond the limit that a
+ * service sends, are omitted.
+ */
+export function valuesAt(call: RecordedCall, paths: readonly string[], maxChars: number): Record<string, unknown> {
+  return Object.fromEntries(
+    [...new Set(paths)]
+      .filter((path) => path.length <= callPath.maxLength!)
+      .slice(0, maxPaths)
+      .map((path) => [path, cutValue(valueAt(call, path), maxChars)] as const)
+      .filter(([, value]) => value !== undefined),
+  );
+}

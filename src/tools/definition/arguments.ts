@@ -1,0 +1,107 @@
+import { closest, distance } from 'fastest-levenshtein';
+import * as z from 'zod';
+import { validateValue } from '../../contract/validation.ts';
+import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
+import { isDeeperThan, maxNesting } from '../../core/json/json.ts';
+
+/** Faults listed in the `detail` of an error, and in its message. */
+const maxDetails = 20;
+const maxMessageFaults = 5;
+/** Length at which an unknown argument name is cut. */
+const maxNameChars = 100;
+
+/** The keywords of a JSON Schema that this file reads. */
+export interface JsonSchema {
+  [keyword: string]: unknown;
+  properties?: Record<string, JsonSchema>;
+  items?: JsonSchema;
+}
+
+/**
+ * Parses the arguments of a tool call. A null member counts as absent if the schema names that member.
+ * @param redact removes secrets from names of members before they are cut.
+ * @throws HeddleError `invalid_arguments`; its `detail` has an entry per fault, with the nearest known name for an
+ * unknown one.
+ */
+export function parseArguments<Input>(
+  schema: z.ZodType<Input>,
+  args: unknown,
+  tool: { name: string },
+  redact = (text: string): string => text,
+): Input {
+  const jsonSchema = jsonSchemaOf(schema);
+  if (isDeeperThan(args, maxNesting)) {
+    const msg = `Nested deeper than ${maxNesting} levels`;
+    throw invalidArguments(tool.name, [{ loc: ['arguments'], msg, type: 'value_error' }]);
+  }
+  const { data, faults } = validateValue(schema, dropNulls(args ?? {}, jsonSchema), 'arguments');
+  if (!faults) return data;
+  const detail = faults.slice(0, maxDetails).map((fault) => readableFault(fault, jsonSchema, redact));
+  throw invalidArguments(tool.name, detail, faults.length);
+}
+
+const jsonSchemas = new WeakMap<z.ZodType, JsonSchema>();
+
+/** Returns the whole JSON Schema of arguments; the listed one has only what a model needs. */
+function jsonSchemaOf(schema: z.ZodType): JsonSchema {
+  const known = jsonSchemas.get(schema) ?? (z.toJSONSchema(schema, { io: 'input' }) as JsonSchema);
+  jsonSchemas.set(schema, known);
+  return known;
+}
+
+function invalidArguments(toolName: string, detail: ErrorDetail[], count = detail.length): HeddleError {
+  const shown = detail.slice(0, maxMessageFaults);
+  const faults = shown.map(({ loc, msg }) => `${loc.slice(1).join('.') || 'arguments'}: ${msg}`).join('; ');
+  const further = count > shown.length ? ` and ${count - shown.length} more` : '';
+  return new HeddleError({
+    code: 'invalid_arguments',
+    message: `Invalid arguments for ${toolName}: ${faults}${further}.`,
+    hint: 'Nothing was sent. Correct the arguments and call again.',
+    detail,
+  });
+}
+
+/** Shortens long names in a fault, and suggests a known name for an unknown one. */
+function readableFault(fault: ErrorDetail, schema: JsonSchema, redact: (text: string) => string): ErrorDetail {
+  const loc = fault.loc.map((part) => (typeof part === 'string' ? shortened(redact(part)) : part));
+  return fault.type === 'extra_forbidden' ? withNearestName({ ...fault, loc }, schema) : { ...fault, loc };
+}
+
+function shortened(name: string): string {
+  return name.length <= maxNameChars ? name : `${name.slice(0, maxNameChars).toWellFormed()}…`;
+}
+
+/** Removes null members that the schema names; the rest is left for the schema to judge. */
+function dropNulls(value: unknown, schema: JsonSchema | undefined): unknown {
+  if (Array.isArray(value)) return schema?.items ? value.map((entry) => dropNulls(entry, schema.items)) : value;
+  if (typeof value !== 'object' || value === null || !schema?.properties) return value;
+  const { properties } = schema;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([name, member]) => member !== null || !Object.hasOwn(properties, name))
+      .map(([name, member]) => [name, dropNulls(member, ownMember(properties, name))]),
+  );
+}
+
+function withNearestName(entry: ErrorDetail, schema: JsonSchema): ErrorDetail {
+  const path = entry.loc.slice(1, -1);
+  const unknown = String(entry.loc.at(-1));
+  const parent = path.reduce<JsonSchema | undefined>(
+    (at, part) => (typeof part === 'number' ? at?.items : ownMember(at?.properties, part)),
+    schema,
+  );
+  const known = Object.keys(parent?.properties ?? {});
+  if (known.length === 0) return entry;
+  // `queue` is far from `queue_id` by its letters.
+  const longer = known.find((name) => name.startsWith(`${unknown}_`));
+  const nearest = longer ?? closest(unknown, known);
+  const isNear = longer !== undefined || distance(unknown, nearest) <= Math.max(2, nearest.length / 3);
+  const msg = isNear
+    ? `Unknown member, did you mean ${nearest}?`
+    : `Unknown member; valid members are ${known.join(', ')}`;
+  return { ...entry, msg };
+}
+
+function ownMember(members: Record<string, JsonSchema> = {}, name: string): JsonSchema | undefined {
+  return Object.hasOwn(members, name) ? members[name] : undefined;
+}

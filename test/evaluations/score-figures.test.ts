@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest';
+import { figuresOf, scoreValues, summarizedFigures } from '../../src/evaluations/score-figures.ts';
+
+describe('scoreValues', () => {
+  it('names the members of nested outputs by their paths, and skips lists, null and NaN', () => {
+    const scores = {
+      exact: true,
+      judge: { passed: false, detail: { score: 3 } },
+      list: [1],
+      none: null,
+      nan: Number.NaN,
+    };
+    expect([...scoreValues(scores)]).toEqual([
+      ['exact', true],
+      ['judge.passed', false],
+      ['judge.detail.score', 3],
+    ]);
+  });
+
+  it('ends at a depth of ten', () => {
+    let nested: object = { deep: true };
+    for (let depth = 0; depth < 10_000; depth += 1) nested = { in: nested };
+    expect(scoreValues({ nested }).size).toBe(0);
+  });
+});
+
+describe('figuresOf', () => {
+  it('counts passes, means, labels, and trials without a score', () => {
+    const figures = figuresOf([
+      { scores: { exact: true, stars: 5, tone: 'kind' }, total_tokens: 10, model_latency_seconds: 1 },
+      { scores: { exact: false, stars: 4, tone: 'rude' }, total_tokens: 20, model_latency_seconds: 2 },
+      { scores: { exact: true, stars: 4, tone: 'kind' }, scorer_errors: { judge: 'not JSON' }, total_cost: 0.5 },
+      { scores: { exact: null }, error: 'status 500' },
+    ]);
+    expect(figures).toEqual({
+      predictions: 4,
+      errors: 1,
+      tokens: 30,
+      cost: 0.5,
+      latency_seconds: 1.5,
+      scorers: [
+        { scorer: 'exact', n: 3, errors: 1, pass_rate: 0.6667 },
+        {
+          scorer: 'stars',
+          n: 3,
+          errors: 1,
+          mean: 4.3333,
+          values: [
+            [4, 2],
+            [5, 1],
+          ],
+        },
+        {
+          scorer: 'tone',
+          n: 3,
+          errors: 1,
+          values: [
+            ['kind', 2],
+            ['rude', 1],
+          ],
+        },
+        { scorer: 'judge', n: 0, errors: 4 },
+      ],
+    });
+  });
+
+  it('describes more than ten different numbers by quartiles, and leaves out as many different texts', () => {
+    const trials = Array.from({ length: 12 }, (_, n) => ({ scores: { judge: { score: n, reason: `Because ${n}` } } }));
+    expect(figuresOf(trials).scorers).toEqual([
+      { scorer: 'judge.score', n: 12, mean: 5.5, quartiles: [0, 2.75, 5.5, 8.25, 11] },
+    ]);
+  });
+
+  it('returns no figures for a run without trials', () => {
+    expect(figuresOf([])).toEqual({ predictions: 0, scorers: [] });
+  });
+});
+
+describe('summarizedFigures', () => {
+  it('reads what the service has computed', () => {
+    const stats = { path: null, trial_count: 4 };
+    expect(
+      summarizedFigures({
+        trial_count: 4,
+        error_count: 1,
+        predict_total_tokens: 30,
+        scorer_stats: [
+          { ...stats, scorer_key: 'exact', pass_known_count: 3, pass_true_count: 2, pass_rate: 2 / 3, error_count: 1 },
+          { ...stats, scorer_key: 'judge', path: 'score', numeric_count: 4, numeric_mean: 2.5 },
+          { ...stats, scorer_key: 'judge', path: 'reason', value_type: 'text' },
+        ],
+      }),
+    ).toEqual({
+      predictions: 4,
+      errors: 1,
+      tokens: 30,
+      scorers: [
+        { scorer: 'exact', n: 3, errors: 1, pass_rate: 0.6667 },
+        { scorer: 'judge.score', n: 4, mean: 2.5 },
+      ],
+    });
+  });
+});
