@@ -124,7 +124,7 @@ describe('interruptedRun', () => {
       '`heddle evaluation show r1 --wait` waits for its end',
     ],
   ])('reports the outcome when the status of the run is %s', async (code, message, hint) => {
-    const service = { evaluationStatus: async () => ({ status: { code } }) };
+    const service = { call: async () => ({ status: { code } }) };
     const serverOptions = { project, service: async () => service } as never;
     const error = await interruptedRun({ runId: 'r1', done: 1, total: 3 }, serverOptions);
     expect(error).toMatchObject({ code: 'cancelled', message, hint: expect.stringContaining(hint) });
