@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
-import type { BodyOf } from '../contract/endpoints.ts';
-import type { EvaluationStatusResponse } from '../contract/evaluations.ts';
+import type { BodyOf, ResultOf } from '../contract/endpoints.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { classMembers } from '../contract/objects.ts';
 import { objectReference, parseReference } from '../contract/references.ts';
@@ -349,7 +348,7 @@ async function waitForRun(
   }
 }
 
-type Status = EvaluationStatusResponse['status'];
+type Status = ResultOf<'evaluationStatus'>['status'];
 
 async function pollUntilEnd(
   call_id: string,

@@ -1,5 +1,6 @@
 import type * as z from 'zod';
-import { type Endpoint, type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
+import type { Endpoint } from '../../src/contract/endpoint.ts';
+import { type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
 
 const time = '2025-04-07T14:39:02.000Z';
 const item = {

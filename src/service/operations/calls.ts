@@ -1,4 +1,5 @@
-import type { CompletedCall, EndedCall, QueryCallsRequest, RecordedCall, StartedCall } from '../../contract/calls.ts';
+import type { CompletedCall, EndedCall, RecordedCall, StartedCall } from '../../contract/calls.ts';
+import type { BodyOf } from '../../contract/endpoints.ts';
 import { nextTurn } from '../../core/event-loop.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { referenceToCall } from '../evaluation/recorded-runs.ts';
@@ -29,7 +30,7 @@ export const queryCalls: OperationHandler<'queryCalls'> = async ({ body, maySee 
 
 async function* readCalls(
   database: Database,
-  body: QueryCallsRequest,
+  body: BodyOf<'queryCalls'>,
   maySee: ProjectFilter,
 ): AsyncGenerator<RecordedCall, void, undefined> {
   const { columns, expand_columns, include_costs, include_feedback } = body;

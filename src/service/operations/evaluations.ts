@@ -1,5 +1,5 @@
 import type { RecordedCall } from '../../contract/calls.ts';
-import type { EvaluationStatusResponse } from '../../contract/evaluations.ts';
+import type { ResultOf } from '../../contract/endpoints.ts';
 import { parseReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { resolveDefinition } from '../evaluation/definition.ts';
@@ -130,7 +130,7 @@ async function statusOf(
   database: Database,
   { project_id, call_id }: RunId,
   maySee: ProjectFilter,
-): Promise<EvaluationStatusResponse> {
+): Promise<ResultOf<'evaluationStatus'>> {
   let run: RecordedCall | undefined;
   for await (const calls of readCallsById(database, project_id, [call_id])) run = calls[0];
   if (!run) return { status: { code: 'not_found' } };

@@ -1,10 +1,6 @@
 import * as z from 'zod';
-import {
-  annotationFeedbackType,
-  type CreateFeedbackRequest,
-  type CreateFeedbackResponse,
-  type StoredFeedback,
-} from '../../contract/feedback.ts';
+import type { BodyOf, ResultOf } from '../../contract/endpoints.ts';
+import { annotationFeedbackType, type StoredFeedback } from '../../contract/feedback.ts';
 import { parseReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { canonicalJson } from '../../core/json/canonical-json.ts';
@@ -49,7 +45,7 @@ export const createFeedbackBatch: TransactionOperation<'createFeedbackBatch'> = 
   transaction,
   { body, account }: OperationInput<'createFeedbackBatch'>,
 ) => {
-  const res: CreateFeedbackResponse[] = [];
+  const res: ResultOf<'createFeedback'>[] = [];
   for (const feedback of body.batch) res.push(await storeFeedback(transaction, feedback, account));
   return { res };
 };
@@ -66,9 +62,9 @@ export const replaceFeedback: TransactionOperation<'replaceFeedback'> = async (t
 
 async function storeFeedback(
   transaction: Transaction,
-  body: CreateFeedbackRequest,
+  body: BodyOf<'createFeedback'>,
   account: string,
-): Promise<CreateFeedbackResponse> {
+): Promise<ResultOf<'createFeedback'>> {
   await checkFeedback(transaction, body);
   const [newId = ''] = newIds(1);
   const feedback = {
@@ -198,7 +194,7 @@ function toFeedback(row: Tables['feedback']) {
 }
 
 /** @throws Refusal 400 for feedback that its type does not allow. */
-async function checkFeedback(transaction: Transaction, body: CreateFeedbackRequest): Promise<void> {
+async function checkFeedback(transaction: Transaction, body: BodyOf<'createFeedback'>): Promise<void> {
   if (Buffer.byteLength(JSON.stringify(body.payload)) > maxPayloadBytes) throw refused('the payload is over 1 MiB');
   checkPayload(body);
   const type = body.feedback_type;
@@ -219,7 +215,7 @@ const payloads: [RegExp, z.ZodType][] = [
   [/^wandb\.runnable\b/, z.looseObject({ output: z.unknown().refine((value) => value !== undefined, 'is missing') })],
 ];
 
-function checkPayload({ feedback_type, payload }: CreateFeedbackRequest): void {
+function checkPayload({ feedback_type, payload }: BodyOf<'createFeedback'>): void {
   const schema = payloads.find(([type]) => type.test(feedback_type))?.[1];
   const error = schema?.safeParse(payload).error;
   if (error) throw refused(`the payload does not fit ${feedback_type}: ${z.prettifyError(error)}`);
@@ -233,7 +229,7 @@ function hasOneEmoji(text: string): boolean {
   return text.length <= 64 && text.match(emoji)?.length === 1;
 }
 
-async function checkAnnotation(transaction: Transaction, body: CreateFeedbackRequest): Promise<void> {
+async function checkAnnotation(transaction: Transaction, body: BodyOf<'createFeedback'>): Promise<void> {
   const { annotation_ref, project_id, payload, feedback_type } = body;
   if (!annotation_ref) throw refused('an annotation needs annotation_ref');
   const reference = parseReference(annotation_ref);
@@ -250,7 +246,7 @@ async function checkAnnotation(transaction: Transaction, body: CreateFeedbackReq
   if (!fitsSchema(field_schema ?? {}, payload.value)) throw refused('the value does not fit the schema of the field');
 }
 
-function checkScore({ runnable_ref, call_ref, feedback_type }: CreateFeedbackRequest): void {
+function checkScore({ runnable_ref, call_ref, feedback_type }: BodyOf<'createFeedback'>): void {
   const reference = runnable_ref ? parseReference(runnable_ref) : undefined;
   if (reference?.kind !== 'object' && reference?.kind !== 'op') {
     throw refused('feedback of a runnable needs runnable_ref, a reference to an object or an op');

@@ -1,4 +1,5 @@
-import { type Queue, queueSortFields, type ReadQueueResponse } from '../../contract/queues.ts';
+import type { ResultOf } from '../../contract/endpoints.ts';
+import { type Queue, queueSortFields } from '../../contract/queues.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import type { Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
@@ -30,7 +31,7 @@ export const queryQueues: TransactionOperation<'queryQueues'> = async (transacti
 export async function readQueue(
   transaction: Transaction,
   { path, query }: Pick<OperationInput<'readQueue'>, 'path' | 'query'>,
-): Promise<ReadQueueResponse> {
+): Promise<ResultOf<'readQueue'>> {
   const row = await transaction
     .selectFrom('queues')
     .selectAll()
@@ -88,7 +89,7 @@ async function changeQueue(
   queue_id: string,
   project_id: string,
   members: Partial<Tables['queues']>,
-): Promise<ReadQueueResponse> {
+): Promise<ResultOf<'readQueue'>> {
   const { queue } = await readQueue(transaction, { path: { queue_id }, query: { project_id } });
   const change = { ...members, updated_at: new Date().toISOString() };
   await transaction

@@ -1,5 +1,6 @@
 import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
-import type { CallsFilter, QueryCallsRequest, RecordedCall } from '../../contract/calls.ts';
+import type { CallsFilter, RecordedCall } from '../../contract/calls.ts';
+import type { BodyOf } from '../../contract/endpoints.ts';
 import type { SortKey } from '../../contract/queue-items.ts';
 import { nextTurn } from '../../core/event-loop.ts';
 import {
@@ -34,7 +35,7 @@ const maxBatchCalls = 500;
 const maxBatchChars = 4 * 1024 * 1024;
 
 /** The part of a query that selects calls. */
-export type CallsSelection = Pick<QueryCallsRequest, 'project_id' | 'filter' | 'query'>;
+export type CallsSelection = Pick<BodyOf<'queryCalls'>, 'project_id' | 'filter' | 'query'>;
 
 /** The evaluation of a selection: conditions for the database, and a test for what they leave open. */
 interface Plan {
@@ -58,7 +59,7 @@ interface Plan {
  */
 export async function* findCalls(
   database: Database,
-  body: QueryCallsRequest,
+  body: BodyOf<'queryCalls'>,
 ): AsyncGenerator<RecordedCall[], void, undefined> {
   const plan = planOf(body, database.caseInsensitiveLike);
   const { sort_by, columns } = body;
