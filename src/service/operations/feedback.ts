@@ -12,8 +12,8 @@ import { inChunks } from '../storage/in-chunks.ts';
 import { findVersion } from '../storage/object-versions.ts';
 import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
-import type { OperationInput, TransactionOperation } from './operation.ts';
-import { readQueue } from './queues.ts';
+import { inTransaction } from './operation.ts';
+import { readStoredQueue } from './queues.ts';
 
 /** The members that must be equal when feedback is sent again under the same id. */
 const contentMembers = [
@@ -34,33 +34,32 @@ const maxPayloadBytes = 1024 * 1024;
  * Stores feedback, in a write transaction. An id that the account has used already returns what is stored.
  * @throws Refusal 400 for feedback that its type does not allow, 409 for an id that is stored with other content.
  */
-export const createFeedback: TransactionOperation<'createFeedback'> = (transaction, { body, account }) =>
-  storeFeedback(transaction, body, account);
+export const createFeedback = inTransaction('createFeedback', (transaction, { body, account }) =>
+  storeFeedback(transaction, body, account),
+);
 
 /**
  * Stores several feedbacks, in one write transaction: all of them, or none.
  * @throws Refusal as {@link createFeedback} does.
  */
-export const createFeedbackBatch: TransactionOperation<'createFeedbackBatch'> = async (
-  transaction,
-  { body, account }: OperationInput<'createFeedbackBatch'>,
-) => {
+export const createFeedbackBatch = inTransaction('createFeedbackBatch', async (transaction, { body, account }) => {
   const res: ResultOf<'createFeedback'>[] = [];
   for (const feedback of body.batch) res.push(await storeFeedback(transaction, feedback, account));
   return { res };
-};
+});
 
 /**
  * Deletes feedback and stores another in its place, in one write transaction.
  * @throws Refusal as {@link createFeedback} does; nothing is deleted then.
  */
-export const replaceFeedback: TransactionOperation<'replaceFeedback'> = async (transaction, { body, account }) => {
+export const replaceFeedback = inTransaction('replaceFeedback', async (transaction, { body, account }) => {
   const { feedback_id, ...feedback } = body;
   await deleteFeedback(transaction, body.project_id, [feedback_id]);
   return storeFeedback(transaction, feedback, account);
-};
+});
 
-async function storeFeedback(
+/** Stores feedback in a write transaction. @throws Refusal as {@link createFeedback} does. */
+export async function storeFeedback(
   transaction: Transaction,
   body: BodyOf<'createFeedback'>,
   account: string,
@@ -125,7 +124,7 @@ const sortColumns = ['created_at', 'id', 'wb_user_id', 'feedback_type', 'weave_r
  * Reads feedback, by default the oldest first.
  * @throws Refusal 422 for a query that cannot be evaluated.
  */
-export const queryFeedback: TransactionOperation<'queryFeedback'> = async (transaction, { body }) => {
+export const queryFeedback = inTransaction('queryFeedback', async (transaction, { body }) => {
   const { project_id, query, sort_by } = body;
   const offset = body.offset ?? 0;
   const limit = body.limit ?? Number.MAX_SAFE_INTEGER;
@@ -149,7 +148,7 @@ export const queryFeedback: TransactionOperation<'queryFeedback'> = async (trans
     .slice(offset, offset + limit)
     .map((feedback) => Object.fromEntries(Object.entries(feedback).filter(isReturned)) as typeof feedback);
   return { result };
-};
+});
 
 function returnedColumns(fields: readonly string[] | null | undefined): readonly (typeof columns)[number][] {
   if (!fields?.length) return columns;
@@ -158,10 +157,10 @@ function returnedColumns(fields: readonly string[] | null | undefined): readonly
 }
 
 /** Deletes feedback by its ids, in a write transaction. @throws Refusal 400 for any other query. */
-export const purgeFeedback: TransactionOperation<'purgeFeedback'> = async (transaction, { body }) => {
+export const purgeFeedback = inTransaction('purgeFeedback', async (transaction, { body }) => {
   await deleteFeedback(transaction, body.project_id, idsIn(body.query.$expr));
   return {};
-};
+});
 
 async function deleteFeedback(transaction: Transaction, project_id: string, ids: string[]): Promise<void> {
   await inChunks(ids, async (chunk) => {
@@ -259,7 +258,7 @@ function checkScore({ runnable_ref, call_ref, feedback_type }: BodyOf<'createFee
 
 async function checkQueue(transaction: Transaction, project_id: string, queue_id: string): Promise<void> {
   try {
-    await readQueue(transaction, { path: { queue_id }, query: { project_id } });
+    await readStoredQueue(transaction, project_id, queue_id);
   } catch (error) {
     if (error instanceof Refusal && error.status === 404) throw refused(`queue ${queue_id} not found`);
     throw error;
