@@ -93,7 +93,7 @@ function serveEndpoint<Name extends EndpointName>(name: Name, options: AppOption
     context.set('operation', name);
     const { path, ...segments } = context.req.param();
     const account = await options.authenticator.authenticate(endpoint.auth, context.req.header('Authorization'));
-    const { incoming, outgoing } = context.env;
+    const { outgoing } = context.env;
     const checked = {
       account: account.name,
       maySee: account.maySee,
@@ -109,8 +109,8 @@ function serveEndpoint<Name extends EndpointName>(name: Name, options: AppOption
       return handlers[name](input, options);
     };
     const result = endpoint.form
-      ? await withUpload(incoming, run)
-      : await run(endpoint.request && (await readJson(incoming)));
+      ? await withUpload(outgoing, run)
+      : await run(endpoint.request && (await readJson(outgoing)));
     if (result === undefined) return RESPONSE_ALREADY_SENT;
     if (result instanceof Response) return result;
     if (isAsyncIterable(result)) return sendLines(result, context);
