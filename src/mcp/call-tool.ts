@@ -4,6 +4,7 @@ import { parsePartReference } from '../contract/references.ts';
 import { type ErrorDetail, HeddleError } from '../core/errors.ts';
 import type { Redactor } from '../core/secrets/redaction.ts';
 import { cutValue } from '../text/call-values.ts';
+import { withFirstRows } from '../text/page.ts';
 import { escapeInvisible } from '../text/table.ts';
 import { parseArguments } from '../tools/definition/arguments.ts';
 import type { ListedTool } from '../tools/definition/registry.ts';
@@ -114,7 +115,7 @@ function readsSample(listed: ListedTool, input: unknown, { project, sampleProjec
 
 /** Shrinks the data of a tool and keeps its `sample_data` mark. */
 function shrink(tool: Tool, data: object, share: number): object | undefined {
-  const rest = tool.shrink(data, share);
+  const rest = tool.rows === undefined ? tool.shrink?.(data, share) : withFirstRows(data, tool.rows, share);
   return rest && 'sample_data' in data ? { ...rest, sample_data: true } : rest;
 }
 

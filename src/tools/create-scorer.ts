@@ -65,13 +65,13 @@ const input = z
     for (const { member, message } of faultsOf(args)) context.addIssue({ code: 'custom', path: [member], message });
   });
 
-const output = z.looseObject({
+const output = z.object({
   scorer_ref: z.string().describe('Reference to the version, for create_evaluation and read_object.'),
   existed: z.boolean().optional().describe('True if the same content existed already; absent if that is unknown.'),
   warnings: z.array(z.string()).optional(),
 });
 
-type CreatedScorer = z.infer<typeof output>;
+type CreatedScorer = z.output<typeof output>;
 
 export const createScorerTool = defineTool({
   name: 'create_scorer',
@@ -109,8 +109,6 @@ Example: {"name":"Right answer","kind":"equals","expected":"answer"}`,
       '\n',
     );
   },
-
-  shrink: () => undefined,
 });
 
 type Arguments = z.output<typeof input>;

@@ -22,7 +22,7 @@ import { evaluationReferences } from '../evaluations/find-evaluation.ts';
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
 import { figuresOf, type RunFigures, summarizedFigures } from '../evaluations/score-figures.ts';
 import { nearest, shortName } from '../text/names.ts';
-import { firstRows, type PagePosition, pageMembers, pagePosition, pluralize } from '../text/page.ts';
+import { type PagePosition, pageMembers, pagePosition, pluralize, withFirstRows } from '../text/page.ts';
 import { cell, compactTable } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
@@ -139,14 +139,8 @@ Example: {"run_ids":["RUN_A","RUN_B"],"only":"changed"}`,
   },
 
   shrink(result, share) {
-    const { rows, runs, offset } = result;
-    if (rows === undefined) {
-      const kept = firstRows(runs, share, offset, 'run');
-      return { ...result, runs: kept, ...pagePosition(offset, kept.length, true) };
-    }
-    if (rows.length === 0) return undefined;
-    const kept = firstRows(rows, share, offset, 'row');
-    return { ...result, rows: kept, ...pagePosition(offset, kept.length, true) };
+    if (result.rows === undefined) return withFirstRows(result, 'runs', share);
+    return result.rows.length === 0 ? undefined : withFirstRows(result, 'rows', share);
   },
 });
 

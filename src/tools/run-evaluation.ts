@@ -69,7 +69,7 @@ const input = z
     if (isStored && hasMessages) refuse('has a stored model, whose own messages would be ignored');
   });
 
-const output = z.looseObject({
+const output = z.object({
   run_id: z.string().optional(),
   status: z.string().describe('dry_run, running, complete or failed.'),
   scorers: z.array(z.looseObject({ scorer: z.string() })).optional(),
@@ -165,8 +165,6 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
           ];
     return [...lines, ...warnings.map(cell), ...(next === undefined ? [] : [next])].join('\n');
   },
-
-  shrink: () => undefined,
 });
 
 interface PromptArguments {

@@ -63,7 +63,7 @@ const input = z.strictObject({
   project_id: projectArgument('Project of the queue'),
 });
 
-const output = z.looseObject({
+const output = z.object({
   counts: z.record(z.string(), z.int()).describe('Number of items by result.'),
   items: z
     .array(

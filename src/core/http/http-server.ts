@@ -16,7 +16,7 @@ export interface ServerLimits {
   idleTimeoutMs: number;
 }
 
-export interface HttpServerOptions {
+export interface ServerRules {
   limits?: Partial<ServerLimits>;
   /** Returns the JSON body of a refusal that has none of its own. */
   errorBody: (message: string) => object;
@@ -37,7 +37,7 @@ const lingerMs = 1_000;
  */
 export function createHttpServer(
   serve: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
-  { limits = {}, errorBody, headers = {}, log, onRefused }: HttpServerOptions,
+  { limits = {}, errorBody, headers = {}, log, onRefused }: ServerRules,
 ): Server {
   const { headersTimeoutMs, requestTimeoutMs, timeoutCheckMs, idleTimeoutMs, maxConnections } = limits;
   const server = createServer({
