@@ -53,8 +53,8 @@ export interface ClientOptions {
   log?: LogFunction;
 }
 
-/** The operations of the service, one method each. Every failure is a {@link HeddleError}; see docs/library.md. */
-export type Client = Omit<ServiceClient, 'learned' | 'username' | 'withSharedDeadline' | 'pause' | 'missedDeadline'>;
+/** Calls the operations of the service. Every failure is a {@link HeddleError}; see docs/library.md. */
+export type Client = Omit<ServiceClient, 'learned' | 'withSharedDeadline' | 'pause' | 'missedDeadline'>;
 
 /** Settings of a server; each is the setting of the same name in docs/configuration.md. */
 export interface ServerOptions {

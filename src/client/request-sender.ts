@@ -43,7 +43,7 @@ export interface RequestSenderOptions {
   redactValue?: <T>(value: T, pause: () => Promise<void>) => Promise<T>;
 }
 
-/** Values for the path, the query and the body of an endpoint, and further headers. */
+/** Values for the path, the query and the body of an endpoint, and further headers. A body of bytes has its own content type. */
 export interface RequestParts {
   path?: Record<string, string>;
   query?: Record<string, string | number | readonly string[] | undefined>;
@@ -178,7 +178,7 @@ export class RequestSender {
       requestLine: requestLineOf(endpoint, endpoint.path, parts),
       endpointName: endpointNames.get(endpoint) ?? '',
       auth: endpoint.auth,
-      repeatable: endpoint.repeatable,
+      repeatable: endpoint.repeatable && (endpoint.repeatableWith?.safeParse(parts.body).success ?? true),
       redact,
       redactCut,
     };
@@ -205,10 +205,10 @@ export class RequestSender {
         accept: 'application/json, text/event-stream, application/x-ndjson',
         'user-agent': this.#options.userAgent,
         ...this.#toolCall?.scope?.headers,
-        ...headers,
         ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
       },
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: body === undefined || body instanceof Uint8Array ? body : JSON.stringify(body),
       signal: deadline.signal,
     };
   }
@@ -280,7 +280,7 @@ export class RequestSender {
  */
 async function markAnsweredAndPause(pending: PendingRequest): Promise<void> {
   pending.isAnswered = true;
-  await (pending.endpoint.repeatable ? pending.deadline.pause() : setImmediate());
+  await (pending.info.repeatable ? pending.deadline.pause() : setImmediate());
 }
 
 /** Returns the method and the path of a request, as errors and logs name them. */

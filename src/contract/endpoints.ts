@@ -1,4 +1,4 @@
-import type * as z from 'zod';
+import * as z from 'zod';
 import * as calls from './calls.ts';
 import * as costs from './costs.ts';
 import * as datasets from './datasets.ts';
@@ -47,9 +47,14 @@ export interface Endpoint<
   bytes?: true;
   /** False if running it twice does harm. It is then sent again only if the service certainly did not run it. */
   repeatable: boolean;
+  /** The schema of the bodies with which it can be repeated; absent if it does not depend on the body. */
+  repeatableWith?: z.ZodType;
   /** The timeout that covers the request and its retries; `tool` by default. */
   timeout?: keyof typeof defaultTimeoutsMs;
 }
+
+/** Matches what has an id that the client chose, by which the service recognizes it. */
+const hasId = z.looseObject({ id: z.string() });
 
 function objectList<const Kind extends string>(kind: Kind) {
   return {
@@ -245,6 +250,11 @@ export const endpoints = {
     request: calls.recordCallsRequest,
     response: calls.recordCallsResponse,
     repeatable: true,
+    repeatableWith: z.looseObject({
+      batch: z.array(
+        z.union([z.looseObject({ mode: z.literal('end') }), z.looseObject({ req: z.looseObject({ start: hasId }) })]),
+      ),
+    }),
   },
   startCall: {
     summary: 'Record the start of a call',
@@ -320,8 +330,8 @@ export const endpoints = {
     auth: 'basic',
     request: feedback.createFeedbackRequest,
     response: feedback.createFeedbackResponse,
-    // The client chooses the id, so the service recognizes a repeated request.
     repeatable: true,
+    repeatableWith: hasId,
   },
   createFeedbackBatch: {
     summary: 'Create several feedbacks',
@@ -332,6 +342,7 @@ export const endpoints = {
     request: feedback.createFeedbackBatchRequest,
     response: feedback.createFeedbackBatchResponse,
     repeatable: true,
+    repeatableWith: z.looseObject({ batch: z.array(hasId) }),
   },
   queryFeedback: {
     summary: 'Query feedback',
@@ -671,4 +682,40 @@ export const endpoints = {
   listScorers: objectList('scorers'),
 } as const satisfies Record<string, Endpoint>;
 
-export type EndpointName = keyof typeof endpoints;
+type Endpoints = typeof endpoints;
+export type EndpointName = keyof Endpoints;
+
+type PathParameter<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
+  ? (Name extends `${infer Wildcard}*` ? Wildcard : Name) | PathParameter<Rest>
+  : never;
+
+/** The values of the parameters in the path of an operation. */
+export type PathOf<Name extends EndpointName> = Record<PathParameter<Endpoints[Name]['path']>, string>;
+
+/** The query parameters of an operation, as its schema parses them. */
+export type QueryOf<Name extends EndpointName> = Endpoints[Name] extends { query: infer Query extends z.ZodType }
+  ? z.output<Query>
+  : never;
+
+/** The body of a request for an operation, as its schema parses it. */
+export type BodyOf<Name extends EndpointName> = Endpoints[Name] extends { request: infer Request extends z.ZodType }
+  ? z.output<Request>
+  : never;
+
+/** The value that an operation responds with; a list if the response has lines. */
+export type ResultOf<Name extends EndpointName> = Endpoints[Name] extends { lines: true }
+  ? z.output<Endpoints[Name]['response']>[]
+  : z.output<Endpoints[Name]['response']>;
+
+/** The parts of a request that an operation needs. */
+export type CallParts<Name extends EndpointName> = ([keyof PathOf<Name>] extends [never]
+  ? { path?: undefined }
+  : { path: PathOf<Name> }) &
+  ([QueryOf<Name>] extends [never]
+    ? { query?: undefined }
+    : Partial<QueryOf<Name>> extends QueryOf<Name>
+      ? { query?: QueryOf<Name> }
+      : { query: QueryOf<Name> }) &
+  (Endpoints[Name] extends { request: infer Request extends z.ZodType }
+    ? { body: z.input<Request> }
+    : { body?: undefined });

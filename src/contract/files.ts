@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { projectId } from './identifiers.ts';
 
-/** A file that a client has uploaded, as an operation receives it. */
+/** A file that a client has uploaded as a `Blob`, as the operation receives it. */
 export interface UploadedFile {
   /** SHA-256 of the bytes in the form of every digest: 43 characters. */
   digest: string;
@@ -13,7 +13,7 @@ export interface UploadedFile {
 const uploadedFile = z
   .unknown()
   .refine((file) => typeof file === 'object', 'must be a file')
-  .meta({ type: 'string', format: 'binary' }) as z.ZodType<UploadedFile>;
+  .meta({ type: 'string', format: 'binary' }) as z.ZodType<UploadedFile, Blob>;
 
 /** Request to store a file: a form (multipart/form-data) with these two fields. */
 export const createFileRequest = z.object({ project_id: projectId, file: uploadedFile });
@@ -27,4 +27,4 @@ export const readFileRequest = z.object({ project_id: projectId, digest: z.strin
 export type ReadFileRequest = z.infer<typeof readFileRequest>;
 
 /** The bytes of a file. */
-export const fileContent = z.unknown().meta({ type: 'string', format: 'binary' });
+export const fileContent = z.unknown().meta({ type: 'string', format: 'binary' }) as z.ZodType<Blob>;

@@ -6,7 +6,7 @@ import { sortKey } from './queue-items.ts';
 export const rowOfTable = z
   .unknown()
   .refine((value) => typeof value === 'object' && value !== null && !Array.isArray(value), 'must be an object')
-  .meta({ type: 'object' }) as z.ZodType<Record<string, unknown>>;
+  .meta({ type: 'object' }) as z.ZodType<Record<string, unknown>, Record<string, unknown>>;
 
 /** Request to store a list of rows. */
 export const createTableRequest = z.object({ table: z.object({ project_id: projectId, rows: z.array(rowOfTable) }) });

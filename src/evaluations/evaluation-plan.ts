@@ -74,7 +74,8 @@ export async function readDataset({ val, name }: FoundEvaluation, access: Servic
   }
   const read = (limit: number): Promise<Row[]> => readTable(project_id, table.name, limit, access);
   const count = await withFallback(
-    async () => (await access.service.countTableRows({ project_id, digest: table.name }, access)).count,
+    async () =>
+      (await access.service.call('countTableRows', { body: { project_id, digest: table.name } }, access)).count,
     async () => (await read(Number.MAX_SAFE_INTEGER)).length,
   );
   return { reference: val.dataset as string, count, sample: await read(sampledRows), read };
@@ -84,7 +85,11 @@ async function readTable(project_id: string, digest: string, limit: number, acce
   const rows: Row[] = [];
   while (rows.length < limit) {
     const page = { limit: Math.min(rowsPerRequest, limit - rows.length), offset: rows.length };
-    const found = await access.service.queryTable({ project_id, digest, ...page }, { signal: access.signal });
+    const found = await access.service.call(
+      'queryTable',
+      { body: { project_id, digest, ...page } },
+      { signal: access.signal },
+    );
     rows.push(...found.rows.map(({ val }) => val as Row));
     if (found.rows.length < page.limit) break;
   }

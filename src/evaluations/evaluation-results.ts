@@ -1,5 +1,6 @@
 import { withFallback } from '../client/with-fallback.ts';
 import type { EvaluationRun, QueryEvaluationResultsResponse } from '../contract/evaluation-runs.ts';
+import { splitProjectId } from '../contract/identifiers.ts';
 import { parsePartReference } from '../contract/references.ts';
 import { HeddleError } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
@@ -74,7 +75,7 @@ export async function readRunResults(
     };
     let page: QueryEvaluationResultsResponse;
     try {
-      page = await service.queryEvaluationResults(project, query, { signal });
+      page = await service.call('queryEvaluationResults', { path: splitProjectId(project), body: query }, { signal });
     } catch (error) {
       const isTooLarge = error instanceof HeddleError && error.code === 'too_large';
       if (!isTooLarge || limit === minRowsPerRequest) throw error;
@@ -128,7 +129,12 @@ export async function resolveRows(rows: readonly ResultRow[], { service, signal 
   );
   for (const batch of inBatches(unread, refsPerRequest)) {
     const { vals } = await withFallback(
-      () => service.readReferences({ refs: batch.map(({ datasetRow }) => datasetRow as string) }, { signal }),
+      () =>
+        service.call(
+          'readReferences',
+          { body: { refs: batch.map(({ datasetRow }) => datasetRow as string) } },
+          { signal },
+        ),
       async () => ({ vals: [] as unknown[] }),
     );
     for (const [index, row] of batch.entries()) row.datasetRow = vals[index] ?? row.datasetRow;
@@ -160,7 +166,7 @@ export async function runFacts(runs: readonly EvaluationRun[], project: string, 
 async function currentStatus(call_id: string, project_id: string, { service, signal }: Access) {
   return withFallback(
     async () => {
-      const { status } = await service.evaluationStatus({ project_id, call_id }, { signal });
+      const { status } = await service.call('evaluationStatus', { body: { project_id, call_id } }, { signal });
       const { code, completed_rows, total_rows, error } = status;
       return {
         ...(code !== 'not_found' && { status: code }),
@@ -181,7 +187,7 @@ async function readModels(
   const refs = [...new Set(references)].filter((text) => parsePartReference(text) !== undefined);
   if (refs.length === 0) return new Map();
   try {
-    const { vals } = await service.readReferences({ refs }, { signal });
+    const { vals } = await service.call('readReferences', { body: { refs } }, { signal });
     return new Map(refs.flatMap((ref, index) => modelFacts(vals[index], ref)));
   } catch (error) {
     if (!(error instanceof HeddleError) || signal.aborted) throw error;

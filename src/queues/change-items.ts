@@ -1,5 +1,5 @@
-import type { ServiceClient } from '../client/service-client.ts';
 import { withFallback } from '../client/with-fallback.ts';
+import type { CallParts } from '../contract/endpoints.ts';
 import type { AnnotationState, QueueItem } from '../contract/queue-items.ts';
 import { concurrently } from '../core/concurrently.ts';
 import { type ErrorCode, type ErrorDetail, HeddleError } from '../core/errors.ts';
@@ -99,7 +99,7 @@ interface Update {
   error?: HeddleError;
 }
 
-type NewFeedback = Parameters<ServiceClient['createFeedback']>[0];
+type NewFeedback = CallParts<'createFeedback'>['body'];
 
 /** Conditions that items must meet before they are changed. */
 export interface ItemConditions {
@@ -333,7 +333,9 @@ async function writeFeedback(updates: Update[], queue: QueueAccess): Promise<voi
   for (const update of pending) {
     if (update.error || update.purge.length === 0) continue;
     await attempt(update, queue, async () => {
-      await queue.service.purgeFeedback(queue.project, update.purge, { signal: queue.signal });
+      const $or = update.purge.map((id) => ({ $eq: [{ $getField: 'id' }, { $literal: id }] }));
+      const body = { project_id: queue.project, query: { $expr: { $or } } };
+      await queue.service.call('purgeFeedback', { body }, { signal: queue.signal });
       update.wrote = true;
     });
   }
@@ -347,7 +349,8 @@ async function writeBatch(
   const oneByOne = async (): Promise<void> => {
     await concurrently(entries, maxConcurrentItems, async ({ update, feedback }) => {
       await attempt(update, queue, async () => {
-        await service.createFeedback(feedback, { signal });
+        const { wb_user_id } = await service.call('createFeedback', { body: feedback }, { signal });
+        service.learned.userId = wb_user_id ?? undefined;
         update.wrote = true;
       });
     });
@@ -356,7 +359,8 @@ async function writeBatch(
   const batch = entries.map(({ feedback }) => feedback);
   try {
     await withFallback(async () => {
-      await service.createFeedbackBatch(batch, { signal });
+      const { res } = await service.call('createFeedbackBatch', { body: { batch } }, { signal });
+      service.learned.userId = res[0]?.wb_user_id ?? service.learned.userId;
       for (const { update } of entries) update.wrote = true;
     }, oneByOne);
   } catch (error) {
@@ -389,7 +393,13 @@ async function finishUpdate(update: Update, queue: QueueAccess): Promise<ItemRes
   let after = item;
   await attempt(update, queue, async () => {
     const body = { project_id: queue.project, annotation_state };
-    after = (await queue.service.updateProgress(queue.id, item_id, body, { signal: queue.signal })).item;
+    after = (
+      await queue.service.call(
+        'updateProgress',
+        { path: { queue_id: queue.id, item_id }, body },
+        { signal: queue.signal },
+      )
+    ).item;
     // Setting the same state again has no effect: the item keeps showing who changed it last.
     const isOwnMove =
       stateAndAnnotator(after) !== stateAndAnnotator(item) && after.annotation_state === annotation_state;

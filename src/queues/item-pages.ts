@@ -1,4 +1,4 @@
-import type { ServiceClient } from '../client/service-client.ts';
+import type { BodyOf } from '../contract/endpoints.ts';
 import type { QueueItem } from '../contract/queue-items.ts';
 import { HeddleError } from '../core/errors.ts';
 import type { CallContext } from '../records/call-context.ts';
@@ -17,7 +17,7 @@ const minItemChars = 200;
 interface ItemPageRequest {
   queue_id: string;
   filter?: ItemsFilter | undefined;
-  sort_by?: Parameters<ServiceClient['queryQueueItems']>[1]['sort_by'];
+  sort_by?: BodyOf<'queryQueueItems'>['sort_by'];
   limit: number;
   offset?: number | undefined;
   include_position?: boolean | undefined;
@@ -46,10 +46,13 @@ export async function readItemPage(
     const matching = await matchingItems(queue_id, project_id, filter, context, query);
     return shownPage(matching.slice(offset, offset + pageSize), matching.length > offset + pageSize);
   }
-  const { items } = await context.service.queryQueueItems(
-    queue_id,
-    // Asking for one item more than needed tells whether there is a next page.
-    { ...query, filter, project_id, offset, limit: pageSize + 1 },
+  const { items } = await context.service.call(
+    'queryQueueItems',
+    {
+      path: { queue_id },
+      // Asking for one item more than needed tells whether there is a next page.
+      body: { ...query, filter, project_id, offset, limit: pageSize + 1 },
+    },
     { signal: context.signal },
   );
   return shownPage(items.slice(0, pageSize), items.length > pageSize);

@@ -74,7 +74,9 @@ async function readAll(
   const found = new Map<string, StoredFeedback>();
   for (const $expr of conditions) {
     const query = { project_id, query: { $expr }, fields: readMembers, sort_by: oldestFirst };
-    const pages = readPages(async (page) => (await service.queryFeedback({ ...query, ...page }, { signal })).result);
+    const pages = readPages(
+      async (page) => (await service.call('queryFeedback', { body: { ...query, ...page } }, { signal })).result,
+    );
     for await (const page of pages) {
       for (const feedback of page) found.set(`${feedback.wb_user_id} ${feedback.id}`, feedback);
       progress?.(found.size, `${found.size} judgements read`);

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { ServiceClient } from '../client/service-client.ts';
+import type { BodyOf } from '../contract/endpoints.ts';
 import { type QueueItem, queueItemsFilter } from '../contract/queue-items.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { HeddleError } from '../core/errors.ts';
@@ -24,7 +24,7 @@ export type ItemsFilter = z.output<typeof itemsFilter>;
 /** Items that one request asks for. */
 const itemsPerRequest = 1000;
 
-type ItemQuery = Omit<Parameters<ServiceClient['queryQueueItems']>[1], 'project_id' | 'filter'>;
+type ItemQuery = Omit<BodyOf<'queryQueueItems'>, 'project_id' | 'filter'>;
 
 /** Returns whether a filter has conditions that need the judgements of the queue. */
 export function hasJudgementConditions({ judged_by, field, value, unjudged_by_me }: ItemsFilter): boolean {
@@ -51,7 +51,11 @@ export async function matchingItems(
   const found: QueueItem[] = [];
   for (;;) {
     const page = { ...query, filter: serviceFilter(filter), limit: itemsPerRequest, offset: found.length };
-    const { items } = await service.queryQueueItems(queueId, { ...page, project_id }, { signal });
+    const { items } = await service.call(
+      'queryQueueItems',
+      { path: { queue_id: queueId }, body: { ...page, project_id } },
+      { signal },
+    );
     found.push(...items);
     if (items.length < itemsPerRequest) break;
   }

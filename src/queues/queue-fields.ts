@@ -115,7 +115,11 @@ async function readTogether(
 ): Promise<void> {
   const { service, signal } = access;
   try {
-    const { vals } = await service.readReferences({ refs: references.map(formatReference) }, { signal });
+    const { vals } = await service.call(
+      'readReferences',
+      { body: { refs: references.map(formatReference) } },
+      { signal },
+    );
     for (const [index, reference] of references.entries()) found.set(reference, { reference, val: vals[index] });
   } catch (error) {
     if (!(error instanceof HeddleError) || error.retryable || signal.aborted) throw error;
@@ -197,7 +201,7 @@ export async function storeFields(
     const schema = fieldSchema(definition);
     const val = { name, ...about, field_schema: schema };
     const obj = { project_id, object_id: name, val, builtin_object_class: 'AnnotationSpec' };
-    const { digest } = await service.createObject({ obj }, { signal });
+    const { digest } = await service.call('createObject', { body: { obj } }, { signal });
     return { name, reference: objectReference(project_id, name, digest), schema, ...about };
   });
 }

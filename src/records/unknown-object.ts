@@ -23,7 +23,7 @@ export async function unknownObject(
   const newestFirst = [{ field: 'created_at', direction: 'desc' as const }];
   const find = async (filter: NonNullable<QueryObjectsRequest['filter']>): Promise<ObjectVersion[]> => {
     const query = { project_id, filter, sort_by: newestFirst, limit: maxCandidates, metadata_only: true };
-    const { objs } = await service.queryObjects(query, { signal }).catch(() => ({ objs: [] }));
+    const { objs } = await service.call('queryObjects', { body: query }, { signal }).catch(() => ({ objs: [] }));
     return objs;
   };
   const versions = await find({ object_ids: [name] });

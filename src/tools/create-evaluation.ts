@@ -5,6 +5,7 @@ import {
   createEvaluationRequest,
   createEvaluationResponse,
 } from '../contract/evaluations.ts';
+import { splitProjectId } from '../contract/identifiers.ts';
 import { formatReference, objectIdOf, objectReference, parseReference } from '../contract/references.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { HeddleError } from '../core/errors.ts';
@@ -72,7 +73,11 @@ Example: {"name":"Support answers","dataset":"tickets","scorers":["helpfulness"]
       }),
     };
     const versions = await versionsOfName(definition.name, 'Evaluation', project, context);
-    const created = await context.service.createEvaluation(project, resolved, { signal: context.signal });
+    const created = await context.service.call(
+      'createEvaluation',
+      { path: splitProjectId(project), body: resolved },
+      { signal: context.signal },
+    );
     return {
       ...created,
       ...(versions && {

@@ -78,8 +78,9 @@ Example: {"name":"Refunds","guidelines":"Judge the answer.","fields":[{"name":"t
     const differences = namesakes.map((queue) => differencesOf(queue, name, guidelines, stored));
     const same = namesakes.find((_, index) => differences[index]!.length === 0);
     if (same) return { queue_id: same.id, ...fields, existed: true };
-    const { id } = await service.createQueue(
-      { project_id: project, name, description: guidelines, scorer_refs },
+    const { id } = await service.call(
+      'createQueue',
+      { body: { project_id: project, name, description: guidelines, scorer_refs } },
       { signal },
     );
     const warnings = namesakes.slice(0, maxWarnings).map((queue, index) => {
@@ -121,7 +122,7 @@ function faultsOf({ type, choices, min, max }: FieldDefinition): { member: strin
 
 /** Returns the queues with this name, whatever its case, the newest first. */
 async function queuesNamed(name: string, project_id: string, { service, signal }: ToolContext): Promise<Queue[]> {
-  const found = await service.queryQueues({ project_id, name }, { signal });
+  const found = await service.call('queryQueues', { body: { project_id, name } }, { signal });
   return found.filter((queue) => queue.name.toLowerCase() === name.toLowerCase());
 }
 

@@ -197,13 +197,13 @@ async function storeObject(
   project_id: string,
   { service, signal }: ToolContext,
 ): Promise<string> {
-  return (await service.createObject({ obj: { project_id, ...object } }, { signal })).digest;
+  return (await service.call('createObject', { body: { obj: { project_id, ...object } } }, { signal })).digest;
 }
 
 /** Returns a warning if the service lists its models and does not have this one. */
 async function modelWarnings(model: string, { service, signal, project }: ToolContext): Promise<string[]> {
   try {
-    const { data } = await service.listModels({ signal, ...(project !== undefined && { project }) });
+    const { data } = await service.call('listModels', {}, { signal, ...(project !== undefined && { project }) });
     if (data.length === 0 || data.some(({ id }) => id === model)) return [];
     const names = nearest(model, data, ({ id }) => [id]).map(({ id }) => shortName(id));
     return [`Inference does not list the model ${shortName(model)}; the nearest are ${names.join(', ')}.`];

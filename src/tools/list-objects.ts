@@ -47,7 +47,7 @@ Example: {"kind":"dataset"}`,
   async run({ kind, name, versions, limit, offset = 0, ...query }, context): Promise<ObjectPage> {
     const { service, signal } = context;
     if (kind === 'model') {
-      const { data } = await service.listModels({ signal, project: context.project });
+      const { data } = await service.call('listModels', {}, { signal, project: context.project });
       const found = data.filter(({ id }) => name === undefined || id.toLowerCase().includes(name.toLowerCase()));
       const models = found.slice(offset, offset + limit);
       return { kind, objects: models, ...pagePosition(offset, models.length, found.length > offset + limit) };

@@ -60,8 +60,9 @@ Example: {"name":"support"}`,
   async run({ limit, offset = 0, ...query }, context): Promise<QueuePage> {
     const project = projectOf(query, context);
     // Asking for one queue more than needed tells whether there is a next page.
-    const found = await context.service.queryQueues(
-      { ...query, project_id: project, offset, limit: limit + 1 },
+    const found = await context.service.call(
+      'queryQueues',
+      { body: { ...query, project_id: project, offset, limit: limit + 1 } },
       { signal: context.signal },
     );
     const isUnmatched = found.length === 0 && offset === 0 && query.name !== undefined;
@@ -97,7 +98,7 @@ Example: {"name":"support"}`,
 });
 
 async function countQueues(query: QueryQueuesRequest, { service, signal }: ToolContext): Promise<number> {
-  return (await service.queryQueues(query, { signal })).length;
+  return (await service.call('queryQueues', { body: query }, { signal })).length;
 }
 
 /** Returns the other projects, at a service that can list projects. */
@@ -116,7 +117,7 @@ async function summarize(queues: Queue[], project_id: string, context: ToolConte
   if (queues.length === 0) return [];
   const { service, signal } = context;
   const [{ stats }, fields] = await Promise.all([
-    service.queueStats({ project_id, queue_ids: queues.map(({ id }) => id) }, { signal }),
+    service.call('queueStats', { body: { project_id, queue_ids: queues.map(({ id }) => id) } }, { signal }),
     withFallback(
       () => readFieldsOfQueues(queues, context),
       async () => [],

@@ -62,15 +62,18 @@ Example: {"filter":{"op_name":"answer","text":"refund"},"fields":["inputs.questi
     const matching = callsQuery(filter);
     const paths = fields ?? defaultFields;
     const pageSize = Math.min(limit, Math.ceil(context.maxResultChars / minCallChars));
-    const found = await context.service.queryCalls(
+    const found = await context.service.call(
+      'queryCalls',
       {
-        project_id,
-        ...matching,
-        sort_by: sort_by ?? newestFirst,
-        // Asking for one call more than needed tells whether there is a next page.
-        limit: pageSize + 1,
-        offset,
-        ...columnsOf(paths),
+        body: {
+          project_id,
+          ...matching,
+          sort_by: sort_by ?? newestFirst,
+          // Asking for one call more than needed tells whether there is a next page.
+          limit: pageSize + 1,
+          offset,
+          ...columnsOf(paths),
+        },
       },
       { signal: context.signal },
     );
@@ -140,7 +143,7 @@ async function totalOf(
   if (hasMore && offset > 0) return {};
   return withFallback(
     async () => {
-      const { count: total } = await service.countCalls(matching, { signal });
+      const { count: total } = await service.call('countCalls', { body: matching }, { signal });
       // Some services do not tell whether there are more.
       return matching.limit != null && total >= matching.limit ? { total_at_least: total } : { total };
     },

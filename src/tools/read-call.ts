@@ -43,7 +43,11 @@ Example: {"call_id":"call-001","paths":["inputs.question","output.answer"]}`,
 
   async run({ call_id, paths, max_value_chars, ...query }, context): Promise<CallResult> {
     const project = projectOf(query, context);
-    const { call } = await context.service.readCall({ project_id: project, id: call_id }, { signal: context.signal });
+    const { call } = await context.service.call(
+      'readCall',
+      { body: { project_id: project, id: call_id } },
+      { signal: context.signal },
+    );
     if (!call) {
       throw await unknownCall(call_id, project, context);
     }

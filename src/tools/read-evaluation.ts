@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { EvaluationRun } from '../contract/evaluation-runs.ts';
+import { splitProjectId } from '../contract/identifiers.ts';
 import { HeddleError } from '../core/errors.ts';
 import { compareScores, type ScorerComparison } from '../evaluations/compare-runs.ts';
 import {
@@ -99,7 +100,11 @@ Example: {"run_ids":["RUN_A","RUN_B"],"only":"changed"}`,
     if (evaluation === undefined) return readRuns(await knownRuns(run_ids!, project, context), args, project, context);
     const evaluations = await evaluationReferences(evaluation, project, context);
     const query = { evaluations, limit: maxListedRuns };
-    const listed = await context.service.listEvaluationRuns(project, query, { signal: context.signal });
+    const listed = await context.service.call(
+      'listEvaluationRuns',
+      { path: splitProjectId(project), query },
+      { signal: context.signal },
+    );
     const runs = [...listed].sort((a, b) => ((a.started_at ?? '') < (b.started_at ?? '') ? 1 : -1));
     if (!compare) return listRuns(runs, args, project, context);
     const finished = runs.filter(({ status }) => status !== 'running');
@@ -156,7 +161,11 @@ async function knownRuns(
   { service, signal }: ToolContext,
 ): Promise<EvaluationRun[]> {
   const wanted = [...new Set(ids)];
-  const found = await service.listEvaluationRuns(project, { evaluation_run_ids: wanted }, { signal });
+  const found = await service.call(
+    'listEvaluationRuns',
+    { path: splitProjectId(project), query: { evaluation_run_ids: wanted } },
+    { signal },
+  );
   const runs = new Map(found.map((run) => [run.evaluation_run_id, run]));
   const unknown = wanted.find((id) => !runs.has(id));
   if (unknown === undefined) return wanted.map((id) => runs.get(id)!);
@@ -184,9 +193,11 @@ async function listRuns(
     include_summary: true,
     include_costs: true,
   };
-  const { summary, warnings } = await context.service.queryEvaluationResults(project, query, {
-    signal: context.signal,
-  });
+  const { summary, warnings } = await context.service.call(
+    'queryEvaluationResults',
+    { path: splitProjectId(project), body: query },
+    { signal: context.signal },
+  );
   const figures = new Map(summary?.evaluations.map((one) => [one.evaluation_call_id, summarizedFigures(one)]));
   return {
     runs: facts.map((fact) => ({ ...fact, ...figures.get(fact.run_id) })),

@@ -136,7 +136,7 @@ async function readPart({ object, path }: PartReference, context: ToolContext): 
   if (object.kind !== 'table' && !version) throw await unknownObject(object, context);
   const steps = path.map(({ edge, name }) => `/${edge}/${encodeURIComponent(name)}`).join('');
   const ref = `${formatReference(version ? { ...object, version: version.digest } : object)}${steps}`;
-  const { vals } = await context.service.readReferences({ refs: [ref] }, { signal: context.signal });
+  const { vals } = await context.service.call('readReferences', { body: { refs: [ref] } }, { signal: context.signal });
   if (vals[0] == null) {
     throw new HeddleError({
       code: 'not_found',
@@ -212,12 +212,12 @@ async function readRows(
   if (table?.kind !== 'table') return rows === undefined ? {} : { val: rows };
   const named = { project_id: `${table.entity}/${table.project}`, digest: table.name };
   // Asking for one row more than needed tells whether there is a next page.
-  const found = await service.queryTable({ ...named, limit: limit + 1, offset }, { signal });
+  const found = await service.call('queryTable', { body: { ...named, limit: limit + 1, offset } }, { signal });
   const isWhole = offset === 0 && found.rows.length <= limit;
   const count = isWhole
     ? found.rows.length
     : await withFallback<number | undefined>(
-        async () => (await service.countTableRows(named, { signal })).count,
+        async () => (await service.call('countTableRows', { body: named }, { signal })).count,
         async () => undefined,
       );
   return pageOfRows(

@@ -97,7 +97,7 @@ Example: {"queue_id":"support-triage"}`,
     const page = await readItemPage({ ...args, filter, offset }, project, context);
     const [queue, { stats }] = await Promise.all([
       requireQueue(queue_id, project, context),
-      service.queueStats({ project_id: project, queue_ids: [queue_id] }, { signal }),
+      service.call('queueStats', { body: { project_id: project, queue_ids: [queue_id] } }, { signal }),
     ]);
     const callIds = page.items.map(({ call_id }) => call_id);
     const [fields = []] = await readFieldsOfQueues([queue], context);

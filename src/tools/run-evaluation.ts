@@ -1,7 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
+import type { BodyOf } from '../contract/endpoints.ts';
 import type { EvaluationStatusResponse } from '../contract/evaluations.ts';
+import { splitProjectId } from '../contract/identifiers.ts';
 import { classMembers } from '../contract/objects.ts';
 import { objectReference, parseReference } from '../contract/references.ts';
 import { llmModelClass } from '../contract/scorers.ts';
@@ -247,24 +249,30 @@ async function storeEvaluation(
   if (max_rows === undefined || max_rows >= dataset.count) return reference;
   const datasetName = parseReference(dataset.reference)!.name;
   const rows = await dataset.read(max_rows);
-  const stored = await service.createDataset(
-    projectId,
+  const stored = await service.call(
+    'createDataset',
     {
-      name: withSuffix(datasetName, max_rows),
-      description: `The first ${max_rows} rows of ${dataset.reference}`,
-      rows,
+      path: splitProjectId(projectId),
+      body: {
+        name: withSuffix(datasetName, max_rows),
+        description: `The first ${max_rows} rows of ${dataset.reference}`,
+        rows,
+      },
     },
     { signal },
   );
   const { scorers, trials } = val as { scorers?: string[]; trials?: number };
-  const created = await service.createEvaluation(
-    projectId,
+  const created = await service.call(
+    'createEvaluation',
     {
-      name: withSuffix(name, max_rows),
-      dataset: objectReference(projectId, stored.object_id, stored.digest),
-      description: `${reference} on the first ${max_rows} rows`,
-      scorers: scorers ?? [],
-      trials: trials ?? 1,
+      path: splitProjectId(projectId),
+      body: {
+        name: withSuffix(name, max_rows),
+        dataset: objectReference(projectId, stored.object_id, stored.digest),
+        description: `${reference} on the first ${max_rows} rows`,
+        scorers: scorers ?? [],
+        trials: trials ?? 1,
+      },
     },
     { signal },
   );
@@ -292,21 +300,18 @@ async function storeModel(
     ...classMembers('Model', llmModelClass),
   };
   const obj = { project_id, object_id, val, builtin_object_class: llmModelClass };
-  const { digest } = await service.createObject({ obj }, { signal });
+  const { digest } = await service.call('createObject', { body: { obj } }, { signal });
   return objectReference(project_id, object_id, digest);
 }
-
-type StartRequest = Parameters<ToolContext['service']['evaluateModel']>[0];
 
 /**
  * Starts a run. It is not broken off when the call is cancelled, because the run could then be neither followed nor cancelled.
  * @throws HeddleError that says how to find out whether the run was started.
  */
-async function start(request: StartRequest, { service, signal }: ToolContext) {
+async function start(request: BodyOf<'evaluateModel'>, { service, signal }: ToolContext) {
   signal.throwIfAborted();
-  const { concurrency, ...body } = request;
   try {
-    return await service.evaluateModel({ ...body, ...(concurrency !== undefined && { concurrency }) });
+    return await service.call('evaluateModel', { body: request });
   } catch (error) {
     const mayHaveStarted =
       error instanceof HeddleError &&
@@ -333,7 +338,7 @@ async function waitForRun(
     return await resultOf(run_id, project, status, facts, context);
   } catch (error) {
     if (signal.aborted) {
-      await service.cancelEvaluation({ project_id: project, call_id: run_id }).catch(() => undefined);
+      await service.call('cancelEvaluation', { body: { project_id: project, call_id: run_id } }).catch(() => undefined);
       throw error;
     }
     if (!(error instanceof HeddleError) || !isNew) throw error;
@@ -353,7 +358,7 @@ async function pollUntilEnd(
   const reserveMs = Math.min(maxReserveMs, service.remainingMs * reserveShare);
   let pollMs = minPollMs;
   for (;;) {
-    const { status } = await service.evaluationStatus({ project_id, call_id }, { signal });
+    const { status } = await service.call('evaluationStatus', { body: { project_id, call_id } }, { signal });
     const { code, completed_rows, total_rows } = status;
     if (code === 'not_found' && !isNew) throw unknownRun(call_id, project_id);
     // A service may record a run only a moment after it has answered.
@@ -386,10 +391,18 @@ async function resultOf(
   const isRunning = code === 'running' || code === 'not_found';
   const result = await withFallback<Partial<RunResult>>(
     async () => {
-      const listed = await service.listEvaluationRuns(project, { evaluation_run_ids: [run_id] }, { signal });
+      const listed = await service.call(
+        'listEvaluationRuns',
+        { path: splitProjectId(project), query: { evaluation_run_ids: [run_id] } },
+        { signal },
+      );
       const [fact] = isRunning ? [] : await runFacts(listed, project, context);
       const query = { evaluation_run_ids: [run_id], include_rows: false, include_summary: true, include_costs: true };
-      const { summary, warnings } = await service.queryEvaluationResults(project, query, { signal });
+      const { summary, warnings } = await service.call(
+        'queryEvaluationResults',
+        { path: splitProjectId(project), body: query },
+        { signal },
+      );
       const figures = summary?.evaluations.find((one) => one.evaluation_call_id === run_id);
       const all = [...new Set([...(facts.warnings ?? []), ...(warnings ?? [])])];
       return { ...fact, ...(figures && summarizedFigures(figures)), ...(all.length > 0 && { warnings: all }) };

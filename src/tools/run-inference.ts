@@ -62,11 +62,15 @@ Example: {"model":"heddle/echo","prompt":"weave:///demo/support/object/triage:la
   output,
 
   async run({ path, ...request }, context) {
-    const response = await context.service.runInference(path, request, {
-      signal: context.signal,
-      project: context.project,
-      onProgress: (characters) => context.progress(characters, `${characters} characters received`),
-    });
+    const response = await context.service.call(
+      'runInference',
+      { path: { path }, body: request },
+      {
+        signal: context.signal,
+        project: context.project,
+        onProgress: (characters) => context.progress(characters, `${characters} characters received`),
+      },
+    );
     return { response };
   },
 

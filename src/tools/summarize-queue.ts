@@ -132,7 +132,11 @@ async function readItems(
   doneBefore: number,
 ): Promise<SummarizedItem[]> {
   const query = { project_id: project, filter: serviceFilter(filter) };
-  const pages = readPages(async (page) => (await service.queryQueueItems(id, { ...query, ...page }, { signal })).items);
+  const pages = readPages(
+    async (page) =>
+      (await service.call('queryQueueItems', { path: { queue_id: id }, body: { ...query, ...page } }, { signal }))
+        .items,
+  );
   // An item may be on two pages when the queue changes meanwhile.
   const items = new Map<string, SummarizedItem>();
   for await (const page of pages) {

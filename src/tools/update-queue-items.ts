@@ -226,7 +226,13 @@ function rereadListed(
 ): Promise<CheckedResults> {
   const readItem = async (id: string): Promise<QueueItem | undefined> => {
     const query = { project_id: queue.project, filter: { id }, limit: 1 };
-    return (await queue.service.queryQueueItems(queue.id, query, { signal: queue.signal })).items[0];
+    return (
+      await queue.service.call(
+        'queryQueueItems',
+        { path: { queue_id: queue.id }, body: query },
+        { signal: queue.signal },
+      )
+    ).items[0];
   };
   const items = work.map(({ item }) => item);
   return noteChangesByOthers(results, items, queue, startedAtMs, readItem);
@@ -278,7 +284,11 @@ async function findItem(
 ): Promise<QueueItem | HeddleError> {
   const { service, signal, project } = queue;
   const query = (filter: { id: string } | { call_id: string }) =>
-    service.queryQueueItems(queue.id, { project_id: project, filter, limit: 1 }, { signal });
+    service.call(
+      'queryQueueItems',
+      { path: { queue_id: queue.id }, body: { project_id: project, filter, limit: 1 } },
+      { signal },
+    );
   try {
     const [item] = (await query({ id })).items;
     if (!item) return await missingItem(id, queue, async () => (await query({ call_id: id })).items[0]);

@@ -25,6 +25,7 @@ const allowed: Record<string, string[]> = {
   runtime: ['core', 'client', 'service', 'tools', 'board', 'mcp', 'settings', 'telemetry'],
   cli: [
     'core',
+    'contract',
     'client',
     'service',
     'text',

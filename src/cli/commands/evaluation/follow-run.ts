@@ -79,5 +79,6 @@ export async function interruptedRun(
 async function statusOf(runId: string, { service, project }: ServerOptions, signal?: AbortSignal) {
   if (project === undefined) return undefined;
   const client = await service();
-  return (await client.evaluationStatus({ project_id: project, call_id: runId }, signal ? { signal } : {})).status;
+  const body = { project_id: project, call_id: runId };
+  return (await client.call('evaluationStatus', { body }, signal ? { signal } : {})).status;
 }

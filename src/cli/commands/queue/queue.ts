@@ -89,12 +89,16 @@ function addDelete(queue: Command): void {
     withService(command, async (opened) => {
       const { service, project, signal } = opened;
       const { name } = await requireQueue(id, project, opened);
-      const { stats } = await service.queueStats({ project_id: project, queue_ids: [id] }, { signal });
+      const { stats } = await service.call(
+        'queueStats',
+        { body: { project_id: project, queue_ids: [id] } },
+        { signal },
+      );
       const { total_items = 0, completed_items = 0 } = stats[0] ?? {};
       const title = name === id ? id : `${id} (${textOfValue(name)})`;
       const question = `Delete the queue ${title} of ${project}, with ${total_items} items, of which ${completed_items} are finished?`;
       if (!(await confirmChange(question, options))) return printLine('Nothing was deleted.');
-      await service.deleteQueue(id, project, { signal });
+      await service.call('deleteQueue', { path: { queue_id: id }, query: { project_id: project } }, { signal });
       printLine(`Deleted the queue ${title} of ${project}.`);
     }),
   );
