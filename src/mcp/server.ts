@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import {
+  type CallToolResult,
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,
   type ClientCapabilities,
@@ -14,6 +15,7 @@ import {
   type ServerContext,
   type ServerOptions,
 } from '@modelcontextprotocol/server';
+import { errorKey } from '../board/error-key.ts';
 import type { ServiceClient } from '../client/service-client.ts';
 import { HeddleError } from '../core/errors.ts';
 import type { McpCallStart } from '../core/observer.ts';
@@ -22,11 +24,11 @@ import { version } from '../core/version.ts';
 import { shortName } from '../text/names.ts';
 import { tools as allTools, type ListedTool } from '../tools/definition/registry.ts';
 import type { ToolContext } from '../tools/definition/tool.ts';
-import { type CallOptions, callTool } from './call-tool.ts';
 import { complete } from './completions.ts';
 import icon from './icon.json' with { type: 'json' };
 import { listedPrompt, type PromptDefinition, promptResult, prompts } from './prompts.ts';
 import { completionOfVariable, listedTemplates, listQueueResources, readResource } from './resources.ts';
+import { type CallOptions, errorText, runTool, type ToolOutcome } from './run-tool.ts';
 import {
   getSkill,
   getSkillParams,
@@ -139,19 +141,34 @@ function registerTools(server: Server, options: McpServerOptions, toolsByName: R
       const error = unknownTool(options.redactor.redact(params.name), toolsByName);
       return watchCall({ method: 'tools/call' }, origin, options, () => Promise.reject(error));
     }
-    const toolContext = {
+    const circumstances = {
       clientName: clientName(context, server),
       signal: context.mcpReq.signal,
       ask: createAsk(context, server),
       progress: createProgress(context, options, origin.requestId),
     };
     try {
-      return await callTool(tool, params.arguments, toolContext, options, origin);
+      return toCallToolResult(await runTool(tool, params.arguments, circumstances, options, origin));
     } catch (error) {
       if (error instanceof InputRequired) return confirmationRequest(error.question);
       throw error;
     }
   });
+}
+
+/** Returns the outcome of a tool call in the form of the protocol. A model reads the text of an error, a View its `_meta`. */
+function toCallToolResult(outcome: ToolOutcome): CallToolResult {
+  if (!('error' in outcome)) {
+    const { data, text } = outcome;
+    return { content: [{ type: 'text', text }], structuredContent: data as Record<string, unknown> };
+  }
+  // The members that can be long are in the text alone.
+  const { detail: _, partial_text: __, ...members } = outcome.error.toJSON();
+  return {
+    content: [{ type: 'text', text: errorText(outcome.error) }],
+    isError: true,
+    _meta: { [errorKey]: members },
+  };
 }
 
 function registerPrompts(

@@ -267,6 +267,7 @@ function callRefusal(reason: string, hint: string): HeddleError {
     message: `Nothing was changed: ${reason}.`,
     hint,
     detail: [{ loc: ['arguments'], msg: reason, type: 'value_error' }],
+    statedDetails: 1,
   });
 }
 

@@ -94,7 +94,7 @@ function addRun(evaluation: Command): void {
     const progress = runProgress();
     await withTools(
       command,
-      async (tools, { serverOptions }) => {
+      async (tools, serverOptions) => {
         requireWritable(serverOptions.tools.map((tool) => tool.name));
         const plan = await tools.run('run_evaluation', { ...args, dry_run: true });
         if (options.dryRun) return isForPeople(options) ? printPlan(plan) : printJson(plan);
@@ -233,7 +233,7 @@ function addShow(evaluation: Command): void {
   addSettingFlags(command, runtimeFlags).action(async (run: string, { open, wait, only, ...options }: ShowOptions) => {
     const args = only === undefined ? {} : { only };
     if (open) return showResults(command, { run_ids: [run], ...args });
-    await withTools(command, async (tools, { serverOptions }) => {
+    await withTools(command, async (tools, serverOptions) => {
       if (wait) await waitForEnd(run, serverOptions, tools.signal);
       await report([run], options, tools, args);
     });
