@@ -21,6 +21,7 @@ import { HeddleError } from '../core/errors.ts';
 import type { McpCallStart } from '../core/observer.ts';
 import type { Redactor } from '../core/secrets/redaction.ts';
 import { version } from '../core/version.ts';
+import type { Progress } from '../records/call-context.ts';
 import { shortName } from '../text/names.ts';
 import { tools as allTools, type ListedTool } from '../tools/definition/registry.ts';
 import type { ToolContext } from '../tools/definition/tool.ts';
@@ -51,6 +52,9 @@ export interface McpServerOptions extends CallOptions {
 
 /** Creates a protocol server for one stdio connection or one HTTP request. */
 export type ServerFactory = () => Server;
+
+/** Key under which the `_meta` of a progress notification has the id of an evaluation's run. */
+const runIdKey = 'io.github.heddle-mcp/run_id';
 
 /** Minimum time between two progress notifications of a call. */
 const progressIntervalMs = 250;
@@ -309,6 +313,12 @@ function createAsk({ mcpReq }: ServerContext, server: Server): ToolContext['ask'
   };
 }
 
+/** Says the progress of a call to the person at the client. */
+function progressText({ done, total, unit, run_id }: Progress): string {
+  const run = run_id === undefined ? '' : `run_id ${run_id}: `;
+  return `${run}${total === undefined ? done : `${done} of ${total}`} ${unit}`;
+}
+
 /** Creates a tool's `progress`, which notifies a client that asked for it, at most every 250 ms. */
 function createProgress(
   { mcpReq }: ServerContext,
@@ -318,12 +328,20 @@ function createProgress(
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return () => {};
   let lastAt = Number.NEGATIVE_INFINITY;
-  return (progress, message) => {
+  return (progress) => {
     const now = performance.now();
     if (now - lastAt < progressIntervalMs) return;
     lastAt = now;
+    const { done, total, run_id } = progress;
+    const params = {
+      progressToken,
+      progress: done,
+      ...(total !== undefined && { total }),
+      message: progressText(progress),
+      ...(run_id !== undefined && { _meta: { [runIdKey]: run_id } }),
+    };
     mcpReq
-      .notify({ method: 'notifications/progress', params: { progressToken, progress, message } })
+      .notify({ method: 'notifications/progress', params })
       .catch((error: Error) => log('debug', 'progress not delivered', { request_id: requestId, error: error.message }));
   };
 }

@@ -77,7 +77,7 @@ async function readAll(
     const pages = readPages(async (page) => (await service.queryFeedback({ ...query, ...page }, { signal })).result);
     for await (const page of pages) {
       for (const feedback of page) found.set(`${feedback.wb_user_id} ${feedback.id}`, feedback);
-      progress?.(found.size, `${found.size} judgements read`);
+      progress?.({ done: found.size, unit: 'judgements' });
     }
   }
   return [...found.values()];

@@ -185,7 +185,7 @@ async function makeRows(
       if (bytes > maxDatasetBytes) throw tooLarge();
       rows.push(row);
     }
-    context.progress(rows.length, `${rows.length} of ${items.length} rows read`);
+    context.progress({ done: rows.length, total: items.length, unit: 'rows' });
   }
   for (const [column, source] of columns) {
     if (rows.length > 0 && missing.get(column)?.length === rows.length) throw leadsNowhere(column, source, anyCall);

@@ -368,7 +368,7 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
       conditions,
       () => {
         finished += 1;
-        context.progress(finished, `${finished} of ${matching.length} items`);
+        context.progress({ done: finished, total: matching.length, unit: 'items' });
       },
     );
     const stopped = changed.find(({ error }) => error && !itemErrors.has(error.code))?.error;

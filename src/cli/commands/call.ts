@@ -8,7 +8,7 @@ import { invocation } from '../invocation.ts';
 import { drawResult } from '../terminal/draw-result.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../terminal/output-form.ts';
 import { printJson, printLine, printText } from '../terminal/print.ts';
-import { showProgress } from '../terminal/progress.ts';
+import { drawProgress, showProgress } from '../terminal/progress.ts';
 import { reportToolError, UsageError } from '../terminal/report-failure.ts';
 import { resultWidth } from '../terminal/terminal.ts';
 import { describeTool } from '../usage/describe-tool.ts';
@@ -79,8 +79,7 @@ export async function runCall(call: Command, { name, json, form }: ToolCall): Pr
   await withRuntime(call, async (options, signal) => {
     const tool = options.tools.find((candidate) => candidate.name === name);
     if (!tool) throw unknownTool(name, options.tools);
-    const progress = (_done: number, message: string) => showProgress(message);
-    const outcome = await runTool(tool, parseArgumentsText(typed), { signal, progress }, options);
+    const outcome = await runTool(tool, parseArgumentsText(typed), { signal, progress: drawProgress }, options);
     showProgress('');
     if (!('error' in outcome)) printResult(outcome, form);
     else if (form.text) printText(errorText(outcome.error));

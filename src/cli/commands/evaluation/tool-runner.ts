@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { runTool } from '../../../mcp/run-tool.ts';
+import type { ReportProgress } from '../../../records/call-context.ts';
 import { tools } from '../../../tools/definition/registry.ts';
 import { type RuntimeUse, withRuntime } from '../../access/open-client.ts';
-import { showProgress } from '../../terminal/progress.ts';
+import { drawProgress } from '../../terminal/progress.ts';
 import { FailedWork } from '../../terminal/report-failure.ts';
 
 /** Calls tools for a command, without the limit of size that a model's result has. */
@@ -21,14 +22,14 @@ export interface ToolRunner {
 export async function withTools(
   command: Command,
   work: (runner: ToolRunner, options: Parameters<RuntimeUse<void>>[0]) => Promise<void>,
-  onProgress: (done: number, message: string) => void = (_, message) => showProgress(message),
+  progress: ReportProgress = drawProgress,
 ): Promise<void> {
   try {
     await withRuntime(command, (options, signal) => {
       const unlimited = { ...options, maxResultChars: Number.MAX_SAFE_INTEGER };
       const run: ToolRunner['run'] = async (name, args) => {
         const tool = tools.find((candidate) => candidate.name === name)!;
-        const outcome = await runTool(tool, args, { signal, progress: onProgress }, unlimited);
+        const outcome = await runTool(tool, args, { signal, progress }, unlimited);
         if ('error' in outcome) throw outcome.error;
         return outcome.data;
       };
