@@ -70,6 +70,7 @@ import type {
   QueryTableResponse,
 } from '../contract/tables.ts';
 import type { McpCallScope } from '../core/observer.ts';
+import type { Pause } from '../core/turns.ts';
 import type { RequestInfo, ServiceResponse } from './failures.ts';
 import { type RequestParts, RequestSender, type RequestSenderOptions } from './request-sender.ts';
 import { parseJsonResponse, parseNdjsonResponse, readResponse } from './responses.ts';
@@ -420,12 +421,7 @@ export class ServiceClient {
     endpoint: E,
     parts: RequestParts,
     { signal }: RequestOptions = {},
-    parse: (
-      endpoint: E,
-      response: ServiceResponse,
-      info: RequestInfo,
-      pause: () => Promise<void>,
-    ) => Result | Promise<Result>,
+    parse: (endpoint: E, response: ServiceResponse, info: RequestInfo, pause: Pause) => Result | Promise<Result>,
   ): Promise<Result> {
     return this.#sender.send(endpoint, parts, signal, async (response, info, pause) => {
       this.learned.noteClock(response.headers.date);

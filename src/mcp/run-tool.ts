@@ -1,7 +1,7 @@
-import { setImmediate } from 'node:timers/promises';
 import { parsePartReference } from '../contract/references.ts';
 import { HeddleError } from '../core/errors.ts';
 import type { Redactor } from '../core/secrets/redaction.ts';
+import { nextTurn, type Pause } from '../core/turns.ts';
 import { cutValue } from '../text/call-values.ts';
 import { escapeInvisible } from '../text/table.ts';
 import { parseArguments } from '../tools/definition/arguments.ts';
@@ -62,7 +62,7 @@ export async function runTool(
       const isSample = readsSample(listed, input, options);
       // The result of a change is returned however late, and so is one that lacks parts because a request took too long.
       const endsInTime = tool.hints.readOnlyHint && !service.missedDeadline;
-      const pause = (): Promise<void> => (endsInTime ? service.pause(context.signal) : setImmediate());
+      const pause: Pause = () => (endsInTime ? service.pause(context.signal) : nextTurn());
       return fittingResult(tool, isSample ? { ...data, sample_data: true } : data, options, pause);
     });
   } catch (error) {
@@ -72,12 +72,7 @@ export async function runTool(
 }
 
 /** Shrinks the data of a tool until the result fits into `maxResultChars`. Calls `pause` between its steps. */
-async function fittingResult(
-  tool: Tool,
-  data: object,
-  options: CallOptions,
-  pause: () => Promise<void>,
-): Promise<ToolReturn> {
+async function fittingResult(tool: Tool, data: object, options: CallOptions, pause: Pause): Promise<ToolReturn> {
   const { maxResultChars, redactor } = options;
   // Values of the service no longer contain secrets, but an argument that the result repeats may. Removed before anything
   // is cut, because part of a secret is not recognized.
