@@ -7,9 +7,9 @@ import { createHttpServer } from '../core/http/http-server.ts';
 import { listen } from '../core/http/listen.ts';
 import { Refusal } from '../core/http/refusal.ts';
 import { JsonLimitError, parseJsonText } from '../core/json/json.ts';
-import { callTool } from '../mcp/call-tool.ts';
 import { AccessChecks, bearerOf, checkMethod, isSameSecret } from '../mcp/http/guard.ts';
 import { httpLimits } from '../mcp/http/limits.ts';
+import { runTool } from '../mcp/run-tool.ts';
 import type { McpServerOptions } from '../mcp/server.ts';
 
 /** A View is for the person at this machine only. */
@@ -61,7 +61,8 @@ export async function startViewServer(
   const callByName = async (name: unknown, args: unknown, signal: AbortSignal): Promise<unknown> => {
     const tool = options.tools.find((candidate) => candidate.name === name && view.tools.includes(candidate.name));
     if (!tool) throw new Refusal(404, 'Not found: this page does not use this tool');
-    return callTool(tool, args, { signal, ask: () => 'cannot', progress: () => {} }, options);
+    const outcome = await runTool(tool, args, { signal }, options);
+    return 'error' in outcome ? outcome : { data: outcome.data };
   };
   // The first call loads code and starts the embedded service, so it begins while the browser starts.
   const firstCall = view.firstCall(viewArguments);

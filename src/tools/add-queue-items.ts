@@ -242,7 +242,7 @@ async function addCalls(
       throw new HeddleError({ ...error, message, hint });
     }
     done += call_ids.length;
-    progress(done, `${done} of ${ids.length} calls sent`);
+    progress({ done, total: ids.length, unit: 'calls' });
   }
   return { added, duplicates };
 }

@@ -1,8 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
 import type { BodyOf } from '../contract/endpoints.ts';
-import type { EvaluationStatusResponse } from '../contract/evaluations.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { classMembers } from '../contract/objects.ts';
 import { objectReference, parseReference } from '../contract/references.ts';
@@ -20,6 +18,7 @@ import {
 } from '../evaluations/evaluation-plan.ts';
 import { type RunFacts, runFacts } from '../evaluations/evaluation-results.ts';
 import { type FoundEvaluation, findEvaluation } from '../evaluations/find-evaluation.ts';
+import { followRun, type RunStatus } from '../evaluations/follow-run.ts';
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
 import { type RunFigures, summarizedFigures } from '../evaluations/score-figures.ts';
 import { placeholdersOf } from '../records/prompt-template.ts';
@@ -35,9 +34,6 @@ const maxConcurrency = 64;
 /** Rows that max_rows can choose; they are stored as a dataset of their own. */
 const maxDerivedRows = 10_000;
 
-/** Time between two looks at a run: short at first, because small runs end soon. */
-const minPollMs = 100;
-const maxPollMs = 2000;
 /** Time that is left for the result when the waiting ends, at most, and as a share of the time of the call. */
 const maxReserveMs = 10_000;
 const reserveShare = 0.2;
@@ -332,9 +328,12 @@ async function waitForRun(
   const { service, signal } = context;
   const isNew = facts.evaluation_ref !== undefined;
   // A client that gives up before the first look knows the run from here.
-  context.progress(0, `run_id ${run_id}: started`);
+  context.progress({ done: 0, unit: 'predictions', run_id });
+  const reserveMs = Math.min(maxReserveMs, service.remainingMs * reserveShare);
+  const isTimeUp = (pollMs: number): boolean => service.remainingMs - pollMs < reserveMs;
   try {
-    const status = await pollUntilEnd(run_id, project, isNew, context);
+    const status = await followRun(run_id, project, context, { isNew, isTimeUp });
+    if (status.code === 'not_found' && !isNew) throw unknownRun(run_id, project);
     return await resultOf(run_id, project, status, facts, context);
   } catch (error) {
     if (signal.aborted) {
@@ -344,30 +343,6 @@ async function waitForRun(
     if (!(error instanceof HeddleError) || !isNew) throw error;
     const message = `The run ${run_id} was started, but could not be followed; call again with this run_id. ${error.message}`;
     throw new HeddleError({ ...error, message });
-  }
-}
-
-type Status = EvaluationStatusResponse['status'];
-
-async function pollUntilEnd(
-  call_id: string,
-  project_id: string,
-  isNew: boolean,
-  { service, signal, progress }: ToolContext,
-): Promise<Status> {
-  const reserveMs = Math.min(maxReserveMs, service.remainingMs * reserveShare);
-  let pollMs = minPollMs;
-  for (;;) {
-    const { status } = await service.call('evaluationStatus', { body: { project_id, call_id } }, { signal });
-    const { code, completed_rows, total_rows } = status;
-    if (code === 'not_found' && !isNew) throw unknownRun(call_id, project_id);
-    // A service may record a run only a moment after it has answered.
-    if (code !== 'running' && code !== 'not_found') return status;
-    const done = completed_rows ?? 0;
-    progress(done, `run_id ${call_id}: ${done} of ${total_rows ?? '?'} predictions`);
-    if (service.remainingMs - pollMs < reserveMs) return status;
-    await delay(pollMs, undefined, { signal });
-    pollMs = Math.min(maxPollMs, pollMs * 1.5);
   }
 }
 
@@ -383,7 +358,7 @@ function unknownRun(run_id: string, project: string): HeddleError {
 async function resultOf(
   run_id: string,
   project: string,
-  { code, completed_rows, total_rows, error }: Status,
+  { code, completed_rows, total_rows, error }: RunStatus,
   { predictions, ...facts }: Partial<RunResult>,
   context: ToolContext,
 ): Promise<RunResult> {

@@ -68,7 +68,7 @@ Example: {"model":"heddle/echo","prompt":"weave:///demo/support/object/triage:la
       {
         signal: context.signal,
         project: context.project,
-        onProgress: (characters) => context.progress(characters, `${characters} characters received`),
+        onProgress: (done) => context.progress({ done, unit: 'characters' }),
       },
     );
     return { response };

@@ -144,7 +144,7 @@ async function readItems(
     for (const { id, call_id, call_op_name, annotation_state } of page) {
       items.set(id, { id, call_id, call_op_name, annotation_state });
     }
-    progress(doneBefore + items.size, `${items.size} items read`);
+    progress({ done: doneBefore + items.size, unit: doneBefore > 0 ? 'judgements and items' : 'items' });
   }
   return [...items.values()];
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { interruptedRun } from '../../src/cli/commands/evaluation/follow-run.ts';
 import { junitReport } from '../../src/cli/commands/evaluation/junit-report.ts';
 import { missedThresholds, type Run } from '../../src/cli/commands/evaluation/results.ts';
+import { interruptedRun } from '../../src/cli/commands/evaluation/wait-for-run.ts';
 import { prepareEvaluation, runArgs } from '../support/evaluation-command.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { startScriptedModel } from '../support/scripted-model.ts';
@@ -111,6 +111,7 @@ describe('heddle evaluation', () => {
 
 describe('interruptedRun', () => {
   const project = 'acme/support';
+  const reached = { done: 1, total: 3, unit: 'predictions' };
   it.each([
     [
       'failed',
@@ -124,15 +125,15 @@ describe('interruptedRun', () => {
       '`heddle evaluation show r1 --wait` waits for its end',
     ],
   ])('reports the outcome when the status of the run is %s', async (code, message, hint) => {
-    const service = { evaluationStatus: async () => ({ status: { code } }) };
+    const service = { call: async () => ({ status: { code } }) };
     const serverOptions = { project, service: async () => service } as never;
-    const error = await interruptedRun({ runId: 'r1', done: 1, total: 3 }, serverOptions);
+    const error = await interruptedRun('r1', reached, serverOptions);
     expect(error).toMatchObject({ code: 'cancelled', message, hint: expect.stringContaining(hint) });
   });
 
   it('reports why the status of the run could not be read', async () => {
     const service = (): Promise<never> => Promise.reject(new Error('The service cannot be reached.'));
-    const error = await interruptedRun({ runId: 'r1', done: 1, total: 3 }, { project, service } as never);
+    const error = await interruptedRun('r1', reached, { project, service } as never);
     expect(error.message).toBe('The run r1 may go on: its state could not be read. The service cannot be reached.');
   });
 });

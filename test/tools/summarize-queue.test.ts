@@ -204,7 +204,7 @@ describe('summarize_queue at another service', () => {
         { project_id: 'team/project', filter: { added_by: 'me' }, limit: 5000, offset },
       ]),
     ]);
-    expect(progress[0]).toMatchObject({ progress: 5000, message: '5000 judgements read' });
+    expect(progress[0]).toMatchObject({ progress: 5000, message: '5000 judgements' });
   });
 
   it('counts feedback once when the service lists it twice, but separately for two users with the same id', async () => {

@@ -1,3 +1,4 @@
+import type { Progress } from '../../records/call-context.ts';
 import { invocation } from '../invocation.ts';
 import { cut, textOfValue } from './table.ts';
 import { columnsOf } from './terminal.ts';
@@ -15,6 +16,11 @@ export function showProgress(text: string): void {
   stderr.write(`\r${cut(textOfValue(text), columnsOf(stderr) - 1)}\u001b[K`);
   if (text === '') streamsWithLine.delete(stderr);
   else streamsWithLine.add(stderr);
+}
+
+/** Draws the progress of a tool call. */
+export function drawProgress({ unit, done, total }: Progress): void {
+  showProgress(progressBar(unit, done, total));
 }
 
 /** Returns a bar with its numbers: `writing [####......] 4 of 10`. Without a total, only the number. */

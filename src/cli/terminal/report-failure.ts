@@ -44,19 +44,11 @@ export function reportFailure(error: unknown): number {
 }
 
 /** Reports the error of a tool: what happened and the next step, then the part of a reply that arrived, if any. */
-export function reportToolError(error: ToolError): void {
-  const { message, hint, code, status, partial_text } = error;
+export function reportToolError(error: HeddleError): void {
+  const { message, hint, code, status, partialText } = error;
   const facts = status === undefined ? code : `${code}, status ${status}`;
-  const partial = partial_text === undefined ? '' : `\nReceived until then:\n${partial_text}`;
+  const partial = partialText === undefined ? '' : `\nReceived until then:\n${partialText}`;
   printError(escapeControls(`${message}\n${hint} (${facts})${partial}`), error);
-}
-
-interface ToolError {
-  code: string;
-  message?: string;
-  hint?: string;
-  status?: number;
-  partial_text?: string;
 }
 
 /** Reports a mistake in how a command was called. */

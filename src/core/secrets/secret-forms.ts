@@ -1,4 +1,4 @@
-import { resultOf, type Steps } from '../steps.ts';
+import { resultOf, type Steps } from '../turns.ts';
 
 /** Backslashes that nested quoting may put before a character: JSON inside JSON, four levels deep. */
 const maxBackslashes = 15;

@@ -1,5 +1,6 @@
-import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Log } from '../../core/log.ts';
+import { nextTurn } from '../../core/turns.ts';
 import type { ModelAsker } from '../inference/ask-model.ts';
 import { recordEvents } from '../storage/call-events.ts';
 import type { Database, Transaction } from '../storage/database.ts';

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
-import { nextTurn } from '../../core/event-loop.ts';
 import { BodyReader } from '../../core/http/body-reader.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { JsonLimitError } from '../../core/json/json.ts';
 import { InexactNumberError, parseExactJson, parseExactJsonInTurns } from '../../core/json/json-numbers.ts';
+import { nextTurn } from '../../core/turns.ts';
 
 const bodyReader = new BodyReader(32 * 1024 * 1024);
 /** Length from which a body is parsed in several turns of the event loop. */

@@ -1,7 +1,7 @@
 import type { SortKey } from '../../contract/queue-items.ts';
 import type { TableRow } from '../../contract/tables.ts';
-import { nextTurn, Pacer } from '../../core/event-loop.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import { nextTurn, Pacer } from '../../core/turns.ts';
 import { compareValues } from '../query/compare-values.ts';
 import { fieldAt } from '../query/record-condition.ts';
 import type { Database, Transaction } from '../storage/database.ts';

@@ -1,6 +1,6 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import { parsePartReference } from '../../contract/references.ts';
-import { Pacer } from '../../core/event-loop.ts';
+import { Pacer } from '../../core/turns.ts';
 import type { ProjectFilter, Transaction } from '../storage/database.ts';
 import { createPartReader, type PartReader } from '../storage/read-part.ts';
 

@@ -1,7 +1,7 @@
 import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
 import type { CallsFilter, QueryCallsRequest, RecordedCall } from '../../contract/calls.ts';
 import type { SortKey } from '../../contract/queue-items.ts';
-import { nextTurn } from '../../core/event-loop.ts';
+import { nextTurn } from '../../core/turns.ts';
 import {
   type CallRow,
   emptyMembers,

@@ -58,6 +58,7 @@ function invalidArguments(toolName: string, detail: ErrorDetail[], count = detai
     message: `Invalid arguments for ${toolName}: ${faults}${further}.`,
     hint: 'Nothing was sent. Correct the arguments and call again.',
     detail,
+    statedDetails: shown.length,
   });
 }
 

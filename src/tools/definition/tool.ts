@@ -30,7 +30,7 @@ export interface ToolHints {
 export const toolGroups = ['queue', 'inference', 'evaluation'] as const;
 export type ToolGroup = (typeof toolGroups)[number];
 
-/** The definition of a tool. Its functions throw {@link HeddleError}s; `callTool` turns them into results. */
+/** The definition of a tool. Its functions throw {@link HeddleError}s; `runTool` returns them as objects. */
 export interface Tool<Input = unknown, Output extends object = object> {
   name: string;
   title: string;

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { parseErrorText } from '../../../src/mcp/call-tool.ts';
 import { changeFile, withStore } from '../../support/embedded-service.ts';
+import { parseErrorText } from '../../support/error-text.ts';
 import { command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
 import { tally } from '../../support/tally.ts';
 

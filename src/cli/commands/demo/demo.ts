@@ -142,19 +142,16 @@ async function runSteps(
       text: read,
       result: result.structuredContent as object | undefined,
     });
-    if (isError !== isErrorExpected) throw unexpectedResult(tool, read);
+    if (isError !== isErrorExpected) {
+      const hint = 'Run it once more. If it fails again, report it with this message.';
+      throw new HeddleError({ code: 'internal', message: `The demo cannot go on after ${tool}: ${read}`, hint });
+    }
     const data = (result.structuredContent ?? {}) as { items?: { id: string }[]; queue_id?: string; run_id?: string };
     const { items } = data;
     queueId = data.queue_id ?? queueId;
     runId = data.run_id ?? runId;
     if (tool === 'query_queue_items' && items) itemIds = items.map(({ id }) => id);
   }
-}
-
-/** Returns the error for a result that the demo cannot go on from, with what the tool said. */
-function unexpectedResult(tool: string, read: string): HeddleError {
-  const [message = '', hint = ''] = read.split('\n');
-  return new HeddleError({ code: 'internal', message: `The demo cannot go on after ${tool}: ${message}`, hint });
 }
 
 /** Returns an environment without the user's settings, so that the demo never reaches a real service. */

@@ -1,15 +1,15 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError } from 'commander';
 import { HeddleError } from '../../../core/errors.ts';
+import type { Progress } from '../../../records/call-context.ts';
 import { showView } from '../../access/show-view.ts';
 import { invocation } from '../../invocation.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/output-form.ts';
 import { printJson, printLine } from '../../terminal/print.ts';
-import { progressBar, showProgress } from '../../terminal/progress.ts';
+import { drawProgress, showProgress } from '../../terminal/progress.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
 import { addSettingFlags, runtimeFlags } from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
-import { interruptedRun, type RunProgress, waitForEnd } from './follow-run.ts';
 import { junitReport } from './junit-report.ts';
 import {
   describeRun,
@@ -23,6 +23,7 @@ import {
   tableOf,
 } from './results.ts';
 import { type ToolRunner, withTools } from './tool-runner.ts';
+import { interruptedRun, waitForEnd } from './wait-for-run.ts';
 
 const page = 'docs/evaluations.md';
 /** Runs of more predictions than this need --yes. */
@@ -91,10 +92,17 @@ function addRun(evaluation: Command): void {
   });
   addSettingFlags(command, runtimeFlags).action(async (name: string, options: RunOptions) => {
     const args = runArguments(name, options);
-    const progress = runProgress();
+    let reached: Progress | undefined;
+    const followProgress = (progress: Progress): void => {
+      const { run_id } = progress;
+      // A log of CI has the id from the beginning.
+      if (run_id !== undefined && run_id !== reached?.run_id) invocation().stderr.write(`run_id ${run_id}\n`);
+      reached = progress;
+      drawProgress(progress);
+    };
     await withTools(
       command,
-      async (tools, { serverOptions }) => {
+      async (tools, serverOptions) => {
         requireWritable(serverOptions.tools.map((tool) => tool.name));
         const plan = await tools.run('run_evaluation', { ...args, dry_run: true });
         if (options.dryRun) return isForPeople(options) ? printPlan(plan) : printJson(plan);
@@ -104,13 +112,15 @@ function addRun(evaluation: Command): void {
           );
         }
         const result = await runToEnd(args, tools).catch(async (error) => {
-          throw tools.signal.aborted && progress.run ? await interruptedRun(progress.run, serverOptions) : error;
+          const { run_id } = reached ?? {};
+          if (!tools.signal.aborted || !reached || run_id === undefined) throw error;
+          throw await interruptedRun(run_id, reached, serverOptions);
         });
         showProgress('');
         for (const warning of result.warnings ?? []) invocation().stderr.write(`heddle: ${warning}\n`);
         await report([result.run_id], options, tools);
       },
-      progress.show,
+      followProgress,
     );
   });
 }
@@ -119,21 +129,6 @@ async function runToEnd(args: Record<string, unknown>, tools: ToolRunner) {
   let result = await tools.run('run_evaluation', { ...args, confirm: true });
   while (result.status === 'running') result = await tools.run('run_evaluation', { run_id: result.run_id });
   return result;
-}
-
-/** Draws the progress of a run, and first prints its id, so that a log of CI has it. Keeps how far the run has come. */
-function runProgress(): { show: (done: number, message: string) => void; run: RunProgress | undefined } {
-  const progress = {
-    run: undefined as RunProgress | undefined,
-    show(done: number, message: string): void {
-      const [, runId, total] = /^run_id (\S+): (?:\d+ of (\d+|\?))?/.exec(message) ?? [];
-      if (runId !== undefined && runId !== progress.run?.runId) invocation().stderr.write(`run_id ${runId}\n`);
-      const known = total === undefined || total === '?' ? undefined : Number(total);
-      if (runId !== undefined) progress.run = { runId, done, total: known };
-      showProgress(progressBar('predictions', done, known));
-    },
-  };
-  return progress;
 }
 
 function requireWritable(offered: readonly string[]): void {
@@ -233,7 +228,7 @@ function addShow(evaluation: Command): void {
   addSettingFlags(command, runtimeFlags).action(async (run: string, { open, wait, only, ...options }: ShowOptions) => {
     const args = only === undefined ? {} : { only };
     if (open) return showResults(command, { run_ids: [run], ...args });
-    await withTools(command, async (tools, { serverOptions }) => {
+    await withTools(command, async (tools, serverOptions) => {
       if (wait) await waitForEnd(run, serverOptions, tools.signal);
       await report([run], options, tools, args);
     });
