@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
 import type { ObjectVersion } from '../contract/objects.ts';
+import { findPlaceholders } from '../contract/prompts.ts';
 import { formatReference, type PartReference, parsePartReference, parseReference } from '../contract/references.ts';
 import { parseScorer } from '../contract/scorers.ts';
 import { HeddleError } from '../core/errors.ts';
 import { readVersion } from '../records/object-versions.ts';
-import { promptVariables } from '../records/prompt-variables.ts';
 import { unknownObject } from '../records/unknown-object.ts';
 import { cutValue } from '../text/call-values.ts';
 import { pageArguments, pagePosition, pluralize, renderPage, withFirstRows } from '../text/page.ts';
@@ -180,8 +180,8 @@ async function contentOf(
 function variablesOf({ messages, content }: Record<string, unknown>): Pick<ReadObject, 'variables'> {
   const texts = typeof content === 'string' ? [content] : Array.isArray(messages) ? messages.flatMap(textsOf) : [];
   const names = texts.flatMap((text) => {
-    const found = promptVariables(text);
-    return typeof found === 'string' ? [] : found;
+    const found = findPlaceholders([text]);
+    return found.loneBrace === undefined ? found.names : [];
   });
   return names.length > 0 ? { variables: [...new Set(names)] } : {};
 }

@@ -9,11 +9,12 @@ import { HeddleError } from '../core/errors.ts';
 import { comparisonWarning } from '../evaluations/comparison-warning.ts';
 import {
   type DatasetRows,
+  placeholdersOf,
   planOf,
   type RunPlan,
   readDataset,
+  readMessages,
   readScorers,
-  readTemplate,
   unfilledPlaceholders,
 } from '../evaluations/evaluation-plan.ts';
 import { type RunFacts, runFacts } from '../evaluations/evaluation-results.ts';
@@ -21,7 +22,6 @@ import { type FoundEvaluation, findEvaluation } from '../evaluations/find-evalua
 import { followRun, type RunStatus } from '../evaluations/follow-run.ts';
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
 import { type RunFigures, summarizedFigures } from '../evaluations/score-figures.ts';
-import { placeholdersOf } from '../records/prompt-template.ts';
 import { shortName } from '../text/names.ts';
 import { pluralize } from '../text/page.ts';
 import { cell } from '../text/table.ts';
@@ -194,15 +194,11 @@ async function prepare(
   const isStoredModel = parseReference(model) !== undefined;
   const argument = isStoredModel ? 'model' : prompt === undefined ? 'messages' : 'prompt';
   const template = isStoredModel
-    ? await readTemplate(model, 'model', context)
-    : { messages: messages ?? (await promptMessages(prompt!, context)) };
+    ? await readMessages(model, 'model', context)
+    : (messages ?? (await promptMessages(prompt!, context)));
   const [dataset, scorers] = await Promise.all([readDataset(found, context), readScorers(found, context)]);
   const maxRows = max_rows ?? dataset.count;
-  const { missing, columns } = await unfilledPlaceholders(
-    placeholdersOf(template.messages, argument),
-    dataset,
-    maxRows,
-  );
+  const { missing, columns } = await unfilledPlaceholders(placeholdersOf(template, argument), dataset, maxRows);
   if (missing.length > 0) {
     const names = missing.map((name) => `{${shortName(name)}}`).join(', ');
     const msg = `No column for ${names}`;
@@ -222,10 +218,10 @@ async function prepare(
     ...(await comparisonWarning(comparisons, context)),
   ];
   return {
-    messages: template.messages,
+    messages: template,
     ...(isStoredModel && { model_ref: model }),
     dataset,
-    plan: planOf(template.messages, dataset, scorers, { trials, maxRows }),
+    plan: planOf(template, dataset, scorers, { trials, maxRows }),
     max_rows,
     warnings,
   };
@@ -233,7 +229,7 @@ async function prepare(
 
 async function promptMessages(prompt: string, context: ToolContext): Promise<unknown[]> {
   if (parseReference(prompt) === undefined) return [{ role: 'user', content: prompt }];
-  return (await readTemplate(prompt, 'prompt', context)).messages;
+  return readMessages(prompt, 'prompt', context);
 }
 
 /** Returns the evaluation to run: with max_rows one on a dataset of the first rows, which is stored as well. */

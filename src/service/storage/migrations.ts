@@ -301,21 +301,15 @@ function createTables({ textType: text, bytesType: bytes }: Engine): string[] {
       call_id ${text} not null,
       account ${text} not null,
       provider ${text} not null,
-      definition ${text} not null,
       concurrency integer not null,
       trial_count integer not null,
-      next_trial integer not null,
       created_at ${text} not null,
-      constraint evaluation_jobs_key primary key (project_id, call_id)
-    )`,
-    `create table evaluation_leases (
-      project_id ${text} not null,
-      call_id ${text} not null,
-      owner ${text} not null,
+      owner ${text},
       beat integer not null,
-      trials ${text} not null,
-      constraint evaluation_leases_key primary key (project_id, call_id, owner),
-      constraint evaluation_leases_job foreign key (project_id, call_id) references evaluation_jobs (project_id, call_id)
+      next_trial integer not null,
+      open_trials ${text} not null,
+      definition ${text} not null,
+      constraint evaluation_jobs_key primary key (project_id, call_id)
     )`,
   ];
 }

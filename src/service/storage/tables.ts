@@ -139,16 +139,19 @@ export interface Tables {
     account: string;
     /** The model provider; only processes with the same one work on the run. */
     provider: string;
-    /** The plan of the run, as it was when the run began. */
-    definition: string;
     concurrency: number;
-    /** Number of trials, and the first that no process has claimed. */
     trial_count: number;
-    next_trial: number;
     created_at: string;
+    /** The process that works on the run; null if none does. */
+    owner: string | null;
+    /** The heartbeat of the owner: a counter that it keeps raising while it is alive. */
+    beat: number;
+    /** The first trial that has not begun, and the JSON list of those that have begun and not ended. */
+    next_trial: number;
+    open_trials: string;
+    /** The plan of the run, as it was when the run began; last, so that the other columns are read without it. */
+    definition: string;
   };
-  /** The trials that each process works on. `beat` is its heartbeat: while it changes, the process is alive. */
-  evaluation_leases: { project_id: string; call_id: string; owner: string; beat: number; trials: string };
 }
 
 /** The names of the current tables. */
@@ -171,5 +174,4 @@ export const tableNames = Object.keys({
   row_contents: true,
   table_rows: true,
   evaluation_jobs: true,
-  evaluation_leases: true,
 } satisfies Record<keyof Tables, true>);
