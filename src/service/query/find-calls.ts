@@ -2,7 +2,14 @@ import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
 import type { QueryCallsRequest, RecordedCall } from '../../contract/calls.ts';
 import type { SortKey } from '../../contract/queue-items.ts';
 import { nextTurn } from '../../core/event-loop.ts';
-import { type CallRow, type JsonColumn, jsonColumns, smallColumns, toCall } from '../storage/call-rows.ts';
+import {
+  type CallRow,
+  emptyMembers,
+  type JsonColumn,
+  jsonColumns,
+  smallColumns,
+  toCall,
+} from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/tables.ts';
 import { filterCondition } from './calls-filter.ts';
@@ -86,8 +93,8 @@ export async function* findCalls(
   const [first, ...others] = sort_by ?? [];
   const read = columns?.length ? jsonColumnsOf([...columns, ...plan.paths]) : jsonColumns;
   if (first === undefined || (first.field === 'started_at' && others.length === 0)) {
-    const scan = { direction: first?.direction ?? 'asc', read, offset, limit };
-    for await (const found of inOrderOfStart(database, plan, scan)) yield found.map(({ call }) => call);
+    const scan = { direction: first?.direction ?? 'asc', columns: [...smallColumns, ...read], offset, limit };
+    yield* inOrderOfStart(database, plan, scan, callIfAccepted(plan));
     return;
   }
   const places = limit === 0 ? [] : await sortCalls(database, plan, sort_by!, offset + limit);
@@ -111,8 +118,9 @@ export async function countFoundCalls(database: Database, selection: CallsSelect
 async function countPlanned(database: Database, plan: Plan, limit: number): Promise<number> {
   let count = 0;
   if (plan.accepts) {
-    const scan = { direction: 'asc', read: jsonColumnsOf(plan.paths), offset: 0, limit } as const;
-    for await (const calls of inOrderOfStart(database, plan, scan)) count += calls.length;
+    const columns = [...smallColumns, ...jsonColumnsOf(plan.paths)];
+    const scan = { direction: 'asc', columns, offset: 0, limit } as const;
+    for await (const calls of inOrderOfStart(database, plan, scan, callIfAccepted(plan))) count += calls.length;
     return count;
   }
   for await (const found of countInRanges(database, plan)) {
@@ -132,10 +140,12 @@ function jsonColumnsOf(paths: readonly string[]): JsonColumn[] {
   );
 }
 
+type CallColumn = (typeof smallColumns)[number] | JsonColumn;
+
 interface ScanOptions {
   direction: SortKey['direction'];
-  /** The JSON columns to read. */
-  read: readonly JsonColumn[];
+  /** The columns to read. */
+  columns: readonly CallColumn[];
   offset: number;
   limit: number;
 }
@@ -258,19 +268,25 @@ async function* countInRanges(database: Database, plan: Plan): AsyncGenerator<nu
   } while (after);
 }
 
-/** A call that was found, with the number of its characters. */
-interface FoundCall {
-  call: RecordedCall;
-  chars: number;
+type SizedRow = CallRow & { chars: number };
+
+/** Returns the call of a row if the test of a plan accepts it. */
+function callIfAccepted({ accepts }: Plan): (row: SizedRow) => RecordedCall | undefined {
+  return (row) => {
+    const call = toCall(row);
+    return accepts && !accepts(call) ? undefined : call;
+  };
 }
 
-/** Finds the calls of a plan, in the order of start. */
-async function* inOrderOfStart(
+/** Converts the rows of a plan, in the order of start. `convert` returns undefined for a row that the plan does not accept. */
+async function* inOrderOfStart<T>(
   database: Database,
   plan: Plan,
-  { direction, read, offset, limit }: ScanOptions,
-): AsyncGenerator<FoundCall[], void, undefined> {
+  { direction, columns, offset, limit }: ScanOptions,
+  convert: (row: SizedRow) => T | undefined,
+): AsyncGenerator<T[], void, undefined> {
   const { parts, accepts } = plan;
+  const hasNoJson = !jsonColumns.some((column) => columns.includes(column));
   const size = new SearchSize(database);
   // If an index applies every condition, the database skips the first calls.
   const skippedByDatabase = !accepts && !needsScan(plan) ? offset : 0;
@@ -285,7 +301,7 @@ async function* inOrderOfStart(
         const end = await endOfRange(transaction, plan, { direction, after }, size.calls);
         const positions = transaction
           .selectFrom('calls')
-          .select(['id', 'started_at', 'chars', ...(read.length === 0 ? smallColumns : [])])
+          .select(['id', 'started_at', 'chars', ...(hasNoJson ? columns : [])])
           .where(conditionOf(parts, { direction, after, upTo: end }))
           .orderBy(startOf(plan), direction)
           .orderBy('id')
@@ -298,12 +314,11 @@ async function* inOrderOfStart(
       const batch = upToMaxChars(found.slice(skipped));
       const mayHaveMore = skipped + batch.length < found.length || found.length === maxFound;
       const next = mayHaveMore ? (batch.at(-1) ?? found.at(-1)) : end;
-      const rows = read.length === 0 ? (batch as SizedRow[]) : await readRows(transaction, plan, batch, read);
+      const rows = hasNoJson ? (batch as SizedRow[]) : await readRows(transaction, plan, batch, columns);
       return { rows, next, skipped };
     });
     toSkip -= skipped;
-    const calls = rows.map((row) => ({ call: toCall(row), chars: row.chars }));
-    const accepted = accepts ? calls.filter(({ call }) => accepts(call)) : calls;
+    const accepted = rows.map(convert).filter((value) => value !== undefined);
     const chosen = accepted.slice(toSkip, toSkip + wanted);
     toSkip = Math.max(0, toSkip - accepted.length);
     wanted -= chosen.length;
@@ -323,24 +338,22 @@ function upToMaxChars<Sized extends { chars: number }>(list: readonly Sized[]): 
   return end === -1 ? [...list] : list.slice(0, end);
 }
 
-type SizedRow = CallRow & { chars: number };
-
 /** Reads the rows of calls, in the order of the calls. */
 async function readRows(
   transaction: Transaction,
   { project_id }: Plan,
   calls: readonly { id: string }[],
-  read: readonly JsonColumn[],
+  columns: readonly CallColumn[],
 ): Promise<SizedRow[]> {
   if (calls.length === 0) return [];
   const ids = calls.map(({ id }) => id);
-  const rows: SizedRow[] = await transaction
+  const rows = (await transaction
     .selectFrom('calls')
     // No index has the last column. Without it, SQLite might look for the ids in the whole index of another order.
-    .select([...smallColumns, ...read, 'chars'])
+    .select([...columns, 'chars'])
     .where('project_id', '=', project_id)
     .where('id', 'in', ids)
-    .execute();
+    .execute()) as SizedRow[];
   const byId = new Map(rows.map((row) => [row.id, row]));
   return ids.flatMap((id) => byId.get(id) ?? []);
 }
@@ -366,15 +379,31 @@ async function sortCalls(
     places = places.slice(0, count);
   };
   const read = jsonColumnsOf([...plan.paths, ...fields]);
-  const scan = { direction: 'asc', read, offset: 0, limit: Number.MAX_SAFE_INTEGER } as const;
-  for await (const found of inOrderOfStart(database, plan, scan)) {
-    for (const { call, chars } of found) {
-      places.push({ id: call.id, chars, values: fields.map((field) => fieldAt(call, field)) });
-    }
+  // Building whole calls would take most of the time.
+  const needsCalls = plan.accepts !== undefined || read.includes('summary') || read.includes('data');
+  const sorted = smallColumns.filter((column) => column === 'id' || fields.includes(column));
+  const toPlace = (row: SizedRow): SortableCall | undefined => {
+    const record = needsCalls ? callIfAccepted(plan)(row) : withValues(row, read);
+    return record && { id: row.id, chars: row.chars, values: fields.map((field) => fieldAt(record, field)) };
+  };
+  const columns = [...(needsCalls ? smallColumns : sorted), ...read];
+  const scan = { direction: 'asc', columns, offset: 0, limit: Number.MAX_SAFE_INTEGER } as const;
+  for await (const found of inOrderOfStart(database, plan, scan, toPlace)) {
+    places.push(...found);
     if (places.length > 2 * count + maxBatchCalls) keepFirst();
   }
   keepFirst();
   return places;
+}
+
+/** Returns a row with the values of JSON columns; a missing value of inputs or attributes is an empty object. */
+function withValues(row: CallRow, read: readonly JsonColumn[]): object {
+  const values: Record<string, unknown> = { ...row };
+  for (const column of read) {
+    const json = row[column];
+    values[column] = json == null ? emptyMembers[column as 'inputs'] : JSON.parse(json);
+  }
+  return values;
 }
 
 async function* readInOrder(
@@ -386,7 +415,7 @@ async function* readInOrder(
   for (let start = 0; start < places.length; ) {
     await nextTurn();
     const batch = upToMaxChars(places.slice(start, start + maxBatchCalls));
-    const rows = await database.read((transaction) => readRows(transaction, plan, batch, read));
+    const rows = await database.read((transaction) => readRows(transaction, plan, batch, [...smallColumns, ...read]));
     start += batch.length;
     // A call that was deleted since its place was found has no row.
     if (rows.length > 0) yield rows.map(toCall);
