@@ -11,8 +11,8 @@ import { Refusal } from '../../core/http/refusal.ts';
 import { meanOf, ScoreLists, sumOf } from '../../core/statistics/score-lists.ts';
 import { addCosts } from '../operations/costs.ts';
 import { ResponseSize } from '../operations/response-size.ts';
-import { compareValues } from '../query/compare-values.ts';
-import { compileExpression, fieldAt } from '../query/record-condition.ts';
+import { compileCondition } from '../query/condition.ts';
+import { compareValues, fieldAt } from '../query/sort-records.ts';
 import type { Database, ProjectFilter } from '../storage/database.ts';
 import { createPartReader } from '../storage/read-part.ts';
 import {
@@ -110,7 +110,7 @@ async function indexRows(query: ResultsQuery): Promise<Map<string, IndexedRow>> 
   const keys = (sort_by ?? []).map(checkSortKey);
   const tests = (filters ?? []).map(({ evaluation_call_id, query: { $expr } }) => {
     checkFields($expr);
-    return { run: evaluation_call_id ?? undefined, test: compileExpression($expr) };
+    return { run: evaluation_call_id ?? undefined, test: compileCondition($expr).accepts };
   });
   const needsRow = JSON.stringify([sort_by, filters]).includes('"inputs.');
   const index = new Map<string, IndexedRow>();
@@ -198,13 +198,7 @@ function selectRows(
     .filter(({ trials }) => !intersection || runIds.every((id) => trials.has(id)))
     .filter(fits)
     .map((row) => ({ row, keys: (request.sort_by ?? []).map((key, number) => sortableOf(row.keys[number]!, key)) }))
-    .sort((a, b) => {
-      for (const [number, { direction }] of (request.sort_by ?? []).entries()) {
-        const order = compareValues(a.keys[number], b.keys[number], direction);
-        if (order !== 0) return order;
-      }
-      return a.row.digest < b.row.digest ? -1 : 1;
-    })
+    .sort((a, b) => compareValues(a.keys, b.keys, request.sort_by ?? []) || (a.row.digest < b.row.digest ? -1 : 1))
     .map(({ row }) => row);
 }
 

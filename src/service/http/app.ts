@@ -14,7 +14,6 @@ import { asRequestId, requestIdHeader } from '../../core/http/request-id.ts';
 import type { Log } from '../../core/log.ts';
 import { handlers } from '../operations/index.ts';
 import type { OperationInput, ServiceContext } from '../operations/operation.ts';
-import { schemaVersion } from '../storage/migrations.ts';
 import type { Authenticator } from './authenticator.ts';
 import { openApiDocument } from './openapi.ts';
 import { checkProjects } from './project-access.ts';
@@ -76,8 +75,8 @@ function refuseMethod(context: Context, methods: string[]): Response {
 
 async function checkHealth({ database, log }: AppOptions): Promise<Response> {
   try {
-    await database.read((transaction) => transaction.selectFrom('schema_version').select('version').execute());
-    return Response.json({ status: 'ok', version: packageJson.version, schema_version: schemaVersion });
+    await database.read((transaction) => transaction.selectFrom('schema_version').select('digest').execute());
+    return Response.json({ status: 'ok', version: packageJson.version });
   } catch (error) {
     log('error', 'health check failed', { error: String(error) });
     return Response.json({ status: 'unavailable', reason: 'The database cannot be read' }, { status: 503 });
