@@ -6,12 +6,10 @@ import { openRuntime } from '../../runtime/runtime.ts';
 import { tools } from '../../tools/definition/registry.ts';
 import { runtimeOptions } from '../access/secrets.ts';
 import { invocation, withInterrupt } from '../invocation.ts';
-import { drawResult } from '../terminal/draw-result.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../terminal/output-form.ts';
-import { printJson, printLine, printText } from '../terminal/print.ts';
+import { printAligned, printJson, printText } from '../terminal/print.ts';
 import { showProgress } from '../terminal/progress.ts';
 import { reportToolError, UsageError } from '../terminal/report-failure.ts';
-import { resultWidth } from '../terminal/terminal.ts';
 import { describeTool } from '../usage/describe-tool.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../usage/flags.ts';
 import { completeWith, explain } from '../usage/help.ts';
@@ -20,20 +18,14 @@ import { toolNames, unknownTool } from '../usage/tool-names.ts';
 export function addCall(program: Command): void {
   const call = program
     .command('call')
-    .description('call one tool, and print its structured result')
+    .description('call one tool, and print its result')
     .addArgument(
       completeWith(new Argument('<tool>', 'name of the tool; `heddle call TOOL --help` describes it'), toolNames),
     )
     .argument('[arguments]', 'arguments as a JSON object, or - to read them from stdin', '{}');
-  addOutputOptions(call)
-    .addOption(new Option('--text', 'print the text that a model reads').conflicts(['json', 'table']))
-    .addOption(
-      new Option('--structured', 'print the structured result as a model reads it, on one line').conflicts([
-        'json',
-        'table',
-        'text',
-      ]),
-    );
+  addOutputOptions(call).addOption(
+    new Option('--text', 'print the text exactly as a model reads it').conflicts(['json', 'table']),
+  );
   const described = () => tools.find(({ name }) => name === call.args[0]);
   call.configureHelp({
     ...call.configureHelp(),
@@ -63,7 +55,6 @@ export function addCall(program: Command): void {
 /** How a command prints the result of a tool. */
 export interface ResultForm extends OutputForm {
   text?: true;
-  structured?: true;
 }
 
 interface ToolCall {
@@ -100,8 +91,7 @@ export async function runCall(call: Command, { name, json, form }: ToolCall): Pr
 
 function printResult(structured: object, read: string, form: ResultForm): void {
   if (form.text) printText(read);
-  else if (form.structured) printText(JSON.stringify(structured));
-  else if (isForPeople(form)) printLine(drawResult(structured, resultWidth()));
+  else if (isForPeople(form)) printAligned(read);
   else printJson(structured);
 }
 

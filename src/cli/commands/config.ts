@@ -68,7 +68,7 @@ function listValues(name: string, form: OutputForm): void {
   printLine(`Profile "${name}" of ${configFileIn(folders)}`);
   if (profile === undefined || Object.keys(profile).length === 0)
     printLine('It has no values; every setting has its default.');
-  else printLine(drawRecord(profile, { width: resultWidth() }));
+  else printLine(drawRecord(Object.entries(profile), resultWidth()));
   if (others.length > 0) printLine(`Other profiles: ${others.join(', ')}`);
 }
 

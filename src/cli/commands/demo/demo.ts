@@ -7,9 +7,9 @@ import { HeddleError } from '../../../core/errors.ts';
 import { loadSqlite } from '../../../service/index.ts';
 import { connectToServer } from '../../access/connect-to-server.ts';
 import { invocation } from '../../invocation.ts';
-import { drawResult } from '../../terminal/draw-result.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/output-form.ts';
 import { escapeControls, printLine } from '../../terminal/print.ts';
+import { alignTables } from '../../terminal/table.ts';
 import { paint, resultWidth } from '../../terminal/terminal.ts';
 import { explain } from '../../usage/help.ts';
 import { findSdk, recordedProject, recordWithSdk } from './record-with-sdk.ts';
@@ -164,9 +164,7 @@ function isolatedEnvironment(folder: string): Record<string, string> {
 }
 
 const printTables: Printer = (printed) =>
-  printForPeople(printed, ({ result, text }) =>
-    result ? drawResult(result, resultWidth() - indent.length) : escapeControls(text),
-  );
+  printForPeople(printed, ({ text }) => alignTables(escapeControls(text), resultWidth() - indent.length));
 
 const printText: Printer = (printed) => printForPeople(printed, ({ text }) => escapeControls(text));
 
