@@ -69,7 +69,8 @@ interface RunComparison {
   scorers: ScorerComparison[];
 }
 
-interface EvaluationResult extends PagePosition {
+/** The result of read_evaluation. */
+export interface EvaluationResult extends PagePosition {
   runs: (RunFacts & Partial<RunFigures>)[];
   comparisons?: RunComparison[];
   agreement?: ScorerAgreement[];
@@ -136,10 +137,14 @@ Example: {"run_ids":["RUN_A","RUN_B"],"only":"changed"}`,
       ...(note === undefined ? [] : [note]),
       ...agreement.map((entry) => renderAgreement(entry, runs)),
       ...warnings.map(cell),
-      rows.length === 0
-        ? `No rows at offset ${offset}: ${total} match.`
-        : `${pluralize(rows.length, 'row')} of ${total} from offset ${offset}.${more}`,
-      ...(rows.length === 0 ? [] : [compactTable(rows.map(tableRow), ['call_id'])]),
+      ...(rows.length > 0
+        ? [
+            `${pluralize(rows.length, 'row')} of ${total} from offset ${offset}.${more}`,
+            compactTable(rows.map(tableRow), ['call_id']),
+          ]
+        : offset > 0 || total === 0
+          ? [`No rows at offset ${offset}: ${total} match.`]
+          : []),
     ].join('\n');
   },
 

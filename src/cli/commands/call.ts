@@ -5,12 +5,10 @@ import { errorText, runTool, type ToolReturn } from '../../mcp/run-tool.ts';
 import { tools } from '../../tools/definition/registry.ts';
 import { withRuntime } from '../access/open-client.ts';
 import { invocation } from '../invocation.ts';
-import { drawResult } from '../terminal/draw-result.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../terminal/output-form.ts';
-import { printJson, printLine, printText } from '../terminal/print.ts';
+import { printAligned, printJson, printText } from '../terminal/print.ts';
 import { drawProgress, showProgress } from '../terminal/progress.ts';
 import { reportToolError, UsageError } from '../terminal/report-failure.ts';
-import { resultWidth } from '../terminal/terminal.ts';
 import { describeTool } from '../usage/describe-tool.ts';
 import { addSettingFlags, runtimeFlags } from '../usage/flags.ts';
 import { completeWith, explain } from '../usage/help.ts';
@@ -19,20 +17,14 @@ import { toolNames, unknownTool } from '../usage/tool-names.ts';
 export function addCall(program: Command): void {
   const call = program
     .command('call')
-    .description('call one tool, and print its structured result')
+    .description('call one tool, and print its result')
     .addArgument(
       completeWith(new Argument('<tool>', 'name of the tool; `heddle call TOOL --help` describes it'), toolNames),
     )
     .argument('[arguments]', 'arguments as a JSON object, or - to read them from stdin', '{}');
-  addOutputOptions(call)
-    .addOption(new Option('--text', 'print the text that a model reads').conflicts(['json', 'table']))
-    .addOption(
-      new Option('--structured', 'print the structured result as a model reads it, on one line').conflicts([
-        'json',
-        'table',
-        'text',
-      ]),
-    );
+  addOutputOptions(call).addOption(
+    new Option('--text', 'print the text exactly as a model reads it').conflicts(['json', 'table']),
+  );
   const described = () => tools.find(({ name }) => name === call.args[0]);
   call.configureHelp({
     ...call.configureHelp(),
@@ -62,7 +54,6 @@ export function addCall(program: Command): void {
 /** How a command prints the result of a tool. */
 export interface ResultForm extends OutputForm {
   text?: true;
-  structured?: true;
 }
 
 interface ToolCall {
@@ -90,8 +81,7 @@ export async function runCall(call: Command, { name, json, form }: ToolCall): Pr
 
 function printResult({ data, text }: ToolReturn, form: ResultForm): void {
   if (form.text) printText(text);
-  else if (form.structured) printText(JSON.stringify(data));
-  else if (isForPeople(form)) printLine(drawResult(data, resultWidth()));
+  else if (isForPeople(form)) printAligned(text);
   else printJson(data);
 }
 

@@ -1,10 +1,17 @@
 import { CommanderError } from 'commander';
 import { HeddleError } from '../../core/errors.ts';
+import { meantName } from '../../text/names.ts';
 import { invocation } from '../invocation.ts';
 import { escapeControls } from './print.ts';
 
 /** A mistake in how a command was called. It is reported in one line, with exit code 2. */
 export class UsageError extends Error {}
+
+/** Returns ` (did you mean NAME?)` if a known name is spelled nearly like a text, else an empty text. */
+export function didYouMean(text: string, known: readonly string[]): string {
+  const name = meantName(text, known);
+  return name === undefined ? '' : ` (did you mean ${name}?)`;
+}
 
 /** Returns whether the command line asks for JSON; errors are then JSON too. */
 export function wantsJson({ args } = invocation()): boolean {
