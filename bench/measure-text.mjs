@@ -40,7 +40,6 @@ const units = [
   '😀',
   'sk-',
   'c2st',
-  '736b2d',
   secret,
   secret.slice(0, -1),
 ];

@@ -5,6 +5,7 @@ import { HeddleError } from '../core/errors.ts';
 import { decodersOf, type HttpResponse } from '../core/http/http-client.ts';
 import { JsonLimitError } from '../core/json/json.ts';
 import { parseKeepingDigits } from '../core/json/json-numbers.ts';
+import { Pacer, type Pause } from '../core/turns.ts';
 import { badResponse, type RequestInfo, type ServiceResponse } from './failures.ts';
 
 /** Maximum size of a response after decompression; the embedded service accepts requests of the same size. */
@@ -94,25 +95,19 @@ function parseJson(text: string, endpoint: Endpoint, response: ServiceResponse, 
   return value;
 }
 
-/** Characters that are parsed without a pause. */
-const charsPerPause = 1024 * 1024;
-
-/** Parses a successful response with one JSON value per line; skips empty lines. Calls `pause` now and then. */
+/** Parses a successful response with one JSON value per line; skips empty lines. Calls `pause` every 15 ms. */
 async function parseLines(
   endpoint: Endpoint,
   response: ServiceResponse,
   info: RequestInfo,
-  pause: () => Promise<void>,
+  pause: Pause,
 ): Promise<unknown[]> {
   const values: unknown[] = [];
-  let chars = 0;
+  const pacer = new Pacer(pause);
   for (const line of response.body.split('\n')) {
     if (line.trim() === '') continue;
     values.push(parseJson(line, endpoint, response, info));
-    chars += line.length;
-    if (chars < charsPerPause) continue;
-    chars = 0;
-    await pause();
+    await pacer.pause();
   }
   return values;
 }

@@ -88,7 +88,7 @@ export async function readRunResults(
     for (const row of page.rows) rows.set(row.row_digest, toResultRow(row));
     offset += page.rows.length;
     if (page.rows.length < limit || offset >= page.total_rows) break;
-    progress(offset, `${offset} of ${page.total_rows} rows read`);
+    progress({ done: offset, total: page.total_rows, unit: 'rows' });
     await service.pause(signal);
   }
   return { rows: [...rows.values()], warnings: [...warnings] };

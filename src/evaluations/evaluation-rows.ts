@@ -5,10 +5,10 @@ import {
   countAgreed,
   percentAgreement,
 } from '../core/statistics/agreement.ts';
+import { meanOf, type ScoreValue, scoreNumber } from '../core/statistics/score-lists.ts';
 import { cutValue } from '../text/call-values.ts';
 import { changeOf, type RowChange, type RowScores, rowScores } from './compare-runs.ts';
 import type { ResultRow, RowInRun } from './evaluation-results.ts';
-import { type ScoreValue, scoreNumber, scoreValues } from './score-figures.ts';
 
 /** Maximum number of columns of a row, and of scores, that are shown. */
 const maxColumns = 20;
@@ -137,7 +137,7 @@ function qualityOf(ranked: readonly RankedRow[], lastRunId: string, expectedColu
       // Where all rows have the same score, only true or false tells whether that score is good.
       return typeof entry.scores.at(-1)!.get(name) === 'boolean' ? number : 1;
     });
-    return shares.length === 0 ? 1 : shares.reduce((sum, share) => sum + share, 0) / shares.length;
+    return meanOf(shares) ?? 1;
   };
 }
 
@@ -251,14 +251,14 @@ export function rowColumnsOf(rows: readonly ResultRow[]): string[] {
 
 /** Returns the named values of an output: the members of a JSON object, as judges reply, or else the whole as `output`. */
 function outputValues(output: unknown): [string, ScoreValue][] {
-  if (typeof output !== 'string') return [...scoreValues({ [outputName]: output })];
+  if (typeof output !== 'string') return [...rowScores([{ scores: { [outputName]: output } }])];
   const text = output
     .trim()
     .replace(/^```(json)?\n/, '')
     .replace(/\n```$/, '');
   if (!text.startsWith('{')) return [[outputName, output]];
   try {
-    return [...scoreValues({ [outputName]: JSON.parse(text) })];
+    return [...rowScores([{ scores: { [outputName]: JSON.parse(text) } }])];
   } catch {
     return [[outputName, output]];
   }

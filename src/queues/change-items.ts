@@ -85,6 +85,7 @@ function refuseInvalidChanges(
     message: `Nothing was changed. ${detail[0]!.msg}.`,
     hint: 'Use the names and values that the fields of the queue allow, then call again.',
     detail,
+    statedDetails: 1,
   });
 }
 

@@ -79,7 +79,7 @@ async function readAll(
     );
     for await (const page of pages) {
       for (const feedback of page) found.set(`${feedback.wb_user_id} ${feedback.id}`, feedback);
-      progress?.(found.size, `${found.size} judgements read`);
+      progress?.({ done: found.size, unit: 'judgements' });
     }
   }
   return [...found.values()];

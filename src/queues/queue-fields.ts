@@ -132,19 +132,20 @@ async function readTogether(
 }
 
 /** A field as a reader of a queue needs it: a type with its bounds, the choices, or else the JSON Schema. */
-export interface FieldSummary {
-  name: string;
-  type?: string;
-  choices?: unknown[];
-  min?: number;
-  max?: number;
-  schema?: Record<string, unknown>;
-  description?: string;
-}
+const fieldSummary = z.object({
+  name: z.string(),
+  type: z.string().optional(),
+  choices: z.array(z.unknown()).optional(),
+  min: z.number().optional(),
+  max: z.number().optional(),
+  schema: z.record(z.string(), z.unknown()).optional(),
+  description: z.string().optional(),
+});
+export type FieldSummary = z.output<typeof fieldSummary>;
 
-/** Result member with the summaries of fields. Every schema costs tokens, so it only describes the members. */
+/** Result member with the summaries of fields. */
 export const fieldSummaries = z
-  .array(z.looseObject({ name: z.string() }))
+  .array(fieldSummary)
   .optional()
   .describe(
     'What to judge: name, type with min and max or choices, description. Without fields, judgements have any name.',

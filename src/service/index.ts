@@ -1,8 +1,7 @@
-import type { Server } from 'node:http';
-import { createAdaptorServer } from '@hono/node-server';
+import { getRequestListener } from '@hono/node-server';
 import { endServer } from '../core/http/end-server.ts';
+import { createHttpServer } from '../core/http/http-server.ts';
 import { listen } from '../core/http/listen.ts';
-import { refuseMalformed } from '../core/http/refuse-malformed.ts';
 import type { Log } from '../core/log.ts';
 import type { Account } from './admin/accounts.ts';
 import { ensureSampleProject } from './admin/sample-project.ts';
@@ -64,9 +63,12 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const runner = new EvaluationRunner({ database, modelProvider, log, ...evaluation });
     const authenticator = new Authenticator(database, options.account);
     const app = createApp({ database, modelProvider, runner, authenticator, log });
-    const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server;
-    server.keepAliveTimeout = keepAliveTimeoutMs;
-    refuseMalformed(server, { bodyOf: (reason) => ({ reason }) });
+    const serve = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+    const server = createHttpServer(serve, {
+      limits: { idleTimeoutMs: keepAliveTimeoutMs },
+      errorBody: (reason) => ({ reason }),
+      log,
+    });
     const url = await listen(server, options.port ?? 0, options.host ?? '127.0.0.1');
     runner.start();
     let closing: Promise<void> | undefined;

@@ -50,7 +50,7 @@ const input = z
     }
   });
 
-const output = z.looseObject({
+const output = z.object({
   queue_id: z.string(),
   matched: z.int().describe('Calls that match the filter, or that exist among call_ids.'),
   added: z.int().optional(),
@@ -64,7 +64,7 @@ const output = z.looseObject({
   warnings: z.array(z.string()).optional(),
 });
 
-type AdditionResult = z.infer<typeof output>;
+type AdditionResult = z.output<typeof output>;
 
 export const addQueueItemsTool = defineTool({
   name: 'add_queue_items',
@@ -126,8 +126,6 @@ Example: {"queue_id":"support-triage","filter":{"op_name":"answer","has_error":t
       ...warnings.map(escapeInvisible),
     ].join('\n');
   },
-
-  shrink: () => undefined,
 });
 
 /** The calls to choose from, and what the result says of them. */
@@ -244,7 +242,7 @@ async function addCalls(
       throw new HeddleError({ ...error, message, hint });
     }
     done += call_ids.length;
-    progress(done, `${done} of ${ids.length} calls sent`);
+    progress({ done, total: ids.length, unit: 'calls' });
   }
   return { added, duplicates };
 }

@@ -41,7 +41,7 @@ const input = z
     }
   });
 
-const output = z.looseObject({
+const output = z.object({
   dataset_ref: z.string().optional().describe('Reference to the version, for create_evaluation and read_object.'),
   row_count: z.int(),
   columns: z.array(z.string()),
@@ -51,7 +51,7 @@ const output = z.looseObject({
   warnings: z.array(z.string()).optional(),
 });
 
-type CreatedDataset = z.infer<typeof output>;
+type CreatedDataset = z.output<typeof output>;
 
 /** Rows that a dry run shows, and characters of a value in them. */
 const shownRows = 3;

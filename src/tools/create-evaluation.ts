@@ -94,8 +94,6 @@ Example: {"name":"Support answers","dataset":"tickets","scorers":["helpfulness"]
       ...warnings,
     ].join('\n');
   },
-
-  shrink: () => undefined,
 });
 
 /** Members of a stored evaluation. The public service merges eval_attributes into them. */

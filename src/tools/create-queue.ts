@@ -3,7 +3,6 @@ import type { Queue } from '../contract/queues.ts';
 import { objectNamePattern } from '../contract/references.ts';
 import {
   type FieldDefinition,
-  type FieldSummary,
   fieldSummaries,
   fieldTypes,
   type QueueField,
@@ -49,19 +48,14 @@ const input = z.strictObject({
   project_id: projectArgument('Project of the queue'),
 });
 
-const output = z.looseObject({
+const output = z.object({
   queue_id: z.string(),
   fields: fieldSummaries,
   existed: z.boolean().describe('True if the same queue existed already; then nothing was created.'),
   warnings: z.array(z.string()).optional(),
 });
 
-interface CreatedQueue {
-  queue_id: string;
-  fields?: FieldSummary[];
-  existed: boolean;
-  warnings?: string[];
-}
+type CreatedQueue = z.output<typeof output>;
 
 export const createQueueTool = defineTool({
   name: 'create_queue',
@@ -100,8 +94,6 @@ Example: {"name":"Refunds","guidelines":"Judge the answer.","fields":[{"name":"t
     const verb = existed ? 'The same queue existed already' : 'Created the queue';
     return [`${verb}: ${cell(queue_id)}. ${asked}`, ...warnings.map(escapeInvisible)].join('\n');
   },
-
-  shrink: () => undefined,
 });
 
 /** Queues of the same name that warnings mention. */

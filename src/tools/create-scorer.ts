@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { classMembers } from '../contract/objects.ts';
+import { findPlaceholders } from '../contract/prompts.ts';
 import { objectIdOf, objectReference } from '../contract/references.ts';
 import { comparisonScorerClass, llmJudgeScorerClass, llmModelClass } from '../contract/scorers.ts';
 import { HeddleError } from '../core/errors.ts';
@@ -7,7 +8,6 @@ import { compileLinearPattern } from '../core/linear-pattern.ts';
 import { comparisonWarning } from '../evaluations/comparison-warning.ts';
 import { objectName } from '../records/object-name.ts';
 import { versionsOfName } from '../records/object-versions.ts';
-import { promptVariables } from '../records/prompt-variables.ts';
 import { nearest, shortName } from '../text/names.ts';
 import { cell, escapeInvisible } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
@@ -65,13 +65,13 @@ const input = z
     for (const { member, message } of faultsOf(args)) context.addIssue({ code: 'custom', path: [member], message });
   });
 
-const output = z.looseObject({
+const output = z.object({
   scorer_ref: z.string().describe('Reference to the version, for create_evaluation and read_object.'),
   existed: z.boolean().optional().describe('True if the same content existed already; absent if that is unknown.'),
   warnings: z.array(z.string()).optional(),
 });
 
-type CreatedScorer = z.infer<typeof output>;
+type CreatedScorer = z.output<typeof output>;
 
 export const createScorerTool = defineTool({
   name: 'create_scorer',
@@ -109,8 +109,6 @@ Example: {"name":"Right answer","kind":"equals","expected":"answer"}`,
       '\n',
     );
   },
-
-  shrink: () => undefined,
 });
 
 type Arguments = z.output<typeof input>;
@@ -129,7 +127,7 @@ function faultsOf({ kind, pattern, ignore_case, prompt, ...args }: Partial<Argum
   }
   if (pattern !== undefined) {
     try {
-      compileLinearPattern(pattern, { ignoreCase: ignore_case ?? false });
+      compileLinearPattern(pattern);
     } catch (error) {
       faults.push({ member: 'pattern', message: (error as SyntaxError).message });
     }
@@ -139,11 +137,11 @@ function faultsOf({ kind, pattern, ignore_case, prompt, ...args }: Partial<Argum
 }
 
 function faultOfPrompt(prompt: string): string | undefined {
-  const variables = promptVariables(prompt);
-  if (typeof variables === 'string') return variables;
-  if (!variables.includes('output')) return 'must contain {output}, which stands for the output to judge';
+  const { names, loneBrace } = findPlaceholders([prompt]);
+  if (loneBrace !== undefined) return `has a lone ${loneBrace}; write ${loneBrace}${loneBrace} for a brace`;
+  if (!names.includes('output')) return 'must contain {output}, which stands for the output to judge';
   // Other programs that read the prompt take these characters as operators.
-  const wrong = variables.find((name) => !/^[^\s.[\]!:]+$/u.test(name) || /^\d+$/.test(name));
+  const wrong = names.find((name) => !/^[^\s.[\]!:]+$/u.test(name) || /^\d+$/.test(name));
   return wrong === undefined
     ? undefined
     : `{${shortName(wrong)}} is no name of a column without spaces or . [ ] ! :, write {{ and }} for braces`;

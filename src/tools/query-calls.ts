@@ -8,15 +8,7 @@ import { columnsFor } from '../records/read-calls.ts';
 import { requireProject } from '../records/require-project.ts';
 import { expandColumns, resolveReferences } from '../records/resolve-references.ts';
 import { callPath, maxPaths, valuesAt } from '../text/call-values.ts';
-import {
-  firstRows,
-  type PagePosition,
-  pageArguments,
-  pageMembers,
-  pagePosition,
-  pluralize,
-  renderPage,
-} from '../text/page.ts';
+import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 const input = z.strictObject({
@@ -34,21 +26,15 @@ const input = z.strictObject({
   fields: z.array(callPath).min(1).max(maxPaths).optional().describe('Paths like inputs.question; ["*"] for all.'),
 });
 
-const output = z.looseObject({
-  calls: z.array(z.looseObject({ id: z.string() })).describe('Values by path; those that a call lacks are omitted.'),
+const output = z.object({
+  calls: z.array(z.record(z.string(), z.unknown())).describe('Values by path; those that a call lacks are omitted.'),
   ...pageMembers,
   total: z.int().optional().describe('Number of matching calls, if known.'),
   total_at_least: z.int().optional(),
   missing: z.array(z.string()).optional().describe('Fields that no call of this page has.'),
 });
 
-interface CallPage extends PagePosition {
-  calls: Record<string, unknown>[];
-  total?: number;
-  total_at_least?: number;
-  missing?: string[];
-}
-
+type CallPage = z.output<typeof output>;
 type Total = Pick<CallPage, 'total' | 'total_at_least'>;
 
 const newestFirst: SortKey[] = [{ field: 'started_at', direction: 'desc' }];
@@ -127,10 +113,7 @@ Example: {"filter":{"op_name":"answer","text":"refund"},"fields":["inputs.questi
     return renderPage(summary, calls, ['id', ...defaultFields], next_offset);
   },
 
-  shrink({ calls, offset, ...rest }, share) {
-    const kept = firstRows(calls, share, offset, 'call');
-    return { ...rest, calls: kept, ...pagePosition(offset, kept.length, true) };
-  },
+  rows: 'calls',
 });
 
 /** Returns the columns to ask for, which are all of them for `*`. */

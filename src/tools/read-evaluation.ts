@@ -23,7 +23,7 @@ import { evaluationReferences } from '../evaluations/find-evaluation.ts';
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
 import { figuresOf, type RunFigures, summarizedFigures } from '../evaluations/score-figures.ts';
 import { nearest, shortName } from '../text/names.ts';
-import { firstRows, type PagePosition, pageMembers, pagePosition, pluralize } from '../text/page.ts';
+import { type PagePosition, pageMembers, pagePosition, pluralize, withFirstRows } from '../text/page.ts';
 import { cell, compactTable } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
@@ -69,7 +69,8 @@ interface RunComparison {
   scorers: ScorerComparison[];
 }
 
-interface EvaluationResult extends PagePosition {
+/** The result of read_evaluation. */
+export interface EvaluationResult extends PagePosition {
   runs: (RunFacts & Partial<RunFigures>)[];
   comparisons?: RunComparison[];
   agreement?: ScorerAgreement[];
@@ -136,22 +137,20 @@ Example: {"run_ids":["RUN_A","RUN_B"],"only":"changed"}`,
       ...(note === undefined ? [] : [note]),
       ...agreement.map((entry) => renderAgreement(entry, runs)),
       ...warnings.map(cell),
-      rows.length === 0
-        ? `No rows at offset ${offset}: ${total} match.`
-        : `${pluralize(rows.length, 'row')} of ${total} from offset ${offset}.${more}`,
-      ...(rows.length === 0 ? [] : [compactTable(rows.map(tableRow), ['call_id'])]),
+      ...(rows.length > 0
+        ? [
+            `${pluralize(rows.length, 'row')} of ${total} from offset ${offset}.${more}`,
+            compactTable(rows.map(tableRow), ['call_id']),
+          ]
+        : offset > 0 || total === 0
+          ? [`No rows at offset ${offset}: ${total} match.`]
+          : []),
     ].join('\n');
   },
 
   shrink(result, share) {
-    const { rows, runs, offset } = result;
-    if (rows === undefined) {
-      const kept = firstRows(runs, share, offset, 'run');
-      return { ...result, runs: kept, ...pagePosition(offset, kept.length, true) };
-    }
-    if (rows.length === 0) return undefined;
-    const kept = firstRows(rows, share, offset, 'row');
-    return { ...result, rows: kept, ...pagePosition(offset, kept.length, true) };
+    if (result.rows === undefined) return withFirstRows(result, 'runs', share);
+    return result.rows.length === 0 ? undefined : withFirstRows(result, 'rows', share);
   },
 });
 
@@ -289,6 +288,7 @@ function agreementOfRuns(rows: readonly ResultRow[], runIds: readonly string[], 
         .map(shortName)
         .join(', ')}.`,
       detail: [{ loc: ['arguments', 'expected'], msg, type: 'value_error' }],
+      statedDetails: 1,
     });
   }
   const agreement = runIds.flatMap((runId) => agreementWithExpected(rows, runId, column));
@@ -299,6 +299,7 @@ function agreementOfRuns(rows: readonly ResultRow[], runIds: readonly string[], 
     message: `${msg}, so nothing can agree.`,
     hint: 'Compare with a column whose values are those of the scorer, like true and false. Read the rows without expected to see both.',
     detail: [{ loc: ['arguments', 'expected'], msg, type: 'value_error' }],
+    statedDetails: 1,
   });
 }
 

@@ -1,7 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
-import type { BodyOf, ResultOf } from '../contract/endpoints.ts';
+import type { BodyOf } from '../contract/endpoints.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { classMembers } from '../contract/objects.ts';
 import { objectReference, parseReference } from '../contract/references.ts';
@@ -10,18 +9,19 @@ import { HeddleError } from '../core/errors.ts';
 import { comparisonWarning } from '../evaluations/comparison-warning.ts';
 import {
   type DatasetRows,
+  placeholdersOf,
   planOf,
   type RunPlan,
   readDataset,
+  readMessages,
   readScorers,
-  readTemplate,
   unfilledPlaceholders,
 } from '../evaluations/evaluation-plan.ts';
 import { type RunFacts, runFacts } from '../evaluations/evaluation-results.ts';
 import { type FoundEvaluation, findEvaluation } from '../evaluations/find-evaluation.ts';
+import { followRun, type RunStatus } from '../evaluations/follow-run.ts';
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
 import { type RunFigures, summarizedFigures } from '../evaluations/score-figures.ts';
-import { placeholdersOf } from '../records/prompt-template.ts';
 import { shortName } from '../text/names.ts';
 import { pluralize } from '../text/page.ts';
 import { cell } from '../text/table.ts';
@@ -34,9 +34,6 @@ const maxConcurrency = 64;
 /** Rows that max_rows can choose; they are stored as a dataset of their own. */
 const maxDerivedRows = 10_000;
 
-/** Time between two looks at a run: short at first, because small runs end soon. */
-const minPollMs = 100;
-const maxPollMs = 2000;
 /** Time that is left for the result when the waiting ends, at most, and as a share of the time of the call. */
 const maxReserveMs = 10_000;
 const reserveShare = 0.2;
@@ -70,7 +67,7 @@ const input = z
     if (isStored && hasMessages) refuse('has a stored model, whose own messages would be ignored');
   });
 
-const output = z.looseObject({
+const output = z.object({
   run_id: z.string().optional(),
   status: z.string().describe('dry_run, running, complete or failed.'),
   scorers: z.array(z.looseObject({ scorer: z.string() })).optional(),
@@ -166,8 +163,6 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
           ];
     return [...lines, ...warnings.map(cell), ...(next === undefined ? [] : [next])].join('\n');
   },
-
-  shrink: () => undefined,
 });
 
 interface PromptArguments {
@@ -199,15 +194,11 @@ async function prepare(
   const isStoredModel = parseReference(model) !== undefined;
   const argument = isStoredModel ? 'model' : prompt === undefined ? 'messages' : 'prompt';
   const template = isStoredModel
-    ? await readTemplate(model, 'model', context)
-    : { messages: messages ?? (await promptMessages(prompt!, context)) };
+    ? await readMessages(model, 'model', context)
+    : (messages ?? (await promptMessages(prompt!, context)));
   const [dataset, scorers] = await Promise.all([readDataset(found, context), readScorers(found, context)]);
   const maxRows = max_rows ?? dataset.count;
-  const { missing, columns } = await unfilledPlaceholders(
-    placeholdersOf(template.messages, argument),
-    dataset,
-    maxRows,
-  );
+  const { missing, columns } = await unfilledPlaceholders(placeholdersOf(template, argument), dataset, maxRows);
   if (missing.length > 0) {
     const names = missing.map((name) => `{${shortName(name)}}`).join(', ');
     const msg = `No column for ${names}`;
@@ -227,10 +218,10 @@ async function prepare(
     ...(await comparisonWarning(comparisons, context)),
   ];
   return {
-    messages: template.messages,
+    messages: template,
     ...(isStoredModel && { model_ref: model }),
     dataset,
-    plan: planOf(template.messages, dataset, scorers, { trials, maxRows }),
+    plan: planOf(template, dataset, scorers, { trials, maxRows }),
     max_rows,
     warnings,
   };
@@ -238,7 +229,7 @@ async function prepare(
 
 async function promptMessages(prompt: string, context: ToolContext): Promise<unknown[]> {
   if (parseReference(prompt) === undefined) return [{ role: 'user', content: prompt }];
-  return (await readTemplate(prompt, 'prompt', context)).messages;
+  return readMessages(prompt, 'prompt', context);
 }
 
 /** Returns the evaluation to run: with max_rows one on a dataset of the first rows, which is stored as well. */
@@ -333,9 +324,12 @@ async function waitForRun(
   const { service, signal } = context;
   const isNew = facts.evaluation_ref !== undefined;
   // A client that gives up before the first look knows the run from here.
-  context.progress(0, `run_id ${run_id}: started`);
+  context.progress({ done: 0, unit: 'predictions', run_id });
+  const reserveMs = Math.min(maxReserveMs, service.remainingMs * reserveShare);
+  const isTimeUp = (pollMs: number): boolean => service.remainingMs - pollMs < reserveMs;
   try {
-    const status = await pollUntilEnd(run_id, project, isNew, context);
+    const status = await followRun(run_id, project, context, { isNew, isTimeUp });
+    if (status.code === 'not_found' && !isNew) throw unknownRun(run_id, project);
     return await resultOf(run_id, project, status, facts, context);
   } catch (error) {
     if (signal.aborted) {
@@ -345,30 +339,6 @@ async function waitForRun(
     if (!(error instanceof HeddleError) || !isNew) throw error;
     const message = `The run ${run_id} was started, but could not be followed; call again with this run_id. ${error.message}`;
     throw new HeddleError({ ...error, message });
-  }
-}
-
-type Status = ResultOf<'evaluationStatus'>['status'];
-
-async function pollUntilEnd(
-  call_id: string,
-  project_id: string,
-  isNew: boolean,
-  { service, signal, progress }: ToolContext,
-): Promise<Status> {
-  const reserveMs = Math.min(maxReserveMs, service.remainingMs * reserveShare);
-  let pollMs = minPollMs;
-  for (;;) {
-    const { status } = await service.call('evaluationStatus', { body: { project_id, call_id } }, { signal });
-    const { code, completed_rows, total_rows } = status;
-    if (code === 'not_found' && !isNew) throw unknownRun(call_id, project_id);
-    // A service may record a run only a moment after it has answered.
-    if (code !== 'running' && code !== 'not_found') return status;
-    const done = completed_rows ?? 0;
-    progress(done, `run_id ${call_id}: ${done} of ${total_rows ?? '?'} predictions`);
-    if (service.remainingMs - pollMs < reserveMs) return status;
-    await delay(pollMs, undefined, { signal });
-    pollMs = Math.min(maxPollMs, pollMs * 1.5);
   }
 }
 
@@ -384,7 +354,7 @@ function unknownRun(run_id: string, project: string): HeddleError {
 async function resultOf(
   run_id: string,
   project: string,
-  { code, completed_rows, total_rows, error }: Status,
+  { code, completed_rows, total_rows, error }: RunStatus,
   { predictions, ...facts }: Partial<RunResult>,
   context: ToolContext,
 ): Promise<RunResult> {

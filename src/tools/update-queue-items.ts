@@ -63,7 +63,7 @@ const input = z.strictObject({
   project_id: projectArgument('Project of the queue'),
 });
 
-const output = z.looseObject({
+const output = z.object({
   counts: z.record(z.string(), z.int()).describe('Number of items by result.'),
   items: z
     .array(
@@ -273,6 +273,7 @@ function callRefusal(reason: string, hint: string): HeddleError {
     message: `Nothing was changed: ${reason}.`,
     hint,
     detail: [{ loc: ['arguments'], msg: reason, type: 'value_error' }],
+    statedDetails: 1,
   });
 }
 
@@ -377,7 +378,7 @@ async function changeMatching(args: Arguments, project: string, context: ToolCon
       conditions,
       () => {
         finished += 1;
-        context.progress(finished, `${finished} of ${matching.length} items`);
+        context.progress({ done: finished, total: matching.length, unit: 'items' });
       },
     );
     const stopped = changed.find(({ error }) => error && !itemErrors.has(error.code))?.error;

@@ -8,11 +8,11 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import * as z from 'zod';
 import type { Endpoint } from '../../src/contract/endpoint.ts';
 import { endpoints } from '../../src/contract/endpoints.ts';
-import { parseErrorText } from '../../src/mcp/call-tool.ts';
 import { settingDefinitions } from '../../src/settings/settings.ts';
 import { allTools } from '../../src/tools/index.ts';
 import { caseCount, someCases } from '../support/cases.ts';
 import { basic, bearer, startTestService } from '../support/embedded-service.ts';
+import { parseErrorText } from '../support/error-text.ts';
 import { sendResponse, startFakeService } from '../support/fake-service.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { ask, startHttp } from '../support/http-server.ts';

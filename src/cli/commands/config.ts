@@ -5,10 +5,9 @@ import { type Setting, settingDefinitions, settingNames } from '../../settings/s
 import { invocation } from '../invocation.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../terminal/output-form.ts';
 import { printJson, printLine } from '../terminal/print.ts';
-import { UsageError } from '../terminal/report-failure.ts';
+import { didYouMean, UsageError } from '../terminal/report-failure.ts';
 import { drawRecord } from '../terminal/table.ts';
 import { resultWidth } from '../terminal/terminal.ts';
-import { didYouMean } from '../usage/did-you-mean.ts';
 import { addSettingFlags, flagsOf } from '../usage/flags.ts';
 import { completeWith, explain } from '../usage/help.ts';
 
@@ -68,7 +67,7 @@ function listValues(name: string, form: OutputForm): void {
   printLine(`Profile "${name}" of ${configFileIn(folders)}`);
   if (profile === undefined || Object.keys(profile).length === 0)
     printLine('It has no values; every setting has its default.');
-  else printLine(drawRecord(profile, { width: resultWidth() }));
+  else printLine(drawRecord(Object.entries(profile), resultWidth()));
   if (others.length > 0) printLine(`Other profiles: ${others.join(', ')}`);
 }
 

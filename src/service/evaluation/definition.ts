@@ -1,4 +1,5 @@
 import type { ResultOf } from '../../contract/endpoints.ts';
+import { messagesOfPrompt } from '../../contract/prompts.ts';
 import { objectReference, parseReference, type Reference } from '../../contract/references.ts';
 import {
   type ComparisonScorer,
@@ -241,23 +242,12 @@ async function resolveScorer(
   const text = scoring_prompt_ref ?? scoring_prompt;
   if (text == null) return 'It has no scoring_prompt.';
   const prompt = parseReference(text)
-    ? await promptMessages(transaction, text, maySee)
+    ? messagesOfPrompt(await readPrompt(transaction, text, maySee))
     : [{ role: 'user', content: text }];
   if (!prompt) return `Its prompt ${text} was not found.`;
   const request = await modelRequest(transaction, llmModel, maySee);
   const columns = column_map ?? {};
   return { kind: 'judge', request, prompt, columns, replySchema: reply_schema ?? null };
-}
-
-/** Returns the messages of a stored prompt; undefined if there is none. */
-async function promptMessages(
-  transaction: Transaction,
-  reference: string,
-  maySee: ProjectFilter,
-): Promise<unknown[] | undefined> {
-  const { messages, content } = membersOf(await readPrompt(transaction, reference, maySee));
-  if (Array.isArray(messages)) return messages;
-  return typeof content === 'string' ? [{ role: 'user', content }] : undefined;
 }
 
 /** Parameters of a model that are members of a request under the same name. */
@@ -272,7 +262,7 @@ async function modelRequest(
   const { prompt, messages_template, response_format } = given;
   let messages: unknown[] = Array.isArray(messages_template) ? messages_template.map(withoutNulls) : [];
   if (typeof prompt === 'string') {
-    const stored = await promptMessages(transaction, prompt, maySee);
+    const stored = messagesOfPrompt(await readPrompt(transaction, prompt, maySee));
     if (!stored) throw new Refusal(404, `Prompt ${prompt} not found`);
     messages = stored;
   }

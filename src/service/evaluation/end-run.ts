@@ -1,8 +1,9 @@
 import type { RecordedCall } from '../../contract/calls.ts';
+import { meanOf, ScoreLists } from '../../core/statistics/score-lists.ts';
 import { recordEvents } from '../storage/call-events.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import { membersOf, operationReference, readTrials, runOperations } from './recorded-runs.ts';
-import { ScoreStatistics } from './score-statistics.ts';
+import { summaryOf } from './score-statistics.ts';
 import { sumUsage } from './scorers.ts';
 import { scoresOf } from './trials.ts';
 
@@ -15,26 +16,25 @@ export async function summarizeTrials(
   project_id: string,
   runId: string,
 ): Promise<{ output: Record<string, unknown>; summary: Record<string, unknown> }> {
-  const statistics = new ScoreStatistics();
-  const latency = { sum: 0, count: 0 };
+  const lists = new ScoreLists({ keepsTexts: false });
+  const latencies: number[] = [];
   const status_counts = { success: 0, error: 0 };
   let usage: ReturnType<typeof sumUsage> = {};
   for await (const calls of readTrials(database, project_id, [runId])) {
     for (const call of calls) {
-      statistics.add(scoresOf(call));
+      lists.add(scoresOf(call));
       const summary = membersOf(call.summary);
       usage = sumUsage([usage, membersOf(summary.usage)]);
       const { success, error } = membersOf(summary.status_counts);
       status_counts.success += Number(success ?? 0);
       status_counts.error += Number(error ?? 0);
       const { mean } = membersOf(membersOf(call.output).model_latency);
-      if (typeof mean !== 'number') continue;
-      latency.sum += mean;
-      latency.count += 1;
+      if (typeof mean === 'number') latencies.push(mean);
     }
   }
-  const model_latency = latency.count > 0 ? { model_latency: { mean: latency.sum / latency.count } } : {};
-  return { output: { ...statistics.toSummary(), ...model_latency }, summary: { usage, status_counts } };
+  const mean = meanOf(latencies);
+  const model_latency = mean === undefined ? {} : { model_latency: { mean } };
+  return { output: { ...summaryOf(lists), ...model_latency }, summary: { usage, status_counts } };
 }
 
 /** Ends a run that has not ended, and records the call that summarizes it, in a write transaction. */

@@ -88,7 +88,7 @@ const patterns = new WeakMap<PatternScorer, (text: string) => boolean>();
 /** Compiles the pattern of a scorer once. */
 function patternOf(scorer: PatternScorer): (text: string) => boolean {
   const compiled =
-    patterns.get(scorer) ?? compileLinearPattern(scorer.pattern, { ignoreCase: scorer.ignore_case ?? false });
+    patterns.get(scorer) ?? compileLinearPattern(scorer.pattern, { ignoreCase: scorer.ignore_case === true });
   patterns.set(scorer, compiled);
   return compiled;
 }

@@ -84,11 +84,14 @@ export class TrialEvents {
     return { starts: [start], ends: [this.#end(id, outcome)] };
   }
 
-  /** Ends the trial with the scores of those scorers that did not fail. */
+  /** Ends the trial with the scores of those scorers that did not fail, in the order of the scorers. */
   end(prediction: TimedOutcome, scores: ReadonlyMap<string, Outcome>): CallEvents {
     const outcomes = [prediction, ...scores.values()];
     const errors = outcomes.filter(({ exception }) => exception !== undefined).length;
-    const given = [...scores].filter(([, { exception }]) => exception === undefined);
+    const given = this.#definition.scorers.flatMap(({ key }) => {
+      const outcome = scores.get(key);
+      return outcome && outcome.exception === undefined ? [[key, outcome] as const] : [];
+    });
     const end: EndedCall = {
       project_id: this.#key.project_id,
       id: this.id,

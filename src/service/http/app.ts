@@ -15,7 +15,6 @@ import { asRequestId, requestIdHeader } from '../../core/http/request-id.ts';
 import type { Log } from '../../core/log.ts';
 import { handlers } from '../operations/index.ts';
 import type { OperationInput, ServiceContext } from '../operations/operation.ts';
-import { schemaVersion } from '../storage/migrations.ts';
 import type { Authenticator } from './authenticator.ts';
 import { openApiDocument } from './openapi.ts';
 import { readJson } from './read-json.ts';
@@ -76,8 +75,8 @@ function refuseMethod(context: Context, methods: string[]): Response {
 
 async function checkHealth({ database, log }: AppOptions): Promise<Response> {
   try {
-    await database.read((transaction) => transaction.selectFrom('schema_version').select('version').execute());
-    return Response.json({ status: 'ok', version: packageJson.version, schema_version: schemaVersion });
+    await database.read((transaction) => transaction.selectFrom('schema_version').select('digest').execute());
+    return Response.json({ status: 'ok', version: packageJson.version });
   } catch (error) {
     log('error', 'health check failed', { error: String(error) });
     return Response.json({ status: 'unavailable', reason: 'The database cannot be read' }, { status: 503 });
@@ -93,7 +92,7 @@ function serveEndpoint<Name extends EndpointName>(name: Name, options: AppOption
     context.set('operation', name);
     const { path, ...segments } = context.req.param();
     const account = await options.authenticator.authenticate(endpoint.auth, context.req.header('Authorization'));
-    const { incoming, outgoing } = context.env;
+    const { outgoing } = context.env;
     const checked = {
       account: account.name,
       maySee: account.maySee,
@@ -110,8 +109,8 @@ function serveEndpoint<Name extends EndpointName>(name: Name, options: AppOption
       return handlers[name](input, options);
     };
     const result = endpoint.form
-      ? await withUpload(incoming, run)
-      : await run(endpoint.request && (await readJson(incoming)));
+      ? await withUpload(outgoing, run)
+      : await run(endpoint.request && (await readJson(outgoing)));
     if (result === undefined) return RESPONSE_ALREADY_SENT;
     if (result instanceof Response) return result;
     if (isAsyncIterable(result)) return sendLines(result, context);

@@ -1,7 +1,7 @@
 import type { CompletedCall, EndedCall, RecordedCall, StartedCall } from '../../contract/calls.ts';
 import type { BodyOf } from '../../contract/endpoints.ts';
-import { nextTurn } from '../../core/event-loop.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import { nextTurn } from '../../core/turns.ts';
 import { referenceToCall } from '../evaluation/recorded-runs.ts';
 import { ReferenceExpander } from '../query/expand-references.ts';
 import { countFoundCalls, findCalls } from '../query/find-calls.ts';

@@ -1,8 +1,8 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { StoredCost } from '../../contract/costs.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
-import { compareValues } from '../query/compare-values.ts';
-import { compileExpression, fieldAt, idsIn } from '../query/record-condition.ts';
+import { compileCondition, idsIn } from '../query/condition.ts';
+import { sortRecords } from '../query/sort-records.ts';
 import type { Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
 import { inChunks } from '../storage/in-chunks.ts';
@@ -52,14 +52,13 @@ const members = [
  */
 export const queryCosts = inTransaction('queryCosts', async (transaction, { body }) => {
   const { project_id, query, sort_by, fields } = body;
-  const fits = query ? compileExpression(query.$expr) : () => true;
   const rows = await readPrices(transaction, project_id);
-  const found: StoredCost[] = rows
-    .map((row) => Object.fromEntries(members.map((name) => [name, row[name]])))
-    .filter((cost) => fits(cost));
-  for (const { field, direction } of [...(sort_by ?? [])].reverse()) {
-    found.sort((a, b) => compareValues(fieldAt(a, field), fieldAt(b, field), direction));
-  }
+  const costs: StoredCost[] = rows.map((row) => Object.fromEntries(members.map((name) => [name, row[name]])));
+  const found = sortRecords(
+    query ? costs.filter(compileCondition(query.$expr).accepts) : costs,
+    sort_by ?? [],
+    (cost) => cost,
+  );
   const offset = body.offset ?? 0;
   const page = found.slice(offset, offset + (body.limit ?? found.length));
   const returned = members.filter((name) => !fields?.length || fields.includes(name));
@@ -102,9 +101,11 @@ export async function addCosts(
 
 /** Returns the price of a model that applied last when a call started; if none did, the latest. */
 function priceAt(prices: readonly Tables['costs'][], model: string, startedAt: string): Tables['costs'] | undefined {
-  const ofModel = prices
-    .filter(({ llm_id }) => llm_id === model)
-    .sort((a, b) => compareValues(a.effective_date, b.effective_date, 'desc'));
+  const ofModel = sortRecords(
+    prices.filter(({ llm_id }) => llm_id === model),
+    [{ field: 'effective_date', direction: 'desc' }],
+    (price) => price,
+  );
   return ofModel.find(({ effective_date }) => effective_date <= startedAt) ?? ofModel[0];
 }
 

@@ -128,7 +128,7 @@ export const createPrediction: OperationHandler<'createPrediction'> = async ({ p
     const operation = (operationName: string) =>
       operationReference(transaction, { project_id, name: operationName, account });
     const [trialId = '', id = ''] = newIds(2);
-    const trace_id = run ? (run.trace_id ?? run.id) : id;
+    const trace_id = run ? run.trace_id : id;
     const starts = [];
     if (run) {
       starts.push({
@@ -178,7 +178,7 @@ function toPrediction(call: RecordedCall): Prediction {
     prediction_id: call.id,
     model: String(model),
     inputs: inputs ?? others,
-    output: call.output ?? null,
+    output: call.output,
     evaluation_run_id: evaluation_run_id === null ? null : String(evaluation_run_id),
     wb_user_id: call.wb_user_id ?? null,
   };
@@ -262,7 +262,7 @@ function toScore(call: RecordedCall): Score {
   return {
     score_id: call.id,
     scorer: String(scorer),
-    value: call.output ?? null,
+    value: call.output,
     evaluation_run_id: evaluation_run_id === null ? null : String(evaluation_run_id),
     wb_user_id: call.wb_user_id ?? null,
   };

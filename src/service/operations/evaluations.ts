@@ -13,7 +13,7 @@ import {
 } from '../evaluation/recorded-runs.ts';
 import { recordEvents } from '../storage/call-events.ts';
 import type { Database, ProjectFilter, Transaction } from '../storage/database.ts';
-import { deleteJobs, findProgress, listLeases, putJob } from '../storage/evaluation-jobs.ts';
+import { deleteJobs, findProgress, putJob } from '../storage/evaluation-jobs.ts';
 import { newIds } from '../storage/ids.ts';
 import { findReferenced, objectOfKind, putVersion } from '../storage/object-versions.ts';
 import { findTable } from '../storage/row-tables.ts';
@@ -79,7 +79,6 @@ export const evaluateModel: OperationHandler<'evaluateModel'> = async (
       definition: JSON.stringify(definition),
       concurrency: concurrency ?? defaultConcurrency,
       trial_count: rowCount * trials,
-      next_trial: 0,
       created_at: now,
     });
     return leftOut;
@@ -102,7 +101,7 @@ export const cancelEvaluation: OperationHandler<'cancelEvaluation'> = async (
 ) => {
   const { project_id, call_id } = body;
   await database.write(async (transaction) => {
-    if (!(await findProgress(transaction, body))) return;
+    if ((await deleteJobs(transaction, project_id, [call_id])) === 0) return;
     const end = {
       project_id,
       id: call_id,
@@ -112,7 +111,6 @@ export const cancelEvaluation: OperationHandler<'cancelEvaluation'> = async (
       summary: {},
     };
     await recordEvents(transaction, account, { starts: [], ends: [end] });
-    await deleteJobs(transaction, project_id, [call_id]);
   });
   runner.cancel(body);
   return statusOf(database, body, maySee);
@@ -147,10 +145,7 @@ async function countTrials(
 ): Promise<{ completed: number; total: number }> {
   return database.read(async (transaction) => {
     const progress = await findProgress(transaction, key);
-    if (progress) {
-      const claimed = (await listLeases(transaction, key)).reduce((sum, { trials }) => sum + trials.length, 0);
-      return { completed: progress.next_trial - claimed, total: progress.trial_count };
-    }
+    if (progress) return progress;
     const completed = await countEndedTrials(transaction, key);
     return { completed, total: await countPlanned(transaction, run, maySee) };
   });

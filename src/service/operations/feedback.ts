@@ -5,7 +5,7 @@ import { parseReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { canonicalJson } from '../../core/json/canonical-json.ts';
 import { fitsSchema } from '../../core/json/json-schema.ts';
-import { columnConditions, compileExpression, idsIn } from '../query/record-condition.ts';
+import { allOf, type ConditionColumns, compileCondition, idsIn, joinParts } from '../query/condition.ts';
 import type { Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
 import { inChunks } from '../storage/in-chunks.ts';
@@ -117,7 +117,12 @@ const columns = [
 ] as const;
 /** The members that feedback has whichever members a request asks for. */
 const requiredColumns = ['id', 'weave_ref', 'feedback_type', 'payload', 'created_at'] as const;
-const queryColumns = ['id', 'weave_ref', 'feedback_type', 'wb_user_id', 'creator', 'queue_id'] as const;
+const conditionColumns: ConditionColumns = {
+  texts: columns.filter((column) => column !== 'payload' && column !== 'created_at'),
+  times: ['created_at'],
+  json: [],
+  caseInsensitiveLike: 'like',
+};
 const sortColumns = ['created_at', 'id', 'wb_user_id', 'feedback_type', 'weave_ref'] as const;
 
 /**
@@ -128,21 +133,18 @@ export const queryFeedback = inTransaction('queryFeedback', async (transaction, 
   const { project_id, query, sort_by } = body;
   const offset = body.offset ?? 0;
   const limit = body.limit ?? Number.MAX_SAFE_INTEGER;
-  const fits = query ? compileExpression(query.$expr) : undefined;
-  const { conditions, isComplete } = query
-    ? columnConditions(query.$expr, queryColumns)
-    : { conditions: [], isComplete: true };
+  const { parts, isExact, accepts } = query ? compileCondition(query.$expr, conditionColumns) : allOf([]);
   const returned = returnedColumns(body.fields);
   let rows = transaction
     .selectFrom('feedback')
-    .select(isComplete ? returned : columns)
-    .where('project_id', '=', project_id);
-  for (const { column, values } of conditions) rows = rows.where(column, 'in', values);
+    .select(isExact ? returned : columns)
+    .where('project_id', '=', project_id)
+    .where(joinParts(parts));
   for (const { column, direction } of totalOrder(sort_by, sortColumns, { field: 'created_at', direction: 'asc' })) {
     rows = rows.orderBy(column, direction);
   }
-  if (isComplete) return { result: (await rows.limit(limit).offset(offset).execute()).map(toFeedback) };
-  const found = (await rows.execute()).map(toFeedback).filter((feedback) => fits!(feedback));
+  if (isExact) return { result: (await rows.limit(limit).offset(offset).execute()).map(toFeedback) };
+  const found = (await rows.execute()).map(toFeedback).filter(accepts);
   const isReturned = ([name]: [string, unknown]): boolean => (returned as readonly string[]).includes(name);
   const result = found
     .slice(offset, offset + limit)
@@ -162,7 +164,7 @@ export const purgeFeedback = inTransaction('purgeFeedback', async (transaction, 
   return {};
 });
 
-async function deleteFeedback(transaction: Transaction, project_id: string, ids: string[]): Promise<void> {
+async function deleteFeedback(transaction: Transaction, project_id: string, ids: readonly string[]): Promise<void> {
   await inChunks(ids, async (chunk) => {
     await transaction.deleteFrom('feedback').where('project_id', '=', project_id).where('id', 'in', chunk).execute();
     return [];

@@ -1,9 +1,7 @@
-import type { SortKey } from '../../contract/queue-items.ts';
 import type { TableRow } from '../../contract/tables.ts';
-import { nextTurn, Pacer } from '../../core/event-loop.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { compareValues } from '../query/compare-values.ts';
-import { fieldAt } from '../query/record-condition.ts';
+import { nextTurn, Pacer } from '../../core/turns.ts';
+import { sortRecords } from '../query/sort-records.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import { contentDigest, tableDigest } from '../storage/digest.ts';
 import { inChunks } from '../storage/in-chunks.ts';
@@ -120,7 +118,7 @@ export const queryTable = inTransaction('queryTable', async (transaction, { body
   const limit = body.limit ?? Number.MAX_SAFE_INTEGER;
   if (!sort_by?.length) return { rows: await readRows(transaction, body, { limit, offset }) };
   const rows = await readRows(transaction, body, { limit: Number.MAX_SAFE_INTEGER, offset: 0 });
-  return { rows: rows.sort(byKeys(sort_by)).slice(offset, offset + limit) };
+  return { rows: sortRecords(rows, sort_by, ({ val }) => val as object).slice(offset, offset + limit) };
 });
 
 /**
@@ -192,16 +190,4 @@ async function readRows(
     if (page.length < count) break;
   }
   return rows;
-}
-
-/** Compares rows by members; rows without a member come last, and equal ones keep their order. */
-function byKeys(keys: readonly SortKey[]): (a: TableRow, b: TableRow) => number {
-  const read = ({ val }: TableRow, field: string) => fieldAt(val as Record<string, unknown>, field);
-  return (a, b) => {
-    for (const { field, direction } of keys) {
-      const order = compareValues(read(a, field), read(b, field), direction);
-      if (order !== 0) return order;
-    }
-    return 0;
-  };
 }

@@ -2,7 +2,10 @@
 const chunkSize = 500;
 
 /** Runs a query for a list of values of any length, in chunks and without duplicates, and returns all rows. */
-export async function inChunks<Row>(values: string[], query: (chunk: string[]) => Promise<Row[]>): Promise<Row[]> {
+export async function inChunks<Row>(
+  values: readonly string[],
+  query: (chunk: string[]) => Promise<Row[]>,
+): Promise<Row[]> {
   const distinct = [...new Set(values)];
   const rows: Row[] = [];
   for (let start = 0; start < distinct.length; start += chunkSize) {

@@ -1,5 +1,5 @@
 import type { PathStep } from '../../contract/references.ts';
-import { Pacer } from '../../core/event-loop.ts';
+import { Pacer } from '../../core/turns.ts';
 import type { Transaction } from './database.ts';
 import { inChunks } from './in-chunks.ts';
 

@@ -9,7 +9,7 @@ import { readCalls } from '../../../records/read-calls.ts';
 import { valuesAt } from '../../../text/call-values.ts';
 import type { OpenedService } from '../../access/open-client.ts';
 import { invocation } from '../../invocation.ts';
-import { progressBar, showProgress } from '../../terminal/progress.ts';
+import { drawProgress, progressBar, showProgress } from '../../terminal/progress.ts';
 import { csvLine } from './csv-line.ts';
 
 export const exportFormats = ['jsonl', 'csv'] as const;
@@ -56,8 +56,7 @@ export async function exportJudgements(
   const { project } = opened;
   await requireQueue(queueId, project, opened);
   const items = await matchingItems(queueId, project, {}, opened);
-  const progress = (_: number, message: string): void => showProgress(message);
-  const feedback = await readFeedback(queueId, project, { ...opened, progress });
+  const feedback = await readFeedback(queueId, project, { ...opened, progress: drawProgress });
   const judgements = all ? judgementsOf(feedback) : latestJudgements(judgementsOf(feedback));
   const entries = [
     ...judgements.map(({ call_id, field, value, annotator, at }) => ({

@@ -10,12 +10,13 @@ import {
   rmSync,
 } from 'node:fs';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
+import type { Kysely } from 'kysely';
 import { HeddleError } from '../../../core/errors.ts';
 import { findOwnFile, statRegularFile } from '../../../core/secrets/private-file.ts';
-import { schemaFault, schemaVersion } from '../migrations.ts';
-import { type Tables, tableNames } from '../tables.ts';
+import { hasTables } from '../schema.ts';
+import type { Tables } from '../tables.ts';
 import { loadSqlite, retryWhileBusy } from './connection.ts';
-import { sqliteEngine } from './open-sqlite.ts';
+import { integrityCheck, openKysely, sqliteEngine } from './open-sqlite.ts';
 
 /**
  * Copies a data file to a new file, as it is at one moment, while other processes use it. The copy appears in one step, complete
@@ -44,7 +45,7 @@ export async function backUpSqlite(dataFile: string, target: string): Promise<vo
         connection.close();
       }
     });
-    const faults = faultsOf(open, temporary);
+    const faults = await faultsOf(open, temporary);
     if (faults.length > 0) throw unusable(temporary, faults);
     syncFile(temporary);
     // A link fails if somebody has made the target meanwhile; a rename would replace it.
@@ -70,7 +71,7 @@ export async function restoreSqlite(dataFile: string, backup: string): Promise<s
     findOwnFile(dataFile);
     closeSync(openSync(temporary, 'wx', 0o600));
     copyFileSync(backup, temporary);
-    const faults = faultsOf(open, temporary);
+    const faults = await faultsOf(open, temporary);
     if (faults.length > 0) throw unusable(backup, faults);
     syncFile(temporary);
     return replaceUnused(open, dataFile, temporary);
@@ -149,27 +150,17 @@ function lock(open: OpenSqlite, dataFile: string): () => void {
   return () => connection?.close();
 }
 
-/** Returns what is wrong with a file as a data file of this version or an earlier one. */
-function faultsOf(open: OpenSqlite, file: string): string[] {
-  let connection: DatabaseSyncInstance | undefined;
+/** Returns what is wrong with a file as a data file of this version. */
+async function faultsOf(open: OpenSqlite, file: string): Promise<string[]> {
+  let db: Kysely<Tables> | undefined;
   try {
-    connection = new open(file, { timeout: 20 });
-    const check = connection.prepare('PRAGMA integrity_check').all() as { integrity_check: string }[];
-    const faults = check.map((row) => row.integrity_check).filter((fault) => fault !== 'ok');
-    const tables = connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all() as {
-      name: string;
-    }[];
-    if (!tables.some(({ name }) => name === 'schema_version')) return [...faults, 'it is not a heddle data file'];
-    const stored = connection.prepare('SELECT * FROM schema_version').get() as unknown as Tables['schema_version'];
-    const refused = schemaFault(stored, sqliteEngine);
-    if (refused) return [`it ${refused.fault}`];
-    const missing =
-      stored.version < schemaVersion ? [] : tableNames.filter((name) => !tables.some((table) => table.name === name));
-    return [...faults.slice(0, 3), ...missing.map((name) => `table ${name} is missing`)];
+    db = openKysely(new open(file, { timeout: 20 }));
+    if (!(await hasTables(db, sqliteEngine))) return ['it is empty'];
+    return (await integrityCheck(db)).slice(0, 3);
   } catch (error) {
-    return [(error as Error).message];
+    return [(error as Error).message.replace(/\.$/, '')];
   } finally {
-    connection?.close();
+    await db?.destroy();
   }
 }
 
