@@ -1,5 +1,6 @@
 import type * as z from 'zod';
-import { type Endpoint, endpoints } from '../src/contract/endpoints.ts';
+import type { Endpoint } from '../src/contract/endpoint.ts';
+import { endpoints } from '../src/contract/endpoints.ts';
 import { nameOfSchema, openApiDocument, type Schema } from '../src/service/http/openapi.ts';
 
 /**

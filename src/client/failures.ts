@@ -1,4 +1,4 @@
-import type { AuthScheme } from '../contract/endpoints.ts';
+import type { AuthScheme } from '../contract/endpoint.ts';
 import { validationErrorBody } from '../contract/validation.ts';
 import { type ErrorCode, type ErrorDetail, HeddleError } from '../core/errors.ts';
 import { closedCode } from '../core/http/http-client.ts';

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { defaultTimeoutsMs, type Endpoint, endpoints } from '../contract/endpoints.ts';
+import { defaultTimeoutsMs, type Endpoint } from '../contract/endpoint.ts';
+import { endpoints } from '../contract/endpoints.ts';
 import { type ErrorCode, HeddleError } from '../core/errors.ts';
 import { connectTimeoutCode, HttpClient, type HttpRequest, type HttpResponse } from '../core/http/http-client.ts';
 import type { Log } from '../core/log.ts';

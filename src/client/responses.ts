@@ -1,5 +1,5 @@
 import { pipeline } from 'node:stream';
-import type { Endpoint } from '../contract/endpoints.ts';
+import type { Endpoint } from '../contract/endpoint.ts';
 import { validateValue } from '../contract/validation.ts';
 import { HeddleError } from '../core/errors.ts';
 import { decodersOf, type HttpResponse } from '../core/http/http-client.ts';

@@ -1,4 +1,5 @@
-import { type CallParts, type Endpoint, type EndpointName, endpoints, type ResultOf } from '../contract/endpoints.ts';
+import type { Endpoint } from '../contract/endpoint.ts';
+import { type CallParts, type EndpointName, endpoints, type ResultOf } from '../contract/endpoints.ts';
 import type { McpCallScope } from '../core/observer.ts';
 import { type RequestParts, RequestSender, type RequestSenderOptions } from './request-sender.ts';
 import { readResult } from './responses.ts';

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { endpoint, projectInBody } from './endpoint.ts';
 import { projectId } from './identifiers.ts';
 
 export const annotationStates = ['unstarted', 'in_progress', 'completed', 'skipped'] as const;
@@ -58,31 +59,45 @@ export const queryQueueItemsRequest = z.object({
   offset: z.int().min(0).nullish().describe('Number of items to skip.'),
   include_position: z.boolean().optional().describe('Add position_in_queue, from 1, in this order.'),
 });
-export type QueryQueueItemsRequest = z.infer<typeof queryQueueItemsRequest>;
 
-/** A page of queue items. */
-export const queryQueueItemsResponse = z.looseObject({ items: z.array(queueItem) });
-export type QueryQueueItemsResponse = z.infer<typeof queryQueueItemsResponse>;
-
-/** Request to add recorded calls to a queue. */
-export const addQueueItemsRequest = z.object({
-  project_id: projectId,
-  call_ids: z.array(z.string()),
-  display_fields: z.array(z.string()),
-});
-export type AddQueueItemsRequest = z.infer<typeof addQueueItemsRequest>;
-
-/** The number of calls that were added, and of those that the queue already held. */
-export const addQueueItemsResponse = z.looseObject({ added_count: z.int(), duplicates: z.int() });
-export type AddQueueItemsResponse = z.infer<typeof addQueueItemsResponse>;
-
-/** Request to set the caller's progress on an item; docs/interface.md lists the allowed transitions. */
-export const updateProgressRequest = z.object({
-  project_id: projectId,
-  annotation_state: z.string().describe('in_progress, completed or skipped.'),
-});
-export type UpdateProgressRequest = z.infer<typeof updateProgressRequest>;
-
-/** The item after the change. */
-export const updateProgressResponse = z.looseObject({ item: queueItem });
-export type UpdateProgressResponse = z.infer<typeof updateProgressResponse>;
+/** The operations on the items of queues. */
+export const queueItemEndpoints = {
+  queryQueueItems: endpoint({
+    summary: 'Query the items of a queue',
+    description:
+      'Filter members are compared exactly and all must match. The default order is created_at ascending; ties are broken by id. An unknown queue has no items. position_in_queue counts the whole queue, before any filter.',
+    path: '/annotation_queues/{queue_id}/items/query',
+    projects: projectInBody,
+    request: queryQueueItemsRequest,
+    response: z.looseObject({ items: z.array(queueItem) }),
+  }),
+  addQueueItems: endpoint({
+    summary: 'Add recorded calls to a queue',
+    description:
+      'Calls that the queue already holds are counted as duplicates and not added again; unknown calls are skipped.',
+    path: '/annotation_queues/{queue_id}/items',
+    projects: projectInBody,
+    request: z.object({
+      project_id: projectId,
+      call_ids: z.array(z.string()),
+      display_fields: z.array(z.string()),
+    }),
+    response: z.looseObject({ added_count: z.int(), duplicates: z.int() }),
+    writes: true,
+    repeatable: true,
+  }),
+  updateProgress: endpoint({
+    summary: "Set the caller's progress with an item",
+    description:
+      'Every annotator has progress of their own. The same state again changes nothing; a move backwards is refused with status 400.',
+    path: '/annotation_queues/{queue_id}/items/{item_id}/progress',
+    projects: projectInBody,
+    request: z.object({
+      project_id: projectId,
+      annotation_state: z.string().describe('in_progress, completed or skipped.'),
+    }),
+    response: z.looseObject({ item: queueItem }),
+    writes: true,
+    repeatable: true,
+  }),
+};

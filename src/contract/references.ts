@@ -1,4 +1,3 @@
-import * as z from 'zod';
 import { splitProjectId } from './identifiers.ts';
 
 /** The scheme of references at the embedded service, which is that of the public service. */
@@ -97,8 +96,3 @@ export function formatReference(reference: Reference): string {
 export function objectReference(projectId: string, name: string, version: string): string {
   return formatReference({ scheme: referenceScheme, ...splitProjectId(projectId), kind: 'object', name, version });
 }
-
-/** A reference of any service's scheme; only its form is checked. */
-export const referenceText = z
-  .string()
-  .regex(/^[A-Za-z][A-Za-z0-9+.-]*:\/\/\S+$/, 'must be a reference like weave:///entity/project/object/name:version');

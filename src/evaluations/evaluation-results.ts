@@ -1,5 +1,6 @@
 import { withFallback } from '../client/with-fallback.ts';
-import type { EvaluationRun, QueryEvaluationResultsResponse } from '../contract/evaluation-runs.ts';
+import type { ResultOf } from '../contract/endpoints.ts';
+import type { EvaluationRun } from '../contract/evaluation-runs.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { parsePartReference } from '../contract/references.ts';
 import { HeddleError } from '../core/errors.ts';
@@ -73,7 +74,7 @@ export async function readRunResults(
       limit,
       offset,
     };
-    let page: QueryEvaluationResultsResponse;
+    let page: ResultOf<'queryEvaluationResults'>;
     try {
       page = await service.call('queryEvaluationResults', { path: splitProjectId(project), body: query }, { signal });
     } catch (error) {
@@ -97,7 +98,7 @@ function toResultRow({
   row_digest,
   raw_data_row,
   evaluations,
-}: QueryEvaluationResultsResponse['rows'][number]): ResultRow {
+}: ResultOf<'queryEvaluationResults'>['rows'][number]): ResultRow {
   const runs = new Map<string, RowInRun>();
   for (const { evaluation_call_id, trials } of evaluations) {
     const [first] = trials;

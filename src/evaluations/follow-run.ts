@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { EvaluationStatusResponse } from '../contract/evaluations.ts';
+import type { ResultOf } from '../contract/endpoints.ts';
 import type { CallContext } from '../records/call-context.ts';
 
-export type RunStatus = EvaluationStatusResponse['status'];
+export type RunStatus = ResultOf<'evaluationStatus'>['status'];
 
 /** Time between two looks at a run: short at first, because small runs end soon. */
 const minPollMs = 100;

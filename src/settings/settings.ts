@@ -1,4 +1,4 @@
-import { defaultTimeoutsMs, inferencePrefix } from '../contract/endpoints.ts';
+import { defaultTimeoutsMs, inferencePrefix } from '../contract/endpoint.ts';
 import { projectId } from '../contract/identifiers.ts';
 import { databaseUrls } from '../core/database-url.ts';
 import { logLevels } from '../core/log.ts';

@@ -1,10 +1,7 @@
 import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
-import {
-  type CreateEvaluationResponse,
-  createEvaluationRequest,
-  createEvaluationResponse,
-} from '../contract/evaluations.ts';
+import type { ResultOf } from '../contract/endpoints.ts';
+import { createEvaluationRequest, createEvaluationResponse } from '../contract/evaluations.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { formatReference, objectIdOf, objectReference, parseReference } from '../contract/references.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
@@ -33,7 +30,7 @@ const output = createEvaluationResponse.extend({
   warnings: z.array(z.string()).optional(),
 });
 
-interface CreatedEvaluation extends CreateEvaluationResponse {
+interface CreatedEvaluation extends ResultOf<'createEvaluation'> {
   existed?: boolean;
   newest_version?: number;
   warnings?: string[];

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
-import { type QueryQueuesRequest, type Queue, queryQueuesRequest } from '../contract/queues.ts';
+import type { BodyOf } from '../contract/endpoints.ts';
+import { type Queue, queryQueuesRequest } from '../contract/queues.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import {
   fieldSummaries,
@@ -97,7 +98,7 @@ Example: {"name":"support"}`,
   rows: 'queues',
 });
 
-async function countQueues(query: QueryQueuesRequest, { service, signal }: ToolContext): Promise<number> {
+async function countQueues(query: BodyOf<'queryQueues'>, { service, signal }: ToolContext): Promise<number> {
   return (await service.call('queryQueues', { body: query }, { signal })).length;
 }
 

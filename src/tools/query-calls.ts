@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
-import type { CountCallsRequest, QueryCallsRequest, RecordedCall } from '../contract/calls.ts';
+import type { RecordedCall } from '../contract/calls.ts';
+import type { BodyOf } from '../contract/endpoints.ts';
 import { type SortKey, sortKey } from '../contract/queue-items.ts';
 import { callsFilterArgument, callsQuery } from '../records/calls-query.ts';
 import { columnsFor } from '../records/read-calls.ts';
@@ -116,7 +117,7 @@ Example: {"filter":{"op_name":"answer","text":"refund"},"fields":["inputs.questi
 });
 
 /** Returns the columns to ask for, which are all of them for `*`. */
-function columnsOf(paths: readonly string[]): Pick<QueryCallsRequest, 'columns' | 'expand_columns'> {
+function columnsOf(paths: readonly string[]): Pick<BodyOf<'queryCalls'>, 'columns' | 'expand_columns'> {
   const columns = paths.includes('*') ? undefined : columnsFor(paths);
   const expand_columns = expandColumns(paths);
   return { ...(columns && { columns }), ...(expand_columns.length > 0 && { expand_columns }) };
@@ -135,7 +136,7 @@ function isEmpty(value: unknown): boolean {
 
 /** Returns the number of matching calls where a page tells it, and else counts them with the first page, up to a limit. */
 async function totalOf(
-  matching: CountCallsRequest,
+  matching: BodyOf<'countCalls'>,
   { offset, count, hasMore }: { offset: number; count: number; hasMore: boolean },
   { service, signal }: ToolContext,
 ): Promise<Total> {

@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Endpoint, type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
+import type { Endpoint } from '../../src/contract/endpoint.ts';
+import { type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
 import { type Client, createClient } from '../../src/library.ts';
 import { startTestService, type TestService } from '../support/embedded-service.ts';
 import { type FakeService, sendResponse, startFakeService } from '../support/fake-service.ts';

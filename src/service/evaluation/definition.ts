@@ -1,4 +1,4 @@
-import type { EvaluateModelResponse } from '../../contract/evaluations.ts';
+import type { ResultOf } from '../../contract/endpoints.ts';
 import { messagesOfPrompt } from '../../contract/prompts.ts';
 import { objectReference, parseReference, type Reference } from '../../contract/references.ts';
 import {
@@ -42,7 +42,7 @@ export type RunScorer = { key: string; reference: string; operation: string } & 
 );
 
 /** A scorer that a run cannot apply. */
-export type LeftOutScorer = NonNullable<EvaluateModelResponse['left_out_scorers']>[number];
+export type LeftOutScorer = NonNullable<ResultOf<'evaluateModel'>['left_out_scorers']>[number];
 
 /** The plan of a run, as it was when the run began. */
 export interface RunDefinition {

@@ -1,11 +1,6 @@
 import type { RecordedCall } from '../../contract/calls.ts';
-import type {
-  EvaluationRow,
-  EvaluationSummary,
-  EvaluationTrial,
-  QueryEvaluationResultsRequest,
-  QueryEvaluationResultsResponse,
-} from '../../contract/evaluation-runs.ts';
+import type { BodyOf, ResultOf } from '../../contract/endpoints.ts';
+import type { EvaluationRow, EvaluationSummary, EvaluationTrial } from '../../contract/evaluation-runs.ts';
 import { parsePartReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { meanOf, ScoreLists, sumOf } from '../../core/statistics/score-lists.ts';
@@ -28,7 +23,7 @@ import { statisticsOf } from './score-statistics.ts';
 import { outputOf, scoresOf, toTrial } from './trials.ts';
 
 type Members = Record<string, unknown>;
-type SortKey = NonNullable<QueryEvaluationResultsRequest['sort_by']>[number];
+type SortKey = NonNullable<BodyOf<'queryEvaluationResults'>['sort_by']>[number];
 
 /** A row of the dataset, without its contents: where its trials are, and what decides on its place. */
 interface IndexedRow {
@@ -53,7 +48,7 @@ interface ResultsQuery {
   project_id: string;
   runIds: string[];
   maySee: ProjectFilter;
-  request: QueryEvaluationResultsRequest;
+  request: BodyOf<'queryEvaluationResults'>;
 }
 
 /**
@@ -64,9 +59,9 @@ interface ResultsQuery {
 export async function readResults(
   database: Database,
   project_id: string,
-  request: QueryEvaluationResultsRequest,
+  request: BodyOf<'queryEvaluationResults'>,
   maySee: ProjectFilter,
-): Promise<QueryEvaluationResultsResponse> {
+): Promise<ResultOf<'queryEvaluationResults'>> {
   const runIds = [...new Set([...(request.evaluation_call_ids ?? []), ...(request.evaluation_run_ids ?? [])])];
   const query: ResultsQuery = { database, project_id, runIds, maySee, request };
   const index = await indexRows(query);
@@ -283,7 +278,7 @@ async function summarize(
   query: ResultsQuery,
   index: ReadonlyMap<string, IndexedRow>,
   runs: ReadonlyMap<string, RecordedCall>,
-): Promise<QueryEvaluationResultsResponse['summary']> {
+): Promise<ResultOf<'queryEvaluationResults'>['summary']> {
   const { request, database, project_id } = query;
   const intersection = request.summary_require_intersection ?? request.require_intersection ?? false;
   const isCounted = ({ trials }: IndexedRow): boolean => !intersection || query.runIds.every((id) => trials.has(id));

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { defaultTimeoutsMs } from '../../contract/endpoints.ts';
+import { defaultTimeoutsMs } from '../../contract/endpoint.ts';
 import type { Log } from '../../core/log.ts';
 import { ModelAsker } from '../inference/ask-model.ts';
 import type { ModelProvider } from '../inference/model-provider.ts';

@@ -5,7 +5,8 @@ import { type Context, type Handler, Hono, type MiddlewareHandler } from 'hono';
 import { methodNotAllowed } from 'hono/method-not-allowed';
 import * as z from 'zod';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { type Endpoint, type EndpointName, endpoints } from '../../contract/endpoints.ts';
+import type { Endpoint } from '../../contract/endpoint.ts';
+import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
 import { inferencePath, pathSegment } from '../../contract/identifiers.ts';
 import { validateValue } from '../../contract/validation.ts';
 import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
@@ -16,7 +17,6 @@ import { handlers } from '../operations/index.ts';
 import type { OperationInput, ServiceContext } from '../operations/operation.ts';
 import type { Authenticator } from './authenticator.ts';
 import { openApiDocument } from './openapi.ts';
-import { checkProjects } from './project-access.ts';
 import { readJson } from './read-json.ts';
 import { withUpload } from './read-upload.ts';
 
@@ -104,7 +104,8 @@ function serveEndpoint<Name extends EndpointName>(name: Name, options: AppOption
       const body = endpoint.request && validate(endpoint.request, content, 'body');
       // The compiler cannot see that the endpoint's schemas produce this input.
       const input = { ...checked, body } as unknown as OperationInput<Name>;
-      checkProjects(name, input);
+      // The response must not tell a project that the account may not see from one that does not exist.
+      if (!endpoint.projects(input).every(account.maySee)) throw new Refusal(403, 'Forbidden');
       return handlers[name](input, options);
     };
     const result = endpoint.form

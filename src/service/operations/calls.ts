@@ -1,4 +1,5 @@
-import type { CompletedCall, EndedCall, QueryCallsRequest, RecordedCall, StartedCall } from '../../contract/calls.ts';
+import type { CompletedCall, EndedCall, RecordedCall, StartedCall } from '../../contract/calls.ts';
+import type { BodyOf } from '../../contract/endpoints.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { nextTurn } from '../../core/turns.ts';
 import { referenceToCall } from '../evaluation/recorded-runs.ts';
@@ -10,7 +11,7 @@ import type { Database, ProjectFilter, Transaction } from '../storage/database.t
 import { deleteJobs } from '../storage/evaluation-jobs.ts';
 import { addCosts } from './costs.ts';
 import { readFeedbackOf } from './feedback.ts';
-import type { OperationHandler, TransactionOperation } from './operation.ts';
+import { inTransaction, type OperationHandler } from './operation.ts';
 
 /** Reads one recorded call; null when the project has no call with this id. */
 export const readCall: OperationHandler<'readCall'> = async ({ body, maySee }, { database }) => {
@@ -29,7 +30,7 @@ export const queryCalls: OperationHandler<'queryCalls'> = async ({ body, maySee 
 
 async function* readCalls(
   database: Database,
-  body: QueryCallsRequest,
+  body: BodyOf<'queryCalls'>,
   maySee: ProjectFilter,
 ): AsyncGenerator<RecordedCall, void, undefined> {
   const { columns, expand_columns, include_costs, include_feedback } = body;
@@ -131,31 +132,33 @@ function checkStorable(events: readonly object[]): void {
 }
 
 /** Records the start of a call in a write transaction. */
-export const startCall: TransactionOperation<'startCall'> = async (transaction, { body, account }) => {
-  const [started] = await recordEvents(transaction, account, { starts: [body.start], ends: [] });
+export const startCall = inTransaction('startCall', (transaction, { body, account }) =>
+  recordStart(transaction, body.start, account),
+);
+
+async function recordStart(transaction: Transaction, start: StartedCall, account: string) {
+  const [started] = await recordEvents(transaction, account, { starts: [start], ends: [] });
   return started!;
-};
+}
 
 /** Records the end of a call in a write transaction. */
-export const endCall: TransactionOperation<'endCall'> = async (transaction, { body, account }) => {
+export const endCall = inTransaction('endCall', async (transaction, { body, account }) => {
   await recordEvents(transaction, account, { starts: [], ends: [body.end] });
   return {};
-};
+});
 
 /** Records the start of a call of the project that the path names. @throws Refusal 400 for a call of another project. */
-export const startCallInProject: TransactionOperation<'startCallInProject'> = async (
-  transaction,
-  { path, ...input },
-) => {
-  checkSameProject(path, [input.body.start]);
-  return startCall(transaction, { ...input, path: {} });
-};
+export const startCallInProject = inTransaction('startCallInProject', async (transaction, { path, body, account }) => {
+  checkSameProject(path, [body.start]);
+  return recordStart(transaction, body.start, account);
+});
 
 /** Records the end of a call of the project that the path names. @throws Refusal 400 for a call of another project. */
-export const endCallInProject: TransactionOperation<'endCallInProject'> = async (transaction, { path, ...input }) => {
-  checkSameProject(path, [input.body.end]);
-  return endCall(transaction, { ...input, path: {} });
-};
+export const endCallInProject = inTransaction('endCallInProject', async (transaction, { path, body, account }) => {
+  checkSameProject(path, [body.end]);
+  await recordEvents(transaction, account, { starts: [], ends: [body.end] });
+  return {};
+});
 
 /**
  * Records calls that have ended: none if one of them is invalid. A failure between two transactions leaves some recorded,
@@ -189,15 +192,15 @@ function checkSameProject(
  * Names a call, in a write transaction. A call that has not arrived gets its name once it does.
  * @throws Refusal 400 without a name.
  */
-export const updateCall: TransactionOperation<'updateCall'> = async (transaction, { body }) => {
+export const updateCall = inTransaction('updateCall', async (transaction, { body }) => {
   const { project_id, call_id, display_name } = body;
   if (display_name == null) throw new Refusal(400, 'display_name is required');
   await nameCall(transaction, { project_id, id: call_id, display_name });
   return {};
-};
+});
 
 /** Deletes calls and those that they made, in a write transaction. Runs of evaluations that are deleted end. */
-export const deleteCalls: TransactionOperation<'deleteCalls'> = async (transaction, { body }) => {
+export const deleteCalls = inTransaction('deleteCalls', async (transaction, { body }) => {
   await deleteJobs(transaction, body.project_id, body.call_ids);
   return { num_deleted: await deleteCallTrees(transaction, body.project_id, body.call_ids) };
-};
+});

@@ -7,10 +7,10 @@ import type { Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
 import { inChunks } from '../storage/in-chunks.ts';
 import type { Tables } from '../storage/tables.ts';
-import type { TransactionOperation } from './operation.ts';
+import { inTransaction } from './operation.ts';
 
 /** Stores prices of models, in a write transaction. */
-export const createCosts: TransactionOperation<'createCosts'> = async (transaction, { body, account }) => {
+export const createCosts = inTransaction('createCosts', async (transaction, { body, account }) => {
   const now = new Date().toISOString();
   const models = Object.entries(body.costs);
   const ids = newIds(models.length);
@@ -33,7 +33,7 @@ export const createCosts: TransactionOperation<'createCosts'> = async (transacti
       .execute();
   }
   return { ids: models.map(([llm_id], index) => [ids[index]!, llm_id]) };
-};
+});
 
 const members = [
   'id',
@@ -50,7 +50,7 @@ const members = [
  * Reads prices, by default in the order of their creation.
  * @throws Refusal 422 for a query that cannot be evaluated.
  */
-export const queryCosts: TransactionOperation<'queryCosts'> = async (transaction, { body }) => {
+export const queryCosts = inTransaction('queryCosts', async (transaction, { body }) => {
   const { project_id, query, sort_by, fields } = body;
   const rows = await readPrices(transaction, project_id);
   const costs: StoredCost[] = rows.map((row) => Object.fromEntries(members.map((name) => [name, row[name]])));
@@ -63,16 +63,16 @@ export const queryCosts: TransactionOperation<'queryCosts'> = async (transaction
   const page = found.slice(offset, offset + (body.limit ?? found.length));
   const returned = members.filter((name) => !fields?.length || fields.includes(name));
   return { results: page.map((cost) => Object.fromEntries(returned.map((name) => [name, cost[name]]))) };
-};
+});
 
 /** Deletes prices by their ids, in a write transaction. @throws Refusal 400 for any other query. */
-export const purgeCosts: TransactionOperation<'purgeCosts'> = async (transaction, { body: { project_id, query } }) => {
+export const purgeCosts = inTransaction('purgeCosts', async (transaction, { body: { project_id, query } }) => {
   await inChunks(idsIn(query.$expr), async (chunk) => {
     await transaction.deleteFrom('costs').where('project_id', '=', project_id).where('id', 'in', chunk).execute();
     return [];
   });
   return {};
-};
+});
 
 function readPrices(transaction: Transaction, project_id: string): Promise<Tables['costs'][]> {
   return transaction.selectFrom('costs').selectAll().where('project_id', '=', project_id).orderBy('id').execute();

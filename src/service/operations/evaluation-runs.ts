@@ -19,7 +19,7 @@ import { findCalls } from '../query/find-calls.ts';
 import { recordEvents } from '../storage/call-events.ts';
 import type { Database } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
-import { createFeedback } from './feedback.ts';
+import { storeFeedback } from './feedback.ts';
 import type { OperationHandler } from './operation.ts';
 
 const projectOf = ({ entity, project }: { entity: string; project: string }): string => `${entity}/${project}`;
@@ -206,7 +206,7 @@ export const finishPrediction: OperationHandler<'finishPrediction'> = async ({ p
  * Records a score of a prediction, as a call and as feedback on the prediction.
  * @throws Refusal 404 for an unknown prediction, 400 for a scorer that is no reference to an object.
  */
-export const createScore: OperationHandler<'createScore'> = async ({ path, body, account, ...input }, { database }) => {
+export const createScore: OperationHandler<'createScore'> = async ({ path, body, account }, { database }) => {
   const project_id = projectOf(path);
   const { prediction_id, scorer, value, evaluation_run_id } = body;
   const prediction = await requireCall(database, project_id, prediction_id, 'Prediction', () => true);
@@ -242,7 +242,7 @@ export const createScore: OperationHandler<'createScore'> = async ({ path, body,
       payload: { output: value ?? null },
       runnable_ref: scorer,
     };
-    await createFeedback(transaction, { ...input, path: {}, body: feedback, account });
+    await storeFeedback(transaction, feedback, account);
     return { score_id: id };
   });
 };

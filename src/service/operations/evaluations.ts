@@ -1,5 +1,5 @@
 import type { RecordedCall } from '../../contract/calls.ts';
-import type { EvaluationStatusResponse } from '../../contract/evaluations.ts';
+import type { ResultOf } from '../../contract/endpoints.ts';
 import { parseReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { resolveDefinition } from '../evaluation/definition.ts';
@@ -18,16 +18,13 @@ import { newIds } from '../storage/ids.ts';
 import { findReferenced, objectOfKind, putVersion } from '../storage/object-versions.ts';
 import { findTable } from '../storage/row-tables.ts';
 import { requireObjectId } from './object-id.ts';
-import type { OperationHandler, TransactionOperation } from './operation.ts';
+import { inTransaction, type OperationHandler } from './operation.ts';
 
 /**
  * Stores an evaluation definition; the same content returns the existing version.
  * @throws Refusal 422 for a name that cannot become an object id.
  */
-export const createEvaluation: TransactionOperation<'createEvaluation'> = async (
-  transaction,
-  { path, body, account },
-) => {
+export const createEvaluation = inTransaction('createEvaluation', async (transaction, { path, body, account }) => {
   const object_id = requireObjectId(body.name);
   const scorers = body.scorers ?? [];
   const content = {
@@ -43,7 +40,7 @@ export const createEvaluation: TransactionOperation<'createEvaluation'> = async 
   const object = objectOfKind('evaluation', { project_id, object_id, content, created_by: account });
   const { digest, version_index, reference } = await putVersion(transaction, object);
   return { digest, object_id, version_index, evaluation_ref: reference };
-};
+});
 
 const defaultConcurrency = 8;
 
@@ -128,7 +125,7 @@ async function statusOf(
   database: Database,
   { project_id, call_id }: RunId,
   maySee: ProjectFilter,
-): Promise<EvaluationStatusResponse> {
+): Promise<ResultOf<'evaluationStatus'>> {
   let run: RecordedCall | undefined;
   for await (const calls of readCallsById(database, project_id, [call_id])) run = calls[0];
   if (!run) return { status: { code: 'not_found' } };

@@ -1,10 +1,6 @@
 import * as z from 'zod';
-import {
-  annotationFeedbackType,
-  type CreateFeedbackRequest,
-  type CreateFeedbackResponse,
-  type StoredFeedback,
-} from '../../contract/feedback.ts';
+import type { BodyOf, ResultOf } from '../../contract/endpoints.ts';
+import { annotationFeedbackType, type StoredFeedback } from '../../contract/feedback.ts';
 import { parseReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { canonicalJson } from '../../core/json/canonical-json.ts';
@@ -16,8 +12,8 @@ import { inChunks } from '../storage/in-chunks.ts';
 import { findVersion } from '../storage/object-versions.ts';
 import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
-import type { OperationInput, TransactionOperation } from './operation.ts';
-import { readQueue } from './queues.ts';
+import { inTransaction } from './operation.ts';
+import { readStoredQueue } from './queues.ts';
 
 /** The members that must be equal when feedback is sent again under the same id. */
 const contentMembers = [
@@ -38,37 +34,36 @@ const maxPayloadBytes = 1024 * 1024;
  * Stores feedback, in a write transaction. An id that the account has used already returns what is stored.
  * @throws Refusal 400 for feedback that its type does not allow, 409 for an id that is stored with other content.
  */
-export const createFeedback: TransactionOperation<'createFeedback'> = (transaction, { body, account }) =>
-  storeFeedback(transaction, body, account);
+export const createFeedback = inTransaction('createFeedback', (transaction, { body, account }) =>
+  storeFeedback(transaction, body, account),
+);
 
 /**
  * Stores several feedbacks, in one write transaction: all of them, or none.
  * @throws Refusal as {@link createFeedback} does.
  */
-export const createFeedbackBatch: TransactionOperation<'createFeedbackBatch'> = async (
-  transaction,
-  { body, account }: OperationInput<'createFeedbackBatch'>,
-) => {
-  const res: CreateFeedbackResponse[] = [];
+export const createFeedbackBatch = inTransaction('createFeedbackBatch', async (transaction, { body, account }) => {
+  const res: ResultOf<'createFeedback'>[] = [];
   for (const feedback of body.batch) res.push(await storeFeedback(transaction, feedback, account));
   return { res };
-};
+});
 
 /**
  * Deletes feedback and stores another in its place, in one write transaction.
  * @throws Refusal as {@link createFeedback} does; nothing is deleted then.
  */
-export const replaceFeedback: TransactionOperation<'replaceFeedback'> = async (transaction, { body, account }) => {
+export const replaceFeedback = inTransaction('replaceFeedback', async (transaction, { body, account }) => {
   const { feedback_id, ...feedback } = body;
   await deleteFeedback(transaction, body.project_id, [feedback_id]);
   return storeFeedback(transaction, feedback, account);
-};
+});
 
-async function storeFeedback(
+/** Stores feedback in a write transaction. @throws Refusal as {@link createFeedback} does. */
+export async function storeFeedback(
   transaction: Transaction,
-  body: CreateFeedbackRequest,
+  body: BodyOf<'createFeedback'>,
   account: string,
-): Promise<CreateFeedbackResponse> {
+): Promise<ResultOf<'createFeedback'>> {
   await checkFeedback(transaction, body);
   const [newId = ''] = newIds(1);
   const feedback = {
@@ -134,7 +129,7 @@ const sortColumns = ['created_at', 'id', 'wb_user_id', 'feedback_type', 'weave_r
  * Reads feedback, by default the oldest first.
  * @throws Refusal 422 for a query that cannot be evaluated.
  */
-export const queryFeedback: TransactionOperation<'queryFeedback'> = async (transaction, { body }) => {
+export const queryFeedback = inTransaction('queryFeedback', async (transaction, { body }) => {
   const { project_id, query, sort_by } = body;
   const offset = body.offset ?? 0;
   const limit = body.limit ?? Number.MAX_SAFE_INTEGER;
@@ -155,7 +150,7 @@ export const queryFeedback: TransactionOperation<'queryFeedback'> = async (trans
     .slice(offset, offset + limit)
     .map((feedback) => Object.fromEntries(Object.entries(feedback).filter(isReturned)) as typeof feedback);
   return { result };
-};
+});
 
 function returnedColumns(fields: readonly string[] | null | undefined): readonly (typeof columns)[number][] {
   if (!fields?.length) return columns;
@@ -164,10 +159,10 @@ function returnedColumns(fields: readonly string[] | null | undefined): readonly
 }
 
 /** Deletes feedback by its ids, in a write transaction. @throws Refusal 400 for any other query. */
-export const purgeFeedback: TransactionOperation<'purgeFeedback'> = async (transaction, { body }) => {
+export const purgeFeedback = inTransaction('purgeFeedback', async (transaction, { body }) => {
   await deleteFeedback(transaction, body.project_id, idsIn(body.query.$expr));
   return {};
-};
+});
 
 async function deleteFeedback(transaction: Transaction, project_id: string, ids: readonly string[]): Promise<void> {
   await inChunks(ids, async (chunk) => {
@@ -200,7 +195,7 @@ function toFeedback(row: Tables['feedback']) {
 }
 
 /** @throws Refusal 400 for feedback that its type does not allow. */
-async function checkFeedback(transaction: Transaction, body: CreateFeedbackRequest): Promise<void> {
+async function checkFeedback(transaction: Transaction, body: BodyOf<'createFeedback'>): Promise<void> {
   if (Buffer.byteLength(JSON.stringify(body.payload)) > maxPayloadBytes) throw refused('the payload is over 1 MiB');
   checkPayload(body);
   const type = body.feedback_type;
@@ -221,7 +216,7 @@ const payloads: [RegExp, z.ZodType][] = [
   [/^wandb\.runnable\b/, z.looseObject({ output: z.unknown().refine((value) => value !== undefined, 'is missing') })],
 ];
 
-function checkPayload({ feedback_type, payload }: CreateFeedbackRequest): void {
+function checkPayload({ feedback_type, payload }: BodyOf<'createFeedback'>): void {
   const schema = payloads.find(([type]) => type.test(feedback_type))?.[1];
   const error = schema?.safeParse(payload).error;
   if (error) throw refused(`the payload does not fit ${feedback_type}: ${z.prettifyError(error)}`);
@@ -235,7 +230,7 @@ function hasOneEmoji(text: string): boolean {
   return text.length <= 64 && text.match(emoji)?.length === 1;
 }
 
-async function checkAnnotation(transaction: Transaction, body: CreateFeedbackRequest): Promise<void> {
+async function checkAnnotation(transaction: Transaction, body: BodyOf<'createFeedback'>): Promise<void> {
   const { annotation_ref, project_id, payload, feedback_type } = body;
   if (!annotation_ref) throw refused('an annotation needs annotation_ref');
   const reference = parseReference(annotation_ref);
@@ -252,7 +247,7 @@ async function checkAnnotation(transaction: Transaction, body: CreateFeedbackReq
   if (!fitsSchema(field_schema ?? {}, payload.value)) throw refused('the value does not fit the schema of the field');
 }
 
-function checkScore({ runnable_ref, call_ref, feedback_type }: CreateFeedbackRequest): void {
+function checkScore({ runnable_ref, call_ref, feedback_type }: BodyOf<'createFeedback'>): void {
   const reference = runnable_ref ? parseReference(runnable_ref) : undefined;
   if (reference?.kind !== 'object' && reference?.kind !== 'op') {
     throw refused('feedback of a runnable needs runnable_ref, a reference to an object or an op');
@@ -265,7 +260,7 @@ function checkScore({ runnable_ref, call_ref, feedback_type }: CreateFeedbackReq
 
 async function checkQueue(transaction: Transaction, project_id: string, queue_id: string): Promise<void> {
   try {
-    await readQueue(transaction, { path: { queue_id }, query: { project_id } });
+    await readStoredQueue(transaction, project_id, queue_id);
   } catch (error) {
     if (error instanceof Refusal && error.status === 404) throw refused(`queue ${queue_id} not found`);
     throw error;

@@ -9,14 +9,14 @@ import { findVersion, objectClasses, putVersion, withMarks } from '../storage/ob
 import { createPartReader } from '../storage/read-part.ts';
 import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
-import type { OperationInput, TransactionOperation } from './operation.ts';
+import { inTransaction, type OperationInput } from './operation.ts';
 import { ResponseSize } from './response-size.ts';
 
 /**
  * Stores a version of an object; storing the same content again returns the existing version.
  * @throws Refusal 400 for an invalid name, or a value that does not fit the class.
  */
-export const createObject: TransactionOperation<'createObject'> = async (transaction, { body: { obj }, account }) => {
+export const createObject = inTransaction('createObject', async (transaction, { body: { obj }, account }) => {
   const { project_id, object_id, builtin_object_class } = obj;
   if (!objectNamePattern.test(object_id)) throw new Refusal(400, `Invalid object name: ${object_id}`);
   const content = builtin_object_class ? withClass(obj.val, builtin_object_class) : obj.val;
@@ -28,7 +28,7 @@ export const createObject: TransactionOperation<'createObject'> = async (transac
     created_by: account,
   });
   return { digest, object_id };
-};
+});
 
 const typeName = z.enum(['array', 'boolean', 'integer', 'null', 'number', 'object', 'string']);
 
@@ -83,20 +83,20 @@ function classesOf(val: unknown): Pick<Tables['objects'], 'kind' | 'base_object_
  * Reads one version of an object.
  * @throws Refusal 404 when there is none.
  */
-export const readObject: TransactionOperation<'readObject'> = async (transaction, { body }) => {
+export const readObject = inTransaction('readObject', async (transaction, { body }) => {
   const { project_id, object_id, digest } = body;
   const row = await findVersion(transaction, { project_id, object_id, version: digest });
   if (!row) throw new Refusal(404, `Object ${object_id}:${digest} not found`);
   const latest = await findVersion(transaction, { project_id, object_id, version: 'latest' });
   const { content, ...version } = row;
   return { obj: toVersion(version, row.version_index === latest?.version_index, content) };
-};
+});
 
 /**
  * Deletes versions of an object for good, in a write transaction: all that are named, or none.
  * @throws Refusal 404 for an unknown version, or an object without versions.
  */
-export const deleteObject: TransactionOperation<'deleteObject'> = async (transaction, { body }) => {
+export const deleteObject = inTransaction('deleteObject', async (transaction, { body }) => {
   const { project_id, object_id, digests } = body;
   const versions = transaction
     .selectFrom('objects')
@@ -121,7 +121,7 @@ export const deleteObject: TransactionOperation<'deleteObject'> = async (transac
     return [];
   });
   return { num_deleted: deleted.length };
-};
+});
 
 const sortFields = ['created_at', 'object_id'] as const;
 
@@ -129,7 +129,7 @@ const sortFields = ['created_at', 'object_id'] as const;
  * Reads versions of objects, by default the oldest first.
  * @throws Refusal 413 for versions whose content is too large in total.
  */
-export const queryObjects: TransactionOperation<'queryObjects'> = async (transaction, { body }) => {
+export const queryObjects = inTransaction('queryObjects', async (transaction, { body }) => {
   const { project_id, filter, metadata_only } = body;
   let versions = transaction
     .selectFrom('objects')
@@ -181,17 +181,14 @@ export const queryObjects: TransactionOperation<'queryObjects'> = async (transac
       toVersion(row, row.version_index === latest_index, content),
     ),
   };
-};
+});
 
 /**
  * Reads the values of references, in their order; null for one that leads nowhere, or that the account may not see.
  * @throws Refusal 400 for text that is not a reference, or whose version is not a digest; 413 for values that are too large
  * in total.
  */
-export const readReferences: TransactionOperation<'readReferences'> = async (
-  transaction,
-  { body: { refs }, maySee },
-) => {
+export const readReferences = inTransaction('readReferences', async (transaction, { body: { refs }, maySee }) => {
   const vals: unknown[] = [];
   const known = new Map<string, { value: unknown; chars: number }>();
   const read = createPartReader(transaction, maySee);
@@ -213,10 +210,24 @@ export const readReferences: TransactionOperation<'readReferences'> = async (
     vals.push(entry.value);
   }
   return { vals };
-};
+});
 
-/** Lists every version of a project's evaluations, datasets or scorers, the oldest first. */
-export async function listObjects(
+/** Lists every version of a project's evaluations, the oldest first. */
+export const listEvaluations = inTransaction('listEvaluations', (transaction, input) =>
+  listObjects(transaction, input, 'evaluation'),
+);
+
+/** Lists every version of a project's datasets, the oldest first. */
+export const listDatasets = inTransaction('listDatasets', (transaction, input) =>
+  listObjects(transaction, input, 'dataset'),
+);
+
+/** Lists every version of a project's scorers, the oldest first. */
+export const listScorers = inTransaction('listScorers', (transaction, input) =>
+  listObjects(transaction, input, 'scorer'),
+);
+
+async function listObjects(
   transaction: Transaction,
   { path, query: { limit, offset } }: OperationInput<'listEvaluations' | 'listDatasets' | 'listScorers'>,
   kind: 'evaluation' | 'dataset' | 'scorer',

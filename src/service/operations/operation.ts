@@ -1,5 +1,12 @@
 import type { ServerResponse } from 'node:http';
-import type { BodyOf, EndpointName, PathOf, QueryOf, ResultOf } from '../../contract/endpoints.ts';
+import {
+  type BodyOf,
+  type EndpointName,
+  endpoints,
+  type PathOf,
+  type QueryOf,
+  type ResultOf,
+} from '../../contract/endpoints.ts';
 import type { EvaluationRunner } from '../evaluation/runner.ts';
 import type { ModelProvider } from '../inference/model-provider.ts';
 import type { Database, ProjectFilter, Transaction } from '../storage/database.ts';
@@ -35,8 +42,14 @@ export type OperationHandler<Name extends EndpointName> = (
   context: ServiceContext,
 ) => Promise<ResultOf<Name> | ValueStream<Name> | Response | undefined>;
 
-/** An operation that only reads or writes the database, in one transaction. */
-export type TransactionOperation<Name extends EndpointName> = (
-  transaction: Transaction,
-  input: OperationInput<Name>,
-) => Promise<ResultOf<Name>>;
+/**
+ * Returns the handler of an operation that only reads or writes the database, in one transaction: for writing if the endpoint
+ * says that it writes.
+ */
+export function inTransaction<Name extends EndpointName>(
+  name: Name,
+  run: (transaction: Transaction, input: OperationInput<Name>) => Promise<ResultOf<Name>>,
+): OperationHandler<Name> {
+  const mode = endpoints[name].writes ? 'write' : 'read';
+  return (input, { database }) => database[mode]((transaction) => run(transaction, input));
+}

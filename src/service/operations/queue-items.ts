@@ -6,11 +6,11 @@ import type { Transaction } from '../storage/database.ts';
 import { inChunks } from '../storage/in-chunks.ts';
 import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
-import type { TransactionOperation } from './operation.ts';
-import { readQueue } from './queues.ts';
+import { inTransaction } from './operation.ts';
+import { readStoredQueue } from './queues.ts';
 
 /** Reads a page of a queue's items, with their positions in the whole queue when the request asks for them. */
-export const queryQueueItems: TransactionOperation<'queryQueueItems'> = async (transaction, { path, body }) => {
+export const queryQueueItems = inTransaction('queryQueueItems', async (transaction, { path, body }) => {
   // Asked for by itself: as a condition of the items, SQLite would look at it once for each of them.
   if (!(await hasQueue(transaction, body.project_id, path.queue_id))) return { items: [] };
   const order = sql.join(
@@ -50,7 +50,7 @@ export const queryQueueItems: TransactionOperation<'queryQueueItems'> = async (t
   // PostgreSQL's driver returns row numbers as strings.
   const positionsById = new Map(positions.map(({ id, position }) => [id, Number(position)]));
   return { items: rows.map((row) => toItem(row, positionsById.get(row.id))) };
-};
+});
 
 /** Maximum number of characters of the display fields that one request stores; every item has a copy. */
 const maxDisplayFieldsChars = 32 * 1024 * 1024;
@@ -60,9 +60,9 @@ const maxDisplayFieldsChars = 32 * 1024 * 1024;
  * unknown calls are skipped.
  * @throws Refusal 404 for an unknown queue, 413 for display fields that are too long for the number of calls.
  */
-export const addQueueItems: TransactionOperation<'addQueueItems'> = async (transaction, { path, body, account }) => {
+export const addQueueItems = inTransaction('addQueueItems', async (transaction, { path, body, account }) => {
   const { project_id, call_ids, display_fields } = body;
-  await readQueue(transaction, { path, query: body });
+  await readStoredQueue(transaction, project_id, path.queue_id);
   const rows = await inChunks(call_ids, (ids) =>
     transaction
       .selectFrom('calls')
@@ -83,7 +83,7 @@ export const addQueueItems: TransactionOperation<'addQueueItems'> = async (trans
   const target = { projectId: project_id, queueId: path.queue_id, addedBy: account };
   const { added, duplicates } = await addItems(transaction, items, target);
   return { added_count: added, duplicates };
-};
+});
 
 const progressStates = ['in_progress', 'completed', 'skipped'] as const;
 type ProgressState = (typeof progressStates)[number];
@@ -101,7 +101,7 @@ const nextStates: Record<AnnotationState, readonly ProgressState[]> = {
  * state again changes nothing.
  * @throws Refusal 400 for an unknown queue, item or state, and for a state that cannot follow.
  */
-export const updateProgress: TransactionOperation<'updateProgress'> = async (transaction, { path, body, account }) => {
+export const updateProgress = inTransaction('updateProgress', async (transaction, { path, body, account }) => {
   const { queue_id, item_id } = path;
   const { project_id } = body;
   const annotation_state = progressStates.find((state) => state === body.annotation_state);
@@ -141,7 +141,7 @@ export const updateProgress: TransactionOperation<'updateProgress'> = async (tra
   const change = { annotation_state, annotator_user_id: account };
   await transaction.updateTable('queue_items').set(change).where('id', '=', item_id).execute();
   return { item: toItem({ ...item, ...change }) };
-};
+});
 
 function toItem(row: Tables['queue_items'], position: number | null = null): QueueItem {
   // Changes the row: copying the rows of a large page would take longer than to read them.

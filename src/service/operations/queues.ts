@@ -1,14 +1,15 @@
-import { type Queue, queueSortFields, type ReadQueueResponse } from '../../contract/queues.ts';
+import type { ResultOf } from '../../contract/endpoints.ts';
+import { type Queue, queueSortFields } from '../../contract/queues.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import type { Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
 import { inChunks } from '../storage/in-chunks.ts';
 import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
-import type { OperationInput, TransactionOperation } from './operation.ts';
+import { inTransaction } from './operation.ts';
 
 /** Reads queues of a project, by default the newest first. */
-export const queryQueues: TransactionOperation<'queryQueues'> = async (transaction, { body }) => {
+export const queryQueues = inTransaction('queryQueues', async (transaction, { body }) => {
   let queues = transaction
     .selectFrom('queues')
     .selectAll()
@@ -21,29 +22,28 @@ export const queryQueues: TransactionOperation<'queryQueues'> = async (transacti
   const found = (await queues.execute()).filter((queue) => queue.name.toLowerCase().includes(name));
   const offset = body.offset ?? 0;
   return found.slice(offset, offset + (body.limit ?? found.length)).map(toQueue);
-};
+});
 
-/**
- * Reads one queue.
- * @throws Refusal 404 when the project has no queue with this id.
- */
-export async function readQueue(
-  transaction: Transaction,
-  { path, query }: Pick<OperationInput<'readQueue'>, 'path' | 'query'>,
-): Promise<ReadQueueResponse> {
+/** Reads one queue. @throws Refusal as {@link readStoredQueue} does. */
+export const readQueue = inTransaction('readQueue', async (transaction, { path, query }) => ({
+  queue: await readStoredQueue(transaction, query.project_id, path.queue_id),
+}));
+
+/** Reads one queue. @throws Refusal 404 when the project has no queue with this id. */
+export async function readStoredQueue(transaction: Transaction, project_id: string, id: string): Promise<Queue> {
   const row = await transaction
     .selectFrom('queues')
     .selectAll()
-    .where('project_id', '=', query.project_id)
-    .where('id', '=', path.queue_id)
+    .where('project_id', '=', project_id)
+    .where('id', '=', id)
     .where('deleted_at', 'is', null)
     .executeTakeFirst();
-  if (!row) throw new Refusal(404, `Queue ${path.queue_id} not found`);
-  return { queue: toQueue(row) };
+  if (!row) throw new Refusal(404, `Queue ${id} not found`);
+  return toQueue(row);
 }
 
 /** Creates an empty queue; its name need not be unique. */
-export const createQueue: TransactionOperation<'createQueue'> = async (transaction, { body, account }) => {
+export const createQueue = inTransaction('createQueue', async (transaction, { body, account }) => {
   const [id = ''] = newIds(1);
   const now = new Date().toISOString();
   await transaction
@@ -61,35 +61,36 @@ export const createQueue: TransactionOperation<'createQueue'> = async (transacti
     })
     .execute();
   return { id };
-};
+});
 
 /**
  * Changes the members of a queue that the request has, and returns the queue. Needs a write transaction.
  * @throws Refusal 404 when the project has no queue with this id.
  */
-export const updateQueue: TransactionOperation<'updateQueue'> = async (transaction, { path, body }) => {
+export const updateQueue = inTransaction('updateQueue', async (transaction, { path, body }) => {
   const { project_id, name, description, scorer_refs } = body;
   return changeQueue(transaction, path.queue_id, project_id, {
     ...(name != null && { name }),
     ...(description != null && { description }),
     ...(scorer_refs != null && { scorer_refs: JSON.stringify(scorer_refs) }),
   });
-};
+});
 
 /**
  * Marks a queue as deleted, so that neither it nor its items are found any more. Needs a write transaction.
  * @throws Refusal 404 when the project has no queue with this id.
  */
-export const deleteQueue: TransactionOperation<'deleteQueue'> = (transaction, { path, query }) =>
-  changeQueue(transaction, path.queue_id, query.project_id, { deleted_at: new Date().toISOString() });
+export const deleteQueue = inTransaction('deleteQueue', (transaction, { path, query }) =>
+  changeQueue(transaction, path.queue_id, query.project_id, { deleted_at: new Date().toISOString() }),
+);
 
 async function changeQueue(
   transaction: Transaction,
   queue_id: string,
   project_id: string,
   members: Partial<Tables['queues']>,
-): Promise<ReadQueueResponse> {
-  const { queue } = await readQueue(transaction, { path: { queue_id }, query: { project_id } });
+): Promise<ResultOf<'readQueue'>> {
+  const queue = await readStoredQueue(transaction, project_id, queue_id);
   const change = { ...members, updated_at: new Date().toISOString() };
   await transaction
     .updateTable('queues')
@@ -105,7 +106,7 @@ async function changeQueue(
  * Counts the items of queues, in the order of the request. An item counts as completed once any annotator has completed
  * or skipped it; unknown queues are empty.
  */
-export const queueStats: TransactionOperation<'queueStats'> = async (transaction, { body }) => {
+export const queueStats = inTransaction('queueStats', async (transaction, { body }) => {
   const counts = await inChunks(body.queue_ids, (ids) =>
     transaction
       .selectFrom('queue_items')
@@ -145,7 +146,7 @@ export const queueStats: TransactionOperation<'queueStats'> = async (transaction
       return { queue_id, total_items: Number(total), completed_items: Number(completed) };
     }),
   };
-};
+});
 
 const finishedStates = ['completed', 'skipped'] as const;
 

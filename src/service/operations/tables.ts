@@ -15,7 +15,7 @@ import {
   selectRows,
   type TableKey,
 } from '../storage/row-tables.ts';
-import type { OperationHandler, OperationInput, TransactionOperation } from './operation.ts';
+import { inTransaction, type OperationHandler, type OperationInput } from './operation.ts';
 import { ResponseSize } from './response-size.ts';
 
 /** Maximum number of rows of a list; updates can make it longer than one request. */
@@ -64,7 +64,7 @@ export async function storeRows(
  * Stores the list that results from changes of a stored one, which stays as it is.
  * @throws Refusal 404 for an unknown list, 400 for an index outside of it, 413 for too many rows or changes.
  */
-export const updateTable: TransactionOperation<'updateTable'> = async (transaction, { body, account }) => {
+export const updateTable = inTransaction('updateTable', async (transaction, { body, account }) => {
   const { project_id, base_digest, updates } = body;
   const digests = await rowDigestsOf(transaction, { project_id, table_digest: base_digest });
   if (!digests) throw new Refusal(404, `Table ${base_digest} not found`);
@@ -99,7 +99,7 @@ export const updateTable: TransactionOperation<'updateTable'> = async (transacti
     await putTable(transaction, { project_id, digest, created_by: account }, digests);
   }
   return { digest, updated_row_digests };
-};
+});
 
 function checkIndex(index: number, last: number): void {
   if (index < 0 || index > last) throw new Refusal(400, `Index out of range: ${index}`);
@@ -109,7 +109,7 @@ function checkIndex(index: number, last: number): void {
  * Reads rows of a list, by default in their order; an unknown list has none.
  * @throws Refusal 400 for a sort field that is no path, 413 for rows that are too large together.
  */
-export const queryTable: TransactionOperation<'queryTable'> = async (transaction, { body }) => {
+export const queryTable = inTransaction('queryTable', async (transaction, { body }) => {
   const { sort_by } = body;
   for (const { field } of sort_by ?? []) {
     if (field.split('.').some((name) => name.trim() === '')) throw new Refusal(400, `Invalid sort field: ${field}`);
@@ -119,7 +119,7 @@ export const queryTable: TransactionOperation<'queryTable'> = async (transaction
   if (!sort_by?.length) return { rows: await readRows(transaction, body, { limit, offset }) };
   const rows = await readRows(transaction, body, { limit: Number.MAX_SAFE_INTEGER, offset: 0 });
   return { rows: sortRecords(rows, sort_by, ({ val }) => val as object).slice(offset, offset + limit) };
-};
+});
 
 /**
  * Stores a list of rows that the project has already; the same rows again are the same list.
@@ -144,7 +144,7 @@ export const createTableFromDigests: OperationHandler<'createTableFromDigests'> 
 };
 
 /** Counts the rows of lists; unknown lists are skipped. */
-export const countRowsOfTables: TransactionOperation<'countRowsOfTables'> = async (transaction, { body }) => {
+export const countRowsOfTables = inTransaction('countRowsOfTables', async (transaction, { body }) => {
   const digests = [...new Set(body.digests ?? [])];
   const found = await inChunks(digests, (chunk) => findTables(transaction, body.project_id, chunk));
   const counts = new Map(found.map(({ digest, row_count }) => [digest, row_count]));
@@ -153,13 +153,13 @@ export const countRowsOfTables: TransactionOperation<'countRowsOfTables'> = asyn
       .filter((digest) => counts.has(digest))
       .map((digest) => ({ digest, count: counts.get(digest)!, storage_size_bytes: null })),
   };
-};
+});
 
 /** Counts the rows of a list; an unknown list has none. */
-export const countTableRows: TransactionOperation<'countTableRows'> = async (transaction, { body }) => {
+export const countTableRows = inTransaction('countTableRows', async (transaction, { body }) => {
   const table = await findTable(transaction, { project_id: body.project_id, table_digest: body.digest });
   return { count: table?.row_count ?? 0 };
-};
+});
 
 /** Rows that are read at once, so that their size is known before much of it is in memory. */
 const rowsPerRead = 500;

@@ -1,5 +1,6 @@
 import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
-import type { QueryCallsRequest, RecordedCall } from '../../contract/calls.ts';
+import type { RecordedCall } from '../../contract/calls.ts';
+import type { BodyOf } from '../../contract/endpoints.ts';
 import type { SortKey } from '../../contract/queue-items.ts';
 import { nextTurn } from '../../core/turns.ts';
 import {
@@ -23,7 +24,7 @@ const maxBatchCalls = 500;
 const maxBatchChars = 4 * 1024 * 1024;
 
 /** The part of a query that selects calls. */
-export type CallsSelection = Pick<QueryCallsRequest, 'project_id' | 'filter' | 'query'>;
+export type CallsSelection = Pick<BodyOf<'queryCalls'>, 'project_id' | 'filter' | 'query'>;
 
 /** The evaluation of a selection: conditions for the database, and a test for what they leave open. */
 interface Plan {
@@ -84,7 +85,7 @@ const needsScan = ({ parts }: Plan): boolean => !parts.every(hasIndex);
  */
 export async function* findCalls(
   database: Database,
-  body: QueryCallsRequest,
+  body: BodyOf<'queryCalls'>,
 ): AsyncGenerator<RecordedCall[], void, undefined> {
   const plan = planOf(body, database);
   const { sort_by, columns } = body;

@@ -1,4 +1,5 @@
-import type { EndedCall, StartCallResponse, StartedCall } from '../../contract/calls.ts';
+import type { EndedCall, StartedCall } from '../../contract/calls.ts';
+import type { ResultOf } from '../../contract/endpoints.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
 import { countChars, toCallRow, toJson } from './call-rows.ts';
 import type { Transaction } from './database.ts';
@@ -25,7 +26,7 @@ export async function recordEvents(
   transaction: Transaction,
   account: string,
   { starts, ends }: { starts: readonly StartedCall[]; ends: readonly EndedCall[] },
-): Promise<StartCallResponse[]> {
+): Promise<ResultOf<'startCall'>[]> {
   const freshIds = newIds(starts.length * 2);
   const identified = starts.map((start) => {
     const [id, trace_id] = freshIds.splice(-2) as [string, string];

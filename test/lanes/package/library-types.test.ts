@@ -89,7 +89,7 @@ import type { CallParts as Parts, endpoints, ResultOf as Result } from ${source(
 import type { CallParts, contract, CreateEvaluationRequest, InferenceRequest, QueryQueueItemsRequest, QueueItem, ResultOf } from 'heddle';
 
 type Body<Name extends keyof typeof endpoints> = z.input<(typeof endpoints)[Name]['response']>;
-type Request<Name extends 'queryQueueItems' | 'runInference' | 'createEvaluation'> = z.input<(typeof endpoints)[Name]['request']>;
+type Request<Name extends 'queryQueueItems' | 'runInference' | 'createEvaluation'> = z.input<NonNullable<(typeof endpoints)[Name]['request']>>;
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 
 export const checks: [
