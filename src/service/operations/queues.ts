@@ -3,9 +3,10 @@ import { Refusal } from '../../core/http/refusal.ts';
 import type { Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
 import { inChunks } from '../storage/in-chunks.ts';
+import { findQueue, newQueue } from '../storage/queue-rows.ts';
 import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
-import type { OperationInput, TransactionOperation } from './operation.ts';
+import type { TransactionOperation } from './operation.ts';
 
 /** Reads queues of a project, by default the newest first. */
 export const queryQueues: TransactionOperation<'queryQueues'> = async (transaction, { body }) => {
@@ -27,39 +28,34 @@ export const queryQueues: TransactionOperation<'queryQueues'> = async (transacti
  * Reads one queue.
  * @throws Refusal 404 when the project has no queue with this id.
  */
-export async function readQueue(
+export const readQueue: TransactionOperation<'readQueue'> = async (transaction, { path, query }) => ({
+  queue: toQueue(await requireQueueRow(transaction, query.project_id, path.queue_id)),
+});
+
+/** Returns the row of a queue. @throws Refusal 404 when the project has no queue with this id. */
+export async function requireQueueRow(
   transaction: Transaction,
-  { path, query }: Pick<OperationInput<'readQueue'>, 'path' | 'query'>,
-): Promise<ReadQueueResponse> {
-  const row = await transaction
-    .selectFrom('queues')
-    .selectAll()
-    .where('project_id', '=', query.project_id)
-    .where('id', '=', path.queue_id)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst();
-  if (!row) throw new Refusal(404, `Queue ${path.queue_id} not found`);
-  return { queue: toQueue(row) };
+  projectId: string,
+  queueId: string,
+): Promise<Tables['queues']> {
+  const row = await findQueue(transaction, projectId, queueId);
+  if (!row) throw new Refusal(404, `Queue ${queueId} not found`);
+  return row;
 }
 
 /** Creates an empty queue; its name need not be unique. */
 export const createQueue: TransactionOperation<'createQueue'> = async (transaction, { body, account }) => {
   const [id = ''] = newIds(1);
-  const now = new Date().toISOString();
-  await transaction
-    .insertInto('queues')
-    .values({
-      project_id: body.project_id,
-      id,
-      name: body.name,
-      description: body.description ?? '',
-      scorer_refs: JSON.stringify(body.scorer_refs),
-      created_at: now,
-      created_by: account,
-      updated_at: now,
-      deleted_at: null,
-    })
-    .execute();
+  const { project_id, name, scorer_refs } = body;
+  const queue = newQueue({
+    project_id,
+    id,
+    name,
+    description: body.description ?? '',
+    scorer_refs,
+    created_by: account,
+  });
+  await transaction.insertInto('queues').values(queue).execute();
   return { id };
 };
 
@@ -89,7 +85,7 @@ async function changeQueue(
   project_id: string,
   members: Partial<Tables['queues']>,
 ): Promise<ReadQueueResponse> {
-  const { queue } = await readQueue(transaction, { path: { queue_id }, query: { project_id } });
+  const row = await requireQueueRow(transaction, project_id, queue_id);
   const change = { ...members, updated_at: new Date().toISOString() };
   await transaction
     .updateTable('queues')
@@ -97,8 +93,7 @@ async function changeQueue(
     .where('project_id', '=', project_id)
     .where('id', '=', queue_id)
     .execute();
-  const { scorer_refs, ...rest } = change;
-  return { queue: { ...queue, ...rest, ...(scorer_refs !== undefined && { scorer_refs: JSON.parse(scorer_refs) }) } };
+  return { queue: toQueue({ ...row, ...change }) };
 }
 
 /**
