@@ -12,10 +12,10 @@ import { ModelProvider, type ModelProviderOptions } from './inference/model-prov
 import { openDatabase } from './storage/open-database.ts';
 
 export type { Account, ProjectGrants } from './admin/accounts.ts';
-export { backUpData, resetData, restoreData } from './admin/backup.ts';
 export type { ImportTarget } from './admin/import-items.ts';
 export type { Listing } from './admin/list-contents.ts';
 export { openServiceStore, type Store } from './admin/service-store.ts';
+export { backUpData, resetData, restoreData } from './storage/sqlite/backup.ts';
 export { loadSqlite } from './storage/sqlite/connection.ts';
 
 export interface ServiceOptions {

@@ -1,6 +1,7 @@
 import type { CompletedCall, EndedCall, RecordedCall, StartedCall } from '../../contract/calls.ts';
 import type { BodyOf } from '../../contract/endpoints.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import { inBatches } from '../../core/in-batches.ts';
 import { nextTurn } from '../../core/turns.ts';
 import { referenceToCall } from '../evaluation/recorded-runs.ts';
 import { ReferenceExpander } from '../query/expand-references.ts';
@@ -9,6 +10,7 @@ import { deleteCallTrees, nameCall, recordEvents } from '../storage/call-events.
 import { emptyMembers } from '../storage/call-rows.ts';
 import type { Database, ProjectFilter, Transaction } from '../storage/database.ts';
 import { deleteJobs } from '../storage/evaluation-jobs.ts';
+import { isStorableText } from '../storage/storable-text.ts';
 import { addCosts } from './costs.ts';
 import { readFeedbackOf } from './feedback.ts';
 import { inTransaction, type OperationHandler } from './operation.ts';
@@ -113,8 +115,7 @@ export const recordCalls: OperationHandler<'recordCalls'> = async ({ body: { bat
   // A start without an id that is sent again is another call, so all of such a batch is recorded, or nothing.
   const hasIds = batch.every(({ req }) => !('start' in req) || req.start.id);
   const step = hasIds ? eventsPerTransaction : batch.length;
-  for (let at = 0; at < batch.length; at += step) {
-    const events = batch.slice(at, at + step);
+  for (const events of inBatches(batch, step)) {
     const starts = events.flatMap(({ req }) => ('start' in req ? [req.start] : []));
     const ends = events.flatMap(({ req }) => ('end' in req ? [req.end] : []));
     await nextTurn();
@@ -126,7 +127,7 @@ export const recordCalls: OperationHandler<'recordCalls'> = async ({ body: { bat
 
 /** @throws Refusal 400 for text that the databases do not keep; in values, which are stored as JSON, it is escaped. */
 function checkStorable(events: readonly object[]): void {
-  const isStorable = (value: unknown) => typeof value !== 'string' || (!value.includes('\0') && value.isWellFormed());
+  const isStorable = (value: unknown): boolean => typeof value !== 'string' || isStorableText(value);
   if (events.every((event) => Object.values(event).every(isStorable))) return;
   throw new Refusal(400, 'Text contains a NUL character or an unpaired surrogate, which cannot be stored');
 }
@@ -171,9 +172,8 @@ export const completeCalls: OperationHandler<'completeCalls'> = async (
 ) => {
   checkSameProject(path, batch);
   checkStorable(batch);
-  for (let at = 0; at < batch.length; at += eventsPerTransaction / 2) {
+  for (const calls of inBatches(batch, eventsPerTransaction / 2)) {
     await nextTurn();
-    const calls = batch.slice(at, at + eventsPerTransaction / 2);
     const ends = calls.map((call) => ({ ...call, summary: call.summary ?? {} }));
     await database.write((transaction) => recordEvents(transaction, account, { starts: calls, ends }));
   }

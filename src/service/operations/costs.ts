@@ -5,9 +5,10 @@ import { compileCondition, idsIn } from '../query/condition.ts';
 import { sortRecords } from '../query/sort-records.ts';
 import type { Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
-import { inChunks } from '../storage/in-chunks.ts';
+import { deleteByIds } from '../storage/in-chunks.ts';
 import type { Tables } from '../storage/tables.ts';
 import { inTransaction } from './operation.ts';
+import { pickMembers } from './pick-members.ts';
 
 /** Stores prices of models, in a write transaction. */
 export const createCosts = inTransaction('createCosts', async (transaction, { body, account }) => {
@@ -35,17 +36,6 @@ export const createCosts = inTransaction('createCosts', async (transaction, { bo
   return { ids: models.map(([llm_id], index) => [ids[index]!, llm_id]) };
 });
 
-const members = [
-  'id',
-  'llm_id',
-  'prompt_token_cost',
-  'completion_token_cost',
-  'prompt_token_cost_unit',
-  'completion_token_cost_unit',
-  'effective_date',
-  'provider_id',
-] as const;
-
 /**
  * Reads prices, by default in the order of their creation.
  * @throws Refusal 422 for a query that cannot be evaluated.
@@ -53,7 +43,7 @@ const members = [
 export const queryCosts = inTransaction('queryCosts', async (transaction, { body }) => {
   const { project_id, query, sort_by, fields } = body;
   const rows = await readPrices(transaction, project_id);
-  const costs: StoredCost[] = rows.map((row) => Object.fromEntries(members.map((name) => [name, row[name]])));
+  const costs: StoredCost[] = rows.map(({ project_id: _, created_at: _time, created_by: _account, ...cost }) => cost);
   const found = sortRecords(
     query ? costs.filter(compileCondition(query.$expr).accepts) : costs,
     sort_by ?? [],
@@ -61,16 +51,12 @@ export const queryCosts = inTransaction('queryCosts', async (transaction, { body
   );
   const offset = body.offset ?? 0;
   const page = found.slice(offset, offset + (body.limit ?? found.length));
-  const returned = members.filter((name) => !fields?.length || fields.includes(name));
-  return { results: page.map((cost) => Object.fromEntries(returned.map((name) => [name, cost[name]]))) };
+  return { results: page.map((cost) => pickMembers(cost, fields)) };
 });
 
 /** Deletes prices by their ids, in a write transaction. @throws Refusal 400 for any other query. */
 export const purgeCosts = inTransaction('purgeCosts', async (transaction, { body: { project_id, query } }) => {
-  await inChunks(idsIn(query.$expr), async (chunk) => {
-    await transaction.deleteFrom('costs').where('project_id', '=', project_id).where('id', 'in', chunk).execute();
-    return [];
-  });
+  await deleteByIds(transaction, 'costs', project_id, idsIn(query.$expr));
   return {};
 });
 

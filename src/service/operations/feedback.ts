@@ -8,24 +8,18 @@ import { fitsSchema } from '../../core/json/json-schema.ts';
 import { allOf, type ConditionColumns, compileCondition, idsIn, joinParts } from '../query/condition.ts';
 import type { Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
-import { inChunks } from '../storage/in-chunks.ts';
+import { deleteByIds, inChunks } from '../storage/in-chunks.ts';
 import { findVersion } from '../storage/object-versions.ts';
-import type { Tables } from '../storage/tables.ts';
+import { findQueue } from '../storage/queue-rows.ts';
+import { type Tables, tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
 import { inTransaction } from './operation.ts';
-import { readStoredQueue } from './queues.ts';
+import { pickMembers } from './pick-members.ts';
+
+const columns = Object.keys(tables.feedback.columns) as (keyof Tables['feedback'])[];
 
 /** The members that must be equal when feedback is sent again under the same id. */
-const contentMembers = [
-  'weave_ref',
-  'feedback_type',
-  'payload',
-  'annotation_ref',
-  'runnable_ref',
-  'call_ref',
-  'trigger_ref',
-  'queue_id',
-] as const;
+const contentMembers = columns.filter((column) => !/^(project_id|id|wb_user_id|creator|created_at)$/.test(column));
 
 /** Maximum size of a payload, as JSON. */
 const maxPayloadBytes = 1024 * 1024;
@@ -54,7 +48,7 @@ export const createFeedbackBatch = inTransaction('createFeedbackBatch', async (t
  */
 export const replaceFeedback = inTransaction('replaceFeedback', async (transaction, { body, account }) => {
   const { feedback_id, ...feedback } = body;
-  await deleteFeedback(transaction, body.project_id, [feedback_id]);
+  await deleteByIds(transaction, 'feedback', body.project_id, [feedback_id]);
   return storeFeedback(transaction, feedback, account);
 });
 
@@ -100,76 +94,43 @@ export async function storeFeedback(
   return { id, created_at, wb_user_id, payload: JSON.parse(payload) };
 }
 
-const columns = [
-  'project_id',
-  'id',
-  'weave_ref',
-  'feedback_type',
-  'payload',
-  'annotation_ref',
-  'runnable_ref',
-  'call_ref',
-  'trigger_ref',
-  'queue_id',
-  'creator',
-  'created_at',
-  'wb_user_id',
-] as const;
 /** The members that feedback has whichever members a request asks for. */
-const requiredColumns = ['id', 'weave_ref', 'feedback_type', 'payload', 'created_at'] as const;
+const requiredMembers = ['id', 'weave_ref', 'feedback_type', 'payload', 'created_at'];
+const sortColumns = ['created_at', 'id', 'wb_user_id', 'feedback_type', 'weave_ref'] as const;
 const conditionColumns: ConditionColumns = {
   texts: columns.filter((column) => column !== 'payload' && column !== 'created_at'),
   times: ['created_at'],
-  json: [],
-  caseInsensitiveLike: 'like',
 };
-const sortColumns = ['created_at', 'id', 'wb_user_id', 'feedback_type', 'weave_ref'] as const;
 
 /**
  * Reads feedback, by default the oldest first.
  * @throws Refusal 422 for a query that cannot be evaluated.
  */
 export const queryFeedback = inTransaction('queryFeedback', async (transaction, { body }) => {
-  const { project_id, query, sort_by } = body;
+  const { project_id, query, sort_by, fields } = body;
   const offset = body.offset ?? 0;
   const limit = body.limit ?? Number.MAX_SAFE_INTEGER;
   const { parts, isExact, accepts } = query ? compileCondition(query.$expr, conditionColumns) : allOf([]);
-  const returned = returnedColumns(body.fields);
   let rows = transaction
     .selectFrom('feedback')
-    .select(isExact ? returned : columns)
+    .selectAll()
     .where('project_id', '=', project_id)
     .where(joinParts(parts));
   for (const { column, direction } of totalOrder(sort_by, sortColumns, { field: 'created_at', direction: 'asc' })) {
     rows = rows.orderBy(column, direction);
   }
-  if (isExact) return { result: (await rows.limit(limit).offset(offset).execute()).map(toFeedback) };
-  const found = (await rows.execute()).map(toFeedback).filter(accepts);
-  const isReturned = ([name]: [string, unknown]): boolean => (returned as readonly string[]).includes(name);
-  const result = found
-    .slice(offset, offset + limit)
-    .map((feedback) => Object.fromEntries(Object.entries(feedback).filter(isReturned)) as typeof feedback);
-  return { result };
+  if (isExact) rows = rows.limit(limit).offset(offset);
+  const found = (await rows.execute()).map(toFeedback);
+  const page = isExact ? found : found.filter(accepts).slice(offset, offset + limit);
+  const members = fields?.length ? [...requiredMembers, ...fields] : undefined;
+  return { result: page.map((feedback) => pickMembers(feedback, members)) };
 });
-
-function returnedColumns(fields: readonly string[] | null | undefined): readonly (typeof columns)[number][] {
-  if (!fields?.length) return columns;
-  const names: readonly string[] = [...requiredColumns, ...fields];
-  return columns.filter((column) => names.includes(column));
-}
 
 /** Deletes feedback by its ids, in a write transaction. @throws Refusal 400 for any other query. */
 export const purgeFeedback = inTransaction('purgeFeedback', async (transaction, { body }) => {
-  await deleteFeedback(transaction, body.project_id, idsIn(body.query.$expr));
+  await deleteByIds(transaction, 'feedback', body.project_id, idsIn(body.query.$expr));
   return {};
 });
-
-async function deleteFeedback(transaction: Transaction, project_id: string, ids: readonly string[]): Promise<void> {
-  await inChunks(ids, async (chunk) => {
-    await transaction.deleteFrom('feedback').where('project_id', '=', project_id).where('id', 'in', chunk).execute();
-    return [];
-  });
-}
 
 /** Reads the feedback on calls or objects, by the references to them, the oldest first. */
 export async function readFeedbackOf(
@@ -180,7 +141,7 @@ export async function readFeedbackOf(
   const rows = await inChunks(references, (chunk) =>
     transaction
       .selectFrom('feedback')
-      .select(columns)
+      .selectAll()
       .where('project_id', '=', project_id)
       .where('weave_ref', 'in', chunk)
       .orderBy('created_at')
@@ -205,7 +166,8 @@ async function checkFeedback(transaction: Transaction, body: BodyOf<'createFeedb
   else if (body.runnable_ref || body.call_ref || body.trigger_ref) {
     throw refused('only feedback of a runnable has a runnable_ref, call_ref or trigger_ref');
   }
-  if (body.queue_id) await checkQueue(transaction, body.project_id, body.queue_id);
+  const { project_id, queue_id } = body;
+  if (queue_id && !(await findQueue(transaction, project_id, queue_id))) throw refused(`queue ${queue_id} not found`);
 }
 
 /** The payloads of the types that the public service defines. */
@@ -256,15 +218,6 @@ function checkScore({ runnable_ref, call_ref, feedback_type }: BodyOf<'createFee
     throw refused(`runnable_ref names ${reference.name}, which is not that of ${feedback_type}`);
   }
   if (reference.kind === 'op' && !call_ref) throw refused('feedback of an op needs call_ref');
-}
-
-async function checkQueue(transaction: Transaction, project_id: string, queue_id: string): Promise<void> {
-  try {
-    await readStoredQueue(transaction, project_id, queue_id);
-  } catch (error) {
-    if (error instanceof Refusal && error.status === 404) throw refused(`queue ${queue_id} not found`);
-    throw error;
-  }
 }
 
 function refused(reason: string): Refusal {

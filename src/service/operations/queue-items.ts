@@ -2,17 +2,17 @@ import { sql } from 'kysely';
 import { type AnnotationState, type QueueItem, sortFields } from '../../contract/queue-items.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { addItems } from '../admin/import-items.ts';
-import type { Transaction } from '../storage/database.ts';
 import { inChunks } from '../storage/in-chunks.ts';
+import { findQueue } from '../storage/queue-rows.ts';
 import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
 import { inTransaction } from './operation.ts';
-import { readStoredQueue } from './queues.ts';
+import { requireQueueRow } from './queues.ts';
 
 /** Reads a page of a queue's items, with their positions in the whole queue when the request asks for them. */
 export const queryQueueItems = inTransaction('queryQueueItems', async (transaction, { path, body }) => {
   // Asked for by itself: as a condition of the items, SQLite would look at it once for each of them.
-  if (!(await hasQueue(transaction, body.project_id, path.queue_id))) return { items: [] };
+  if (!(await findQueue(transaction, body.project_id, path.queue_id))) return { items: [] };
   const order = sql.join(
     totalOrder(body.sort_by, sortFields, { field: 'created_at', direction: 'asc' }).map(
       ({ column, direction }) => sql`${sql.ref(`queue_items.${column}`)} ${sql.raw(direction)}`,
@@ -62,7 +62,7 @@ const maxDisplayFieldsChars = 32 * 1024 * 1024;
  */
 export const addQueueItems = inTransaction('addQueueItems', async (transaction, { path, body, account }) => {
   const { project_id, call_ids, display_fields } = body;
-  await readStoredQueue(transaction, project_id, path.queue_id);
+  await requireQueueRow(transaction, project_id, path.queue_id);
   const rows = await inChunks(call_ids, (ids) =>
     transaction
       .selectFrom('calls')
@@ -114,7 +114,7 @@ export const updateProgress = inTransaction('updateProgress', async (transaction
     .where('queue_id', '=', queue_id)
     .where('deleted_at', 'is', null)
     .executeTakeFirst();
-  if (!item || !(await hasQueue(transaction, project_id, queue_id)))
+  if (!item || !(await findQueue(transaction, project_id, queue_id)))
     throw new Refusal(400, `Item ${item_id} not found in queue ${queue_id}`);
   const progress = await transaction
     .selectFrom('annotator_progress')
@@ -150,16 +150,4 @@ function toItem(row: Tables['queue_items'], position: number | null = null): Que
     display_fields: JSON.parse(row.display_fields),
     position_in_queue: position,
   });
-}
-
-/** Returns whether a queue exists and is not deleted. */
-async function hasQueue(transaction: Transaction, projectId: string, queueId: string): Promise<boolean> {
-  const queue = await transaction
-    .selectFrom('queues')
-    .select('id')
-    .where('project_id', '=', projectId)
-    .where('id', '=', queueId)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst();
-  return queue !== undefined;
 }

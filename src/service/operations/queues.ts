@@ -4,6 +4,7 @@ import { Refusal } from '../../core/http/refusal.ts';
 import type { Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
 import { inChunks } from '../storage/in-chunks.ts';
+import { findQueue, newQueue } from '../storage/queue-rows.ts';
 import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
 import { inTransaction } from './operation.ts';
@@ -24,42 +25,38 @@ export const queryQueues = inTransaction('queryQueues', async (transaction, { bo
   return found.slice(offset, offset + (body.limit ?? found.length)).map(toQueue);
 });
 
-/** Reads one queue. @throws Refusal as {@link readStoredQueue} does. */
+/**
+ * Reads one queue.
+ * @throws Refusal 404 when the project has no queue with this id.
+ */
 export const readQueue = inTransaction('readQueue', async (transaction, { path, query }) => ({
-  queue: await readStoredQueue(transaction, query.project_id, path.queue_id),
+  queue: toQueue(await requireQueueRow(transaction, query.project_id, path.queue_id)),
 }));
 
-/** Reads one queue. @throws Refusal 404 when the project has no queue with this id. */
-export async function readStoredQueue(transaction: Transaction, project_id: string, id: string): Promise<Queue> {
-  const row = await transaction
-    .selectFrom('queues')
-    .selectAll()
-    .where('project_id', '=', project_id)
-    .where('id', '=', id)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst();
-  if (!row) throw new Refusal(404, `Queue ${id} not found`);
-  return toQueue(row);
+/** Returns the row of a queue. @throws Refusal 404 when the project has no queue with this id. */
+export async function requireQueueRow(
+  transaction: Transaction,
+  projectId: string,
+  queueId: string,
+): Promise<Tables['queues']> {
+  const row = await findQueue(transaction, projectId, queueId);
+  if (!row) throw new Refusal(404, `Queue ${queueId} not found`);
+  return row;
 }
 
 /** Creates an empty queue; its name need not be unique. */
 export const createQueue = inTransaction('createQueue', async (transaction, { body, account }) => {
   const [id = ''] = newIds(1);
-  const now = new Date().toISOString();
-  await transaction
-    .insertInto('queues')
-    .values({
-      project_id: body.project_id,
-      id,
-      name: body.name,
-      description: body.description ?? '',
-      scorer_refs: JSON.stringify(body.scorer_refs),
-      created_at: now,
-      created_by: account,
-      updated_at: now,
-      deleted_at: null,
-    })
-    .execute();
+  const { project_id, name, scorer_refs } = body;
+  const queue = newQueue({
+    project_id,
+    id,
+    name,
+    description: body.description ?? '',
+    scorer_refs,
+    created_by: account,
+  });
+  await transaction.insertInto('queues').values(queue).execute();
   return { id };
 });
 
@@ -90,7 +87,7 @@ async function changeQueue(
   project_id: string,
   members: Partial<Tables['queues']>,
 ): Promise<ResultOf<'readQueue'>> {
-  const queue = await readStoredQueue(transaction, project_id, queue_id);
+  const row = await requireQueueRow(transaction, project_id, queue_id);
   const change = { ...members, updated_at: new Date().toISOString() };
   await transaction
     .updateTable('queues')
@@ -98,8 +95,7 @@ async function changeQueue(
     .where('project_id', '=', project_id)
     .where('id', '=', queue_id)
     .execute();
-  const { scorer_refs, ...rest } = change;
-  return { queue: { ...queue, ...rest, ...(scorer_refs !== undefined && { scorer_refs: JSON.parse(scorer_refs) }) } };
+  return { queue: toQueue({ ...row, ...change }) };
 }
 
 /**

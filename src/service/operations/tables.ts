@@ -53,10 +53,7 @@ export async function storeRows(
       putRows(transaction, project_id, rows.slice(at, end), row_digests.slice(at, end)),
     );
   }
-  await database.write(async (transaction) => {
-    if (await findTable(transaction, { project_id, table_digest: digest })) return;
-    await putTable(transaction, { project_id, digest, created_by }, row_digests);
-  });
+  await database.write((transaction) => putTable(transaction, { project_id, digest, created_by }, row_digests));
   return { digest, row_digests };
 }
 
@@ -68,36 +65,31 @@ export const updateTable = inTransaction('updateTable', async (transaction, { bo
   const { project_id, base_digest, updates } = body;
   const digests = await rowDigestsOf(transaction, { project_id, table_digest: base_digest });
   if (!digests) throw new Refusal(404, `Table ${base_digest} not found`);
-  const added = updates.flatMap((update) =>
-    'append' in update ? [update.append.row] : 'insert' in update ? [update.insert.row] : [],
-  );
+  const additions = updates.filter((update) => !('pop' in update)).length;
   const moves = updates.filter((update) => !('append' in update)).length;
   if (moves > maxMoves)
     throw new Refusal(413, `More than ${maxMoves} rows are inserted or removed: send fewer at once`);
-  if (digests.length + added.length > maxRows) throw new Refusal(413, `A table has at most ${maxRows} rows`);
-  const addedDigests = added.map(contentDigest);
-  await putRows(transaction, project_id, added, addedDigests);
-  let next = 0;
+  if (digests.length + additions > maxRows) throw new Refusal(413, `A table has at most ${maxRows} rows`);
+  const added: object[] = [];
+  const addedDigests: string[] = [];
   const updated_row_digests: string[] = [];
   for (const update of updates) {
-    if ('append' in update) {
-      digests.push(addedDigests[next]!);
-      updated_row_digests.push(addedDigests[next]!);
-      next += 1;
-    } else if ('insert' in update) {
-      checkIndex(update.insert.index, digests.length);
-      digests.splice(update.insert.index, 0, addedDigests[next]!);
-      updated_row_digests.push(addedDigests[next]!);
-      next += 1;
-    } else {
+    if ('pop' in update) {
       checkIndex(update.pop.index, digests.length - 1);
       updated_row_digests.push(...digests.splice(update.pop.index, 1));
+      continue;
     }
+    const { row, index } = 'append' in update ? { ...update.append, index: digests.length } : update.insert;
+    checkIndex(index, digests.length);
+    const rowDigest = contentDigest(row);
+    added.push(row);
+    addedDigests.push(rowDigest);
+    digests.splice(index, 0, rowDigest);
+    updated_row_digests.push(rowDigest);
   }
+  await putRows(transaction, project_id, added, addedDigests);
   const digest = tableDigest(digests);
-  if (!(await findTable(transaction, { project_id, table_digest: digest }))) {
-    await putTable(transaction, { project_id, digest, created_by: account }, digests);
-  }
+  await putTable(transaction, { project_id, digest, created_by: account }, digests);
   return { digest, updated_row_digests };
 });
 

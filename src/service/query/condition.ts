@@ -2,6 +2,7 @@ import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
 import { Refusal } from '../../core/http/refusal.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
 import type { Database } from '../storage/database.ts';
+import { isStorableText } from '../storage/storable-text.ts';
 import { fieldAt } from './sort-records.ts';
 
 /** A call or another record. */
@@ -39,15 +40,13 @@ type Narrowing = Pick<Condition, 'parts' | 'isExact'>;
 
 /** The columns that the database may compare in place of members of the record with the same values. */
 export interface ConditionColumns {
-  texts: readonly string[];
-  times: readonly string[];
+  texts?: readonly string[];
+  times?: readonly string[];
   /** Columns with the JSON of a member. */
-  json: readonly string[];
-  /** The engine's operator for LIKE that ignores the case of ASCII letters. */
-  caseInsensitiveLike: Database['caseInsensitiveLike'];
+  json?: readonly string[];
+  /** The engine's operator for LIKE that ignores the case of ASCII letters; absent without columns of JSON. */
+  caseInsensitiveLike?: Database['caseInsensitiveLike'];
 }
-
-const noColumns: ConditionColumns = { texts: [], times: [], json: [], caseInsensitiveLike: 'like' };
 
 /** Maximum number of values in one list; an engine allows 32,766 parameters in a statement. */
 const maxListedValues = 1000;
@@ -65,7 +64,7 @@ const eb = expressionBuilder<{ records: Record<string, string | null> }, 'record
  * `$contains`, `$convert`, `$getField` and `$literal`.
  * @throws Refusal 422 for anything else, and for more than 1,000 operands.
  */
-export function compileCondition(expression: unknown, columns = noColumns): Condition {
+export function compileCondition(expression: unknown, columns: ConditionColumns = {}): Condition {
   const compiler = new Compiler(columns, maxOperands);
   return { ...asCondition(compiler.operand(expression)), paths: compiler.paths };
 }
@@ -75,7 +74,7 @@ export function compileCondition(expression: unknown, columns = noColumns): Cond
  * @throws Refusal 400 for any other expression and for more than 1,000 ids, 422 for one that is invalid.
  */
 export function idsIn(expression: unknown): readonly string[] {
-  const compiler = new Compiler({ ...noColumns, texts: ['id'] }, maxListedValues * 4);
+  const compiler = new Compiler({ texts: ['id'] }, maxListedValues * 4);
   const { parts, isExact } = asCondition(compiler.operand(expression));
   const ids = isExact && parts.length === 1 ? parts[0]!.about?.values : undefined;
   if (!ids) throw new Refusal(400, 'Can only purge by one or more ids');
@@ -203,12 +202,12 @@ function asOperand(condition: Condition): Operand {
 class Compiler {
   /** The paths of all members that the compiled operands read. */
   readonly paths: string[] = [];
-  readonly #columns: ConditionColumns;
+  readonly #columns: Required<ConditionColumns>;
   readonly #maxOperands: number;
   #operands = 0;
 
   constructor(columns: ConditionColumns, limit: number) {
-    this.#columns = columns;
+    this.#columns = { texts: [], times: [], json: [], caseInsensitiveLike: 'like', ...columns };
     this.#maxOperands = limit;
   }
 
@@ -360,7 +359,7 @@ function since(column: string, first: string): Narrowing {
 
 /** Returns whether the engines take a value as text. */
 function isStorable(value: unknown): value is string {
-  return typeof value === 'string' && !value.includes('\0') && value.isWellFormed();
+  return typeof value === 'string' && isStorableText(value);
 }
 
 /** Maximum number of patterns that are compared with the same value. */

@@ -1,3 +1,4 @@
+import { isPostgresUrl } from '../../core/database-url.ts';
 import type { Database } from './database.ts';
 
 /**
@@ -6,7 +7,7 @@ import type { Database } from './database.ts';
  * @throws HeddleError when the database cannot be used.
  */
 export async function openDatabase(urlOrPath: string): Promise<Database> {
-  if (/^postgres(ql)?:/.test(urlOrPath)) {
+  if (isPostgresUrl(urlOrPath)) {
     return (await import('./postgres/open-postgres.ts')).openPostgres(urlOrPath);
   }
   return (await import('./sqlite/open-sqlite.ts')).openSqlite(urlOrPath);

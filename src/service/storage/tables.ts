@@ -16,6 +16,9 @@ const integer: Column<number> = { type: 'integer', isRequired: true };
 const double: Column<number> = { type: 'double precision', isRequired: true };
 const bytes: Column<Uint8Array> = { type: 'bytes', isRequired: true };
 
+/** Columns that tell when a row was made, and which account made it. */
+const origin = { created_at: text, created_by: text };
+
 interface TableOptions {
   /** Constraints besides the primary key, in SQL. */
   constraints?: readonly string[];
@@ -59,8 +62,7 @@ export const tables = {
       name: text,
       description: optionalText,
       scorer_refs: text,
-      created_at: text,
-      created_by: text,
+      ...origin,
       updated_at: text,
       deleted_at: optionalText,
     },
@@ -80,8 +82,7 @@ export const tables = {
       annotation_state: state,
       added_by: optionalText,
       annotator_user_id: optionalText,
-      created_at: text,
-      created_by: text,
+      ...origin,
       updated_at: text,
       deleted_at: optionalText,
     },
@@ -161,8 +162,7 @@ export const tables = {
       prompt_token_cost_unit: text,
       completion_token_cost_unit: text,
       effective_date: text,
-      created_at: text,
-      created_by: text,
+      ...origin,
     },
     'project_id, id',
   ),
@@ -177,8 +177,7 @@ export const tables = {
       base_object_class: optionalText,
       leaf_object_class: optionalText,
       content: text,
-      created_at: text,
-      created_by: text,
+      ...origin,
     },
     'project_id, object_id, digest',
     {
@@ -188,20 +187,14 @@ export const tables = {
     },
   ),
   /** Files by the digest of their bytes. */
-  files: table(
-    { project_id: text, digest: text, size_bytes: integer, created_at: text, created_by: text },
-    'project_id, digest',
-  ),
+  files: table({ project_id: text, digest: text, size_bytes: integer, ...origin }, 'project_id, digest'),
   file_chunks: table(
     { project_id: text, digest: text, chunk_index: integer, bytes },
     'project_id, digest, chunk_index',
     { constraints: ['foreign key (project_id, digest) references files (project_id, digest)'] },
   ),
   /** Lists of rows, such as those of datasets, by the digest of the list. */
-  row_tables: table(
-    { project_id: text, digest: text, row_count: integer, created_at: text, created_by: text },
-    'project_id, digest',
-  ),
+  row_tables: table({ project_id: text, digest: text, row_count: integer, ...origin }, 'project_id, digest'),
   /** The rows of all lists by the digest of their content. */
   row_contents: table({ project_id: text, digest: text, content: text }, 'project_id, digest'),
   /** The places of the rows in their lists. */

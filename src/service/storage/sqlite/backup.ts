@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import type { Kysely } from 'kysely';
+import { isPostgresUrl } from '../../../core/database-url.ts';
 import { HeddleError } from '../../../core/errors.ts';
 import { findOwnFile, statRegularFile } from '../../../core/secrets/private-file.ts';
 import { hasTables } from '../schema.ts';
@@ -21,9 +22,11 @@ import { integrityCheck, openKysely, sqliteEngine } from './open-sqlite.ts';
 /**
  * Copies a data file to a new file, as it is at one moment, while other processes use it. The copy appears in one step, complete
  * and readable by its owner only.
- * @throws HeddleError `not_configured` if there is no data file, `conflict` if the target exists.
+ * @throws HeddleError `unsupported` for a PostgreSQL database, which has its own programs for it; `not_configured` if there is no
+ * data file, `conflict` if the target exists.
  */
-export async function backUpSqlite(dataFile: string, target: string): Promise<void> {
+export async function backUpData(dataFile: string, target: string): Promise<void> {
+  requireFile(dataFile, 'backup');
   const open = await loadSqlite();
   if (!existsSync(dataFile)) throw missingFile(dataFile);
   if (existsSync(target)) {
@@ -60,10 +63,11 @@ export async function backUpSqlite(dataFile: string, target: string): Promise<vo
 /**
  * Replaces a data file by a backup, which stays where it is. The data file of before is kept under another name.
  * @returns the path of the earlier data; undefined if there was none.
- * @throws HeddleError `conflict` if a process uses the data file, `invalid_arguments` if the backup is not a sound data file.
- * Nothing is changed then.
+ * @throws HeddleError `unsupported` for a PostgreSQL database, `conflict` if a process uses the data file, `invalid_arguments` if
+ * the backup is not a sound data file. Nothing is changed then.
  */
-export async function restoreSqlite(dataFile: string, backup: string): Promise<string | undefined> {
+export async function restoreData(dataFile: string, backup: string): Promise<string | undefined> {
+  requireFile(dataFile, 'restore');
   const open = await loadSqlite();
   const temporary = temporaryName(dataFile);
   try {
@@ -85,9 +89,10 @@ export async function restoreSqlite(dataFile: string, backup: string): Promise<s
 /**
  * Moves a data file away, so that the next start begins with a new one.
  * @returns the path of the earlier data; undefined if there was none.
- * @throws HeddleError `conflict` if a process uses the data file.
+ * @throws HeddleError `unsupported` for a PostgreSQL database, `conflict` if a process uses the data file.
  */
-export async function resetSqlite(dataFile: string): Promise<string | undefined> {
+export async function resetData(dataFile: string): Promise<string | undefined> {
+  requireFile(dataFile, 'reset');
   const open = await loadSqlite();
   try {
     findOwnFile(dataFile);
@@ -95,6 +100,21 @@ export async function resetSqlite(dataFile: string): Promise<string | undefined>
   } catch (error) {
     throw asFileError(error, dataFile);
   }
+}
+
+const programs = {
+  backup: 'Use pg_dump --format=custom --file FILE, with the URL of the database.',
+  restore: 'Stop every heddle process, then use pg_restore --clean --if-exists, with the URL of the database.',
+  reset: 'Stop every heddle process, then drop the database and create it again (dropdb, createdb).',
+};
+
+function requireFile(data: string, action: keyof typeof programs): void {
+  if (!isPostgresUrl(data)) return;
+  throw new HeddleError({
+    code: 'unsupported',
+    message: `The data is in PostgreSQL, which heddle does not ${action === 'backup' ? 'back up' : action}.`,
+    hint: programs[action],
+  });
 }
 
 type OpenSqlite = Awaited<ReturnType<typeof loadSqlite>>;
