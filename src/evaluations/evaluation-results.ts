@@ -3,12 +3,15 @@ import type { ResultOf } from '../contract/endpoints.ts';
 import type { EvaluationRun } from '../contract/evaluation-runs.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { parsePartReference } from '../contract/references.ts';
+import { parseLlmModel } from '../contract/scorers.ts';
 import { HeddleError } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
 import type { CallContext } from '../records/call-context.ts';
 import { cutValue } from '../text/call-values.ts';
+import { shortName } from '../text/names.ts';
+import { type RowScores, rowScores } from './compare-runs.ts';
 import { nameInReference } from './find-evaluation.ts';
-import type { ScoredTrial } from './score-figures.ts';
+import { type RunFigures, type ScoredTrial, summarizedFigures } from './score-figures.ts';
 
 type Access = Pick<CallContext, 'service' | 'signal' | 'progress'>;
 
@@ -25,6 +28,8 @@ const maxPromptChars = 120;
 /** The outcome of one row in one run. */
 export interface RowInRun {
   trials: ScoredTrial[];
+  /** Scores by scorer; the mean of the trials where they are numbers. */
+  scores: RowScores;
   /** Output of the first trial, cut if it is long. */
   output?: unknown;
   /** Id of the recorded call of the first trial. */
@@ -55,7 +60,14 @@ export interface RunFacts {
   started_at?: string;
 }
 
-const statuses: Record<string, string> = { success: 'complete', descendant_error: 'complete', error: 'failed' };
+/** A run as results show it: the facts about it, and its figures as far as they are known. */
+export type RunWithFigures = RunFacts & Partial<RunFigures>;
+
+const statuses = new Map([
+  ['success', 'complete'],
+  ['descendant_error', 'complete'],
+  ['error', 'failed'],
+]);
 
 /** Reads every row of runs. Nothing that is long is kept whole. */
 export async function readRunResults(
@@ -107,20 +119,44 @@ function toResultRow({
     const scorerError = Object.entries(trials.find((trial) => trial.scorer_errors)?.scorer_errors ?? {})[0];
     const message = error ?? (scorerError && `${scorerError[0]}: ${scorerError[1]}`);
     runs.set(evaluation_call_id, {
-      trials: trials.map(({ scores, error, scorer_errors, total_tokens, total_cost, model_latency_seconds }) => ({
-        scores,
-        error,
-        scorer_errors,
-        total_tokens,
-        total_cost,
-        model_latency_seconds,
-      })),
+      trials: trials.map(({ model_output: _, ...trial }) => trial),
+      scores: rowScores(trials),
       output: cutValue(first.model_output ?? undefined, maxKeptChars),
       call_id: first.predict_and_score_call_id,
       ...(message && { error: String(cutValue(message, maxKeptChars)) }),
     });
   }
   return { digest: row_digest, datasetRow: raw_data_row, runs };
+}
+
+/** Reads the figures that the service computes for runs, by run, and its warnings. */
+export async function readFigures(
+  runIds: readonly string[],
+  project: string,
+  { service, signal }: Access,
+): Promise<{ figures: Map<string, RunFigures>; warnings: string[] }> {
+  const query = {
+    evaluation_run_ids: [...runIds],
+    include_rows: false,
+    include_summary: true,
+    include_costs: true,
+  };
+  const { summary, warnings } = await service.call(
+    'queryEvaluationResults',
+    { path: splitProjectId(project), body: query },
+    { signal },
+  );
+  const figures = new Map(summary?.evaluations.map((one) => [one.evaluation_call_id, summarizedFigures(one)]));
+  return { figures, warnings: warnings ?? [] };
+}
+
+/** Returns the error for a run that a project does not have. */
+export function unknownRun(runId: string, project: string): HeddleError {
+  return new HeddleError({
+    code: 'not_found',
+    message: `Project ${project} has no run ${JSON.stringify(shortName(runId))}.`,
+    hint: 'Call read_evaluation with evaluation for its runs, and use the same project_id.',
+  });
 }
 
 /** Replaces references to rows by the rows. A reference that cannot be read stays. */
@@ -150,7 +186,7 @@ export async function runFacts(runs: readonly EvaluationRun[], project: string, 
   );
   return Promise.all(
     runs.map(async (run): Promise<RunFacts> => {
-      const status = statuses[run.status ?? ''] ?? run.status ?? 'unknown';
+      const status = statuses.get(run.status ?? '') ?? run.status ?? 'unknown';
       return {
         run_id: run.evaluation_run_id,
         status,
@@ -197,21 +233,12 @@ async function readModels(
 }
 
 function modelFacts(val: unknown, reference: string): [string, ModelFacts][] {
-  if (typeof val !== 'object' || val === null) return [];
-  const { llm_model_id, default_params } = val as { llm_model_id?: unknown; default_params?: unknown };
-  if (typeof llm_model_id !== 'string') return [];
-  const { messages_template, prompt } = (default_params ?? {}) as { messages_template?: unknown; prompt?: unknown };
-  const messages = Array.isArray(messages_template) ? messages_template : [];
-  const text =
-    messages.map((message) => textOf((message as { content?: unknown } | null)?.content)).join(' / ') || prompt;
-  return [
-    [
-      reference,
-      { model: llm_model_id, ...(typeof text === 'string' && { prompt: String(cutValue(text, maxPromptChars)) }) },
-    ],
-  ];
-}
-
-function textOf(content: unknown): string {
-  return typeof content === 'string' ? content : (JSON.stringify(content) ?? '');
+  const model = parseLlmModel(val);
+  if (!model) return [];
+  const { messages_template, prompt } = model.default_params ?? {};
+  const texts = messages_template?.map(({ content }) =>
+    typeof content === 'string' ? content : JSON.stringify(content),
+  );
+  const text = texts?.join(' / ') || prompt;
+  return [[reference, { model: model.llm_model_id, ...(text && { prompt: String(cutValue(text, maxPromptChars)) }) }]];
 }

@@ -184,7 +184,12 @@ export interface FieldDefinition {
 }
 
 /** Returns the JSON Schema of a field's values. */
-function fieldSchema({ type, choices, min, max }: FieldDefinition): Record<string, unknown> {
+export function fieldSchema({
+  type,
+  choices,
+  min,
+  max,
+}: Pick<FieldDefinition, 'type' | 'choices' | 'min' | 'max'>): Record<string, unknown> {
   if (type === 'choice') return { type: 'string', enum: choices };
   return { type, ...(min !== undefined && { minimum: min }), ...(max !== undefined && { maximum: max }) };
 }

@@ -2,10 +2,16 @@ import * as z from 'zod';
 import { classMembers } from '../contract/objects.ts';
 import { findPlaceholders } from '../contract/prompts.ts';
 import { objectIdOf, objectReference } from '../contract/references.ts';
-import { comparisonScorerClass, llmJudgeScorerClass, llmModelClass } from '../contract/scorers.ts';
+import {
+  type ComparisonScorer,
+  comparisonScorerClass,
+  llmJudgeScorerClass,
+  llmModelClass,
+} from '../contract/scorers.ts';
 import { HeddleError } from '../core/errors.ts';
 import { compileLinearPattern } from '../core/linear-pattern.ts';
 import { comparisonWarning } from '../evaluations/comparison-warning.ts';
+import { fieldSchema } from '../queues/queue-fields.ts';
 import { objectName } from '../records/object-name.ts';
 import { versionsOfName } from '../records/object-versions.ts';
 import { nearest, shortName } from '../text/names.ts';
@@ -20,7 +26,7 @@ const membersOfKind = {
   number_within: { needed: ['expected', 'tolerance'], optional: [] },
   json_valid: { needed: [], optional: [] },
   llm_judge: { needed: ['model', 'prompt'], optional: ['scale'] },
-} as const satisfies Record<string, { needed: readonly string[]; optional: readonly string[] }>;
+} as const satisfies Record<ComparisonScorer['kind'] | 'llm_judge', { needed: string[]; optional: string[] }>;
 
 type Kind = keyof typeof membersOfKind;
 const kinds = Object.keys(membersOfKind) as Kind[];
@@ -185,10 +191,8 @@ function inWords({ type, choices, min, max }: Scale): string {
 }
 
 /** Returns the JSON Schema of a judge's reply. */
-function replySchema({ type, choices, min, max }: Scale): Record<string, unknown> {
-  const score = choices
-    ? { type: 'string', enum: choices }
-    : { type, ...(min !== undefined && { minimum: min }), ...(max !== undefined && { maximum: max }) };
+function replySchema(scale: Scale): Record<string, unknown> {
+  const score = fieldSchema(scale);
   return { type: 'object', properties: { reasoning: { type: 'string' }, score }, required: ['score'] };
 }
 

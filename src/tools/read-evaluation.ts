@@ -5,10 +5,12 @@ import { HeddleError } from '../core/errors.ts';
 import { compareScores, type ScorerComparison } from '../evaluations/compare-runs.ts';
 import {
   type ResultRow,
-  type RunFacts,
+  type RunWithFigures,
+  readFigures,
   readRunResults,
   resolveRows,
   runFacts,
+  unknownRun,
 } from '../evaluations/evaluation-results.ts';
 import {
   agreementWithExpected,
@@ -16,12 +18,11 @@ import {
   rowColumnsOf,
   type ScorerAgreement,
   type ShownRow,
-  scoresOfRuns,
   toShownRow,
 } from '../evaluations/evaluation-rows.ts';
 import { evaluationReferences } from '../evaluations/find-evaluation.ts';
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
-import { figuresOf, type RunFigures, summarizedFigures } from '../evaluations/score-figures.ts';
+import { figuresOf } from '../evaluations/score-figures.ts';
 import { nearest, shortName } from '../text/names.ts';
 import { type PagePosition, pageMembers, pagePosition, pluralize, withFirstRows } from '../text/page.ts';
 import { cell, compactTable } from '../text/table.ts';
@@ -71,7 +72,7 @@ interface RunComparison {
 
 /** The result of read_evaluation. */
 export interface EvaluationResult extends PagePosition {
-  runs: (RunFacts & Partial<RunFigures>)[];
+  runs: RunWithFigures[];
   comparisons?: RunComparison[];
   agreement?: ScorerAgreement[];
   rows?: ShownRow[];
@@ -174,11 +175,7 @@ async function knownRuns(
   const runs = new Map(found.map((run) => [run.evaluation_run_id, run]));
   const unknown = wanted.find((id) => !runs.has(id));
   if (unknown === undefined) return wanted.map((id) => runs.get(id)!);
-  throw new HeddleError({
-    code: 'not_found',
-    message: `Project ${project} has no run ${JSON.stringify(shortName(unknown))}.`,
-    hint: 'Call read_evaluation with evaluation for its runs, and use the same project_id.',
-  });
+  throw unknownRun(unknown, project);
 }
 
 /** Lists runs with the figures that the service computes. */
@@ -192,23 +189,13 @@ async function listRuns(
   const position = pagePosition(offset, page.length, runs.length > offset + limit);
   if (page.length === 0) return { runs: [], ...position, total: runs.length };
   const facts = await runFacts(page, project, context);
-  const query = {
-    evaluation_run_ids: page.map(({ evaluation_run_id }) => evaluation_run_id),
-    include_rows: false,
-    include_summary: true,
-    include_costs: true,
-  };
-  const { summary, warnings } = await context.service.call(
-    'queryEvaluationResults',
-    { path: splitProjectId(project), body: query },
-    { signal: context.signal },
-  );
-  const figures = new Map(summary?.evaluations.map((one) => [one.evaluation_call_id, summarizedFigures(one)]));
+  const runIds = page.map(({ evaluation_run_id }) => evaluation_run_id);
+  const { figures, warnings } = await readFigures(runIds, project, context);
   return {
     runs: facts.map((fact) => ({ ...fact, ...figures.get(fact.run_id) })),
     ...position,
     total: runs.length,
-    ...(warnings?.length && { warnings }),
+    ...(warnings.length > 0 && { warnings }),
   };
 }
 
@@ -265,14 +252,14 @@ async function readRuns(
 function compareWith(baseline: string, run_id: string, rows: readonly ResultRow[]): RunComparison {
   const inEither = rows.filter(({ runs }) => runs.has(baseline) || runs.has(run_id));
   const shared = inEither.filter(({ runs }) => runs.has(baseline) && runs.has(run_id));
-  const scores = shared.map((row) => scoresOfRuns(row, [baseline, run_id]).map((scoresInRun) => scoresInRun!));
+  const scores = shared.map(({ runs }) => [runs.get(baseline)!.scores, runs.get(run_id)!.scores] as const);
   const other_rows = inEither.length - shared.length;
   return {
     baseline,
     run_id,
     shared_rows: shared.length,
     ...(other_rows > 0 && { other_rows }),
-    scorers: compareScores(scores.map(([before, after]) => [before!, after!] as const)),
+    scorers: compareScores(scores),
   };
 }
 

@@ -17,11 +17,10 @@ import {
   readScorers,
   unfilledPlaceholders,
 } from '../evaluations/evaluation-plan.ts';
-import { type RunFacts, runFacts } from '../evaluations/evaluation-results.ts';
+import { type RunWithFigures, readFigures, runFacts, unknownRun } from '../evaluations/evaluation-results.ts';
 import { type FoundEvaluation, findEvaluation } from '../evaluations/find-evaluation.ts';
 import { followRun, type RunStatus } from '../evaluations/follow-run.ts';
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
-import { type RunFigures, summarizedFigures } from '../evaluations/score-figures.ts';
 import { shortName } from '../text/names.ts';
 import { pluralize } from '../text/page.ts';
 import { cell } from '../text/table.ts';
@@ -74,7 +73,7 @@ const output = z.object({
   next: z.string().optional(),
 });
 
-interface RunResult extends Partial<RunFacts & RunFigures & RunPlan> {
+interface RunResult extends Partial<RunWithFigures & RunPlan> {
   status: string;
   /** The way in which the tokens were estimated. */
   estimate?: string;
@@ -342,14 +341,6 @@ async function waitForRun(
   }
 }
 
-function unknownRun(run_id: string, project: string): HeddleError {
-  return new HeddleError({
-    code: 'not_found',
-    message: `Project ${project} has no run ${JSON.stringify(shortName(run_id))}.`,
-    hint: 'Call read_evaluation with evaluation for its runs, and use the same project_id.',
-  });
-}
-
 /** Returns what a run has come to, with its figures as far as the service tells them. */
 async function resultOf(
   run_id: string,
@@ -368,15 +359,9 @@ async function resultOf(
         { signal },
       );
       const [fact] = isRunning ? [] : await runFacts(listed, project, context);
-      const query = { evaluation_run_ids: [run_id], include_rows: false, include_summary: true, include_costs: true };
-      const { summary, warnings } = await service.call(
-        'queryEvaluationResults',
-        { path: splitProjectId(project), body: query },
-        { signal },
-      );
-      const figures = summary?.evaluations.find((one) => one.evaluation_call_id === run_id);
-      const all = [...new Set([...(facts.warnings ?? []), ...(warnings ?? [])])];
-      return { ...fact, ...(figures && summarizedFigures(figures)), ...(all.length > 0 && { warnings: all }) };
+      const { figures, warnings } = await readFigures([run_id], project, context);
+      const all = [...new Set([...(facts.warnings ?? []), ...warnings])];
+      return { ...fact, ...figures.get(run_id), ...(all.length > 0 && { warnings: all }) };
     },
     async () => ({}),
   );

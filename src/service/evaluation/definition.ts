@@ -89,7 +89,7 @@ export async function resolveDefinition(
   const rows = await readDataset(transaction, dataset, request);
   const count = rows.rowCount * Number(trials);
   if (count > maxTrials) throw new Refusal(400, `A run has at most ${maxTrials} predictions, not ${count}`);
-  const operation = (name: string) => operationReference(transaction, { project_id, name: name.slice(-128), account });
+  const operation = (name: string) => operationReference(transaction, { project_id, name, account });
   const resolved = await resolveScorers(transaction, Array.isArray(scorers) ? scorers : [], maySee, operation);
   return {
     definition: {
@@ -165,14 +165,36 @@ async function readDataset(
     }
     return { table, rowCount: rows.length, rowReference: null };
   }
-  const named = typeof rows === 'string' ? parseReference(rows) : undefined;
-  const table = named?.kind === 'table' && {
-    project_id: `${named.entity}/${named.project}`,
-    table_digest: named.name,
-  };
-  const found = table && maySee(table.project_id) ? await findTable(transaction, table) : undefined;
-  if (!table || !found) throw new Refusal(400, `The dataset ${stored.name} has no rows that can be read`);
-  return { table, rowCount: found.row_count, rowReference: `${reference}/attr/rows/id/` };
+  const found = await findRowTable(transaction, rows, maySee);
+  if (!found) throw new Refusal(400, `The dataset ${stored.name} has no rows that can be read`);
+  return { ...found, rowReference: `${reference}/attr/rows/id/` };
+}
+
+/** Finds the table that a dataset refers to for its rows; undefined if it is unknown or may not be seen. */
+async function findRowTable(
+  transaction: Transaction,
+  rows: unknown,
+  maySee: ProjectFilter,
+): Promise<Pick<RunDefinition, 'table' | 'rowCount'> | undefined> {
+  const reference = typeof rows === 'string' ? parseReference(rows) : undefined;
+  const project_id = `${reference?.entity}/${reference?.project}`;
+  if (reference?.kind !== 'table' || !maySee(project_id)) return undefined;
+  const table = { project_id, table_digest: reference.name };
+  const found = await findTable(transaction, table);
+  return found && { table, rowCount: found.row_count };
+}
+
+/** Counts the predictions that a run of an evaluation makes; 0 if that cannot be told. */
+export async function countPlanned(
+  transaction: Transaction,
+  evaluationReference: unknown,
+  maySee: ProjectFilter,
+): Promise<number> {
+  const evaluation = await findStored(transaction, evaluationReference, maySee);
+  const { dataset, trials = 1 } = membersOf(evaluation?.val);
+  const { rows } = membersOf((await findStored(transaction, dataset, maySee))?.val);
+  const rowCount = Array.isArray(rows) ? rows.length : (await findRowTable(transaction, rows, maySee))?.rowCount;
+  return (rowCount ?? 0) * Number(trials);
 }
 
 async function resolveScorers(

@@ -7,8 +7,8 @@ import type { Database } from '../storage/database.ts';
 import { deleteJobs, type EvaluationJob, renewLease } from '../storage/evaluation-jobs.ts';
 import { selectRows } from '../storage/row-tables.ts';
 import type { RunDefinition } from './definition.ts';
-import { endRun, summarizeTrials } from './end-run.ts';
 import { readCallsById } from './recorded-runs.ts';
+import { endRun, summarizeTrials } from './run-events.ts';
 import { applyScorer, type Outcome, predict } from './scorers.ts';
 import {
   type CallEvents,
@@ -224,8 +224,8 @@ export class RunWorker {
     const index = this.#rowIndexOf(trial);
     const row = preparedRow ?? (await this.#readRows([index])).get(index)!;
     const trialEvents = new TrialEvents(this.#job, this.#definition, trial, row);
-    const recorded = mayHaveResults ? await this.#readRecorded(trialEvents) : noResults();
-    let { prediction } = recorded;
+    const outcomes = mayHaveResults ? await this.#readOutcomes(trialEvents) : new Map<string, TimedOutcome>();
+    let prediction = outcomes.get(trialEvents.predictionId);
     const events: CallEvents[] = [];
     if (!prediction) {
       prediction = await timed(() => predict(this.#definition.request, row.value, { asker, signal }));
@@ -233,7 +233,7 @@ export class RunWorker {
     }
     const { output } = prediction;
     const scorers = prediction.exception === undefined ? this.#definition.scorers : [];
-    const missing = scorers.filter(({ key }) => !recorded.scores.has(key));
+    const missing = scorers.filter((scorer) => !outcomes.has(trialEvents.scoreId(scorer)));
     const judges = missing.filter(({ kind }) => kind === 'judge');
     if (judges.length === 0) {
       this.#endAsking(trial);
@@ -247,27 +247,25 @@ export class RunWorker {
         if (scorer === judges[0]) await stored;
       }
       const outcome = await timed(() => applyScorer(scorer, { row: row.value, output, asker, signal }));
-      recorded.scores.set(scorer.key, outcome);
+      outcomes.set(trialEvents.scoreId(scorer), outcome);
       events.push(trialEvents.score(scorer, output, outcome));
     }
-    events.push(trialEvents.end(prediction, recorded.scores));
+    events.push(trialEvents.end(prediction, outcomes));
     void this.#store(trial, events, true);
     this.#endAsking(trial);
   }
 
-  /** Reads the results of a trial that are stored already. */
-  async #readRecorded(trialEvents: TrialEvents): Promise<RecordedResults> {
-    const results = noResults();
-    const scorers = new Map(this.#definition.scorers.map((scorer) => [trialEvents.scoreId(scorer), scorer]));
-    const ids = [trialEvents.predictionId, ...scorers.keys()];
-    for await (const found of readCallsById(this.#context.database, this.#job.project_id, ids)) {
-      for (const call of found) {
+  /** Reads the outcomes of a trial that are stored already, by the ids of their calls. */
+  async #readOutcomes(trialEvents: TrialEvents): Promise<Map<string, TimedOutcome>> {
+    const outcomes = new Map<string, TimedOutcome>();
+    const ids = [trialEvents.predictionId, ...this.#definition.scorers.map((scorer) => trialEvents.scoreId(scorer))];
+    for await (const calls of readCallsById(this.#context.database, this.#job.project_id, ids)) {
+      for (const call of calls) {
         const outcome = outcomeOf(call);
-        if (call.id === trialEvents.predictionId) results.prediction = outcome;
-        else if (outcome) results.scores.set(scorers.get(call.id)!.key, outcome);
+        if (outcome) outcomes.set(call.id, outcome);
       }
     }
-    return results;
+    return outcomes;
   }
 
   /** Stores results of a trial together with those of others. Resolves when they are stored. */
@@ -293,15 +291,6 @@ export class RunWorker {
       await endRun(transaction, { project_id, run, account, output, summary });
     });
   }
-}
-
-interface RecordedResults {
-  prediction: TimedOutcome | undefined;
-  scores: Map<string, Outcome>;
-}
-
-function noResults(): RecordedResults {
-  return { prediction: undefined, scores: new Map() };
 }
 
 async function timed(work: () => Promise<Outcome>): Promise<TimedOutcome> {

@@ -2,9 +2,9 @@ import type { RecordedCall } from '../../contract/calls.ts';
 import type { EvaluationRun, Prediction, Score } from '../../contract/evaluation-runs.ts';
 import { parseReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { endRun, summarizeTrials } from '../evaluation/end-run.ts';
 import {
   attributesOf,
+  findCall,
   isRun,
   isTrial,
   membersOf,
@@ -14,6 +14,7 @@ import {
   runOperations,
 } from '../evaluation/recorded-runs.ts';
 import { readResults } from '../evaluation/results.ts';
+import { endRun, startRun, summarizeTrials } from '../evaluation/run-events.ts';
 import { toTrial } from '../evaluation/trials.ts';
 import { findCalls } from '../query/find-calls.ts';
 import { recordEvents } from '../storage/call-events.ts';
@@ -30,17 +31,8 @@ export const createEvaluationRun: OperationHandler<'createEvaluationRun'> = ({ p
     const project_id = projectOf(path);
     const [id = ''] = newIds(1);
     const { evaluation, model, source_evaluation_run_id } = body;
-    const source = source_evaluation_run_id == null ? {} : { source_evaluation_run_id };
-    const start = {
-      project_id,
-      id,
-      trace_id: id,
-      op_name: await operationReference(transaction, { project_id, name: runOperations.run, account }),
-      started_at: now(),
-      attributes: { weave: { evaluation_run: 'true', evaluation, model, ...source } },
-      inputs: { self: evaluation, model },
-    };
-    await recordEvents(transaction, account, { starts: [start], ends: [] });
+    const attributes = source_evaluation_run_id == null ? {} : { source_evaluation_run_id };
+    await startRun(transaction, { project_id, id, account, started_at: now(), evaluation, model, attributes });
     return { evaluation_run_id: id };
   });
 
@@ -87,8 +79,8 @@ function toRun(call: RecordedCall): EvaluationRun {
     evaluation: text(attributes.evaluation ?? inputs.self ?? inputs.this),
     model: text(attributes.model ?? inputs.model),
     status: text(membersOf(membersOf(call.summary).weave).status),
-    started_at: call.started_at ?? null,
-    finished_at: call.ended_at ?? null,
+    started_at: call.started_at,
+    finished_at: call.ended_at,
     summary: membersOf(call.summary),
     source_evaluation_run_id: typeof source_evaluation_run_id === 'string' ? source_evaluation_run_id : null,
   };
@@ -148,7 +140,7 @@ export const createPrediction: OperationHandler<'createPrediction'> = async ({ p
       id,
       trace_id,
       parent_id: run ? trialId : null,
-      op_name: await operation(`${name}.predict`.slice(-128)),
+      op_name: await operation(`${name}.predict`),
       started_at: now(),
       attributes: { weave: { prediction: 'true', model, ...ofRun } },
       inputs: { self: model, inputs },
@@ -180,7 +172,7 @@ function toPrediction(call: RecordedCall): Prediction {
     inputs: inputs ?? others,
     output: call.output,
     evaluation_run_id: evaluation_run_id === null ? null : String(evaluation_run_id),
-    wb_user_id: call.wb_user_id ?? null,
+    wb_user_id: call.wb_user_id,
   };
 }
 
@@ -191,7 +183,7 @@ function toPrediction(call: RecordedCall): Prediction {
 export const finishPrediction: OperationHandler<'finishPrediction'> = async ({ path, account }, { database }) => {
   const project_id = projectOf(path);
   const prediction = await requireCall(database, project_id, path.prediction_id, 'Prediction', isPrediction);
-  const trial = prediction.parent_id ? await readCallOf(database, project_id, prediction.parent_id) : undefined;
+  const trial = prediction.parent_id ? await findCall(database, project_id, prediction.parent_id) : undefined;
   if (!trial || !isTrial(trial) || trial.ended_at) return { success: true };
   const children = (await readChildren(database, project_id, [trial.id])).get(trial.id) ?? [];
   const { scores, model_latency_seconds } = toTrial(trial, children);
@@ -222,7 +214,7 @@ export const createScore: OperationHandler<'createScore'> = async ({ path, body,
       parent_id: evaluation_run_id == null ? null : (prediction.parent_id ?? evaluation_run_id),
       op_name: await operationReference(transaction, {
         project_id,
-        name: `${reference.name}.score`.slice(-128),
+        name: `${reference.name}.score`,
         account,
       }),
       started_at: now(),
@@ -264,7 +256,7 @@ function toScore(call: RecordedCall): Score {
     scorer: String(scorer),
     value: call.output,
     evaluation_run_id: evaluation_run_id === null ? null : String(evaluation_run_id),
-    wb_user_id: call.wb_user_id ?? null,
+    wb_user_id: call.wb_user_id,
   };
 }
 
@@ -286,17 +278,12 @@ async function* readMarked<Value>(
     $eq: [{ $getField: `attributes.weave.${name}` }, { $literal: value }],
   });
   const ofRun = evaluation_run_id === undefined ? [] : [isEqual('evaluation_run_id', evaluation_run_id)];
-  const run = evaluation_run_id === undefined ? undefined : await readCallOf(database, project_id, evaluation_run_id);
+  const run = evaluation_run_id === undefined ? undefined : await findCall(database, project_id, evaluation_run_id);
   // Without the run, every call of the project would be searched.
   const traces = evaluation_run_id === undefined ? {} : { trace_ids: [run?.trace_id ?? evaluation_run_id] };
   const query = { $expr: { $and: [isEqual(mark, 'true'), ...ofRun] } };
   const body = { project_id, filter: traces, query, limit: limit ?? null, offset: offset ?? null };
   for await (const calls of findCalls(database, body)) yield* calls.map(toValue);
-}
-
-async function readCallOf(database: Database, project_id: string, id: string): Promise<RecordedCall | undefined> {
-  for await (const [call] of findCalls(database, { project_id, filter: { call_ids: [id] }, limit: 1 })) return call;
-  return undefined;
 }
 
 async function requireCall(
@@ -306,7 +293,7 @@ async function requireCall(
   kind: string,
   isKind: (call: RecordedCall) => boolean,
 ): Promise<RecordedCall> {
-  const call = await readCallOf(database, project_id, id);
+  const call = await findCall(database, project_id, id);
   if (!call || !isKind(call)) throw new Refusal(404, `${kind} ${id} not found`);
   return call;
 }

@@ -48,17 +48,17 @@ describe('a run', () => {
 
   it('waits for a free process when its own works on four others', async () => {
     const model = await startModel(true);
-    const { data, setup, run } = await startRun(model, 1, shortLease);
+    const { data, setup, run } = await startRun(model, 2);
     const { evaluation_ref, model_ref } = (await setup.results([run])).summary.evaluations[0];
     const runs = [run];
     for (let more = 0; more < 5; more += 1) {
-      runs.push(await setup.start(evaluation_ref, model_ref, { concurrency: 1 }));
+      runs.push(await setup.start(evaluation_ref, model_ref, { concurrency: 2 }));
     }
-    await expect.poll(() => model.underWay).toBe(4);
-    await startTestService({ data, modelProvider: { url: model.url }, evaluation: shortLease });
-    await expect.poll(() => model.underWay).toBe(6);
+    await expect.poll(() => model.underWay).toBe(8);
+    await startTestService({ data, modelProvider: { url: model.url } });
+    await expect.poll(() => model.underWay).toBe(12);
     model.release();
-    for (const id of runs) expect(await setup.ended(id)).toMatchObject({ code: 'complete' });
+    for (const id of runs) expect(await setup.ended(id, 60_000)).toMatchObject({ code: 'complete' });
     expect(model.asked).toHaveLength(6 * rows.length);
   });
 
@@ -69,8 +69,9 @@ describe('a run', () => {
     const take = "update evaluation_jobs set owner = 'another process', beat = beat + 1";
     // The data file may be locked for a moment.
     await vi.waitFor(() => execute(data, take));
-    await expect.poll(() => model.underWay).toBe(0);
-    expect(await setup.trials(run)).toEqual({});
+    // It asks for both again once it has taken the run back, because nothing was stored.
+    await expect.poll(() => model.asked.length).toBe(4);
+    await expect.poll(() => model.underWay).toBe(2);
     model.release();
     expect(await setup.ended(run)).toMatchObject({ code: 'complete' });
     expect(Object.keys(await setup.trials(run)).sort()).toEqual(allRows);

@@ -37,6 +37,32 @@ export async function summarizeTrials(
   return { output: { ...summaryOf(lists), ...model_latency }, summary: { usage, status_counts } };
 }
 
+/** Records the start of a run, in a write transaction. */
+export async function startRun(
+  transaction: Transaction,
+  run: {
+    project_id: string;
+    id: string;
+    account: string;
+    started_at: string;
+    display_name?: string | null;
+    evaluation: string;
+    model: string;
+    /** Further facts about the run that the service records. */
+    attributes: Record<string, unknown>;
+  },
+): Promise<void> {
+  const { account, evaluation, model, attributes, ...call } = run;
+  const start = {
+    ...call,
+    trace_id: run.id,
+    op_name: await operationReference(transaction, { project_id: run.project_id, name: runOperations.run, account }),
+    attributes: { weave: { evaluation_run: 'true', evaluation, model, ...attributes } },
+    inputs: { self: evaluation, model },
+  };
+  await recordEvents(transaction, account, { starts: [start], ends: [] });
+}
+
 /** Ends a run that has not ended, and records the call that summarizes it, in a write transaction. */
 export async function endRun(
   transaction: Transaction,
