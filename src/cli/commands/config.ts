@@ -25,8 +25,7 @@ export function addConfig(program: Command): void {
     ],
     page: 'docs/configuration.md',
   });
-  const add = (name: string, description: string): Command =>
-    addSettingFlags(config.command(name).description(description), ['profile']);
+  const add = (name: string, description: string): Command => config.command(name).description(description);
   const list = addOutputOptions(add('list', 'show the values of a profile, and the names of the others'));
   list.action((form: OutputForm) => listValues(profileNameOf(list), form));
   const get = add('get', 'print one value').addArgument(keyArgument());
@@ -35,6 +34,7 @@ export function addConfig(program: Command): void {
   set.action((key: string, value: string) => setValue(profileNameOf(set), key, value));
   const unset = add('unset', 'remove a value, so that the default applies').addArgument(keyArgument());
   unset.action((key: string) => unsetValue(profileNameOf(unset), key));
+  for (const command of config.commands) addSettingFlags(command, ['profile']);
 }
 
 function keyArgument(): Argument {

@@ -76,29 +76,18 @@ function characterOf(unit: string, literals: string[]): Character {
   return { backslashes, literals, encoded, escaped };
 }
 
-/** Positions after what was matched so far, and whether the text ended in the middle of a possible match. */
-interface Progress {
-  ends: number[];
-  isCut: boolean;
-}
-
-/** Matches `wanted`, which is in lower case where case is ignored, at a position; the text may end inside it. */
-function matchText(text: string, at: number, wanted: string, progress: Progress, ignoresCase: boolean): void {
+/**
+ * Returns the position after `wanted`, which is in lower case where case is ignored; -1 if it is not at a position, and a
+ * position beyond the text if the text ends inside of it.
+ */
+function endOf(text: string, at: number, wanted: string, ignoresCase: boolean): number {
   for (let offset = 0; offset < wanted.length; offset += 1) {
-    if (at + offset >= text.length) {
-      progress.isCut = true;
-      return;
-    }
+    if (at + offset >= text.length) return text.length + 1;
     const code = text.charCodeAt(at + offset);
-    const isSame = code === wanted.charCodeAt(offset);
-    const isUpperCase = ignoresCase && code >= 0x41 && code <= 0x5a && (code | 0x20) === wanted.charCodeAt(offset);
-    if (!isSame && !isUpperCase) return;
+    const isUpperCase = ignoresCase && code >= 0x41 && code <= 0x5a;
+    if ((isUpperCase ? code | 0x20 : code) !== wanted.charCodeAt(offset)) return -1;
   }
-  addEnd(progress, at + wanted.length);
-}
-
-function addEnd({ ends }: Progress, end: number): void {
-  if (!ends.includes(end)) ends.push(end);
+  return at + wanted.length;
 }
 
 /** Counts the backslashes at a position, up to a limit. */
@@ -108,35 +97,37 @@ function countBackslashes(text: string, at: number, limit: number): number {
   return count;
 }
 
-/** Matches parts that each follow one or more backslashes; a match begins at a backslash, so only one precedes
- * its first part. */
-function matchEscaped(text: string, start: number, parts: string[], isFirst: boolean, progress: Progress): void {
+/** Returns the position after parts that each follow one or more backslashes, as {@link endOf} does. */
+function endOfEscaped(text: string, start: number, parts: string[], isFirst: boolean): number {
   let at = start;
   for (const [index, part] of parts.entries()) {
+    // A match begins at a backslash, so only one precedes its first part.
     const count = countBackslashes(text, at, isFirst && index === 0 ? 1 : maxBackslashes);
-    progress.isCut ||= at + count === text.length;
-    if (count === 0) return;
-    const found: Progress = { ends: [], isCut: false };
-    matchText(text, at + count, part, found, part.length > 1);
-    progress.isCut ||= found.isCut;
-    if (found.ends.length === 0) return;
-    at += count + part.length;
+    if (at + count === text.length) return text.length + 1;
+    if (count === 0) return -1;
+    at = endOf(text, at + count, part, part.length > 1);
+    if (at === -1 || at > text.length) return at;
   }
-  addEnd(progress, at);
+  return at;
 }
 
-function matchCharacter(text: string, at: number, character: Character, isFirst: boolean, progress: Progress): void {
-  progress.isCut ||= at === text.length;
+function addEnd(ends: number[], end: number): void {
+  if (end !== -1 && !ends.includes(end)) ends.push(end);
+}
+
+/** Adds the positions after each way in which a character may be written at a position; one beyond a text that ends inside. */
+function addEnds(ends: number[], text: string, at: number, character: Character, isFirst: boolean): void {
+  if (at === text.length) addEnd(ends, at + 1);
   const { backslashes, literals, encoded, escaped } = character;
-  for (const literal of literals) matchText(text, at, literal, progress, false);
+  for (const literal of literals) addEnd(ends, endOf(text, at, literal, false));
   const code = text.charCodeAt(at);
-  if (code === percent || code === ampersand) for (const form of encoded) matchText(text, at, form, progress, true);
+  if (code === percent || code === ampersand) for (const form of encoded) addEnd(ends, endOf(text, at, form, true));
   if (code !== backslash) return;
-  for (const parts of escaped) matchEscaped(text, at, parts, isFirst, progress);
+  for (const parts of escaped) addEnd(ends, endOfEscaped(text, at, parts, isFirst));
   if (backslashes === 0) return;
   const count = countBackslashes(text, at, backslashes * (maxBackslashes + 1));
-  for (let taken = backslashes; taken <= count; taken += 1) addEnd(progress, at + taken);
-  progress.isCut ||= at + count === text.length;
+  for (let taken = backslashes; taken <= count; taken += 1) addEnd(ends, at + taken);
+  if (at + count === text.length) addEnd(ends, text.length + 1);
 }
 
 /** The outcome of matching a spelling. */
@@ -149,16 +140,20 @@ interface Match {
 
 /** Matches a spelling at a position. Follows all readings in parallel, so the time for each position is bounded. */
 function matchSpelling(text: string, start: number, spelling: Spelling): Match {
-  let ends = [start];
+  let reached = [start];
   let cutAfter = -1;
   for (const [index, character] of spelling.entries()) {
-    const progress: Progress = { ends: [], isCut: false };
-    for (const at of ends) matchCharacter(text, at, character, index === 0, progress);
-    if (progress.isCut) cutAfter = index;
-    if (progress.ends.length === 0) return { cutAfter };
-    ends = progress.ends;
+    const ends: number[] = [];
+    for (const at of reached) addEnds(ends, text, at, character, index === 0);
+    const cutAt = ends.indexOf(text.length + 1);
+    if (cutAt !== -1) {
+      cutAfter = index;
+      ends.splice(cutAt, 1);
+    }
+    if (ends.length === 0) return { cutAfter };
+    reached = ends;
   }
-  return { end: Math.max(...ends), cutAfter };
+  return { end: Math.max(...reached), cutAfter };
 }
 
 /** A spelling, and the characters that may follow its first character. */

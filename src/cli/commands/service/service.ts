@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { listenAt, stopSignal, untilAborted } from '../../../runtime/process-lifecycle.ts';
-import { databaseSecrets, dataLocation, sampleProject } from '../../../runtime/runtime.ts';
+import { dataLocation, sampleProject, secretsOf } from '../../../runtime/runtime.ts';
 import {
   backUpData,
   type ImportTarget,
@@ -79,7 +79,7 @@ function addStart(service: Command): void {
     const settings = settingsOf(start);
     const { values } = settings;
     const { control, redactor, stderr } = invocation();
-    redactor.protect(values.modelProviderKey, ...databaseSecrets(values));
+    redactor.protect(...secretsOf(values));
     const starting = startService({
       data: dataLocation(settings),
       host,
@@ -359,7 +359,7 @@ function printKept(message: string, kept: string | undefined): void {
 /** Returns where the data is, after its secrets are protected. */
 function dataOf(command: Command): string {
   const settings = settingsOf(command);
-  invocation().redactor.protect(...databaseSecrets(settings.values));
+  invocation().redactor.protect(...secretsOf(settings.values));
   return dataLocation(settings);
 }
 
