@@ -14,7 +14,7 @@ import { HeddleError } from '../../../core/errors.ts';
 import { findOwnFile, statRegularFile } from '../../../core/secrets/private-file.ts';
 import { schemaFault, schemaVersion } from '../migrations.ts';
 import { type Tables, tableNames } from '../tables.ts';
-import { loadSqlite, retryWhileBusy } from './connection.ts';
+import { damagedFile, loadSqlite, lockedFile, retryWhileBusy, sqliteFailureOf } from './connection.ts';
 import { sqliteEngine } from './open-sqlite.ts';
 
 /**
@@ -137,14 +137,14 @@ function lock(open: OpenSqlite, dataFile: string): () => void {
   } catch (error) {
     connection?.close();
     connection = undefined;
-    if (/is locked/.test((error as Error).message)) {
+    if (sqliteFailureOf(error) === lockedFile) {
       throw new HeddleError({
         code: 'conflict',
         message: `A heddle process uses ${dataFile}. Nothing was changed.`,
         hint: 'Quit the MCP clients that run heddle, stop `heddle service start`, then run the command again.',
       });
     }
-    if (!/malformed|is not a database/.test((error as Error).message)) throw error;
+    if (sqliteFailureOf(error) !== damagedFile) throw error;
   }
   return () => connection?.close();
 }
