@@ -176,6 +176,7 @@ export function badResponse(
     ),
     status: response.status,
     detail,
+    statedDetails: 0,
   });
 }
 
