@@ -140,7 +140,8 @@ export function failureOf(response: ServiceResponse, info: RequestInfo): HeddleE
     hint: mayHaveRun && !info.repeatable ? mayHaveRunHint : namingSetting(hint, info),
     status: response.status,
     detail: detail?.map((entry) => ({ ...entry, msg: truncate(info.redact(entry.msg)) })),
-    statedDetails: detail && countQuoted(detail),
+    // A quotation that is cut may lack any of them.
+    statedDetails: text !== undefined && isCut(text, info) ? 0 : undefined,
     retryable,
     endpoint: code === 'unsupported' ? info.endpointName : undefined,
     retryAfterMs: retryAfterMs(response.headers['retry-after'], now),
@@ -176,6 +177,7 @@ export function badResponse(
     ),
     status: response.status,
     detail,
+    statedDetails: 0,
   });
 }
 
@@ -257,23 +259,7 @@ function readErrorBody(body: string): { text?: string; detail?: ErrorDetail[] } 
   const validation = validationErrorBody.safeParse(value);
   if (!validation.success) return { text: errorText(value) };
   const { detail } = validation.data;
-  return { detail, text: detail.map(faultText).join(faultSeparator) };
-}
-
-const faultSeparator = '; ';
-
-function faultText({ loc, msg }: ErrorDetail): string {
-  return `${loc.join('.')}: ${msg}`;
-}
-
-/** Returns how many of the first faults are whole in a quotation of all. */
-function countQuoted(detail: readonly ErrorDetail[]): number {
-  let chars = -faultSeparator.length;
-  const firstCut = detail.findIndex((fault) => {
-    chars += faultSeparator.length + faultText(fault).length;
-    return chars > maxQuotationChars;
-  });
-  return firstCut === -1 ? detail.length : firstCut;
+  return { detail, text: detail.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ') };
 }
 
 /** Returns the text of an error body, from the first of the members that may hold it. */
@@ -296,6 +282,11 @@ export function quotedErrorText(value: unknown, info: RequestInfo): string {
 
 function quote(text: string, info: RequestInfo): string {
   return JSON.stringify(truncate(info.redact(text)));
+}
+
+/** Returns whether a quotation of a text lacks its end. */
+function isCut(text: string, info: RequestInfo): boolean {
+  return info.redact(text).length > maxQuotationChars;
 }
 
 function truncate(text: string): string {

@@ -155,7 +155,7 @@ function reportable(error: HeddleError, { redactor, maxResultChars }: CallOption
 
 /** Formats an error for a model: what happened, the next step, and the other members as one line of JSON. */
 export function errorText(error: HeddleError): string {
-  const { statedDetails = 0 } = error;
+  const { statedDetails = Number.POSITIVE_INFINITY } = error;
   const detail = error.detail?.map(({ msg, ...place }, index) => (index < statedDetails ? place : { ...place, msg }));
   const rest = { ...error.toJSON(), message: undefined, hint: undefined, detail };
   return [error.message, error.hint, JSON.stringify(rest)].map(escapeInvisible).join('\n');

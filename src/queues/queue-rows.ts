@@ -271,6 +271,5 @@ function leadsNowhere(column: string, source: Source, call: RecordedCall | undef
         ? `The nearest paths are ${near.join(', ')}.`
         : 'Judgements are judgement.<field>; call summarize_queue by field to see which there are.',
     detail: [{ loc: ['arguments', 'from_queue', 'map', column], msg, type: 'value_error' }],
-    statedDetails: 1,
   });
 }

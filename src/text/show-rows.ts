@@ -79,6 +79,5 @@ function unknownField(name: string, known: readonly string[]): HeddleError {
       .map(shortName)
       .join(', ')}; ["*"] returns all.`,
     detail: [{ loc: ['arguments', 'fields'], msg, type: 'value_error' }],
-    statedDetails: 1,
   });
 }

@@ -275,7 +275,6 @@ function agreementOfRuns(rows: readonly ResultRow[], runIds: readonly string[], 
         .map(shortName)
         .join(', ')}.`,
       detail: [{ loc: ['arguments', 'expected'], msg, type: 'value_error' }],
-      statedDetails: 1,
     });
   }
   const agreement = runIds.flatMap((runId) => agreementWithExpected(rows, runId, column));
@@ -286,7 +285,6 @@ function agreementOfRuns(rows: readonly ResultRow[], runIds: readonly string[], 
     message: `${msg}, so nothing can agree.`,
     hint: 'Compare with a column whose values are those of the scorer, like true and false. Read the rows without expected to see both.',
     detail: [{ loc: ['arguments', 'expected'], msg, type: 'value_error' }],
-    statedDetails: 1,
   });
 }
 

@@ -127,6 +127,7 @@ function noReference(ref: string, isCall: boolean): HeddleError {
         type: 'value_error',
       },
     ],
+    statedDetails: 0,
   });
 }
 

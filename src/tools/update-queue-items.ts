@@ -273,7 +273,6 @@ function callRefusal(reason: string, hint: string): HeddleError {
     message: `Nothing was changed: ${reason}.`,
     hint,
     detail: [{ loc: ['arguments'], msg: reason, type: 'value_error' }],
-    statedDetails: 1,
   });
 }
 

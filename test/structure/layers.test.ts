@@ -178,6 +178,44 @@ describe('src', () => {
     expect(wrong).toEqual([]);
   });
 
+  it('reads messages only where a foreign error has no code', () => {
+    const readsMessage =
+      /\b(message|msg|hint)\)?\s*\??\.(match|matchAll|split|replace|replaceAll|includes|startsWith|endsWith|indexOf|search)\(|\.(test|exec)\(\s*(\(?\w+( as \w+)?\)?\??\.)?(message|msg|hint)\b|\b(?<!typeof )(message|msg|hint)\)?\s*[!=]==\s*(['"`])(?!\8)/;
+    expect(files.filter((file) => readsMessage.test(texts.get(file)!)).sort()).toEqual([
+      // Commander's messages repeat values, which may be secrets.
+      'cli/program.ts',
+      // The parser of TOML has no codes.
+      'client-setup/edit-toml.ts',
+      // Its own hints name the base URL, which another setting may replace.
+      'client/failures.ts',
+      // Zod does not tell a missing member from one of another type.
+      'contract/validation.ts',
+      // RE2 writes where a message comes from in front of it.
+      'core/linear-pattern.ts',
+      // The pool of connections and the driver have no codes for these failures of their own.
+      'service/storage/postgres/open-pool.ts',
+      'service/storage/postgres/postgres-failure.ts',
+      // The package for Node 20 does not always report SQLite's result code.
+      'service/storage/sqlite/connection.ts',
+      // Each system's keychain has messages of its own.
+      'settings/secrets/keychain-store.ts',
+    ]);
+  });
+
+  it('has the results of the protocol only at its edges', () => {
+    const ofProtocol = /structuredContent|CallToolResult/;
+    expect(files.filter((file) => ofProtocol.test(texts.get(file)!)).sort()).toEqual([
+      'board/view/shared/chat-host.ts',
+      // The demo is a client of its own server.
+      'cli/commands/demo/demo.ts',
+      'mcp/server.ts',
+    ]);
+  });
+
+  it('lets other work run in one way', () => {
+    expect(files.filter((file) => texts.get(file)!.includes('setImmediate'))).toEqual(['core/turns.ts']);
+  });
+
   it('uses the arguments, environment, streams, signals and exit of the process only where a command is given them', () => {
     const ofProcess = /process\.(argv|env|std(in|out|err)|exit|on|once|off)\b|homedir\(|console\./;
     expect(files.filter((file) => ofProcess.test(texts.get(file)!)).sort()).toEqual([

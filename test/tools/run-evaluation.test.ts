@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { type ClientOptions, connectClient } from '../support/client.ts';
+import { type ClientOptions, connectClient, startServer } from '../support/client.ts';
 import { type EvaluatingService, evaluationReference, startEvaluatingService } from '../support/evaluating-service.ts';
 import { sendResponse } from '../support/fake-service.ts';
 import { emptyHome, temporaryFolder } from '../support/heddle.ts';
@@ -246,6 +246,24 @@ describe('run_evaluation', () => {
     expect(error.message).toContain(
       'The run run-1 was started, but could not be followed; call again with this run_id.',
     );
+  });
+
+  it('logs a cancelled wait as cancelled, not as a failure of heddle', async () => {
+    const service = await startEvaluatingService();
+    service.statuses = [{ code: 'running', completed_rows: 0, total_rows: 4 }];
+    const settings = { ...service.environment, HEDDLE_LOG_LEVEL: 'info' };
+    const server = startServer(emptyHome(temporaryFolder(), settings));
+    const { client } = await server.connect();
+    const abort = new AbortController();
+    const args = { run_id: 'run-1' };
+    const waiting = client.callTool({ name: 'run_evaluation', arguments: args }, { signal: abort.signal });
+    const isCancelled = expect(waiting).rejects.toThrow();
+    // By then, the time between two looks is much longer than a look.
+    await expect.poll(() => service.bodiesOf('/evaluations/status').length).toBe(5);
+    abort.abort();
+    await isCancelled;
+    await expect.poll(server.log).toContain('tool=run_evaluation code=cancelled');
+    expect(server.log()).not.toContain('unexpected failure');
   });
 
   it('cancels the run when the call is cancelled, and not when it reaches its deadline', async () => {

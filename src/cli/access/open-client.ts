@@ -1,19 +1,21 @@
 import type { Command } from 'commander';
 import type { ServiceClient } from '../../client/service-client.ts';
-import { openRuntime, type Runtime } from '../../runtime/runtime.ts';
+import type { McpServerOptions } from '../../mcp/server.ts';
+import { openRuntime } from '../../runtime/runtime.ts';
 import { withInterrupt } from '../invocation.ts';
 import { showProgress } from '../terminal/progress.ts';
 import { UsageError } from '../terminal/report-failure.ts';
 import { settingsOf } from '../usage/flags.ts';
 import { runtimeOptions } from './secrets.ts';
 
-export type RuntimeUse<T> = (options: Runtime['serverOptions'], signal: AbortSignal) => Promise<T>;
-
 /**
  * Opens what the settings of a command describe, and closes it after `use`.
  * @param use gets a signal that aborts when the person presses Ctrl-C.
  */
-export async function withRuntime<T>(command: Command, use: RuntimeUse<T>): Promise<T> {
+export async function withRuntime<T>(
+  command: Command,
+  use: (options: McpServerOptions, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   const settings = settingsOf(command);
   const { serverOptions, close } = openRuntime(settings, runtimeOptions(settings));
   try {

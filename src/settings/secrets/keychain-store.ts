@@ -81,10 +81,15 @@ function parseRecord(secret: string): SecretRecord {
   }
 }
 
+/** The failure of an access to a keychain that is locked. Writing may unlock it. */
+export class LockedKeychainError extends HeddleError {}
+
+const lockedProblem = 'is locked';
+
 /** Meanings of the messages of keychains; the first match applies. `did not respond` is heddle's own message. */
 const problems: readonly [RegExp, string][] = [
   [/did not respond|Did not receive a reply/i, 'hangs'],
-  [/is ?locked|locked collection|-25308|interaction is not allowed/i, 'is locked'],
+  [/is ?locked|locked collection|-25308|interaction is not allowed/i, lockedProblem],
   [/dismissed|denied|cancell?ed|-128\b|-25293/i, 'refused access'],
 ];
 
@@ -98,7 +103,8 @@ function keychainFailure(message: string): HeddleError {
   const advice = isMissing
     ? 'Start one, such as gnome-keyring or KWallet.'
     : 'Unlock it, or allow access in the window that it may have opened, and try again.';
-  return new HeddleError({
+  const KeychainError = problem === lockedProblem ? LockedKeychainError : HeddleError;
+  return new KeychainError({
     code: isMissing ? 'not_configured' : 'credentials_missing',
     message: isMissing
       ? `There is no keychain on this machine (${message}).`

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { runTool } from '../../../mcp/run-tool.ts';
+import type { McpServerOptions } from '../../../mcp/server.ts';
 import type { ReportProgress } from '../../../records/call-context.ts';
 import { tools } from '../../../tools/definition/registry.ts';
-import { type RuntimeUse, withRuntime } from '../../access/open-client.ts';
+import { withRuntime } from '../../access/open-client.ts';
 import { drawProgress } from '../../terminal/progress.ts';
 import { FailedWork } from '../../terminal/report-failure.ts';
 
@@ -21,7 +22,7 @@ export interface ToolRunner {
  */
 export async function withTools(
   command: Command,
-  work: (runner: ToolRunner, options: Parameters<RuntimeUse<void>>[0]) => Promise<void>,
+  work: (runner: ToolRunner, options: McpServerOptions) => Promise<void>,
   progress: ReportProgress = drawProgress,
 ): Promise<void> {
   try {

@@ -1,10 +1,8 @@
 import { HeddleError } from '../../../core/errors.ts';
 import { followRun } from '../../../evaluations/follow-run.ts';
+import type { McpServerOptions } from '../../../mcp/server.ts';
 import type { Progress } from '../../../records/call-context.ts';
-import type { Runtime } from '../../../runtime/runtime.ts';
 import { drawProgress, showProgress } from '../../terminal/progress.ts';
-
-type ServerOptions = Runtime['serverOptions'];
 
 /**
  * Waits until a run has ended, with a progress bar. Without the run, or without its project, it returns at once.
@@ -12,7 +10,7 @@ type ServerOptions = Runtime['serverOptions'];
  */
 export async function waitForEnd(
   runId: string,
-  { service, project }: ServerOptions,
+  { service, project }: McpServerOptions,
   signal: AbortSignal,
 ): Promise<void> {
   if (project === undefined) return;
@@ -35,7 +33,7 @@ export async function waitForEnd(
 export async function interruptedRun(
   runId: string,
   { done, total }: Progress,
-  serverOptions: ServerOptions,
+  serverOptions: McpServerOptions,
 ): Promise<HeddleError> {
   const show = `heddle evaluation show ${runId}`;
   const waiting = `\`${show} --wait\` waits for its end and prints the results.`;
@@ -59,7 +57,7 @@ function stopped(message: string, hint: string): HeddleError {
   return new HeddleError({ code: 'cancelled', message, hint });
 }
 
-async function statusOf(runId: string, { service, project }: ServerOptions) {
+async function statusOf(runId: string, { service, project }: McpServerOptions) {
   if (project === undefined) return undefined;
   const body = { project_id: project, call_id: runId };
   return (await (await service()).call('evaluationStatus', { body })).status;

@@ -12,6 +12,7 @@ import {
   writeProfile,
 } from '../../../settings/profiles.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
+import { LockedKeychainError } from '../../../settings/secrets/keychain-store.ts';
 import type { SecretRecord, SecretStore } from '../../../settings/secrets/secret-store.ts';
 import { defaultInferenceUrl, publicWeave, type SettingName, type SettingValues } from '../../../settings/settings.ts';
 import { lacksEveryOperation, listVisibleProjects, type Probe, probeService } from '../../access/probe-service.ts';
@@ -125,8 +126,7 @@ async function ensureUsable(store: SecretStore, profile: string): Promise<void> 
   try {
     await store.read(profile);
   } catch (error) {
-    const isLocked = error instanceof HeddleError && error.message.includes(' is locked');
-    if (!isLocked) throw error;
+    if (!(error instanceof LockedKeychainError)) throw error;
   }
 }
 

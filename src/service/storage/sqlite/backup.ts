@@ -16,7 +16,7 @@ import { HeddleError } from '../../../core/errors.ts';
 import { findOwnFile, statRegularFile } from '../../../core/secrets/private-file.ts';
 import { hasTables } from '../schema.ts';
 import type { Tables } from '../tables.ts';
-import { loadSqlite, retryWhileBusy } from './connection.ts';
+import { damagedFile, loadSqlite, lockedFile, retryWhileBusy, sqliteFailureOf } from './connection.ts';
 import { integrityCheck, openKysely, sqliteEngine } from './open-sqlite.ts';
 
 /**
@@ -48,8 +48,8 @@ export async function backUpData(dataFile: string, target: string): Promise<void
         connection.close();
       }
     });
-    const faults = await faultsOf(open, temporary);
-    if (faults.length > 0) throw unusable(temporary, faults);
+    const fault = await faultOf(open, temporary);
+    if (fault !== undefined) throw unusable(temporary, fault);
     syncFile(temporary);
     // A link fails if somebody has made the target meanwhile; a rename would replace it.
     linkFile(temporary, target);
@@ -75,8 +75,8 @@ export async function restoreData(dataFile: string, backup: string): Promise<str
     findOwnFile(dataFile);
     closeSync(openSync(temporary, 'wx', 0o600));
     copyFileSync(backup, temporary);
-    const faults = await faultsOf(open, temporary);
-    if (faults.length > 0) throw unusable(backup, faults);
+    const fault = await faultOf(open, temporary);
+    if (fault !== undefined) throw unusable(backup, fault);
     syncFile(temporary);
     return replaceUnused(open, dataFile, temporary);
   } catch (error) {
@@ -158,36 +158,37 @@ function lock(open: OpenSqlite, dataFile: string): () => void {
   } catch (error) {
     connection?.close();
     connection = undefined;
-    if (/is locked/.test((error as Error).message)) {
+    if (sqliteFailureOf(error) === lockedFile) {
       throw new HeddleError({
         code: 'conflict',
         message: `A heddle process uses ${dataFile}. Nothing was changed.`,
         hint: 'Quit the MCP clients that run heddle, stop `heddle service start`, then run the command again.',
       });
     }
-    if (!/malformed|is not a database/.test((error as Error).message)) throw error;
+    if (sqliteFailureOf(error) !== damagedFile) throw error;
   }
   return () => connection?.close();
 }
 
-/** Returns what is wrong with a file as a data file of this version. */
-async function faultsOf(open: OpenSqlite, file: string): Promise<string[]> {
+/** Says what is wrong with a file as a data file of this version; undefined if nothing is. */
+async function faultOf(open: OpenSqlite, file: string): Promise<string | undefined> {
   let db: Kysely<Tables> | undefined;
   try {
     db = openKysely(new open(file, { timeout: 20 }));
-    if (!(await hasTables(db, sqliteEngine))) return ['it is empty'];
-    return (await integrityCheck(db)).slice(0, 3);
+    if (!(await hasTables(db, sqliteEngine))) return 'it is empty.';
+    const faults = await integrityCheck(db);
+    return faults.length === 0 ? undefined : `${faults.slice(0, 3).join('; ')}.`;
   } catch (error) {
-    return [(error as Error).message.replace(/\.$/, '')];
+    return error instanceof HeddleError ? error.message : `${(error as Error).message}.`;
   } finally {
     await db?.destroy();
   }
 }
 
-function unusable(file: string, faults: string[]): HeddleError {
+function unusable(file: string, fault: string): HeddleError {
   return new HeddleError({
     code: 'invalid_arguments',
-    message: `${file} cannot be used as a backup: ${faults.join('; ')}. Nothing was changed.`,
+    message: `${file} cannot be used as a backup: ${fault} Nothing was changed.`,
     hint: 'Choose a file that `heddle service backup` has written, or use the version of heddle that wrote it.',
   });
 }

@@ -45,16 +45,17 @@ export function openConnection(open: OpenSqlite, file: string): DatabaseSyncInst
  */
 export async function retryWhileBusy<T>(operation: () => Promise<T> | T): Promise<T> {
   try {
-    return await retryWhile((error) => kindOf(error) === locked, operation);
+    return await retryWhile((error) => sqliteFailureOf(error) === lockedFile, operation);
   } catch (error) {
-    const kind = kindOf(error);
-    throw kind ? new HeddleError({ ...kind, cause: error }) : error;
+    const failure = sqliteFailureOf(error);
+    throw failure ? new HeddleError({ ...failure, cause: error }) : error;
   }
 }
 
 const unavailable = { code: 'service_unavailable', status: 503 } as const;
 
-const locked = {
+/** The failure of a statement while another process locks the file. */
+export const lockedFile: ErrorFields & { pattern: RegExp } = {
   pattern: /is locked/,
   ...unavailable,
   retryable: true,
@@ -62,9 +63,18 @@ const locked = {
   hint: 'Try again. If it keeps happening, look for a process that hangs while it uses the same data file.',
 };
 
+/** The failure of a statement on a file that is damaged or no data file. */
+export const damagedFile: ErrorFields & { pattern: RegExp } = {
+  pattern: /malformed|is not a database/,
+  code: 'internal',
+  status: 500,
+  message: 'The data file is damaged or is not a heddle data file.',
+  hint: 'Restore it from a backup, or set HEDDLE_DATA_DIR to another folder.',
+};
+
 /** Failures by SQLite's message. Its result code would be better, but Node 20's package does not always report one. */
 const failures: (ErrorFields & { pattern: RegExp })[] = [
-  locked,
+  lockedFile,
   {
     pattern: /readonly database|unable to open database file/,
     ...unavailable,
@@ -77,16 +87,11 @@ const failures: (ErrorFields & { pattern: RegExp })[] = [
     message: 'The data file could not be written: the disk is full or failing.',
     hint: 'Free some space on the disk that holds the data folder, then try again.',
   },
-  {
-    pattern: /malformed|is not a database/,
-    code: 'internal',
-    status: 500,
-    message: 'The data file is damaged or is not a heddle data file.',
-    hint: 'Restore it from a backup, or set HEDDLE_DATA_DIR to another folder.',
-  },
+  damagedFile,
 ];
 
-function kindOf(error: unknown): ErrorFields | undefined {
+/** Returns what a failure of SQLite means; undefined for one that the user cannot fix, and for other errors. */
+export function sqliteFailureOf(error: unknown): ErrorFields | undefined {
   const { code, message } = error as NodeJS.ErrnoException;
   return code === 'ERR_SQLITE_ERROR' ? failures.find(({ pattern }) => pattern.test(message)) : undefined;
 }
