@@ -1,9 +1,8 @@
-import { pipeline } from 'node:stream';
 import type * as z from 'zod';
 import type { Endpoint } from '../contract/endpoints.ts';
 import { validateValue } from '../contract/validation.ts';
 import { HeddleError } from '../core/errors.ts';
-import { decodersOf, type HttpResponse } from '../core/http/http-client.ts';
+import { type HttpResponse, readBody } from '../core/http/http-client.ts';
 import { JsonLimitError } from '../core/json/json.ts';
 import { parseKeepingDigits } from '../core/json/json-numbers.ts';
 import { badResponse, type RequestInfo, type ServiceResponse } from './failures.ts';
@@ -16,36 +15,19 @@ const errorBodyTimeoutMs = 2_000;
 /** Maximum number of faults of a response that its error lists. */
 const maxDetails = 100;
 
-/** Returns the response with its body decompressed. A body in an unknown encoding stays as it is, and is refused by whoever parses it. */
-export function decompressed(response: HttpResponse): HttpResponse {
-  const [decoder] = decodersOf(response) ?? [];
-  // Whoever reads the decoder gets the errors of both.
-  return decoder ? { ...response, body: pipeline(response.body, decoder, () => {}) } : response;
-}
-
 /**
  * Reads the body of a response as UTF-8: of a success all of it, of an error what arrives within the limits.
  * @throws HeddleError `too_large` for a success beyond the limit; the error of the connection if it breaks.
  */
 export async function readResponse(response: HttpResponse, info: RequestInfo): Promise<ServiceResponse> {
-  const { status, headers, body } = response;
-  const isError = status >= 300;
+  const { body, ...head } = response;
+  const isError = head.status >= 300;
   const timer = isError ? setTimeout(() => body.destroy(), errorBodyTimeoutMs) : undefined;
-  const parts: Buffer[] = [];
-  let size = 0;
-  try {
-    for await (const part of body as AsyncIterable<Buffer>) {
-      size += part.length;
-      if (size > (isError ? maxErrorBytes : maxResponseBytes)) throw tooLarge(status, info);
-      parts.push(part);
-    }
-  } catch (error) {
-    // A partial body of an error is enough.
-    if (!isError) throw error;
-  } finally {
-    clearTimeout(timer);
-  }
-  return { status, headers, body: Buffer.concat(parts).toString() };
+  const { text, error } = await readBody(body, isError ? maxErrorBytes : maxResponseBytes);
+  clearTimeout(timer);
+  // A partial body of an error is enough.
+  if (error && !isError) throw error instanceof RangeError ? tooLarge(head.status, info) : error;
+  return { ...head, body: text };
 }
 
 function tooLarge(status: number, { requestLine }: RequestInfo): HeddleError {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Connection } from '../client/connection.ts';
 import type { ServiceClient } from '../client/service-client.ts';
 import { databaseUrls } from '../core/database-url.ts';
+import { proxyPasswords } from '../core/http/proxies.ts';
 import type { Log } from '../core/log.ts';
 import { Redactor } from '../core/secrets/redaction.ts';
 import { hasSqlite, sqliteAdvice } from '../core/sqlite.ts';
@@ -10,6 +11,7 @@ import { version } from '../core/version.ts';
 import { instructionsFor } from '../mcp/instructions.ts';
 import type { McpServerOptions } from '../mcp/server.ts';
 import type { RunningService } from '../service/index.ts';
+import type { ModelProviderOptions } from '../service/inference/model-provider.ts';
 import type { ResolvedSettings } from '../settings/resolve-settings.ts';
 import type { Credentials } from '../settings/secrets/credentials.ts';
 import type { SettingValues } from '../settings/settings.ts';
@@ -43,7 +45,8 @@ export function openRuntime(resolved: ResolvedSettings, options: RuntimeOptions)
   const redactor = options.redactor ?? new Redactor();
   const redact = (text: string): string => redactor.redact(text);
   const { password, token, httpToken, modelProviderKey } = values;
-  redactor.protect(password, token, httpToken, modelProviderKey, ...databaseSecrets(values));
+  redactor.protect(password, token, httpToken, modelProviderKey);
+  redactor.protect(...databaseSecrets(values), ...proxyPasswords(values));
   const { log } = options;
   let embedded: ReturnType<typeof startEmbedded> | undefined;
   const connectEmbedded = async (): Promise<Connection> => {
@@ -64,6 +67,8 @@ export function openRuntime(resolved: ResolvedSettings, options: RuntimeOptions)
       timeoutMs,
       inferenceTimeoutMs,
       userAgent: `heddle/${version}`,
+      // The embedded service is on loopback, which takes no proxy.
+      proxies: values,
       log,
       redact,
       redactCut: (text) => redactor.redactCut(text),
@@ -162,13 +167,17 @@ async function startEmbedded(
     data: dataLocation(resolved),
     account,
     sample: true,
-    ...(values.modelProviderUrl !== undefined && {
-      modelProvider: { url: values.modelProviderUrl, key: values.modelProviderKey },
-    }),
+    modelProvider: modelProviderOf(values),
     log,
   });
   const basic = { username: account.name, password: account.password };
   return { running, connection: { baseUrl: running.url, basic, bearer: account.token, userId: account.name } };
+}
+
+/** Returns the model provider that the settings name. */
+export function modelProviderOf(values: SettingValues): ModelProviderOptions | undefined {
+  const { modelProviderUrl: url, modelProviderKey: key } = values;
+  return url === undefined ? undefined : { url, key, proxies: values };
 }
 
 /** Returns where the embedded service keeps its data: the URL of a database, or a file. */

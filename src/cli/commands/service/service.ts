@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { proxyPasswords } from '../../../core/http/proxies.ts';
 import { listenAt, stopSignal, untilAborted } from '../../../runtime/process-lifecycle.ts';
-import { databaseSecrets, dataLocation, sampleProject } from '../../../runtime/runtime.ts';
+import { databaseSecrets, dataLocation, modelProviderOf, sampleProject } from '../../../runtime/runtime.ts';
 import {
   backUpData,
   type ImportTarget,
@@ -79,14 +80,12 @@ function addStart(service: Command): void {
     const settings = settingsOf(start);
     const { values } = settings;
     const { control, redactor, stderr } = invocation();
-    redactor.protect(values.modelProviderKey, ...databaseSecrets(values));
+    redactor.protect(values.modelProviderKey, ...databaseSecrets(values), ...proxyPasswords(values));
     const starting = startService({
       data: dataLocation(settings),
       host,
       port,
-      ...(values.modelProviderUrl !== undefined && {
-        modelProvider: { url: values.modelProviderUrl, key: values.modelProviderKey },
-      }),
+      modelProvider: modelProviderOf(values),
       log: logOf(settings),
     });
     const running = await listenAt(starting, host, port, '--port or --host');
