@@ -67,13 +67,14 @@ export class HttpClient {
    * @throws the reason of `signal`; else an error with a `code` of Node or undici, {@link closedCode} or `ERR_PROXY`.
    */
   async send(request: HttpRequest): Promise<HttpResponse> {
-    const { url, signal } = request;
-    const proxy = proxyFor(new URL(url), this.#options.proxies ?? {});
+    const { signal } = request;
+    const url = new URL(request.url);
+    const proxy = proxyFor(url, this.#options.proxies ?? {});
     try {
       const dispatcher = await this.#dispatcherThrough(proxy?.isForwarder ? undefined : proxy);
       signal.throwIfAborted();
       // undici notices the abortion of a request that waits for a connection only when it gets one.
-      const response = await abortable(dispatcher.request(this.#optionsOf(request, proxy)), signal);
+      const response = await abortable(dispatcher.request(this.#optionsOf(request, url, proxy)), signal);
       const { statusCode: status, headers, body } = response;
       // A body reports its early end as an error even if its reader has caused it.
       body.on('error', () => {});
@@ -94,23 +95,25 @@ export class HttpClient {
 
   /** Returns the connections through the tunnels of a proxy, or those without. */
   async #dispatcherThrough(proxy: HttpProxy | undefined): Promise<Dispatcher> {
-    // Loaded with the first request: it takes longer to load than a server that only lists its tools.
+    // Not loaded at start, of which it would take a quarter: a server that only lists its tools sends no request.
     const { default: undici } = await import('undici');
-    let dispatcher = this.#dispatchers.get(proxy?.origin);
-    if (!dispatcher) {
-      const { maxConnections: connections = null } = this.#options;
-      dispatcher = proxy
-        ? new undici.ProxyAgent({ uri: proxy.origin, token: proxy.authorization, connections })
-        : new undici.Agent({ connections });
-      this.#dispatchers.set(proxy?.origin, dispatcher);
-    }
+    const existing = this.#dispatchers.get(proxy?.origin);
+    if (existing) return existing;
+    const { maxConnections: connections = null } = this.#options;
+    const dispatcher = proxy
+      ? new undici.ProxyAgent({ uri: proxy.origin, token: proxy.authorization, connections })
+      : new undici.Agent({ connections });
+    this.#dispatchers.set(proxy?.origin, dispatcher);
     if (this.#isClosed) void dispatcher.destroy();
     return dispatcher;
   }
 
-  #optionsOf({ url, headers, method, body, signal }: HttpRequest, proxy: HttpProxy | undefined): RequestOptions {
+  #optionsOf(
+    { headers, method, body, signal }: HttpRequest,
+    { origin, host, pathname, search }: URL,
+    proxy: HttpProxy | undefined,
+  ): RequestOptions {
     const { silenceTimeoutMs: timeoutMs = 0 } = this.#options;
-    const { origin, host, pathname, search } = new URL(url);
     const path = pathname + search;
     const options = { method, body, signal, headersTimeout: timeoutMs, bodyTimeout: timeoutMs };
     if (!proxy?.isForwarder) return { ...options, origin, path, headers };
