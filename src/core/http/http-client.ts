@@ -95,7 +95,7 @@ export class HttpClient {
 
   /** Returns the connections through the tunnels of a proxy, or those without. */
   async #dispatcherThrough(proxy: HttpProxy | undefined): Promise<Dispatcher> {
-    // Not loaded at start, of which it would take a quarter: a server that only lists its tools sends no request.
+    // Not loaded at start: it takes long to load, and a server that only lists its tools sends no request.
     const { default: undici } = await import('undici');
     const existing = this.#dispatchers.get(proxy?.origin);
     if (existing) return existing;
