@@ -1,6 +1,7 @@
 import { ServiceClient } from './client/service-client.ts';
 import { endpoints } from './contract/endpoints.ts';
 import { notConfigured } from './core/errors.ts';
+import { type ProxySettings, proxyPasswords } from './core/http/proxies.ts';
 import type { Log, LogLevel } from './core/log.ts';
 import { Redactor } from './core/secrets/redaction.ts';
 import { version } from './core/version.ts';
@@ -20,7 +21,7 @@ export const contract = endpoints;
 /** Receives what a part of heddle does, without secrets. */
 export type LogFunction = (level: LogLevel, message: string, fields: Record<string, unknown>) => void;
 
-export interface ClientOptions {
+export interface ClientOptions extends ProxySettings {
   /** Base address of the service. */
   baseUrl: string;
   /** Address of its inference with the version, by default as in the setting of this name in docs/configuration.md. */
@@ -43,7 +44,7 @@ export interface ClientOptions {
 export type Client = Omit<ServiceClient, 'learned' | 'withSharedDeadline' | 'pause' | 'missedDeadline'>;
 
 /** Settings of a server; each is the setting of the same name in docs/configuration.md. */
-export interface ServerOptions {
+export interface ServerOptions extends ProxySettings {
   baseUrl?: string;
   inferenceUrl?: string;
   project?: string;
@@ -91,7 +92,7 @@ export function createClient(options: ClientOptions): Client {
   const { values } = resolveSettings({ flags, environment: {}, folders: userFolders, profiles: {} });
   if (values.baseUrl === undefined) throw notConfigured('createClient needs a base URL.', 'Pass it as baseUrl.');
   const redactor = new Redactor();
-  redactor.protect(password, token);
+  redactor.protect(password, token, ...proxyPasswords(options));
   const connection = remoteConnection(values.baseUrl, values.inferenceUrl, { username, password, token });
   return new ServiceClient({
     connect: async () => connection,
@@ -101,6 +102,7 @@ export function createClient(options: ClientOptions): Client {
     timeoutMs,
     inferenceTimeoutMs,
     idleTimeoutMs,
+    proxies: options,
     log: asLog(options.log),
   });
 }

@@ -40,6 +40,21 @@ ${table(
   ),
 )}
 
+## Proxies
+
+\`HTTPS_PROXY\` names the HTTP proxy for requests to https addresses, \`HTTP_PROXY\` that for http addresses. They hold for the
+service, inference, the model provider of the embedded service, the keys of a token issuer, and the checks of \`heddle login\` and
+\`heddle doctor\`, which says which proxy it takes. As in other programs, each may be written in lower case, which takes precedence. In
+the URL of a proxy, \`http://\` may be left out, and a \`%\` in the password is written \`%25\`. https addresses are reached through a
+tunnel (\`CONNECT\`), in which the proxy sees no credentials. A proxy that checks TLS itself needs its certificate authority
+in \`NODE_EXTRA_CA_CERTS\`.
+
+\`NO_PROXY\` lists hosts to reach without a proxy, like \`intranet.example, 10.1.2.3, api.example:8443\`: names, which stand also
+for their subdomains, and addresses, each with a port or without; \`*\` stands for every host. Requests to this machine
+(\`localhost\`, \`127.0.0.0/8\`, \`::1\`) take no proxy in any case.
+
+Applications started from the desktop do not see the variables of your shell: set them in the \`env\` of heddle's entry there.
+
 ## Files
 
 | | Linux | macOS | Windows |

@@ -1,7 +1,8 @@
 import type { AuthScheme } from '../contract/endpoint.ts';
 import { validationErrorBody } from '../contract/validation.ts';
 import { type ErrorCode, type ErrorDetail, HeddleError } from '../core/errors.ts';
-import { closedCode } from '../core/http/http-client.ts';
+import { closedCode, type HttpResponse, networkCode } from '../core/http/http-client.ts';
+import { proxyFailedCode } from '../core/http/proxies.ts';
 import { retryAfterMs } from '../core/http/retry-after.ts';
 import { parseJsonText } from '../core/json/json.ts';
 
@@ -26,11 +27,7 @@ export interface RequestInfo {
 }
 
 /** A response whose body was read. */
-export interface ServiceResponse {
-  status: number;
-  headers: Record<string, string | string[] | undefined>;
-  body: string;
-}
+export type ServiceResponse = Omit<HttpResponse, 'body'> & { body: string };
 
 /** One kind of failure, as the tables below list them. */
 interface FailureKind {
@@ -101,7 +98,7 @@ const brokenConnection: FailureKind = {
 /** Failures of a connection; `pattern` matches the code of the error. */
 const networkFailures: (FailureKind & { pattern: RegExp })[] = [
   {
-    pattern: /^(HPE_|Z_|ERR__ERROR_|ERR_BROTLI)/,
+    pattern: /^(HPE_|UND_ERR_HEADERS_OVERFLOW|Z_|ERR__ERROR_|ERR_BROTLI)/,
     code: 'bad_response',
     hint: 'Ask the user to check that the base URL points to the API of the service, and to check any proxy in between.',
   },
@@ -110,6 +107,12 @@ const networkFailures: (FailureKind & { pattern: RegExp })[] = [
     code: 'cancelled',
     hint: 'heddle is shutting down. Call again later.',
     mayHaveRun: true,
+  },
+  {
+    pattern: new RegExp(`^${proxyFailedCode}$`),
+    code: 'network',
+    hint: 'Ask the user to check HTTPS_PROXY, or HTTP_PROXY for an http address: the address of the proxy and, if it requires them, the user name and password. NO_PROXY lists hosts to reach without it.',
+    retryable: true,
   },
   {
     pattern: /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME|INVALID_CA|INVALID_PURPOSE/,
@@ -123,6 +126,9 @@ const networkFailures: (FailureKind & { pattern: RegExp })[] = [
   },
 ];
 
+const forwardedHint =
+  'Or the proxy sent this in place of the service: then ask the user to check HTTP_PROXY, or to list the host of the service in NO_PROXY.';
+
 const mayHaveRunHint = 'The service may have carried it out: check before you send it again.';
 
 /** Returns the error for an unsuccessful response. Reads every form of error body that services with this interface send. */
@@ -132,12 +138,16 @@ export function failureOf(response: ServiceResponse, info: RequestInfo): HeddleE
   const schemeName = info.auth === 'basic' ? 'Basic' : 'Bearer';
   const scheme = code === 'unauthorized' || code === 'forbidden' ? ` (${schemeName})` : '';
   const quotation = text === undefined ? '' : `: ${quote(text, info)}`;
+  const { proxy } = response;
+  const through = proxy === undefined ? '' : ` through the proxy ${proxy}`;
+  const isPerhapsOfProxy = proxy !== undefined && (response.status >= 500 || [401, 403].includes(response.status));
+  const advice = isPerhapsOfProxy ? `${hint} ${forwardedHint}` : hint;
   // A date in Retry-After follows the clock of the service.
   const now = Date.parse(String(response.headers.date)) || Date.now();
   return new HeddleError({
     code,
-    message: `The service ${summary}${scheme}, status ${response.status}, on ${info.requestLine}${quotation}.`,
-    hint: mayHaveRun && !info.repeatable ? mayHaveRunHint : namingSetting(hint, info),
+    message: `The service ${summary}${scheme}, status ${response.status}, on ${info.requestLine}${through}${quotation}.`,
+    hint: mayHaveRun && !info.repeatable ? mayHaveRunHint : namingSetting(advice, info),
     status: response.status,
     detail: detail?.map((entry) => ({ ...entry, msg: truncate(info.redact(entry.msg)) })),
     // A quotation that is cut may lack any of them.
@@ -186,7 +196,8 @@ export function badResponse(
  * certificate not trusted, not an HTTP response.
  */
 export function networkFailure(error: unknown, info: RequestInfo, origin: string, notSent: boolean): HeddleError {
-  const { code = '', message } = error as NodeJS.ErrnoException;
+  const { message } = error as Error;
+  const code = networkCode(error) ?? '';
   const kind = networkFailures.find(({ pattern }) => pattern.test(code)) ?? brokenConnection;
   const reason = truncate(info.redact(message || code || String(error)));
   const suffix = code && !reason.includes(code) ? ` (${code})` : '';

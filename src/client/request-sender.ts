@@ -2,7 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { defaultTimeoutsMs, type Endpoint } from '../contract/endpoint.ts';
 import { endpoints } from '../contract/endpoints.ts';
 import { type ErrorCode, HeddleError } from '../core/errors.ts';
-import { connectTimeoutCode, HttpClient, type HttpRequest, type HttpResponse } from '../core/http/http-client.ts';
+import { abortable } from '../core/http/abortable.ts';
+import { HttpClient, type HttpRequest, type HttpResponse, networkCode, unsentCodes } from '../core/http/http-client.ts';
+import type { ProxySettings } from '../core/http/proxies.ts';
 import type { Log } from '../core/log.ts';
 import type { McpCallScope, RequestEnd } from '../core/observer.ts';
 import { nextTurn, type Pause } from '../core/turns.ts';
@@ -10,23 +12,13 @@ import { addressOf, authorization, type Connection, type EndpointAddress } from 
 import { Deadline } from './deadline.ts';
 import { cancellation, failureOf, networkFailure, overdueWork, type RequestInfo, timeoutFailure } from './failures.ts';
 import { fillPath } from './path.ts';
-import { decompressed, readResponse } from './responses.ts';
+import { readResponse } from './responses.ts';
 import { maxAttempts, retryDelayMs } from './retry-policy.ts';
 
 const endpointNames = new Map<Endpoint, string>(Object.entries(endpoints).map(([name, endpoint]) => [endpoint, name]));
 
 /** Maximum number of connections to the service; further requests wait for one. */
 const maxConnections = 32;
-
-/** Error codes of connections that were never established. */
-const unsentCodes = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  connectTimeoutCode,
-]);
 
 export interface RequestSenderOptions {
   /** Called before each request; reads the credentials, or starts the embedded service on first use. */
@@ -36,6 +28,8 @@ export interface RequestSenderOptions {
   /** Time limit of an inference request in milliseconds. Default 600 000. */
   inferenceTimeoutMs?: number;
   userAgent: string;
+  /** Proxies for the service. None by default. */
+  proxies?: ProxySettings | undefined;
   log?: Log;
   /** Removes secrets from text that the service sent. */
   redact?: (text: string) => string;
@@ -54,8 +48,8 @@ export interface RequestParts {
 }
 
 /**
- * Reads the result from a successful response. If it throws one of Node's errors with a `code`, that
- * counts as a broken connection. It calls `pause` between the steps of its work on a response that has arrived.
+ * Reads the result from a successful response. It calls `pause` between the steps of its work on a response that has arrived.
+ * An error of the network counts as a broken connection.
  */
 type ResponseReader<Result> = (response: HttpResponse, info: RequestInfo, pause: Pause) => Promise<Result>;
 
@@ -91,9 +85,9 @@ export class RequestSender {
   readonly #httpClient: HttpClient;
   readonly #toolCall: ToolCall | undefined;
 
-  constructor(options: RequestSenderOptions, httpClient = new HttpClient({ maxConnections }), toolCall?: ToolCall) {
+  constructor(options: RequestSenderOptions, httpClient?: HttpClient, toolCall?: ToolCall) {
     this.#options = options;
-    this.#httpClient = httpClient;
+    this.#httpClient = httpClient ?? new HttpClient({ maxConnections, proxies: options.proxies });
     this.#toolCall = toolCall;
   }
 
@@ -118,7 +112,7 @@ export class RequestSender {
   ): Promise<Result> {
     const pending = this.#prepare(endpoint, parts, signal);
     try {
-      const connection = await untilAborted(this.#options.connect(), pending.deadline.signal);
+      const connection = await abortable(this.#options.connect(), pending.deadline.signal);
       const address = addressOf(endpoint, connection);
       pending.info.requestLine = requestLineOf(endpoint, address.template, parts);
       pending.info.setting = address.setting;
@@ -223,8 +217,7 @@ export class RequestSender {
     const end: RequestEnd = {};
     try {
       const headers = { ...request.headers, ...observer?.headers };
-      const send = async (): Promise<HttpResponse> =>
-        decompressed(await this.#httpClient.send({ ...request, headers }));
+      const send = (): Promise<HttpResponse> => this.#httpClient.send({ ...request, headers });
       const response = await (observer?.send ? observer.send(send) : send());
       end.status = response.status;
       this.#log('debug', 'response of the service', { operation, attempt, status: response.status });
@@ -235,7 +228,7 @@ export class RequestSender {
     } catch (error) {
       end.code = deadline.abortCode ?? errorCodeOf(error);
       if (error instanceof HeddleError || end.code !== 'network') throw error;
-      const notSent = unsentCodes.has((error as NodeJS.ErrnoException).code ?? '');
+      const notSent = unsentCodes.has(networkCode(error) ?? '');
       return { failure: networkFailure(error, info, new URL(baseUrl).origin, notSent), notSent };
     } finally {
       observer?.end(end);
@@ -317,17 +310,8 @@ function finalError(error: unknown, { endpoint, info, deadline, attempt, isAnswe
   });
 }
 
-/** Returns the code of an error. Errors of the network and of an invalid HTTP response have a `code` of Node's. */
+/** Returns the code of an error: that of a failed request, or `internal`. */
 function errorCodeOf(error: unknown): ErrorCode {
   if (error instanceof HeddleError) return error.code;
-  return (error as NodeJS.ErrnoException).code === undefined ? 'internal' : 'network';
-}
-
-function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason);
-    if (signal.aborted) abort();
-    signal.addEventListener('abort', abort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
+  return networkCode(error) === undefined ? 'internal' : 'network';
 }

@@ -1,8 +1,7 @@
-import { pipeline } from 'node:stream';
 import type { Endpoint } from '../contract/endpoint.ts';
 import { validateValue } from '../contract/validation.ts';
 import { HeddleError } from '../core/errors.ts';
-import { decodersOf, type HttpResponse } from '../core/http/http-client.ts';
+import { type HttpResponse, readBody } from '../core/http/http-client.ts';
 import { JsonLimitError } from '../core/json/json.ts';
 import { parseKeepingDigits } from '../core/json/json-numbers.ts';
 import { Pacer, type Pause } from '../core/turns.ts';
@@ -16,40 +15,23 @@ const errorBodyTimeoutMs = 2_000;
 /** Maximum number of faults of a response that its error lists. */
 const maxDetails = 100;
 
-/** Returns the response with its body decompressed. A body in an unknown encoding stays as it is, and is refused by whoever parses it. */
-export function decompressed(response: HttpResponse): HttpResponse {
-  const [decoder] = decodersOf(response) ?? [];
-  // Whoever reads the decoder gets the errors of both.
-  return decoder ? { ...response, body: pipeline(response.body, decoder, () => {}) } : response;
-}
-
 /**
  * Reads the body of a response as UTF-8: of a success all of it, of an error what arrives within the limits.
  * @throws HeddleError `too_large` for a success beyond the limit; the error of the connection if it breaks.
  */
 export async function readResponse(response: HttpResponse, info: RequestInfo): Promise<ServiceResponse> {
-  const { status, headers } = response;
-  return { status, headers, body: (await readBody(response, info)).toString() };
+  const { body: _, ...head } = response;
+  return { ...head, body: (await bytesOf(response, info)).toString() };
 }
 
-async function readBody({ status, body }: HttpResponse, info: RequestInfo): Promise<Buffer> {
+async function bytesOf({ status, body }: HttpResponse, info: RequestInfo): Promise<Buffer> {
   const isError = status >= 300;
   const timer = isError ? setTimeout(() => body.destroy(), errorBodyTimeoutMs) : undefined;
-  const parts: Buffer[] = [];
-  let size = 0;
-  try {
-    for await (const part of body as AsyncIterable<Buffer>) {
-      size += part.length;
-      if (size > (isError ? maxErrorBytes : maxResponseBytes)) throw tooLarge(status, info);
-      parts.push(part);
-    }
-  } catch (error) {
-    // A partial body of an error is enough.
-    if (!isError) throw error;
-  } finally {
-    clearTimeout(timer);
-  }
-  return Buffer.concat(parts);
+  const { bytes, error } = await readBody(body, isError ? maxErrorBytes : maxResponseBytes);
+  clearTimeout(timer);
+  // A partial body of an error is enough.
+  if (error && !isError) throw error instanceof RangeError ? tooLarge(status, info) : error;
+  return bytes;
 }
 
 function tooLarge(status: number, { requestLine }: RequestInfo): HeddleError {
@@ -69,9 +51,9 @@ export async function readResult(
   endpoint: Endpoint,
   response: HttpResponse,
   info: RequestInfo,
-  pause: () => Promise<void>,
+  pause: Pause,
 ): Promise<unknown> {
-  if (endpoint.bytes) return new Blob([new Uint8Array(await readBody(response, info))]);
+  if (endpoint.bytes) return new Blob([new Uint8Array(await bytesOf(response, info))]);
   const read = await readResponse(response, info);
   await pause();
   return endpoint.lines ? parseLines(endpoint, read, info, pause) : parseJson(read.body, endpoint, read, info);

@@ -58,7 +58,7 @@ export async function createGuard(
     );
   }
   const { oauthGuard } = await import('../mcp/oauth/guard.ts');
-  return (url) => oauthGuard({ issuer, audience, resource: publicUrl ?? url, serverFor }, log);
+  return (url) => oauthGuard({ issuer, audience, resource: publicUrl ?? url, serverFor, proxies: values }, log);
 }
 
 /** Checks the token of an endpoint that other machines can reach. */

@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import type { Writable } from 'node:stream';
+import { HttpClient } from '../core/http/http-client.ts';
 import { McpHttpServer } from '../mcp/http/mcp-http-server.ts';
 import { serverFactory } from '../mcp/server.ts';
 import type { Inputs, ResolvedSettings } from '../settings/resolve-settings.ts';
@@ -66,6 +67,7 @@ export async function runHttpServer(
   const { host, port, allowedHost, allowedOrigin, tokenFile } = flags;
   const { address } = await listenAt(lookup(host), host, port, '--port or --host');
   const isLoopback = address === '::1' || address.startsWith('127.');
+  const httpClient = new HttpClient({ proxies: resolved.values });
   const server = new McpHttpServer(serverFactory({ ...serverOptions, observer }), {
     host,
     address,
@@ -74,7 +76,7 @@ export async function runHttpServer(
     allowedOrigins: allowedOrigin,
     guard: await createGuard(resolved, { host, isLoopback, tokenFile, serverFor, log, redactor }),
     // Each subject has a service of its own, so readiness reflects only this process.
-    ready: async (signal) => subjects !== undefined || isServiceReachable(runtime, signal),
+    ready: async (signal) => subjects !== undefined || isServiceReachable(runtime, httpClient, signal),
     log,
     onRefused: metrics?.refused,
   });
@@ -83,6 +85,7 @@ export async function runHttpServer(
   options.onListening?.(url);
   await untilAborted(stop);
   await server.stop(stopGraceMs);
+  httpClient.close();
   await subjects?.close();
   await closeRuntime(runtime, observer);
   ended.abort();
@@ -100,9 +103,14 @@ async function startMetricsIfAsked(
 }
 
 /** Tells whether the service responds at all; the credentials are not checked. */
-async function isServiceReachable({ serviceUrl }: Runtime, signal: AbortSignal): Promise<boolean> {
+async function isServiceReachable(
+  { serviceUrl }: Runtime,
+  httpClient: HttpClient,
+  signal: AbortSignal,
+): Promise<boolean> {
   // A service without this endpoint responds with 404, which is good enough.
-  const response = await fetch(`${await serviceUrl()}/health`, { redirect: 'manual', signal });
-  await response.body?.cancel();
-  return response.status < 500;
+  const url = `${await serviceUrl()}/health`;
+  const { status, body } = await httpClient.send({ method: 'GET', url, headers: {}, signal });
+  body.resume();
+  return status < 500;
 }

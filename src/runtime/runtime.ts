@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Connection } from '../client/connection.ts';
 import type { ServiceClient } from '../client/service-client.ts';
 import { databaseUrls } from '../core/database-url.ts';
+import { proxyPasswords } from '../core/http/proxies.ts';
 import type { Log } from '../core/log.ts';
 import { Redactor } from '../core/secrets/redaction.ts';
 import { hasSqlite, sqliteAdvice } from '../core/sqlite.ts';
@@ -10,6 +11,7 @@ import { version } from '../core/version.ts';
 import { instructionsFor } from '../mcp/instructions.ts';
 import type { McpServerOptions } from '../mcp/server.ts';
 import type { RunningService } from '../service/index.ts';
+import type { ModelProviderOptions } from '../service/inference/model-provider.ts';
 import type { ResolvedSettings } from '../settings/resolve-settings.ts';
 import type { Credentials } from '../settings/secrets/credentials.ts';
 import { type SettingValues, settingDefinitions, settingNames } from '../settings/settings.ts';
@@ -63,6 +65,8 @@ export function openRuntime(resolved: ResolvedSettings, options: RuntimeOptions)
       timeoutMs,
       inferenceTimeoutMs,
       userAgent: `heddle/${version}`,
+      // The embedded service is on loopback, which takes no proxy.
+      proxies: values,
       log,
       redact,
       redactCut: (text) => redactor.redactCut(text),
@@ -161,13 +165,17 @@ async function startEmbedded(
     data: dataLocation(resolved),
     account,
     sample: true,
-    ...(values.modelProviderUrl !== undefined && {
-      modelProvider: { url: values.modelProviderUrl, key: values.modelProviderKey },
-    }),
+    modelProvider: modelProviderOf(values),
     log,
   });
   const basic = { username: account.name, password: account.password };
   return { running, connection: { baseUrl: running.url, basic, bearer: account.token, userId: account.name } };
+}
+
+/** Returns the model provider that the settings name. */
+export function modelProviderOf(values: SettingValues): ModelProviderOptions | undefined {
+  const { modelProviderUrl: url, modelProviderKey: key } = values;
+  return url === undefined ? undefined : { url, key, proxies: values };
 }
 
 /** Returns where the embedded service keeps its data: the URL of a database, or a file. */
@@ -177,8 +185,10 @@ export function dataLocation({ values, folders }: ResolvedSettings): string {
 
 /** Lists the values of the settings that are secrets. */
 export function secretsOf(values: SettingValues): (string | undefined)[] {
-  const names = settingNames.filter((name) => 'secret' in settingDefinitions[name] && name !== 'databaseUrl');
-  return [...names.map((name) => values[name] as string | undefined), ...databaseSecrets(values.databaseUrl)];
+  const urls = ['databaseUrl', 'httpProxy', 'httpsProxy'];
+  const names = settingNames.filter((name) => 'secret' in settingDefinitions[name] && !urls.includes(name));
+  const texts = names.map((name) => values[name] as string | undefined);
+  return [...texts, ...databaseSecrets(values.databaseUrl), ...proxyPasswords(values)];
 }
 
 /** Lists the secrets in the database's URL: the URL as a whole, and the password in its decoded form. */

@@ -31,7 +31,7 @@ export interface ServiceOptions {
   /** An account that this process accepts in addition to the stored ones. It is not stored, and sees all projects. */
   account?: Account;
   /** Runs inference; the built-in echo model does when absent. */
-  modelProvider?: ModelProviderOptions;
+  modelProvider?: ModelProviderOptions | undefined;
   /** Adds the sample project `demo/support` if it is missing. */
   sample?: boolean;
   /** Time limits of the evaluations that this process runs. */

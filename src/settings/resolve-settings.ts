@@ -77,8 +77,12 @@ export function resolveSettings(inputs: Inputs): ResolvedSettings {
 
 /** Lists every environment variable that a setting is read from. */
 export function environmentNames(name: SettingName): string[] {
-  const { environment, weave } = definitionOf(name);
-  return weave && 'environment' in weave ? [environment, weave.environment] : [environment];
+  const { environment, lowerCase, weave } = definitionOf(name);
+  return [
+    ...(lowerCase ? [environment.toLowerCase()] : []),
+    environment,
+    ...(weave && 'environment' in weave ? [weave.environment] : []),
+  ];
 }
 
 interface Found {
@@ -93,10 +97,13 @@ function findText(
   profile: Profile,
   values: Record<string, unknown>,
 ): Found {
-  const { flag, environment: variable, profile: profileKey, weave, default: fallback } = definitionOf(name);
+  const { flag, environment: variable, lowerCase, profile: profileKey, weave, default: fallback } = definitionOf(name);
   const candidates: [text: unknown, source: Source][] = [
     [flags[name], { from: 'flag', name: flag?.split(' ')[0] }],
-    [environment[variable], { from: 'environment', name: variable }],
+    ...(lowerCase ? [variable.toLowerCase(), variable] : [variable]).map((name): [unknown, Source] => [
+      environment[name],
+      { from: 'environment', name },
+    ]),
     [profileKey && profile[profileKey], { from: 'profile', name: String(values.profile) }],
   ];
   if (weave && (name === 'baseUrl' || values.weave)) {

@@ -1,6 +1,7 @@
 import { defaultTimeoutsMs, inferencePrefix } from '../contract/endpoint.ts';
 import { projectId } from '../contract/identifiers.ts';
 import { databaseUrls } from '../core/database-url.ts';
+import { isLoopbackHost } from '../core/http/proxies.ts';
 import { logLevels } from '../core/log.ts';
 import type { StoreKind } from './profiles.ts';
 import { defaultKeychainTimeoutsMs } from './secrets/keychain-store.ts';
@@ -10,6 +11,8 @@ export interface Setting<T = unknown> {
   /** Flag of the command line, like `--project <entity/project>`. Secrets have none, since every process can read flags. */
   flag?: string;
   environment: string;
+  /** Also reads the variable in lower case, as other programs do; that one takes precedence. */
+  lowerCase?: true;
   /**
    * For Weave, takes precedence over the default: a variable that Weave users have already set, or a fixed value. The base
    * URL, which determines the service, always uses it.
@@ -39,8 +42,8 @@ function asIssuer(text: string): string {
   asHttpUrl(text);
   const { protocol, hostname } = new URL(text);
   // Over http, an attacker could replace the issuer's keys and impersonate anybody.
-  const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
-  if (protocol !== 'https:' && !loopback) throw new Error('must be an https URL, or http on this machine');
+  if (protocol !== 'https:' && !isLoopbackHost(hostname))
+    throw new Error('must be an https URL, or http on this machine');
   return text;
 }
 
@@ -309,6 +312,23 @@ export const settingDefinitions = {
     secret: true,
     help: 'API key of the model provider',
     parse: asHeaderToken,
+  }),
+  httpsProxy: setting({
+    environment: 'HTTPS_PROXY',
+    lowerCase: true,
+    secret: true,
+    help: 'HTTP proxy for requests to https addresses, like http://user:password@proxy.example:3128',
+  }),
+  httpProxy: setting({
+    environment: 'HTTP_PROXY',
+    lowerCase: true,
+    secret: true,
+    help: 'the same for requests to http addresses',
+  }),
+  noProxy: setting({
+    environment: 'NO_PROXY',
+    lowerCase: true,
+    help: 'hosts to reach without a proxy, separated by commas; a name stands also for its subdomains, * for every host',
   }),
 } as const;
 

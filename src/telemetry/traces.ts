@@ -63,7 +63,7 @@ function traceRequest(tracer: Tracer, request: RequestStart, parent: Context): R
   propagation.inject(active, headers);
   return {
     headers,
-    // An instrumentation of HTTP would record the request and inject the headers a second time.
+    // An instrumentation of undici would record the request and inject the headers a second time.
     send: (work) => context.with(active.setValue(suppressTracing, true), work),
     end({ status, code }) {
       if (status !== undefined) span.setAttribute('http.response.status_code', status);

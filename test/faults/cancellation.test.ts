@@ -144,7 +144,8 @@ describe('cancellation', () => {
     cancel.abort();
     expect(new Set(await Promise.all(calls))).toEqual(new Set(['cancelled']));
     await Promise.all(closed);
-    expect(service.sockets.size).toBe(0);
+    // undici opens new connections in their place, which close by themselves.
+    while (service.sockets.size > 0) await once([...service.sockets][0]!, 'close');
     await client.close();
   });
 });

@@ -43,6 +43,7 @@ const allowed: Record<string, string[]> = {
 
 /** The folders that may import a package; packages that are not listed may be imported everywhere. */
 const packageHomes: Record<string, string[]> = {
+  undici: ['core'],
   '@modelcontextprotocol/server': ['mcp'],
   '@modelcontextprotocol/client': ['cli'],
   '@napi-rs/keyring': ['settings'],

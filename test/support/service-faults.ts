@@ -189,7 +189,7 @@ export const others: Record<string, { fault: Responder; expected: Expected; line
       request.socket.write('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\nx: y\r\n\r\n');
       sendGoodResponse(request);
     },
-    expected: ['ok', undefined, 1, 1],
+    expected: ['network', true, 3, 1],
   },
   'a byte order mark': {
     fault: (request) => {

@@ -97,7 +97,7 @@ http {
 }
 
 /** Tells whether a server accepts connections on the port of a URL. */
-function accepts({ port }: URL): Promise<boolean> {
+export function accepts({ port }: URL): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(Number(port), '127.0.0.1');
     socket.once('connect', () => resolve(true)).once('error', () => resolve(false));

@@ -26,10 +26,11 @@ export type Probe = Verdict & { operation: string; scheme: 'Basic' | 'Bearer'; u
  */
 export async function probeService(
   connection: Connection,
-  { project, timeoutMs }: Pick<SettingValues, 'project' | 'timeoutMs'>,
+  values: SettingValues,
   { withCreation = false } = {},
 ): Promise<Probe[]> {
-  const client = clientOf(connection, timeoutMs);
+  const client = clientOf(connection, values);
+  const { project } = values;
   const project_id = project ?? placeholderProject;
   const isPlaceholder = project === undefined;
   const probes: Probe[] = [];
@@ -59,8 +60,11 @@ export async function probeService(
 }
 
 /** Lists the projects that an account may see; undefined at a service that cannot list them. */
-export async function listVisibleProjects(connection: Connection, timeoutMs: number): Promise<string[] | undefined> {
-  const client = clientOf(connection, timeoutMs);
+export async function listVisibleProjects(
+  connection: Connection,
+  values: SettingValues,
+): Promise<string[] | undefined> {
+  const client = clientOf(connection, values);
   try {
     return (await client.call('listProjects', {})).projects.map(({ project_id }) => project_id);
   } catch (error) {
@@ -71,10 +75,11 @@ export async function listVisibleProjects(connection: Connection, timeoutMs: num
   }
 }
 
-function clientOf(connection: Connection, timeoutMs: number): ServiceClient {
+function clientOf(connection: Connection, values: SettingValues): ServiceClient {
   return new ServiceClient({
     connect: async () => connection,
-    timeoutMs,
+    timeoutMs: values.timeoutMs,
+    proxies: values,
     userAgent: `heddle/${version}`,
     redact: (text) => invocation().redactor.redact(text),
   });

@@ -1,156 +1,182 @@
-// Default imports, because instrumentations replace the functions of these modules.
-import http, { type ClientRequest, type IncomingMessage } from 'node:http';
-import https from 'node:https';
-import type { Socket } from 'node:net';
-import type { Readable, Transform } from 'node:stream';
+import { pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createUnzip } from 'node:zlib';
+import type { Dispatcher } from 'undici';
+import { abortable } from './abortable.ts';
+import { type HttpProxy, type ProxySettings, proxyFailedCode, proxyFor } from './proxies.ts';
+
+type RequestOptions = Dispatcher.RequestOptions & { origin: string };
 
 /** One HTTP request, ready to be sent. */
 export interface HttpRequest {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   url: string;
   headers: Record<string, string>;
-  body?: string | Uint8Array;
+  body?: string | Uint8Array | undefined;
   /** Ends the request and the body of its response. */
   signal: AbortSignal;
 }
 
-/** The status and headers of a response, and its body as a stream that is still compressed. */
+/** The status and headers of a response, and its body as a stream. */
 export interface HttpResponse {
   status: number;
   headers: Record<string, string | string[] | undefined>;
-  /** A reader that stops early must destroy it. */
+  /** The decompressed body. A reader that stops early must destroy it. */
   body: Readable;
+  /** The encoding that the body still has because it is unknown. */
+  unknownEncoding?: string | undefined;
+  /** Origin of a proxy that may have sent the response itself. Only requests to http addresses have it. */
+  proxy?: string | undefined;
 }
 
 export interface HttpClientOptions {
+  /** Proxies of the environment. None by default. */
+  proxies?: ProxySettings | undefined;
   /** Maximum number of connections to one origin; further requests wait for one. No limit by default. */
   maxConnections?: number;
   /** Longest time without a byte of a response, in milliseconds. No limit by default. */
   silenceTimeoutMs?: number;
 }
 
-/** Longest time until a connection is made, TLS included. */
-const connectTimeoutMs = 10_000;
-
-/** Time after which an unused connection is closed; shorter than most servers keep one, so that they seldom close it first. */
-const idleTimeoutMs = 4_000;
-
-/** Code of the error when no connection was made in time. */
-export const connectTimeoutCode = 'ERR_CONNECT_TIMEOUT';
-
 /** Code of the error when the client was closed. */
-export const closedCode = 'ERR_CLIENT_CLOSED';
+export const closedCode = 'UND_ERR_DESTROYED';
 
-/** Sends HTTP requests over persistent connections. Does not follow redirects. */
+/** Codes of errors of connections that were never established. */
+export const unsentCodes: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+  proxyFailedCode,
+]);
+
+/** Sends HTTP requests over persistent connections, through the proxies of the environment. Does not follow redirects. */
 export class HttpClient {
-  readonly #silenceTimeoutMs: number | undefined;
-  readonly #agents: { http: http.Agent; https: https.Agent };
-  /** For each request under way, the function that ends it with an error. */
-  readonly #underWay = new Set<(error: Error) => void>();
+  readonly #options: HttpClientOptions;
+  /** The connections through the tunnels of each proxy; those without have the key undefined. */
+  readonly #dispatchers = new Map<string | undefined, Dispatcher>();
   #isClosed = false;
 
-  constructor({ maxConnections = Infinity, silenceTimeoutMs }: HttpClientOptions = {}) {
-    this.#silenceTimeoutMs = silenceTimeoutMs;
-    const options = { keepAlive: true, timeout: idleTimeoutMs, maxSockets: maxConnections };
-    this.#agents = { http: new http.Agent(options), https: new https.Agent(options) };
+  constructor(options: HttpClientOptions = {}) {
+    this.#options = options;
   }
 
   /**
    * Sends one request. Resolves when the headers of the response have arrived; a failure after that is an error of its body.
-   * @throws an error with a `code`: one of Node's, `ABORT_ERR`, `ETIMEDOUT`, {@link connectTimeoutCode} or {@link closedCode}.
+   * @throws the reason of `signal`; else an error with a `code` of Node or undici, {@link closedCode} or `ERR_PROXY`.
    */
-  send(request: HttpRequest): Promise<HttpResponse> {
-    const { body, signal } = request;
-    return new Promise((resolve, reject) => {
-      if (this.#isClosed) throw clientClosed();
-      if (signal.aborted) throw aborted(signal);
-      const clientRequest = this.#createRequest(request);
-      let response: IncomingMessage | undefined;
-      const fail = (error: Error): void => {
-        // Without this, the body would report a broken connection instead of `error`.
-        response?.destroy(error);
-        clientRequest.destroy(error);
-        // A request that waits for a connection reports its error only when it gets one.
-        reject(error);
-      };
-      const onAbort = (): void => fail(aborted(signal));
-      signal.addEventListener('abort', onAbort, { once: true });
-      this.#underWay.add(fail);
-      clientRequest.once('close', () => {
-        signal.removeEventListener('abort', onAbort);
-        this.#underWay.delete(fail);
-      });
-      clientRequest.once('socket', (socket) => limitConnectTime(clientRequest, socket, fail));
-      if (this.#silenceTimeoutMs !== undefined) {
-        clientRequest.setTimeout(this.#silenceTimeoutMs, () => fail(failure('ETIMEDOUT', 'no data arrived')));
-      }
-      clientRequest.once('response', (received) => {
-        response = received;
-        resolve({ status: received.statusCode!, headers: received.headers, body: received });
-      });
-      // Without a listener, Node closes the connection and reports nothing.
-      clientRequest.once('upgrade', (_, socket) => {
-        socket.destroy();
-        reject(failure('ECONNRESET', 'the connection changed to another protocol'));
-      });
-      // After the response has begun, its body reports the error; this listener only keeps Node from throwing it.
-      clientRequest.on('error', reject);
-      clientRequest.end(body);
-    });
+  async send(request: HttpRequest): Promise<HttpResponse> {
+    const { signal } = request;
+    const url = new URL(request.url);
+    const proxy = proxyFor(url, this.#options.proxies ?? {});
+    try {
+      const dispatcher = await this.#dispatcherThrough(proxy?.isForwarder ? undefined : proxy);
+      signal.throwIfAborted();
+      // undici notices the abortion of a request that waits for a connection only when it gets one.
+      const response = await abortable(dispatcher.request(this.#optionsOf(request, url, proxy)), signal);
+      const { statusCode: status, headers, body } = response;
+      // A body reports its early end as an error even if its reader has caused it.
+      body.on('error', () => {});
+      if (!proxy?.isForwarder) return { status, headers, ...decompressed(body, headers) };
+      if (status !== 407) return { status, headers, ...decompressed(body, headers), proxy: proxy.origin };
+      body.destroy();
+      throw failure(proxyFailedCode, 'it requires another user name and password (status 407)');
+    } catch (error) {
+      throw proxy === undefined || signal.aborted ? error : throughProxy(error as Error, proxy);
+    }
   }
 
   /** Closes every connection and ends the requests under way; later requests fail. */
   close(): void {
     this.#isClosed = true;
-    const agents: http.Agent[] = Object.values(this.#agents);
-    // While requests wait, an agent opens a new connection for each that closes; that one must fail.
-    for (const agent of agents) agent.createConnection = refuseConnection;
-    for (const fail of this.#underWay) fail(clientClosed());
-    for (const agent of agents) agent.destroy();
+    for (const dispatcher of this.#dispatchers.values()) void dispatcher.destroy();
   }
 
-  #createRequest({ url, method, headers, body }: HttpRequest): ClientRequest {
-    // Node sends no length by itself with the body of a GET or DELETE.
-    const length = body === undefined ? undefined : { 'content-length': String(Buffer.byteLength(body)) };
-    const options = { method, headers: { ...headers, ...length } };
-    return url.startsWith('https:')
-      ? https.request(url, { ...options, agent: this.#agents.https })
-      : http.request(url, { ...options, agent: this.#agents.http });
+  /** Returns the connections through the tunnels of a proxy, or those without. */
+  async #dispatcherThrough(proxy: HttpProxy | undefined): Promise<Dispatcher> {
+    // Not loaded at start: it takes long to load, and a server that only lists its tools sends no request.
+    const { default: undici } = await import('undici');
+    const existing = this.#dispatchers.get(proxy?.origin);
+    if (existing) return existing;
+    const { maxConnections: connections = null } = this.#options;
+    const dispatcher = proxy
+      ? new undici.ProxyAgent({ uri: proxy.origin, token: proxy.authorization, connections })
+      : new undici.Agent({ connections });
+    this.#dispatchers.set(proxy?.origin, dispatcher);
+    if (this.#isClosed) void dispatcher.destroy();
+    return dispatcher;
+  }
+
+  #optionsOf(
+    { headers, method, body, signal }: HttpRequest,
+    { origin, host, pathname, search }: URL,
+    proxy: HttpProxy | undefined,
+  ): RequestOptions {
+    const { silenceTimeoutMs: timeoutMs = 0 } = this.#options;
+    const path = pathname + search;
+    const options = { method, body, signal, headersTimeout: timeoutMs, bodyTimeout: timeoutMs };
+    if (!proxy?.isForwarder) return { ...options, origin, path, headers };
+    const credentials = proxy.authorization && { 'proxy-authorization': proxy.authorization };
+    return { ...options, origin: proxy.origin, path: origin + path, headers: { ...headers, host, ...credentials } };
   }
 }
 
-/** Calls `fail` if the connection of a request is new and not made in time. */
-function limitConnectTime({ protocol }: ClientRequest, socket: Socket, fail: (error: Error) => void): void {
-  if (!socket.connecting) return;
-  const connected = protocol === 'https:' ? 'secureConnect' : 'connect';
-  const onTimeout = (): void => fail(failure(connectTimeoutCode, 'no connection was made in time'));
-  const timer = setTimeout(onTimeout, connectTimeoutMs);
-  for (const event of [connected, 'close']) socket.once(event, () => clearTimeout(timer));
+/** Codes of undici for a proxy that refuses to open a tunnel, or whose certificate is for another name. */
+const refusedTunnelCodes = new Set(['UND_ERR_ABORTED', 'UND_ERR_PRX_TLS']);
+
+/** Returns the code of an error of a request or of a body; undefined for an error in the code itself. */
+export function networkCode(error: unknown): string | undefined {
+  const { code, name } = error as NodeJS.ErrnoException;
+  // undici gives no code to this error.
+  return code ?? (name === 'HTTPParserError' ? 'HPE_INVALID' : undefined);
 }
 
-/** Takes the place of `createConnection` once the client is closed. */
-const refuseConnection: http.Agent['createConnection'] = (_, callback) => {
-  callback!(clientClosed(), undefined as never);
-  return undefined;
-};
-
-function clientClosed(): Error {
-  return failure(closedCode, 'the client was closed');
+/** Returns the error of a request through a proxy, which names the proxy. */
+function throughProxy(error: Error, proxy: HttpProxy): Error {
+  const code = networkCode(error);
+  const { message } = error;
+  if (code === undefined) return error;
+  const isOfProxy = unsentCodes.has(code) || refusedTunnelCodes.has(code);
+  return isOfProxy
+    ? failure(proxyFailedCode, `the proxy ${proxy.origin} failed: ${message || code}`, error)
+    : failure(code, `${message}, through the proxy ${proxy.origin}`, error);
 }
 
-function aborted({ reason }: AbortSignal): Error {
-  return Object.assign(failure('ABORT_ERR', 'the request was aborted'), { name: 'AbortError', cause: reason });
+function failure(code: string, message: string, cause?: Error): Error {
+  return Object.assign(new Error(message, { cause }), { code });
 }
 
-function failure(code: string, message: string): Error {
-  return Object.assign(new Error(message), { code });
-}
-
-/** Returns the streams that decompress the body of a response; undefined for an unknown content encoding. */
-export function decodersOf({ headers }: HttpResponse): Transform[] | undefined {
+/** Decompresses a body, unless its encoding is unknown. */
+function decompressed(
+  body: Readable,
+  headers: HttpResponse['headers'],
+): Pick<HttpResponse, 'body' | 'unknownEncoding'> {
   const encoding = String(headers['content-encoding'] ?? '').toLowerCase();
-  if (encoding === '' || encoding === 'identity') return [];
-  if (/^((x-)?gzip|deflate)$/.test(encoding)) return [createUnzip()];
-  return encoding === 'br' ? [createBrotliDecompress()] : undefined;
+  if (encoding === '' || encoding === 'identity') return { body };
+  const isUnzipped = /^((x-)?gzip|deflate)$/.test(encoding);
+  if (!isUnzipped && encoding !== 'br') return { body, unknownEncoding: encoding };
+  // Whoever reads the decoder gets the errors of both.
+  return { body: pipeline(body, isUnzipped ? createUnzip() : createBrotliDecompress(), () => {}) };
+}
+
+/**
+ * Reads a body, and returns what has arrived. `error` is what ended it early: a RangeError for a body beyond the limit,
+ * else the error of the connection or of the decompression.
+ */
+export async function readBody(body: Readable, maxBytes: number): Promise<{ bytes: Buffer; error?: Error }> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  const result = (error?: unknown) => ({ bytes: Buffer.concat(parts), error: error as Error });
+  try {
+    // Leaving the iteration destroys the rest of the body.
+    for await (const part of body as AsyncIterable<Buffer>) {
+      size += part.length;
+      if (size > maxBytes) return result(new RangeError(`the body is larger than ${maxBytes} bytes`));
+      parts.push(part);
+    }
+    return result();
+  } catch (error) {
+    return result(error);
+  }
 }

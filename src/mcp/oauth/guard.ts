@@ -1,6 +1,7 @@
 import { getOAuthProtectedResourceMetadataUrl } from '@modelcontextprotocol/server';
 import { decodeJwt, errors, type JWTPayload, type JWTVerifyResult, jwtVerify } from 'jose';
 import { HeddleError } from '../../core/errors.ts';
+import type { ProxySettings } from '../../core/http/proxies.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import type { Log } from '../../core/log.ts';
 import { escapeInvisible } from '../../text/table.ts';
@@ -22,6 +23,8 @@ export interface OAuthRules {
   audience?: string;
   /** Returns what serves a subject, or undefined for a subject without access. Without it, all subjects are served alike. */
   serverFor?: (subject: string) => ServerFactory | undefined;
+  /** Proxies for requests to the issuer. None by default. */
+  proxies?: ProxySettings;
 }
 
 /** Asymmetric algorithms only: with a shared secret, anyone who can verify a token can also forge one. */
@@ -47,8 +50,8 @@ const writingTools = new Set(tools.filter(({ hints }) => !hints.readOnlyHint).ma
  * Creates the guard that admits requests with an access token of the issuer for this server; see docs/authorization.md.
  * The token is never passed on.
  */
-export function oauthGuard({ issuer, resource, audience, serverFor }: OAuthRules, log: Log): Guard {
-  const keys = issuerKeys(issuer, log);
+export function oauthGuard({ issuer, resource, audience, serverFor, proxies }: OAuthRules, log: Log): Guard {
+  const keys = issuerKeys(issuer, log, proxies);
   const metadataUrl = getOAuthProtectedResourceMetadataUrl(new URL(resource));
   // Clients add a slash to the address of a whole host.
   const spellings = new URL(resource).pathname === '/' ? [resource, `${resource}/`] : [resource];

@@ -1,8 +1,11 @@
 import { createLocalJWKSet, createRemoteJWKSet, customFetch, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import * as z from 'zod';
 import { HeddleError } from '../../core/errors.ts';
+import { HttpClient, readBody } from '../../core/http/http-client.ts';
+import type { ProxySettings } from '../../core/http/proxies.ts';
 import { parseJsonText } from '../../core/json/json.ts';
 import type { Log } from '../../core/log.ts';
+import { version } from '../../core/version.ts';
 
 /** Bounds discovery and the download of the keys together. */
 const timeoutMs = 5_000;
@@ -21,7 +24,8 @@ const maxAgeMs = 60 * 60_000;
  *
  * The resolver throws a HeddleError when the keys cannot be fetched, and an error of jose when the issuer has no matching key.
  */
-export function issuerKeys(issuer: string, log: Log): JWTVerifyGetKey {
+export function issuerKeys(issuer: string, log: Log, proxies?: ProxySettings): JWTVerifyGetKey {
+  const httpClient = new HttpClient({ proxies });
   const keySet = createRemoteJWKSet(new URL(issuer), {
     timeoutDuration: timeoutMs,
     cooldownDuration: unknownKeyCooldownMs,
@@ -29,7 +33,7 @@ export function issuerKeys(issuer: string, log: Log): JWTVerifyGetKey {
     // The address of the keys is known only after discovery, which every download repeats.
     [customFetch]: async (_issuer, { signal }) => {
       try {
-        const { keys } = await fetchKeys(issuer, signal);
+        const { keys } = await fetchKeys(issuer, httpClient, signal);
         return Response.json(keys);
       } catch (error) {
         const { message, hint } = error as HeddleError;
@@ -54,13 +58,15 @@ export function issuerKeys(issuer: string, log: Log): JWTVerifyGetKey {
  */
 export async function fetchKeys(
   issuer: string,
+  httpClient = new HttpClient(),
   signal = AbortSignal.timeout(timeoutMs),
 ): Promise<{ address: string; keys: JSONWebKeySet }> {
-  const address = String((await discoverMetadata(issuer, signal)).jwks_uri);
+  const read = (address: string) => getJson(issuer, address, httpClient, signal);
+  const address = String((await discoverMetadata(issuer, read)).jwks_uri);
   if (!URL.canParse(address) || !['https:', new URL(issuer).protocol].includes(new URL(address).protocol)) {
     throw fetchError(issuer, 'bad_response', 'its metadata has no usable jwks_uri');
   }
-  const keys = (await getJson(issuer, address, signal)) as unknown as JSONWebKeySet;
+  const keys = (await read(address)) as unknown as JSONWebKeySet;
   try {
     createLocalJWKSet(keys);
   } catch {
@@ -70,7 +76,10 @@ export async function fetchKeys(
 }
 
 /** Returns the issuer's metadata, trying the addresses in the order of the MCP authorization specification. */
-async function discoverMetadata(issuer: string, signal: AbortSignal): Promise<Record<string, unknown>> {
+async function discoverMetadata(
+  issuer: string,
+  read: (address: string) => Promise<Record<string, unknown>>,
+): Promise<Record<string, unknown>> {
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
   const addresses = new Set([
@@ -81,7 +90,7 @@ async function discoverMetadata(issuer: string, signal: AbortSignal): Promise<Re
   const failures: HeddleError[] = [];
   for (const address of addresses) {
     try {
-      const metadata = await getJson(issuer, address, signal);
+      const metadata = await read(address);
       if (metadata.issuer === issuer) return metadata;
       const found = JSON.stringify(metadata.issuer)?.slice(0, 200);
       throw fetchError(issuer, 'bad_response', `${address} belongs to the issuer ${found}`);
@@ -94,46 +103,36 @@ async function discoverMetadata(issuer: string, signal: AbortSignal): Promise<Re
   throw failures.find(({ status }) => status === undefined) ?? failures[0]!;
 }
 
-async function getJson(issuer: string, address: string, signal: AbortSignal): Promise<Record<string, unknown>> {
-  let response: Response;
-  let text: string;
-  try {
-    response = await fetch(address, { redirect: 'manual', signal, headers: { accept: 'application/json' } });
-    text = await readText(response, issuer);
-  } catch (error) {
-    if (error instanceof HeddleError) throw error;
-    const { cause, message } = error as Error;
-    const reason = signal.aborted ? `no response within ${timeoutMs} ms` : (cause as Error)?.message || message;
-    throw fetchError(issuer, 'service_unavailable', `${address}: ${reason}`);
-  }
-  const { status } = response;
+async function getJson(
+  issuer: string,
+  address: string,
+  httpClient: HttpClient,
+  signal: AbortSignal,
+): Promise<Record<string, unknown>> {
+  const headers = { accept: 'application/json', 'user-agent': `heddle/${version}` };
+  const unreachable = ({ message, code }: NodeJS.ErrnoException): HeddleError => {
+    const reason = signal.aborted ? `no response within ${timeoutMs} ms` : message || code;
+    return fetchError(issuer, 'service_unavailable', `${address}: ${reason}`);
+  };
+  const response = await httpClient.send({ method: 'GET', url: address, headers, signal }).catch((error) => {
+    throw unreachable(error);
+  });
+  const { status, body } = response;
   if (status !== 200) {
+    body.destroy();
     const code = status >= 500 ? 'service_unavailable' : 'bad_response';
     throw fetchError(issuer, code, `${address} responded with status ${status}`, status);
   }
+  const { bytes, error } = await readBody(body, maxResponseBytes);
+  if (error instanceof RangeError) {
+    throw fetchError(issuer, 'bad_response', `${address} responded with more than ${maxResponseBytes} bytes`);
+  }
+  if (error) throw unreachable(error);
   try {
-    return z.looseObject({}).parse(parseJsonText(text));
+    return z.looseObject({}).parse(parseJsonText(bytes.toString()));
   } catch {
     throw fetchError(issuer, 'bad_response', `${address} is not JSON`);
   }
-}
-
-/** Reads the body of a success as UTF-8, and no more than the limit of any body. */
-async function readText({ status, url, body }: Response, issuer: string): Promise<string> {
-  const parts: Uint8Array[] = [];
-  let size = 0;
-  if (status !== 200) await body?.cancel();
-  else {
-    // Leaving the iteration cancels the rest of the body.
-    for await (const part of body ?? []) {
-      size += part.length;
-      if (size > maxResponseBytes) {
-        throw fetchError(issuer, 'bad_response', `${url} responded with more than ${maxResponseBytes} bytes`);
-      }
-      parts.push(part);
-    }
-  }
-  return Buffer.concat(parts).toString();
 }
 
 const hints = {

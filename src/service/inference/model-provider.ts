@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
-import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { BodyOf } from '../../contract/endpoints.ts';
-import { decodersOf, HttpClient, type HttpResponse } from '../../core/http/http-client.ts';
+import { HttpClient, type HttpResponse, networkCode, readBody } from '../../core/http/http-client.ts';
+import type { ProxySettings } from '../../core/http/proxies.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { Redactor } from '../../core/secrets/redaction.ts';
 import { digestOf } from '../storage/digest.ts';
@@ -10,7 +10,9 @@ import { digestOf } from '../storage/digest.ts';
 /** An OpenAI-compatible API. `url` is the base of its paths and usually ends in `/v1`; `key` is its bearer token. */
 export interface ModelProviderOptions {
   url: string;
-  key?: string;
+  key?: string | undefined;
+  /** Proxies for its requests. None by default. */
+  proxies?: ProxySettings | undefined;
 }
 
 /** Longest time without a byte from the model provider. */
@@ -27,8 +29,8 @@ const passedHeaders =
 const refusedHeaders =
   /^(accept-encoding|authorization|host|cookie|content-length|content-type|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|proxy-.*)$/i;
 
-/** Codes of errors about the name or the value of a header. */
-const unsendableHeader = /^ERR_(INVALID_HTTP_TOKEN|INVALID_CHAR|HTTP_INVALID_HEADER_VALUE)$/;
+/** Code of undici for the name or the value of a header that cannot be sent. */
+const unsendableHeaderCode = 'UND_ERR_INVALID_ARG';
 
 /** Largest reply that the service itself reads. */
 const maxReplyBytes = 8 * 1024 * 1024;
@@ -49,9 +51,10 @@ export class ModelProvider {
   readonly #baseUrl: string;
   readonly #key: string | undefined;
   readonly #redactor = new Redactor();
-  readonly #httpClient = new HttpClient({ silenceTimeoutMs });
+  readonly #httpClient: HttpClient;
 
-  constructor({ url, key }: ModelProviderOptions) {
+  constructor({ url, key, proxies }: ModelProviderOptions) {
+    this.#httpClient = new HttpClient({ silenceTimeoutMs, proxies });
     this.#baseUrl = new URL(url).href.replace(/(?<!\/)\/+$/, '');
     this.#key = key;
     // Bytes of a response are read as Latin-1, and a header is sent as such.
@@ -71,39 +74,30 @@ export class ModelProvider {
     body: BodyOf<'runInference'>,
     signal: AbortSignal,
   ): Promise<{ status: number; headers: HttpResponse['headers']; text: string }> {
-    const received = await this.#send(
+    const response = await this.#send(
       '/chat/completions',
       { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) },
       signal,
     ).catch((cause) => {
       signal.throwIfAborted();
-      throw new ModelProviderFailure(`The model provider cannot be reached (${reasonOf(cause)}).`, true);
+      throw new ModelProviderFailure(
+        `The model provider cannot be reached (${networkCode(cause) ?? cause.name}).`,
+        true,
+      );
     });
-    const { status, headers } = received;
-    const decoders = decodersOf(received);
-    if (decoders === undefined || (status >= 300 && status < 400)) {
-      received.body.destroy();
-      const reason = decoders === undefined ? 'a content encoding that it was not offered' : 'a redirect';
+    const { status, headers, body: received, unknownEncoding } = response;
+    if (unknownEncoding !== undefined || (status >= 300 && status < 400)) {
+      received.destroy();
+      const reason = unknownEncoding !== undefined ? 'a content encoding that it was not offered' : 'a redirect';
       throw new ModelProviderFailure(`The model provider responded with ${reason}.`, false);
     }
-    const parts: Buffer[] = [];
-    let bytes = 0;
-    try {
-      const collector = new Writable({
-        write(chunk: Buffer, _, done) {
-          bytes += chunk.length;
-          parts.push(chunk);
-          const isTooLarge = bytes > maxReplyBytes;
-          done(isTooLarge ? new ModelProviderFailure('The reply of the model is over 8 MiB.', false) : null);
-        },
-      });
-      await pipeline([received.body, ...decoders, collector]);
-    } catch (cause) {
+    const { bytes, error } = await readBody(received, maxReplyBytes);
+    if (error) {
       signal.throwIfAborted();
-      if (cause instanceof ModelProviderFailure) throw cause;
+      if (error instanceof RangeError) throw new ModelProviderFailure('The reply of the model is over 8 MiB.', false);
       throw new ModelProviderFailure('The model provider broke off its reply.', true);
     }
-    return { status, headers, text: this.#redactor.redact(Buffer.concat(parts, bytes).toString()) };
+    return { status, headers, text: this.#redactor.redact(bytes.toString()) };
   }
 
   /**
@@ -146,7 +140,7 @@ export class ModelProvider {
     response.once('close', () => clientGone.abort());
     const signal = AbortSignal.any([clientGone.signal, ...(deadline ? [deadline] : [])]);
     const received = await this.#send(path, request, signal).catch((error) => {
-      if (unsendableHeader.test(error.code)) throw new Refusal(400, `extra_headers: ${error.message}`);
+      if (error.code === unsendableHeaderCode) throw new Refusal(400, `extra_headers: ${error.message}`);
       if (deadline?.aborted)
         throw failure(504, 'model_provider_timeout', 'The model provider did not respond in time.');
       throw failure(502, 'model_provider_unreachable', 'The model provider cannot be reached.');
@@ -171,8 +165,7 @@ export class ModelProvider {
       throw failure(502, 'model_provider_redirect', message);
     }
     const headers = Object.entries(received.headers).filter(([name]) => passedHeaders.test(name));
-    const decoders = decodersOf(received);
-    if (decoders === undefined) {
+    if (received.unknownEncoding !== undefined) {
       received.body.destroy();
       throw failure(
         502,
@@ -183,13 +176,8 @@ export class ModelProvider {
     response.writeHead(received.status, this.#redactor.redactValue(Object.fromEntries(headers)));
     response.flushHeaders();
     // A failure destroys the response, which is the only way to tell the client that it is incomplete.
-    await pipeline([received.body, ...decoders, this.#redactor.redactStream(), response]).catch(() => {});
+    await pipeline([received.body, this.#redactor.redactStream(), response]).catch(() => {});
   }
-}
-
-function reasonOf(error: unknown): string {
-  const { code, name } = Object(error) as NodeJS.ErrnoException;
-  return code ?? name;
 }
 
 function forwardedHeaders(extra: Record<string, unknown>): Record<string, string> {

@@ -56,23 +56,25 @@ async function startRecorded(): Promise<{ server: LineProcess; sourcesLoaded: ()
   return { server, sourcesLoaded };
 }
 
-const laterPackages = ['kysely', 'pg', 'jose', 'prom-client', '@opentelemetry/api'];
+const laterPackages = ['undici', 'kysely', 'pg', 'jose', 'prom-client', '@opentelemetry/api'];
 const isLater = (source: string): boolean =>
   source.startsWith('src/service/') || laterPackages.some((name) => source.startsWith(`node_modules/${name}/`));
 
 describe('a server on stdio', () => {
-  it('starts and lists its tools without the embedded service, metrics and tracing', async () => {
+  it('starts and lists its tools without the HTTP client, the embedded service, metrics and tracing', async () => {
     const { server, sourcesLoaded } = await startRecorded();
     expect((await server.ask({ id: 1, method: 'tools/list' })).result).toHaveProperty('tools');
     expect(sourcesLoaded().filter(isLater)).toEqual([]);
   });
 
-  it('loads the embedded service with the first tool call', async () => {
+  it('loads the embedded service and the HTTP client with the first tool call', async () => {
     const { server, sourcesLoaded } = await startRecorded();
     await server.ask({ id: 1, method: 'tools/call', params: { name: 'list_queues', arguments: {} } });
     const packages = new Set(
       sourcesLoaded().flatMap((source) => /^(src\/service|node_modules\/\w+)\//.exec(source)?.[1] ?? []),
     );
-    expect([...packages]).toEqual(expect.arrayContaining(['src/service', 'node_modules/kysely']));
+    expect([...packages]).toEqual(
+      expect.arrayContaining(['src/service', 'node_modules/undici', 'node_modules/kysely']),
+    );
   });
 });

@@ -53,9 +53,11 @@ describe('package metadata', () => {
       'HEDDLE_HTTP_TOKEN',
       'HEDDLE_DATABASE_URL',
       'HEDDLE_MODEL_PROVIDER_KEY',
+      'HTTPS_PROXY',
+      'HTTP_PROXY',
     ]);
     for (const { name, isSecret, format, description, default: fallback } of variables) {
-      expect(name).toMatch(/^HEDDLE_[A-Z_]+$/);
+      expect(name).toMatch(/^(HEDDLE_[A-Z_]+|(HTTPS?|NO)_PROXY)$/);
       expect(description).not.toBe('');
       expect(['string', 'number', 'boolean', 'filepath']).toContain(format);
       expect(['string', 'undefined']).toContain(typeof fallback);

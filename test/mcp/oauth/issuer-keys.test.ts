@@ -2,10 +2,12 @@ import { pipeline, Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { decodeProtectedHeader } from 'jose';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { HttpClient } from '../../../src/core/http/http-client.ts';
 import { fetchKeys, issuerKeys } from '../../../src/mcp/oauth/issuer-keys.ts';
 import { emptyHome, run, temporaryFolder } from '../../support/heddle.ts';
 import { startHttp } from '../../support/http-server.ts';
 import { askAs, type Issuer, startIssuer } from '../../support/issuer.ts';
+import { startRecordingProxy } from '../../support/recording-proxy.ts';
 
 const failureOf = (issuer: string): Promise<Error & { hint: string; code: string; retryAfterMs: number }> =>
   fetchKeys(issuer).then(
@@ -30,6 +32,17 @@ describe('fetchKeys', () => {
     expect(failure.message).toBe(
       `Cannot fetch the keys of the token issuer ${server.issuer}/: ${server.issuer}/.well-known/oauth-authorization-server responded with status 404.`,
     );
+  });
+
+  it('takes the proxy for the address of the issuer, and names it when it fails', async () => {
+    const [proxy, issuer] = [await startRecordingProxy(), 'https://issuer.example'];
+    proxy.refusal = 403;
+    const httpClient = new HttpClient({ proxies: { httpsProxy: proxy.url } });
+    await expect(fetchKeys(issuer, httpClient)).rejects.toMatchObject({
+      code: 'service_unavailable',
+      message: expect.stringMatching(`: the proxy ${proxy.url} failed: .*403`),
+    });
+    expect(proxy.requestLines).toEqual(['CONNECT issuer.example:443 -']);
   });
 
   it.each([

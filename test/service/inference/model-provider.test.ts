@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, it } from 'vitest';
 import { bearer, startTestService } from '../../support/embedded-service.ts';
+import { startRecordingProxy } from '../../support/recording-proxy.ts';
 
 type Reply = (request: IncomingMessage, response: ServerResponse, body: string) => void | Promise<void>;
 let reply: Reply = () => {};
@@ -88,7 +89,7 @@ describe('ModelProvider', () => {
   it('refuses an extra header that cannot be sent', async () => {
     expect(await service.infer({ model: 'm', extra_headers: { 'X-A': 'a\r\nX-B: b' } })).toMatchObject({
       status: 400,
-      body: { reason: 'extra_headers: Invalid character in header content ["X-A"]' },
+      body: { reason: 'extra_headers: invalid X-A header' },
     });
   });
 
@@ -136,6 +137,18 @@ describe('ModelProvider', () => {
       });
       expect(await answer.text()).toBe('data: {"error":"Incorrect key [secret], or provider-kex"}\n\n');
     }
+  });
+
+  it('takes the proxy for the address of the model provider', async () => {
+    const proxy = await startRecordingProxy();
+    const distant = url.replace('127.0.0.1', 'provider.example');
+    const modelProvider = { url: distant, key: 'provider-key', proxies: { httpProxy: proxy.url } };
+    const proxied = await startTestService({ modelProvider });
+    reply = (_, response) => {
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"choices":[]}');
+    };
+    expect(await proxied.infer({ model: 'm' })).toMatchObject({ status: 200, body: { choices: [] } });
+    expect(proxy.requestLines).toEqual([`POST ${distant}chat/completions -`]);
   });
 
   it('refuses a response in an encoding in which the key cannot be found', async () => {

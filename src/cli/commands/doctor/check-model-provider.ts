@@ -1,3 +1,4 @@
+import { HttpClient, readBody } from '../../../core/http/http-client.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
 import { invocation } from '../../invocation.ts';
 import { type Finding, failure, ok, warning } from './finding.ts';
@@ -11,50 +12,39 @@ export async function checkModelProvider({ values }: ResolvedSettings): Promise<
   const { baseUrl, modelProviderUrl: url, modelProviderKey: key } = values;
   if (baseUrl !== undefined || url === undefined) return [];
   invocation().redactor.protect(key);
-  const response = await fetch(`${url}/models`, {
-    redirect: 'manual',
-    headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
-    signal: AbortSignal.timeout(timeoutMs),
-  }).catch((error: Error) => error);
+  const httpClient = new HttpClient({ proxies: values });
+  const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` };
+  const signal = AbortSignal.timeout(timeoutMs);
+  const response = await httpClient
+    .send({ method: 'GET', url: `${url}/models`, headers, signal })
+    .catch((error: NodeJS.ErrnoException) => error);
   const check = 'model provider';
   if (response instanceof Error) {
-    const reason = response.name === 'TimeoutError' ? `no response within ${timeoutMs} ms` : reasonOf(response);
+    const reason =
+      response.name === 'TimeoutError' ? `no response within ${timeoutMs} ms` : response.message || response.code;
     const advice = 'Start the model provider, or correct HEDDLE_MODEL_PROVIDER_URL.';
     return [failure(check, `${url} cannot be reached: ${reason}`, advice)];
   }
-  const { status } = response;
+  const { status, body } = response;
+  const { bytes } = await readBody(body, maxBodyBytes);
   if (status === 401 || status === 403) {
-    await response.body?.cancel();
     const problem = key === undefined ? 'needs a key' : 'rejects the key';
     return [failure(check, `${url} ${problem} (status ${status})`, 'Set HEDDLE_MODEL_PROVIDER_KEY to a valid key.')];
   }
   if (status >= 500) {
-    await response.body?.cancel();
     return [failure(check, `${url} fails (status ${status})`, 'Look into the log of the model provider.')];
   }
-  const models = status === 200 ? await countModels(response) : undefined;
-  if (status !== 200) await response.body?.cancel();
+  const models = status === 200 ? countModels(bytes.toString()) : undefined;
   if (models !== undefined) return [ok(check, `${url} has ${models} ${models === 1 ? 'model' : 'models'}`)];
   const advice = 'Check that the URL ends as its API says, mostly in /v1. Some providers cannot list their models.';
   return [warning(check, `${url} responds, but lists no models (status ${status})`, advice)];
 }
 
-async function countModels(response: Response): Promise<number | undefined> {
+function countModels(text: string): number | undefined {
   try {
-    let text = '';
-    for await (const part of response.body!.pipeThrough(new TextDecoderStream())) {
-      text += part;
-      if (text.length > maxBodyBytes) return undefined;
-    }
     const { data } = JSON.parse(text) as { data?: unknown };
     return Array.isArray(data) ? data.length : undefined;
   } catch {
     return undefined;
   }
-}
-
-function reasonOf({ message, cause }: Error): string {
-  return cause instanceof Error && cause.message !== ''
-    ? cause.message
-    : ((cause as NodeJS.ErrnoException)?.code ?? message);
 }

@@ -2,6 +2,8 @@ import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { connect as connectTcp, isIP } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { HttpClient } from '../../../core/http/http-client.ts';
+import { proxyFailedCode, proxyFor } from '../../../core/http/proxies.ts';
 import { version } from '../../../core/version.ts';
 import { remoteConnection } from '../../../runtime/runtime.ts';
 import type { Credentials } from '../../../settings/secrets/credentials.ts';
@@ -16,6 +18,8 @@ const maxClockSkewS = 60;
 const certificateWarningDays = 14;
 
 const layerAdvice = {
+  proxy:
+    'Check the address of the proxy in HTTPS_PROXY or HTTP_PROXY, its user name and password, and that it reaches the base URL. NO_PROXY lists hosts to reach without it.',
   DNS: 'Check the host name in the base URL, and the name server of this network.',
   TCP: 'Check the port in the base URL, and firewalls between here and there.',
   TLS: 'Check the base URL. For a private certificate authority, set NODE_EXTRA_CA_CERTS where heddle is started.',
@@ -32,32 +36,50 @@ export async function* checkService(
 ): AsyncGenerator<Finding> {
   const { username, password, token } = credentials;
   const { inferenceUrl = baseUrl } = values;
-  const isServiceReached = yield* checkNetwork(baseUrl, 'base URL');
+  const isServiceReached = yield* checkNetwork(baseUrl, 'base URL', values);
   const hasOwnOrigin = token !== undefined && new URL(inferenceUrl).origin !== new URL(baseUrl).origin;
-  const isInferenceReached = hasOwnOrigin ? yield* checkNetwork(inferenceUrl, 'inference URL') : isServiceReached;
+  const isInferenceReached = hasOwnOrigin
+    ? yield* checkNetwork(inferenceUrl, 'inference URL', values)
+    : isServiceReached;
   const usable = { ...(isServiceReached && { username, password }), ...(isInferenceReached && { token }) };
   yield* await checkOperations(baseUrl, usable, values);
 }
 
-/** Checks DNS, TCP, TLS and HTTP up to the first layer that fails, then the clock. Returns false if a layer failed. */
-async function* checkNetwork(url: string, setting: AddressSetting): AsyncGenerator<Finding, boolean> {
+/**
+ * Checks DNS, TCP, TLS and HTTP up to the first layer that fails, then the clock. A proxy takes the place of the service below
+ * HTTP. Returns false if a layer failed.
+ */
+async function* checkNetwork(
+  url: string,
+  setting: AddressSetting,
+  values: SettingValues,
+): AsyncGenerator<Finding, boolean> {
   const named = (finding: Finding): Finding =>
     setting === 'base URL' ? finding : { ...finding, check: `inference ${finding.check}` };
-  const { hostname, port: givenPort, protocol } = new URL(url);
-  const host = hostname.replace(/^\[|\]$/g, '');
-  const port = Number(givenPort) || (protocol === 'https:' ? 443 : 80);
-  let layer: keyof typeof layerAdvice = 'DNS';
+  let layer: keyof typeof layerAdvice = 'proxy';
+  let addressSetting: string = setting;
   try {
+    const proxy = proxyFor(new URL(url), values);
+    if (proxy) {
+      yield named(ok('proxy', `${proxy.origin} from ${proxy.variable} is used for ${new URL(url).origin}`));
+      addressSetting = proxy.variable;
+    }
+    const { hostname, port: givenPort, protocol } = new URL(proxy?.origin ?? url);
+    const host = hostname.replace(/^\[|\]$/g, '');
+    const port = Number(givenPort) || (protocol === 'https:' ? 443 : 80);
+    layer = 'DNS';
     if (!isIP(host)) yield named(await checkDns(host));
     layer = 'TCP';
     yield named(await checkTcp(host, port));
     layer = 'TLS';
     if (protocol === 'https:') yield named(await checkTls(host, port));
     layer = 'HTTP';
-    yield* (await checkHttp(url, setting)).map(named);
+    addressSetting = setting;
+    yield* (await checkHttp(url, setting, values)).map(named);
     return true;
   } catch (error) {
-    yield named(failure(layer, networkMessage(error), layerAdvice[layer].replace('base URL', setting)));
+    if ((error as NodeJS.ErrnoException).code === proxyFailedCode) layer = 'proxy';
+    yield named(failure(layer, networkMessage(error), layerAdvice[layer].replace('base URL', addressSetting)));
     return false;
   }
 }
@@ -92,23 +114,24 @@ async function checkTls(host: string, port: number): Promise<Finding> {
 }
 
 /** Sends one request without credentials. Any response proves HTTP, and its Date header gives the service's clock. */
-async function checkHttp(url: string, setting: AddressSetting): Promise<Finding[]> {
+async function checkHttp(url: string, setting: AddressSetting, proxies: SettingValues): Promise<Finding[]> {
   const startedAt = performance.now();
-  const { status, headers, body } = await fetch(url, {
-    redirect: 'manual',
+  const { status, headers, body } = await new HttpClient({ proxies }).send({
+    method: 'GET',
+    url,
     headers: { 'user-agent': `heddle/${version}` },
     signal: AbortSignal.timeout(layerTimeoutMs),
   });
-  await body?.cancel();
+  body.destroy();
   const message = `status ${status} in ${Math.round(performance.now() - startedAt)} ms`;
-  const clock = checkClock(headers.get('date'));
+  const clock = checkClock(headers.date);
   if (status < 300 || status >= 400) return [ok('HTTP', message), ...clock];
   const advice = `heddle does not send credentials to the target of a redirect: set the ${setting} to the final address.`;
   return [warning('HTTP', `${message}, a redirect`, advice), ...clock];
 }
 
-function checkClock(date: string | null): Finding[] {
-  const serviceTime = Date.parse(date ?? '');
+function checkClock(date: string | string[] | undefined): Finding[] {
+  const serviceTime = Date.parse(String(date));
   if (Number.isNaN(serviceTime)) return [];
   const seconds = Math.round((Date.now() - serviceTime) / 1000);
   if (Math.abs(seconds) <= maxClockSkewS) return [ok('clock', `within ${maxClockSkewS} s of the service's`)];
@@ -144,10 +167,9 @@ function findingOf(probe: Probe, baseUrl: string): Finding {
   return warning(name, `could not be verified. ${message}`, hint);
 }
 
-/** Returns the reason of a network error: `fetch` and connections to several addresses wrap it. */
+/** Returns the reason of a network error: connections to several addresses have several. */
 function networkMessage(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(networkMessage).join('; ');
-  const { name, message, cause } = error as Error;
-  if (name === 'AbortError' || name === 'TimeoutError') return `no response within ${layerTimeoutMs} ms`;
-  return cause === undefined ? message : networkMessage(cause);
+  const { name, message } = error as Error;
+  return name === 'AbortError' || name === 'TimeoutError' ? `no response within ${layerTimeoutMs} ms` : message;
 }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { ownInferenceUrl } from '../../../client/connection.ts';
 import { HeddleError } from '../../../core/errors.ts';
+import { HttpClient } from '../../../core/http/http-client.ts';
 import { oldestNode, version } from '../../../core/version.ts';
 import { fetchKeys } from '../../../mcp/oauth/issuer-keys.ts';
 import { configFileIn, readProfiles, storeOf } from '../../../settings/profiles.ts';
@@ -167,9 +168,10 @@ function checkCredentials({ sources, problem }: Credentials): Finding[] {
   });
 }
 
-async function checkIssuer({ values: { oauthIssuer } }: ResolvedSettings): Promise<Finding[]> {
+async function checkIssuer({ values }: ResolvedSettings): Promise<Finding[]> {
+  const { oauthIssuer } = values;
   if (oauthIssuer === undefined) return [];
-  const { address, keys } = await fetchKeys(oauthIssuer);
+  const { address, keys } = await fetchKeys(oauthIssuer, new HttpClient({ proxies: values }));
   return [ok('token issuer', `${oauthIssuer} publishes its keys at ${address}, ${keys.keys.length} in all`)];
 }
 

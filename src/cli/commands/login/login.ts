@@ -73,11 +73,10 @@ async function runLogin(options: LoginOptions, settings: ResolvedSettings): Prom
   const input = await readLoginInput(options, defaults);
   const { baseUrl } = input;
   const inferenceUrl = inferenceUrlOf(settings, baseUrl);
-  const { timeoutMs } = values;
-  await checkCredentials(input, inferenceUrl, { project: givenProject, timeoutMs });
+  await checkCredentials(input, inferenceUrl, { ...values, project: givenProject });
   const connection = remoteConnection(baseUrl, inferenceUrl, { ...input.record, token: undefined });
   const isAsked = givenProject === undefined && !isScripted(options) && connection.basic !== undefined;
-  const project = isAsked ? await chooseProject(connection, timeoutMs) : givenProject;
+  const project = isAsked ? await chooseProject(connection, values) : givenProject;
 
   // The profile is written last, in one step, so an interrupted login changes nothing.
   const inference = inferenceUrl !== defaultInferenceUrl(baseUrl) && { inference_url: inferenceUrl };
@@ -106,11 +105,11 @@ async function runLogin(options: LoginOptions, settings: ResolvedSettings): Prom
  * @returns undefined if the person leaves it open.
  * @throws HeddleError if the service refuses the project.
  */
-async function chooseProject(connection: Connection, timeoutMs: number): Promise<string | undefined> {
-  const known = await listVisibleProjects(connection, timeoutMs);
+async function chooseProject(connection: Connection, values: SettingValues): Promise<string | undefined> {
+  const known = await listVisibleProjects(connection, values);
   const project = await askForProject(known);
   if (project === undefined) return undefined;
-  const [probe] = await probeService(connection, { project, timeoutMs });
+  const [probe] = await probeService(connection, { ...values, project });
   if (probe?.state === 'failed') {
     const { code, message, status } = probe.error;
     const hint = 'Choose a project that you may see, then run `heddle login` again.';
@@ -159,7 +158,7 @@ function inferenceUrlOf({ values, sources }: ResolvedSettings, baseUrl: string):
 async function checkCredentials(
   { baseUrl, record }: { baseUrl: string; record: SecretRecord },
   inferenceUrl: string,
-  values: Pick<SettingValues, 'project' | 'timeoutMs'>,
+  values: SettingValues,
 ): Promise<void> {
   const probes = await probeService(remoteConnection(baseUrl, inferenceUrl, record), values);
   const isServiceVerified = probes.some(({ url, state }) => url === baseUrl && state === 'accepted');

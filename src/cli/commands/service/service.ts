@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { listenAt, stopSignal, untilAborted } from '../../../runtime/process-lifecycle.ts';
-import { dataLocation, sampleProject, secretsOf } from '../../../runtime/runtime.ts';
+import { dataLocation, modelProviderOf, sampleProject, secretsOf } from '../../../runtime/runtime.ts';
 import {
   backUpData,
   type ImportTarget,
@@ -84,9 +84,7 @@ function addStart(service: Command): void {
       data: dataLocation(settings),
       host,
       port,
-      ...(values.modelProviderUrl !== undefined && {
-        modelProvider: { url: values.modelProviderUrl, key: values.modelProviderKey },
-      }),
+      modelProvider: modelProviderOf(values),
       log: logOf(settings),
     });
     const running = await listenAt(starting, host, port, '--port or --host');
