@@ -50,7 +50,8 @@ const output = z.looseObject({
   other_projects: z.array(z.string()).optional().describe('Further projects; pass one as project_id.'),
 });
 
-interface QueueSummary {
+/** A queue in a list. */
+export interface QueueSummary {
   id: string;
   name: string;
   guidelines?: string;
@@ -60,7 +61,8 @@ interface QueueSummary {
   total?: number;
 }
 
-interface QueuePage extends PagePosition {
+/** The result of list_queues. */
+export interface QueuePage extends PagePosition {
   queues: QueueSummary[];
   matching?: number;
   hint?: string;

@@ -26,7 +26,8 @@ const output = z.looseObject({
   nearest: z.record(z.string(), z.array(z.string())).optional().describe('Paths that are nearest to the missing ones.'),
 });
 
-interface CallResult {
+/** The result of read_call. */
+export interface CallResult {
   call_id: string;
   call?: RecordedCall;
   values?: Record<string, unknown>;

@@ -58,7 +58,8 @@ const output = z.looseObject({
   total: z.int().describe('Rows that match, or runs.'),
 });
 
-interface RunComparison {
+/** A run compared with the first one. */
+export interface RunComparison {
   baseline: string;
   run_id: string;
   /** Rows that both runs have. */
@@ -68,10 +69,15 @@ interface RunComparison {
   scorers: ScorerComparison[];
 }
 
-interface EvaluationResult extends PagePosition {
-  runs: (RunFacts & Partial<RunFigures>)[];
+/** A run with its figures, if it has any. */
+export type RunWithFigures = RunFacts & Partial<RunFigures>;
+
+/** The result of read_evaluation: runs with their rows, or a list of runs. */
+export interface EvaluationResult extends PagePosition {
+  runs: RunWithFigures[];
   comparisons?: RunComparison[];
   agreement?: ScorerAgreement[];
+  /** Absent in a list of runs. */
   rows?: ShownRow[];
   total: number;
   note?: string;

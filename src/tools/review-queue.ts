@@ -55,18 +55,21 @@ const output = z.looseObject({
   hint: z.string(),
 });
 
-interface ReviewedItem extends Pick<ItemWithValues, 'call_values' | 'call_error'> {
+/** An item of the board. */
+export interface ReviewedItem extends Pick<ItemWithValues, 'call_values' | 'call_error'> {
   id: string;
   annotation_state: string;
   call_id: string;
   call_op_name: string;
   call_started_at: string;
+  /** The judgements of the user, and the note. */
   judgements?: Record<string, unknown>;
   note?: string;
   suggestions?: Suggestion[];
 }
 
-interface Review extends PagePosition {
+/** The result of review_queue: a page of a queue, with what is needed to judge its items. */
+export interface Review extends PagePosition {
   queue: { id: string; project_id: string; name: string; guidelines?: string; remaining?: number; total?: number };
   fields?: FieldSummary[];
   can_write: boolean;
