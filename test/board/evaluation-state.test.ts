@@ -10,16 +10,10 @@ import {
   withWholes,
 } from '../../src/board/view/evaluation/evaluation-state.ts';
 import { cutPaths, outcomesOf } from '../../src/board/view/evaluation/row-outcomes.ts';
-import { Formats } from '../../src/board/view/shared/theme.ts';
+import { connecting } from '../../src/board/view/shared/view.ts';
 import type { EvaluationResult } from '../../src/tools/read-evaluation.ts';
 
-const connected: EvaluationState = {
-  ...noResults,
-  message: '',
-  canRetry: false,
-  isBusy: false,
-  formats: new Formats(),
-};
+const connected: EvaluationState = { ...connecting, ...noResults };
 const runs = (...ids: string[]) => ids.map((run_id) => ({ run_id, status: 'complete' }));
 const rows = (...ids: string[]) => ids.map((call_id) => ({ call_id, scores: {} }));
 

@@ -21,10 +21,10 @@ import {
   withReread,
   withResult,
 } from '../../src/board/view/review/review-state.ts';
-import { Formats } from '../../src/board/view/shared/theme.ts';
+import { connecting } from '../../src/board/view/shared/view.ts';
 import type { Review, ReviewedItem } from '../../src/tools/review-queue.ts';
 
-const connected: ReviewState = { ...emptyBoard, message: '', canRetry: false, isBusy: false, formats: new Formats() };
+const connected: ReviewState = { ...connecting, ...emptyBoard };
 
 function item(id: string, more: Partial<ReviewedItem> = {}): ReviewedItem {
   const call = { call_id: `call-${id}`, call_op_name: 'answer', call_started_at: '2026-01-12T09:00:00Z' };

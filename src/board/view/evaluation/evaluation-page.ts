@@ -30,7 +30,7 @@ export function evaluationPage(view: EvaluationView): ComponentChild[] {
     button(`All runs of ${plainText(evaluation)}`, () => view.openOther({ evaluation })),
   );
   const refresh = button('Refresh', () => view.open(view.arguments!), { hidden: !page });
-  const toolbar = h('div', { class: 'toolbar' }, refresh, allRuns);
+  const toolbar = h('div', { class: 'line toolbar' }, refresh, allRuns);
   const cards = [...rows].map(([key, openable], index) =>
     h(RowCard, { key, id: `row-${index + 1}`, openable, formats, view }),
   );
@@ -38,7 +38,7 @@ export function evaluationPage(view: EvaluationView): ComponentChild[] {
   return [
     h('header', { class: 'head' }, h('h1', { tabIndex: -1 }, page && visibleText(titleOf(page))), toolbar),
     h('div', {}, page && (isList ? [runList(view), warningsOf(page)] : report(page, view.state))),
-    h('div', { hidden: !page?.rows }, h('h2', {}, 'Rows'), h('div', { class: 'toolbar' }, rowChoice(view))),
+    h('div', { hidden: !page?.rows }, h('h2', {}, 'Rows'), h('div', { class: 'line toolbar' }, rowChoice(view))),
     h(
       'ol',
       { class: 'rows', 'aria-label': 'Rows', 'aria-busy': isBusy, hidden: isList, onKeyDown: view.moveByKey },

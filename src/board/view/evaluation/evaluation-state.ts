@@ -26,7 +26,6 @@ export interface EvaluationState extends ViewState {
   rows: ReadonlyMap<string, OpenableRow>;
   /** Ids of the runs that the person has chosen to compare. */
   chosen: ReadonlySet<string>;
-  isLoadingMore: boolean;
 }
 
 /** What the View has before its first page. */
@@ -34,7 +33,6 @@ export const noResults: Omit<EvaluationState, keyof ViewState> = {
   choice: 'worst',
   rows: new Map(),
   chosen: new Set(),
-  isLoadingMore: false,
 };
 
 /** Returns the names of the evaluations whose runs are shown. */

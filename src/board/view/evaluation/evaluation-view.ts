@@ -53,24 +53,17 @@ export class EvaluationView extends View<EvaluationState> {
   }
 
   /** Loads the next page, and moves the focus to its first row or run. */
-  async loadMore(): Promise<void> {
-    const { page, isLoadingMore } = this.state;
-    const offset = page?.next_offset;
-    if (offset === undefined || isLoadingMore) return;
+  loadMore(): void {
+    const offset = this.state.page?.next_offset;
+    if (offset === undefined) return;
     const opening = this.#openings;
     const before = shownCount(this.state);
-    this.update((state) => ({ ...state, isLoadingMore: true }));
-    try {
+    void this.loadFurther(async () => {
       const next = await this.call<EvaluationResult>('read_evaluation', this.#request({ offset }));
-      if (opening === this.#openings) {
-        this.update(withMoreResults, next);
-        document.querySelectorAll<HTMLElement>('.row-title, tbody button')[before]?.focus();
-      }
-    } catch (error) {
-      this.announceFailure(error);
-    } finally {
-      this.update((state) => ({ ...state, isLoadingMore: false }));
-    }
+      if (opening !== this.#openings) return;
+      this.update(withMoreResults, next);
+      document.querySelectorAll<HTMLElement>('.row-title, tbody button')[before]?.focus();
+    });
   }
 
   /** Opens or closes a row. */
@@ -84,9 +77,12 @@ export class EvaluationView extends View<EvaluationState> {
   async loadWholes(id: string): Promise<void> {
     const { row, wholes } = this.state.rows.get(id)!;
     const wanted = cutPaths(row, (key) => wholes.has(key));
+    const focused = document.activeElement?.closest('.card');
     this.update(changeRow, id, { isLoading: wanted.size > 0, problem: undefined });
     for (const [callId, paths] of wanted) if (!(await this.loadWhole(id, callId, paths))) break;
     this.update(changeRow, id, { isLoading: false });
+    // The button that was pressed may be gone.
+    if (document.activeElement === document.body) focused?.querySelector<HTMLElement>('.row-title')?.focus();
   }
 
   /** Loads values of a recorded call; returns false after a failure, which its row says. */
@@ -117,7 +113,7 @@ export class EvaluationView extends View<EvaluationState> {
     event.preventDefault();
     const next = titles[at + by];
     if (next) next.focus();
-    else if (by > 0) void this.loadMore();
+    else if (by > 0) this.loadMore();
   };
 
   /** Opens what the arguments name; returns false if something else was opened meanwhile. */

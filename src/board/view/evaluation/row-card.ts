@@ -68,7 +68,7 @@ function summary(outcomes: readonly RowOutcome[], { openable: { row }, formats }
       ? h('p', { class: 'beginning', dir: 'auto' }, outputText(output))
       : h('p', { class: 'problem' }, beginningOf(error, maxOutputChars)),
   );
-  return [sideBySide(outputs), h('ul', { class: 'scores' }, scores)];
+  return [sideBySide(outputs), h('ul', { class: 'line scores' }, scores)];
 }
 
 function details(outcomes: readonly RowOutcome[], props: RowProps): ComponentChild[] {

@@ -36,7 +36,7 @@ export function statusOf({ status, completed, total, error }: RunWithFigures, fo
       : undefined;
   return h(
     'div',
-    { class: 'run-status', 'data-status': plainText(status) },
+    { class: 'line run-status', 'data-status': plainText(status) },
     h('span', {}, text),
     bar,
     error !== undefined && h('p', { class: 'problem' }, visibleText(error)),

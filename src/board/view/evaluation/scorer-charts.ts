@@ -88,16 +88,12 @@ function histogram(values: NonNullable<ScorerFigures['values']>, formats: Format
 
 /** Draws the least value, the quartiles and the greatest value on the scale that all runs share. */
 function boxPlot(quartiles: readonly number[], { min, max }: Scale, formats: Formats): ComponentChild {
-  const places = quartiles.map((value, index) => [`--q${index}`, max > min ? (value - min) / (max - min) : 0.5]);
-  const parts = ['whiskers', 'box', 'median'].map((name) => h('div', { class: name }));
-  const [least = '', first, median, third, greatest = ''] = quartiles.map((value) => formats.number(value));
+  const [q0, q1, q2, q3, q4] = quartiles.map((value) => (max > min ? (value - min) / (max - min) : 0.5));
+  const [least, first, median, third, greatest] = quartiles.map((value) => formats.number(value));
+  const view = { class: 'box-plot', viewBox: '0 0 1 1', preserveAspectRatio: 'none', 'aria-hidden': 'true' };
+  const d = `M${q0} .5H${q1}V.15H${q3}V.85H${q1}V.5M${q3} .5H${q4}M${q2} 0V1`;
   const text = `from ${least} to ${greatest}; quartiles ${first} / ${median} / ${third}`;
-  return h(
-    'div',
-    {},
-    h('div', { class: 'box-plot', 'aria-hidden': 'true', style: Object.fromEntries(places) }, parts),
-    h('p', { class: 'quiet-line' }, text),
-  );
+  return h('div', {}, h('svg', view, h('path', { d })), h('p', { class: 'quiet-line' }, text));
 }
 
 function changesOf(

@@ -18,7 +18,7 @@ export function boardPage(board: Board): ComponentChild[] {
   const more = { class: 'wide', hidden: page?.next_offset === undefined, disabled: isLoadingMore };
   return [
     h('header', { class: 'head' }, page ? queueHead(board) : queues && queueList(board)),
-    h('div', { class: 'toolbar', hidden: !page }, page && toolbar(board)),
+    h('div', { class: 'line toolbar', hidden: !page }, page && toolbar(board)),
     feed(board),
     button('Show more items', () => board.loadMore(), more),
     statusLine(board, footer(board)),
@@ -34,7 +34,7 @@ function queueHead({ state: { page, formats } }: Board): ComponentChild[] {
   ];
   return [
     h('h1', {}, visibleText(name)),
-    h('p', { class: 'progress' }, progress),
+    h('p', { class: 'line progress' }, progress),
     h('div', { class: 'guidelines', hidden: !guidelines }, visibleText(guidelines ?? '')),
   ];
 }
@@ -104,7 +104,7 @@ function freeField(board: Board): ComponentChild {
   const options = Object.entries(kinds).map(([value, label]) => h('option', { value }, label));
   return h(
     'div',
-    { class: 'free' },
+    { class: 'line' },
     h('input', {
       ref: name,
       'aria-label': 'Name of your judgement',

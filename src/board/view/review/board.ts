@@ -76,19 +76,13 @@ export class Board extends View<ReviewState> {
   }
 
   /** Loads the next page, and moves the focus to its first item. */
-  async loadMore(): Promise<void> {
-    const { page, isLoadingMore, cards } = this.state;
-    if (page?.next_offset === undefined || isLoadingMore) return;
-    this.update((state) => ({ ...state, isLoadingMore: true }));
-    try {
-      const next = await this.#review({ offset: nextOffset(this.state) });
-      this.update(withMoreItems, next);
+  loadMore(): void {
+    const { page, cards } = this.state;
+    if (page?.next_offset === undefined) return;
+    void this.loadFurther(async () => {
+      this.update(withMoreItems, await this.#review({ offset: nextOffset(this.state) }));
       this.#focusAt(cards.size);
-    } catch (error) {
-      this.announceFailure(error);
-    } finally {
-      this.update((state) => ({ ...state, isLoadingMore: false }));
-    }
+    });
   }
 
   /** Judges by a field that the person named, for a queue whose judgements may have any name. */
@@ -240,7 +234,7 @@ export class Board extends View<ReviewState> {
   #move(by: number): void {
     const { cards, current } = this.state;
     const next = current === undefined ? 0 : [...cards.keys()].indexOf(current) + by;
-    if (next === cards.size) void this.loadMore();
+    if (next === cards.size) this.loadMore();
     else this.#focusAt(next);
   }
 
@@ -265,28 +259,23 @@ export class Board extends View<ReviewState> {
     const element = cardElement(this.state);
     const card = cards.get(id ?? '');
     if (id === undefined || !card || !element) return;
-    const openNote = (): void => {
-      element.querySelector<HTMLDetailsElement>('.note')!.open = true;
-      element.querySelector<HTMLElement>('.note textarea')?.focus();
-    };
-    const actions = new Map<string, () => void>([
-      ['x', () => this.toggleSelection(id)],
-      ['a', () => this.update(selectAll)],
-      [
-        's',
-        () => {
-          this.update(chooseState, id, 'skipped');
-          if (!card.isSelected) this.#move(1);
-        },
-      ],
-      ['f', () => this.update(chooseState, id, 'completed')],
-      ['u', () => this.clear(id)],
-      ['n', openNote],
-      ['e', () => element.querySelectorAll('fieldset')[card.active]?.querySelector<HTMLElement>('.box')?.focus()],
-      ['c', () => this.update(acceptSuggestions, id)],
-    ]);
-    if (key === 'o') element.querySelector<HTMLDetailsElement>('.others')!.toggleAttribute('open');
-    else if (page?.can_write) actions.get(key)?.();
+    const focusOn = (selector: string): void => element.querySelector<HTMLElement>(selector)?.focus();
+    if (key === 'o') element.querySelector('.others')?.toggleAttribute('open');
+    if (!page?.can_write) return;
+    if (key === 'a') this.update(selectAll);
+    if (key === 'c') this.update(acceptSuggestions, id);
+    if (key === 'e') focusOn(`fieldset:nth-of-type(${card.active + 1}) .box`);
+    if (key === 'f') this.update(chooseState, id, 'completed');
+    if (key === 'n') {
+      element.querySelector('.note')?.setAttribute('open', '');
+      focusOn('.note textarea');
+    }
+    if (key === 's') {
+      this.update(chooseState, id, 'skipped');
+      if (!card.isSelected) this.#move(1);
+    }
+    if (key === 'u') this.clear(id);
+    if (key === 'x') this.toggleSelection(id);
   }
 
   async #write(staged: readonly Card[]): Promise<void> {

@@ -28,7 +28,7 @@ function choiceButtons(choices: readonly Choice[], { value, onGive }: ControlPro
     const attributes = { class: 'choice', 'aria-pressed': isChosen, dir: 'auto', key: String(index + 1) };
     return button(choice.label, () => onGive(isChosen ? undefined : choice.value), attributes);
   });
-  return h('div', { class: 'choices' }, buttons);
+  return h('div', { class: 'line' }, buttons);
 }
 
 function choiceList(choices: readonly Choice[], { field, value, onGive }: ControlProps): ComponentChild {
@@ -48,38 +48,17 @@ function choiceList(choices: readonly Choice[], { field, value, onGive }: Contro
 
 function numberBox({ field, value, typed, onType }: ControlProps): ComponentChild {
   const { type, min, max } = field;
-  const label = plainText(field.name);
-  const text = textOf(field, value);
-  const isInteger = type === 'integer';
-  const attributes = {
-    min,
-    max,
-    onInput: ({ currentTarget }: TargetedEvent<HTMLInputElement>) => onType(currentTarget),
-  };
-  const slider = min !== undefined &&
-    max !== undefined &&
-    max > min && {
-      type: 'range',
-      'aria-label': `${label}, slider`,
-      ...attributes,
-      step: isInteger ? 1 : (max - min) / 100,
-      ...(text !== '' && { value: text }),
-    };
-  const box = {
+  const box = h('input', {
     type: 'number',
     class: 'box',
-    'aria-label': label,
-    ...attributes,
-    step: isInteger ? 1 : 'any',
-    value: typed ?? text,
-  };
-  return h(
-    'div',
-    { class: 'number' },
-    slider && h('input', slider),
-    h('input', box),
-    h('span', {}, boundsText(min, max)),
-  );
+    'aria-label': plainText(field.name),
+    min,
+    max,
+    step: type === 'integer' ? 1 : 'any',
+    value: typed ?? textOf(field, value),
+    onInput: ({ currentTarget }) => onType(currentTarget),
+  });
+  return h('div', { class: 'line' }, box, h('span', {}, boundsText(min, max)));
 }
 
 /** Draws a box for text, or for JSON where the field has a schema that no other control expresses. */

@@ -60,7 +60,7 @@ export class ItemCard extends PureComponent<CardProps> {
       canWrite && [
         h(
           'div',
-          { class: 'actions' },
+          { class: 'line actions' },
           stateButton('Skip', 'skipped', 's', props),
           !isComplete(item, draft, fields) && stateButton('Finish as it is', 'completed', 'f', props),
           decided === 'staged' &&
@@ -89,7 +89,7 @@ function cardHead(
   });
   return h(
     'header',
-    {},
+    { class: 'line' },
     canWrite && select,
     h('h2', { id: `${id}-title` }, visibleText(call_op_name)),
     h('time', { dateTime: call_started_at }, formats.time(call_started_at)),

@@ -73,7 +73,6 @@ export interface ReviewState extends ViewState {
   /** Id of the item on which keys act. */
   current?: string | undefined;
   hasSingleKeys: boolean;
-  isLoadingMore: boolean;
   /** True if the next press writes more items than a person may expect. */
   isAsking: boolean;
   isWriting: boolean;
@@ -88,7 +87,6 @@ export const emptyBoard: Omit<ReviewState, keyof ViewState> = {
   kind: 'open',
   cards: new Map(),
   hasSingleKeys: true,
-  isLoadingMore: false,
   isAsking: false,
   isWriting: false,
   written: new Map(),

@@ -17,6 +17,7 @@ export interface ViewState {
   canRetry: boolean;
   /** True while the list is loaded. */
   isBusy: boolean;
+  isLoadingMore: boolean;
   formats: Formats;
 }
 
@@ -25,6 +26,7 @@ export const connecting: ViewState = {
   message: 'Connecting …',
   canRetry: false,
   isBusy: true,
+  isLoadingMore: false,
   formats: new Formats(),
 };
 
@@ -57,7 +59,9 @@ export abstract class View<State extends ViewState> {
       cancelled: () => this.#fail('The call was cancelled.'),
       context: (context) => {
         applyTheme(context);
-        this.#set({ formats: new Formats(context) });
+        const formats = new Formats(context);
+        // Chats report every change of the page's size too; new formats draw everything anew.
+        if (!formats.isSame(this.state.formats)) this.#set({ formats });
       },
       silent: () =>
         this.announce(
@@ -114,6 +118,18 @@ export abstract class View<State extends ViewState> {
     }
   }
 
+  /** Loads a further page, unless one is being loaded. */
+  async loadFurther(work: () => Promise<void>): Promise<void> {
+    if (this.state.isLoadingMore) return;
+    this.#set({ isLoadingMore: true });
+    try {
+      await work();
+    } catch (error) {
+      this.announceFailure(error);
+    }
+    this.#set({ isLoadingMore: false });
+  }
+
   #fail(message: string): void {
     this.#set({ message, canRetry: this.arguments !== undefined, isBusy: false });
   }
@@ -132,5 +148,5 @@ export abstract class View<State extends ViewState> {
 export function statusLine<State extends ViewState>(view: View<State>, more?: ComponentChild): ComponentChild {
   const { message, canRetry } = view.state;
   const retry = button('Try again', () => view.open(view.arguments!), { hidden: !canRetry });
-  return h('div', { class: 'status' }, h('p', { class: 'live', role: 'status' }, message), retry, more);
+  return h('div', { class: 'line status' }, h('p', { class: 'live', role: 'status' }, message), retry, more);
 }
