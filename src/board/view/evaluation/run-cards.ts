@@ -45,23 +45,19 @@ export function statusOf({ status, completed, total, error }: RunWithFigures, fo
 
 function factsOf(run: RunWithFigures, formats: Formats): [string, string][] {
   const { model, prompt, started_at, predictions, errors, tokens, cost, latency_seconds, run_id } = run;
+  const number = (value?: number): string | undefined => (value === undefined ? value : formats.number(value));
+  const failed = errors === undefined ? '' : `, ${number(errors)} failed`;
   const facts: [string, string | undefined][] = [
     ['Model', model],
     ['Prompt', prompt],
     ['Started', started_at && formats.time(started_at, 'medium')],
-    ['Predictions', predictions === undefined ? undefined : predictionsOf(predictions, errors, formats)],
-    ['Tokens', tokens === undefined ? undefined : formats.number(tokens)],
-    ['Cost', cost === undefined ? undefined : formats.number(cost)],
+    ['Predictions', predictions === undefined ? undefined : `${number(predictions)}${failed}`],
+    ['Tokens', number(tokens)],
+    ['Cost', number(cost)],
     ['Mean latency', latency_seconds === undefined ? undefined : formats.seconds(latency_seconds)],
     ['Id', run_id],
   ];
   return facts.filter((fact): fact is [string, string] => fact[1] !== undefined);
-}
-
-function predictionsOf(predictions: number, errors: number | undefined, formats: Formats): string {
-  return errors === undefined
-    ? formats.number(predictions)
-    : `${formats.number(predictions)}, ${formats.number(errors)} failed`;
 }
 
 /** Says what a run took, in one line. */
