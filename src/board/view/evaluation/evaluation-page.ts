@@ -52,7 +52,8 @@ export function evaluationPage(view: EvaluationView): ComponentChild[] {
 function rowChoice(view: EvaluationView): ComponentChild {
   const { page, choice } = view.state;
   const offered = choices.filter(([value]) => value !== 'changed' || (page?.runs.length ?? 0) > 1);
-  const onChange = ({ currentTarget }: TargetedEvent<HTMLSelectElement>): void => view.choose(currentTarget.value);
+  const onChange = ({ currentTarget }: TargetedEvent<HTMLSelectElement>): void =>
+    view.choose(currentTarget.value as RowChoice);
   const options = offered.map(([value, label]) => h('option', { value }, label));
   return h('select', { 'aria-label': 'Rows to show', value: choice, onChange }, options);
 }

@@ -1,4 +1,5 @@
 import { type ComponentChild, render } from 'preact';
+import type { RowChoice } from '../../../evaluations/evaluation-rows.ts';
 import type { CallResult } from '../../../tools/read-call.ts';
 import type { EvaluationResult } from '../../../tools/read-evaluation.ts';
 import { closedRowChars, pageSize } from '../../page-sizes.ts';
@@ -48,7 +49,8 @@ export class EvaluationView extends View<EvaluationState> {
   }
 
   /** Shows other rows. */
-  choose(only: string): void {
+  choose(only: RowChoice): void {
+    this.update((state) => ({ ...state, choice: only }));
     this.open({ ...this.arguments, only });
   }
 
