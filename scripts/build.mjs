@@ -6,6 +6,7 @@ import { build } from 'esbuild';
 import { bundleOptions, root } from './bundle-options.mjs';
 import { declarations } from './declarations.mjs';
 import { noticesOf } from './notices.mjs';
+import { pageMetafiles } from './pages-plugin.mjs';
 
 const { metafile } = await build({
   ...bundleOptions,
@@ -15,7 +16,10 @@ const { metafile } = await build({
   outdir: 'dist',
 });
 const written = new Set(Object.keys(metafile.outputs));
-const texts = { 'index.d.ts': await declarations(root), 'THIRD-PARTY-NOTICES.txt': noticesOf([metafile], root) };
+const texts = {
+  'index.d.ts': await declarations(root),
+  'THIRD-PARTY-NOTICES.txt': noticesOf([metafile, ...pageMetafiles], root),
+};
 for (const [file, text] of Object.entries(texts)) {
   writeFileSync(join(root, 'dist', file), text);
   written.add(`dist/${file}`);

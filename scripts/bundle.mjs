@@ -5,6 +5,7 @@ import { build } from 'esbuild';
 import { zipSync } from 'fflate';
 import { bundleOptions, root } from './bundle-options.mjs';
 import { noticesOf } from './notices.mjs';
+import { pageMetafiles } from './pages-plugin.mjs';
 
 const manifest = JSON.parse(readFileSync(join(root, 'manifest.json'), 'utf8'));
 const file = resolve(process.argv[2] ?? root, `${manifest.name}-${manifest.version}.mcpb`);
@@ -21,7 +22,7 @@ const kept = ['manifest.json', manifest.icon, 'README.md', 'LICENSE'];
 const contents = {
   ...Object.fromEntries(kept.map((path) => [path, readFileSync(join(root, path))])),
   [manifest.server.entry_point]: outputFiles[0].contents,
-  'THIRD-PARTY-NOTICES.txt': Buffer.from(noticesOf([metafile], root)),
+  'THIRD-PARTY-NOTICES.txt': Buffer.from(noticesOf([metafile, ...pageMetafiles], root)),
 };
 
 // Entries have a fixed order, time and permissions, so the same sources give the same bytes on every machine.

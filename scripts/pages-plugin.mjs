@@ -5,6 +5,9 @@ import { build } from 'esbuild';
 /** Matches the path of a page that is imported as text. */
 export const pagePath = /\/board\/view\/\w+\/page\.html$/;
 
+/** What the pages that were built contain, for the notices. @type {import('esbuild').Metafile[]} */
+export const pageMetafiles = [];
+
 /** Builds the script or the style of a page to one minified text. */
 async function bundled(file) {
   const { outputFiles, metafile } = await build({
@@ -19,6 +22,7 @@ async function bundled(file) {
     legalComments: 'none',
     logLevel: 'warning',
   });
+  pageMetafiles.push(metafile);
   return { text: outputFiles[0].text.trim(), files: Object.keys(metafile.inputs) };
 }
 

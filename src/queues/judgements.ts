@@ -25,6 +25,15 @@ export interface Note extends Omit<Judgement, 'field' | 'value'> {
   note: string;
 }
 
+/** A judgement or a note as a reader of its item sees it. */
+export interface GivenFeedback {
+  annotator: string;
+  field?: string;
+  value?: unknown;
+  note?: string;
+  at: string;
+}
+
 /** Type of the judgements in a queue without fields, which the service would refuse as annotations. */
 export const freeJudgementType = (name: string): string => `heddle.judgement.${name}`;
 

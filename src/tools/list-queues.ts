@@ -42,8 +42,10 @@ const output = z.object({
   other_projects: z.array(z.string()).optional().describe('Further projects; pass one as project_id.'),
 });
 
-type QueuePage = z.output<typeof output>;
-type QueueSummary = QueuePage['queues'][number];
+/** The result of list_queues. */
+export type QueuePage = z.output<typeof output>;
+/** A queue in a list. */
+export type QueueSummary = QueuePage['queues'][number];
 
 const columns = ['id', 'name', 'remaining', 'total', 'fields', 'guidelines'];
 

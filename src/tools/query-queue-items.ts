@@ -9,7 +9,7 @@ import {
   withCallValues,
   withReadableTimes,
 } from '../queues/item-pages.ts';
-import { judgementsOf, latestJudgements, notesOf, readFeedback } from '../queues/judgements.ts';
+import { type GivenFeedback, judgementsOf, latestJudgements, notesOf, readFeedback } from '../queues/judgements.ts';
 import { emptyFilterHint, itemsFilter, matchingItems } from '../queues/matching-items.ts';
 import { requireQueue } from '../queues/require-queue.ts';
 import { countEach } from '../text/count-each.ts';
@@ -51,7 +51,7 @@ const output = z.object({
   hint: z.string().optional(),
 });
 
-type Item = ItemWithValues & { judgements?: object[] };
+type Item = ItemWithValues & { judgements?: GivenFeedback[] };
 
 type ItemPage = z.output<typeof output>;
 
@@ -134,7 +134,7 @@ async function withJudgements(items: Item[], queueId: string, project: string, c
     }),
     ...notesOf(feedback).map(({ call_id, annotator, note, at }) => ({ call_id, shown: { annotator, note, at } })),
   ];
-  const shownByCall = new Map<string, object[]>(callIds.map((id) => [id, []]));
+  const shownByCall = new Map<string, GivenFeedback[]>(callIds.map((id) => [id, []]));
   for (const { call_id, shown } of entries) shownByCall.get(call_id)?.push(shown);
   return items.map((item) => ({ ...item, judgements: shownByCall.get(item.call_id)! }));
 }

@@ -25,7 +25,8 @@ const output = z.object({
   nearest: z.record(z.string(), z.array(z.string())).optional().describe('Paths that are nearest to the missing ones.'),
 });
 
-type CallResult = z.output<typeof output>;
+/** The result of read_call. */
+export type CallResult = z.output<typeof output>;
 
 /** Missing paths whose nearest are looked for. */
 const maxSearched = 20;

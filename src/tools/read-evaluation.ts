@@ -60,7 +60,8 @@ const output = z.looseObject({
   total: z.int().describe('Rows that match, or runs.'),
 });
 
-interface RunComparison {
+/** A run compared with the first one. */
+export interface RunComparison {
   baseline: string;
   run_id: string;
   /** Rows that both runs have. */
@@ -70,11 +71,12 @@ interface RunComparison {
   scorers: ScorerComparison[];
 }
 
-/** The result of read_evaluation. */
+/** The result of read_evaluation: runs with their rows, or a list of runs. */
 export interface EvaluationResult extends PagePosition {
   runs: RunWithFigures[];
   comparisons?: RunComparison[];
   agreement?: ScorerAgreement[];
+  /** Absent in a list of runs. */
   rows?: ShownRow[];
   total: number;
   note?: string;

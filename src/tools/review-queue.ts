@@ -62,8 +62,9 @@ const output = z.object({
   hint: z.string(),
 });
 
-/** A page of a queue as the board shows it. */
+/** The result of review_queue: a page of a queue, with what is needed to judge its items. */
 export type Review = z.output<typeof output>;
+/** An item of the board. */
 export type ReviewedItem = Review['items'][number];
 
 /** The name of the tool that writes judgements. */

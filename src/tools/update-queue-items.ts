@@ -90,7 +90,8 @@ const output = z.object({
   state_counts: z.record(z.string(), z.int()).optional().describe('Shown states of the matching items, in a dry run.'),
 });
 
-interface UpdateResult {
+/** The result of update_queue_items. */
+export interface UpdateResult {
   counts: Record<string, number>;
   items: ItemResult[];
   /** For a filter: how many matched, and how many were not reached. */

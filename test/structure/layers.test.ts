@@ -17,7 +17,8 @@ const allowed: Record<string, string[]> = {
   queues: ['core', 'contract', 'client', 'text', 'records'],
   evaluations: ['core', 'contract', 'client', 'text', 'records'],
   tools: ['core', 'contract', 'client', 'text', 'records', 'queues', 'evaluations'],
-  board: [],
+  // Views import types only: they run in a browser.
+  board: ['queues', 'evaluations', 'tools'],
   mcp: ['core', 'contract', 'client', 'text', 'records', 'tools', 'board'],
   settings: ['core', 'contract'],
   telemetry: ['core'],
@@ -52,6 +53,7 @@ const packageHomes: Record<string, string[]> = {
   kysely: ['service'],
   pg: ['service'],
   commander: ['cli'],
+  preact: ['board'],
   'prom-client': ['telemetry'],
   '@opentelemetry/api': ['telemetry'],
   'jsonc-parser': ['client-setup'],
@@ -233,6 +235,24 @@ function isPublic(name: string, subpath: string): boolean {
     key.includes('*') ? subpath.startsWith(key.slice(0, key.indexOf('*'))) : key === subpath,
   );
 }
+
+describe('board', () => {
+  it('imports only types from other rooms', () => {
+    const statements = files
+      .filter((file) => folderOf(file) === 'board')
+      .flatMap((file) =>
+        [...texts.get(file)!.matchAll(/^(import|export) [^;]*? from '((?:\.\.\/)+[^']+)';/gm)].map(
+          (match) => [file, match] as const,
+        ),
+      );
+    const fromOtherRooms = statements.filter(
+      ([file, [, , to]]) => folderOf(relative(src, resolve(src, dirname(file), to!))) !== 'board',
+    );
+    expect(fromOtherRooms.length).toBeGreaterThan(0);
+    const wrong = fromOtherRooms.filter(([, [text]]) => !text.startsWith('import type '));
+    expect(wrong.map(([file]) => file)).toEqual([]);
+  });
+});
 
 describe('contract', () => {
   it('imports zod and no other package', () => {

@@ -125,7 +125,17 @@ describe('the npm package', () => {
 
   it('names bundled packages with their licences in its notices', () => {
     const notices = readFileSync(join(installed, 'dist/THIRD-PARTY-NOTICES.txt'), 'utf8');
-    for (const name of ['zod', 'undici', 'hono', 'kysely', 'commander', '@modelcontextprotocol/server', 'smol-toml']) {
+    const names = [
+      'zod',
+      'undici',
+      'hono',
+      'kysely',
+      'commander',
+      '@modelcontextprotocol/server',
+      'smol-toml',
+      'preact',
+    ];
+    for (const name of names) {
       expect(notices).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+ \\([\\w.-]+\\)$`, 'm'));
     }
     expect(notices).not.toContain('undefined');

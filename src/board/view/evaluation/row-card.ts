@@ -1,16 +1,19 @@
-import { button, element, setAttribute } from '../shared/element.ts';
+import { type ComponentChild, h } from 'preact';
+import { button } from '../shared/button.ts';
 import { beginningOf } from '../shared/labels.ts';
-import { problemOfFailure } from '../shared/problem.ts';
+import { PureComponent } from '../shared/pure-component.ts';
 import type { Formats } from '../shared/theme.ts';
-import { isCut, valueView } from '../shared/value-view.ts';
+import { ValueView } from '../shared/value-view.ts';
 import { visibleText } from '../shared/visible-text.ts';
-import { outcomesOf, type RowData, type RowOutcome, runName } from './evaluation-data.ts';
+import type { OpenableRow } from './evaluation-state.ts';
+import type { EvaluationView } from './evaluation-view.ts';
+import { inputPaths, keyOf, outcomesOf, outputPaths, type RowOutcome, runName, scorePaths } from './row-outcomes.ts';
 
-/** The part of the page that a row uses. */
-export interface RowOwner {
-  formats: () => Formats;
-  /** Reads the values at paths of a recorded call whole; a path that leads nowhere is missing. */
-  readValues: (callId: string, paths: string[]) => Promise<Record<string, unknown>>;
+interface RowProps {
+  id: string;
+  openable: OpenableRow;
+  formats: Formats;
+  view: EvaluationView;
 }
 
 /** Characters of a closed row's inputs, outputs and scores. */
@@ -18,239 +21,135 @@ const maxInputChars = 160;
 const maxOutputChars = 140;
 const maxScoreChars = 40;
 
-const markSigns: Record<string, string> = { better: '▲', worse: '▼', changed: '◆' };
-
-let lastRow = 0;
+const markSigns = new Map([
+  ['better', '▲'],
+  ['worse', '▼'],
+  ['changed', '◆'],
+]);
 
 /** A row of the dataset with what the runs made of it; closed it shows beginnings, opened the whole values. */
-export class RowCard {
-  readonly node: HTMLElement;
-  readonly toggle: HTMLButtonElement;
-  row: RowData;
-  readonly #owner: RowOwner;
-  readonly #body: HTMLElement;
-  readonly #title: HTMLElement;
-  /** Whole values by the id of their call and their path. */
-  readonly #wholes = new Map<string, unknown>();
-  #isOpen = false;
-  #problem: string | undefined;
-  #shown = '';
-
-  constructor(row: RowData, owner: RowOwner) {
-    lastRow += 1;
-    const id = `row-${lastRow}`;
-    this.row = row;
-    this.#owner = owner;
-    this.#title = element('span');
-    this.toggle = button('', () => this.#setOpen(!this.#isOpen), {
-      class: 'row-title',
-      'aria-expanded': 'false',
-      'aria-controls': id,
-    });
-    this.toggle.append(this.#title);
-    this.#body = element('div', { id });
-    this.node = element('li', { class: 'card' }, element('h3', {}, this.toggle), this.#body);
-    this.receive(row);
-  }
-
-  /** Takes the row as it is now. */
-  receive(row: RowData): void {
-    const key = JSON.stringify(row);
-    if (key === this.#shown) return;
-    this.#shown = key;
-    this.row = row;
-    const inputs = Object.values(row.inputs ?? {}).map((value) =>
-      typeof value === 'string' ? value : (JSON.stringify(value) ?? ''),
-    );
-    this.#title.replaceChildren(visibleText(beginningOf(inputs.join(' · '), maxInputChars) || 'Row without inputs'));
-    this.#update();
-  }
-
-  #setOpen(isOpen: boolean): void {
-    this.#isOpen = isOpen;
-    setAttribute(this.toggle, 'aria-expanded', String(isOpen));
-    this.#update();
-    if (isOpen) void this.#loadWholes();
-  }
-
-  /** Loads what the result has cut, in one call for each run. */
-  async #loadWholes(): Promise<void> {
-    const wanted = this.#cutPaths();
-    if (wanted.size === 0) return;
-    this.#problem = undefined;
-    setAttribute(this.#body, 'aria-busy', 'true');
-    try {
-      for (const [callId, paths] of wanted) {
-        const values = await this.#owner.readValues(callId, paths);
-        for (const path of paths) this.#wholes.set(`${callId} ${path}`, values[path]);
-      }
-    } catch (error) {
-      this.#problem = problemOfFailure(error).sentence;
-    }
-    setAttribute(this.#body, 'aria-busy', undefined);
-    if (!this.#isOpen) return;
-    const hadFocus = this.#body.contains(document.activeElement);
-    this.#update();
-    if (hadFocus) this.toggle.focus();
-  }
-
-  /** Returns the paths of the values that were cut and not loaded yet, by the call that has them. */
-  #cutPaths(): Map<string, string[]> {
-    const { row } = this;
-    const found = new Map<string, string[]>();
-    const add = (value: unknown, callId: string | undefined, paths: string[]): void => {
-      if (!isCut(value) || callId === undefined) return;
-      const unread = paths.filter((path) => !this.#wholes.has(`${callId} ${path}`));
-      if (unread.length > 0) found.set(callId, [...(found.get(callId) ?? []), ...unread]);
-    };
-    for (const [name, value] of Object.entries(row.inputs ?? {})) add(value, row.call_id, inputPaths(name));
-    for (const { callId, output, scores } of outcomesOf(row)) {
-      add(output, callId, outputPaths);
-      for (const [name, value] of Object.entries(scores)) add(value, callId, scorePaths(name));
-    }
-    return found;
-  }
-
-  #update(): void {
-    const outcomes = outcomesOf(this.row);
-    this.#body.replaceChildren(...(this.#isOpen ? this.#details(outcomes) : this.#summary(outcomes)));
-  }
-
-  #summary(outcomes: readonly RowOutcome[]): HTMLElement[] {
-    const names = Object.keys(this.row.scores).filter((name) => !this.#isLong(name, outcomes));
-    const scores = names.map((name) => {
-      const values = outcomes.map(({ scores: given }) => this.#scoreText(given[name]));
-      const isSame = values.every((value) => value === values[0]);
-      return element(
-        'li',
+export class RowCard extends PureComponent<RowProps> {
+  override render(props: RowProps): ComponentChild {
+    const { id, openable, view } = props;
+    const { row, isOpen, isLoading } = openable;
+    const inputs = Object.values(row.inputs ?? {})
+      .map(textOf)
+      .join(' · ');
+    const title = h('span', {}, visibleText(beginningOf(inputs, maxInputChars) || 'Row without inputs'));
+    const attributes = { class: 'row-title', 'aria-expanded': isOpen, 'aria-controls': id };
+    const outcomes = outcomesOf(row);
+    return h(
+      'li',
+      { class: 'card' },
+      h(
+        'h3',
         {},
-        element('span', { class: 'run-name' }, visibleText(name), ' '),
-        isSame ? values[0] : values.join(' → '),
-        ...this.#mark(name),
-      );
-    });
-    const outputs = outcomes.map(({ output, error }, index) =>
-      element(
-        'li',
-        {},
-        outcomes.length > 1 && element('span', { class: 'run-name' }, runName(index, outcomes.length)),
-        error === undefined
-          ? element('p', { class: 'beginning', dir: 'auto' }, outputText(output))
-          : element('p', { class: 'problem' }, beginningOf(error, maxOutputChars)),
+        button(title, () => view.toggleRow(row.call_id), attributes),
+      ),
+      h(
+        'div',
+        { id, 'aria-busy': isLoading || undefined },
+        isOpen ? details(outcomes, props) : summary(outcomes, props),
       ),
     );
-    return [element('ol', { class: 'side-by-side' }, ...outputs), element('ul', { class: 'scores' }, ...scores)];
-  }
-
-  /** Tells whether a score is a text that is no label, like a reason; it shows only in an opened row. */
-  #isLong(name: string, outcomes: readonly RowOutcome[]): boolean {
-    return outcomes.some(({ scores }) => {
-      const value = scores[name];
-      return typeof value === 'string' && value.length > maxScoreChars;
-    });
-  }
-
-  #scoreText(value: unknown): string {
-    if (value === undefined) return 'no score';
-    if (typeof value === 'boolean') return value ? 'passed' : 'not passed';
-    if (typeof value === 'number') return this.#owner.formats().number(value);
-    return beginningOf(String(value), maxScoreChars);
-  }
-
-  #mark(name: string): (HTMLElement | string)[] {
-    const change = this.row.changes?.[name];
-    if (change === undefined) return [];
-    return [' ', element('b', { class: `mark ${change}` }, `${markSigns[change] ?? ''} ${change}`)];
-  }
-
-  #details(outcomes: readonly RowOutcome[]): HTMLElement[] {
-    const { row } = this;
-    const inputs = Object.entries(row.inputs ?? {}).flatMap(([name, value]) => [
-      element('dt', {}, visibleText(name)),
-      element('dd', {}, this.#value(value, row.call_id, inputPaths(name))),
-    ]);
-    const outputs = outcomes.map(({ callId, output, error }) => [
-      output !== undefined && this.#value(output, callId, outputPaths),
-      error !== undefined && element('p', { class: 'problem' }, visibleText(error)),
-      output === undefined && error === undefined && element('p', { class: 'reference' }, 'no output'),
-    ]);
-    const scores = Object.keys(row.scores).map((name) =>
-      element(
-        'section',
-        {},
-        element('h4', {}, visibleText(name), ...this.#mark(name)),
-        sideBySide(
-          outcomes.map(({ callId, scores: given }) => {
-            const value = given[name];
-            return [
-              typeof value === 'string' && value.length > maxScoreChars
-                ? this.#value(value, callId, scorePaths(name))
-                : element('span', {}, this.#scoreText(value)),
-            ];
-          }),
-        ),
-      ),
-    );
-    const again = button('Load the whole values', () => void this.#loadWholes());
-    return [
-      ...(this.#problem === undefined ? [] : [element('p', { class: 'problem' }, this.#problem, ' ', again)]),
-      element('dl', { class: 'values' }, ...inputs),
-      element('h4', {}, outcomes.length > 1 ? 'Outputs' : 'Output'),
-      sideBySide(outputs),
-      ...scores,
-      ...(row.trials === undefined
-        ? []
-        : [
-            element(
-              'p',
-              { class: 'quiet-line' },
-              `${row.trials} trials: the output is that of the first, and scores are means.`,
-            ),
-          ]),
-      element('p', { class: 'quiet-line' }, 'Recorded call ', visibleText(row.call_id)),
-    ];
-  }
-
-  /** Lays out a value, whole if it was loaded. What is too long even for that is loaded when the person asks. */
-  #value(value: unknown, callId: string | undefined, paths: readonly string[]): HTMLElement {
-    const wholes = paths.map((path) => this.#wholes.get(`${callId} ${path}`));
-    const at = wholes.findIndex((whole) => whole !== undefined);
-    return valueView(wholes[at] ?? value, {
-      formatNumber: (count) => this.#owner.formats().number(count),
-      ...(callId !== undefined &&
-        at !== -1 && {
-          loadWhole: async () => (await this.#owner.readValues(callId, [paths[at]!]))[paths[at]!],
-        }),
-    });
   }
 }
 
-/** A trial is recorded with its row as `example`, and its output under one of two names. */
-const outputPaths = ['output.output', 'output.model_output'];
-
-/** A row that is no object is shown as the input `row`. */
-function inputPaths(name: string): string[] {
-  const path = `inputs.example.${name}`;
-  return name === 'row' ? [path, 'inputs.example'] : [path];
+function summary(outcomes: readonly RowOutcome[], { openable: { row }, formats }: RowProps): ComponentChild[] {
+  const names = Object.keys(row.scores).filter((name) => !outcomes.some(({ scores }) => isLong(scores.get(name))));
+  const scores = names.map((name) => {
+    const values = outcomes.map(({ scores: given }) => scoreText(given.get(name), formats));
+    const isSame = values.every((value) => value === values[0]);
+    const label = h('span', { class: 'run-name' }, visibleText(name), ' ');
+    return h('li', {}, label, isSame ? values[0] : values.join(' → '), markOf(name, row));
+  });
+  const outputs = outcomes.map(({ output, error }) =>
+    error === undefined
+      ? h('p', { class: 'beginning', dir: 'auto' }, outputText(output))
+      : h('p', { class: 'problem' }, beginningOf(error, maxOutputChars)),
+  );
+  return [sideBySide(outputs), h('ul', { class: 'line scores' }, scores)];
 }
 
-function scorePaths(name: string): string[] {
-  return [`output.scores.${name}`];
+function details(outcomes: readonly RowOutcome[], props: RowProps): ComponentChild[] {
+  const { row, problem } = props.openable;
+  const again = button('Load the whole values', () => props.view.loadWholes(row.call_id));
+  const inputs = Object.entries(row.inputs ?? {}).flatMap(([name, value]) => [
+    h('dt', {}, visibleText(name)),
+    h('dd', {}, shownValue(value, row.call_id, inputPaths(name), props)),
+  ]);
+  const outputs = outcomes.map(({ callId, output, error }) => [
+    output !== undefined && shownValue(output, callId, outputPaths, props),
+    error !== undefined && h('p', { class: 'problem' }, visibleText(error)),
+    output === undefined && error === undefined && h('p', { class: 'reference' }, 'no output'),
+  ]);
+  const scores = Object.keys(row.scores).map((name) => {
+    const values = outcomes.map(({ callId, scores: given }) => {
+      const value = given.get(name);
+      const isText = isLong(value);
+      return isText
+        ? shownValue(value, callId, scorePaths(name), props)
+        : h('span', {}, scoreText(value, props.formats));
+    });
+    return h('section', {}, h('h4', {}, visibleText(name), markOf(name, row)), sideBySide(values));
+  });
+  const trials = `${row.trials} trials: the output is that of the first, and scores are means.`;
+  return [
+    problem !== undefined && h('p', { class: 'problem' }, problem, ' ', again),
+    h('dl', { class: 'values' }, inputs),
+    h('h4', {}, outcomes.length > 1 ? 'Outputs' : 'Output'),
+    sideBySide(outputs),
+    scores,
+    row.trials !== undefined && h('p', { class: 'quiet-line' }, trials),
+    h('p', { class: 'quiet-line' }, 'Recorded call ', visibleText(row.call_id)),
+  ];
+}
+
+/** Draws a value, whole if it was loaded. What is too long even for that is loaded when the person asks. */
+function shownValue(
+  value: unknown,
+  callId: string | undefined,
+  paths: readonly string[],
+  { openable: { row, wholes }, formats, view }: RowProps,
+): ComponentChild {
+  const loaded = paths.find((path) => wholes.get(keyOf(callId ?? '', path))?.value !== undefined);
+  if (callId === undefined || loaded === undefined) return h(ValueView, { value, formats });
+  const whole = wholes.get(keyOf(callId, loaded))!;
+  const loadWhole = whole.isAlone ? undefined : () => view.loadWhole(row.call_id, callId, [loaded]);
+  return h(ValueView, { value: whole.value, formats, loadWhole });
+}
+
+/** Tells whether a score is a text that is no label, like a reason; it shows only in an opened row. */
+function isLong(value: unknown): boolean {
+  return typeof value === 'string' && value.length > maxScoreChars;
+}
+
+function scoreText(value: unknown, formats: Formats): string {
+  if (value === undefined) return 'no score';
+  if (typeof value === 'boolean') return value ? 'passed' : 'not passed';
+  if (typeof value === 'number') return formats.number(value);
+  return beginningOf(String(value), maxScoreChars);
+}
+
+function markOf(name: string, { changes = {} }: OpenableRow['row']): ComponentChild {
+  const change = Object.hasOwn(changes, name) && changes[name];
+  return change && [' ', h('b', { class: `mark ${change}` }, `${markSigns.get(change) ?? ''} ${change}`)];
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 }
 
 function outputText(output: unknown): string {
-  if (output === undefined) return 'no output';
-  return beginningOf(typeof output === 'string' ? output : JSON.stringify(output), maxOutputChars);
+  return output === undefined ? 'no output' : beginningOf(textOf(output), maxOutputChars);
 }
 
-function sideBySide(cells: readonly (readonly (Node | false)[])[]): HTMLElement {
-  const items = cells.map((cell, index) =>
-    element(
-      'li',
-      {},
-      cells.length > 1 && element('span', { class: 'run-name' }, runName(index, cells.length)),
-      ...cell,
-    ),
+function sideBySide(cells: readonly ComponentChild[]): ComponentChild {
+  const nameOf = (index: number): ComponentChild =>
+    cells.length > 1 && h('span', { class: 'run-name' }, runName(index, cells.length));
+  return h(
+    'ol',
+    { class: 'side-by-side' },
+    cells.map((cell, index) => h('li', {}, nameOf(index), cell)),
   );
-  return element('ol', { class: 'side-by-side' }, ...items);
 }

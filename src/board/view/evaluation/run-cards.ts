@@ -1,32 +1,30 @@
-import { element } from '../shared/element.ts';
+import { type ComponentChild, h } from 'preact';
+import type { RunWithFigures } from '../../../evaluations/evaluation-results.ts';
 import { countOf } from '../shared/labels.ts';
 import type { Formats } from '../shared/theme.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
-import { type RunData, runName } from './evaluation-data.ts';
+import { runName } from './row-outcomes.ts';
 
 /** Lays out runs side by side: what each ran, how far it is, and what that took. */
-export function runCards(runs: readonly RunData[], formats: Formats): HTMLElement {
+export function runCards(runs: readonly RunWithFigures[], formats: Formats): ComponentChild {
   const cards = runs.map((run, index) =>
-    element(
+    h(
       'li',
       { class: 'run' },
-      element('h2', {}, runName(index, runs.length)),
+      h('h2', {}, runName(index, runs.length)),
       statusOf(run, formats),
-      element(
+      h(
         'dl',
         {},
-        ...factsOf(run, formats).flatMap(([name, value]) => [
-          element('dt', {}, name),
-          element('dd', {}, visibleText(value)),
-        ]),
+        factsOf(run, formats).flatMap(([name, value]) => [h('dt', {}, name), h('dd', {}, visibleText(value))]),
       ),
     ),
   );
-  return element('ol', { class: 'side-by-side', 'aria-label': 'Runs' }, ...cards);
+  return h('ol', { class: 'side-by-side', 'aria-label': 'Runs' }, cards);
 }
 
 /** Says the status of a run; while it goes on, with how far it is. */
-export function statusOf({ status, completed, total, error }: RunData, formats: Formats): HTMLElement {
+export function statusOf({ status, completed, total, error }: RunWithFigures, formats: Formats): ComponentChild {
   const isRunning = status === 'running';
   const text =
     isRunning && completed !== undefined
@@ -34,40 +32,39 @@ export function statusOf({ status, completed, total, error }: RunData, formats: 
       : plainText(status);
   const bar =
     isRunning && total !== undefined
-      ? element('progress', { max: total, value: completed ?? 0, 'aria-label': 'Predictions done' })
+      ? h('progress', { max: total, value: completed ?? 0, 'aria-label': 'Predictions done' })
       : undefined;
-  return element(
+  return h(
     'div',
-    { class: 'run-status', 'data-status': plainText(status) },
-    element('span', {}, text),
+    { class: 'line run-status', 'data-status': plainText(status) },
+    h('span', {}, text),
     bar,
-    error !== undefined && element('p', { class: 'problem' }, visibleText(error)),
+    error !== undefined && h('p', { class: 'problem' }, visibleText(error)),
   );
 }
 
-function factsOf(run: RunData, formats: Formats): [string, string][] {
+function factsOf(run: RunWithFigures, formats: Formats): [string, string][] {
   const { model, prompt, started_at, predictions, errors, tokens, cost, latency_seconds, run_id } = run;
+  const number = (value?: number): string | undefined => (value === undefined ? value : formats.number(value));
+  const failed = errors === undefined ? '' : `, ${number(errors)} failed`;
   const facts: [string, string | undefined][] = [
     ['Model', model],
     ['Prompt', prompt],
     ['Started', started_at && formats.time(started_at, 'medium')],
-    ['Predictions', predictions === undefined ? undefined : predictionsOf(predictions, errors, formats)],
-    ['Tokens', tokens === undefined ? undefined : formats.number(tokens)],
-    ['Cost', cost === undefined ? undefined : formats.number(cost)],
+    ['Predictions', predictions === undefined ? undefined : `${number(predictions)}${failed}`],
+    ['Tokens', number(tokens)],
+    ['Cost', number(cost)],
     ['Mean latency', latency_seconds === undefined ? undefined : formats.seconds(latency_seconds)],
     ['Id', run_id],
   ];
   return facts.filter((fact): fact is [string, string] => fact[1] !== undefined);
 }
 
-function predictionsOf(predictions: number, errors: number | undefined, formats: Formats): string {
-  return errors === undefined
-    ? formats.number(predictions)
-    : `${formats.number(predictions)}, ${formats.number(errors)} failed`;
-}
-
 /** Says what a run took, in one line. */
-export function takenBy({ predictions, errors, tokens, cost, latency_seconds }: RunData, formats: Formats): string {
+export function takenBy(
+  { predictions, errors, tokens, cost, latency_seconds }: RunWithFigures,
+  formats: Formats,
+): string {
   return [
     ...(predictions === undefined ? [] : [countOf(predictions, 'prediction')]),
     ...(errors === undefined ? [] : [`${formats.number(errors)} failed`]),

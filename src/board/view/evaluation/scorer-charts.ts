@@ -1,8 +1,12 @@
-import { element } from '../shared/element.ts';
+import { type ComponentChild, h } from 'preact';
+import type { ScorerComparison } from '../../../evaluations/compare-runs.ts';
+import type { RunWithFigures } from '../../../evaluations/evaluation-results.ts';
+import type { ScorerFigures } from '../../../evaluations/score-figures.ts';
+import type { RunComparison } from '../../../tools/read-evaluation.ts';
 import { labelOf } from '../shared/labels.ts';
 import type { Formats } from '../shared/theme.ts';
 import { visibleText } from '../shared/visible-text.ts';
-import { type Comparison, type Figures, type RunData, runName, type ScorerChange } from './evaluation-data.ts';
+import { runName } from './row-outcomes.ts';
 
 /** Probability below which its exact value tells a person nothing more. */
 const leastP = 0.001;
@@ -14,34 +18,34 @@ interface Scale {
 
 /** Lays out every scorer: its distribution in each run, and what changed since the baseline. */
 export function scorerCharts(
-  runs: readonly RunData[],
-  comparisons: readonly Comparison[],
+  runs: readonly RunWithFigures[],
+  comparisons: readonly RunComparison[],
   formats: Formats,
-): HTMLElement[] {
+): ComponentChild[] {
   const names = new Set(runs.flatMap(({ scorers = [] }) => scorers.map(({ scorer }) => scorer)));
   return [...names].map((name) => {
     const figures = runs.map(({ scorers = [] }) => scorers.find(({ scorer }) => scorer === name));
     const scale = scaleOf(figures);
     const cells = figures.map((each, index) =>
-      element(
+      h(
         'li',
         {},
-        runs.length > 1 && element('span', { class: 'run-name' }, runName(index, runs.length)),
-        each ? distribution(each, scale, formats) : element('p', { class: 'reference' }, 'no scores'),
+        runs.length > 1 && h('span', { class: 'run-name' }, runName(index, runs.length)),
+        each ? distribution(each, scale, formats) : h('p', { class: 'reference' }, 'no scores'),
         changesOf(name, runs[index]!, comparisons, formats),
       ),
     );
-    return element(
+    return h(
       'section',
       {},
-      element('h3', {}, visibleText(name)),
-      element('ol', { class: 'side-by-side', 'aria-label': 'Runs' }, ...cells),
+      h('h3', {}, visibleText(name)),
+      h('ol', { class: 'side-by-side', 'aria-label': 'Runs' }, cells),
     );
   });
 }
 
 /** Says the figures of a scorer in one line. */
-export function figureText({ n, errors, pass_rate, mean }: Figures, formats: Formats): string {
+export function figureText({ n, errors, pass_rate, mean }: ScorerFigures, formats: Formats): string {
   const count = formats.number(n);
   const figure =
     pass_rate !== undefined
@@ -52,17 +56,17 @@ export function figureText({ n, errors, pass_rate, mean }: Figures, formats: For
   return errors === undefined ? figure : `${figure}, ${formats.number(errors)} without a score`;
 }
 
-function scaleOf(figures: readonly (Figures | undefined)[]): Scale {
+function scaleOf(figures: readonly (ScorerFigures | undefined)[]): Scale {
   const ends = figures.flatMap((each) => each?.quartiles ?? []);
   return { min: Math.min(...ends), max: Math.max(...ends) };
 }
 
-function distribution(figures: Figures, scale: Scale, formats: Formats): HTMLElement {
+function distribution(figures: ScorerFigures, scale: Scale, formats: Formats): ComponentChild {
   const { pass_rate, values, quartiles } = figures;
-  return element(
+  return h(
     'div',
     {},
-    element('p', { class: 'figure' }, figureText(figures, formats)),
+    h('p', { class: 'figure' }, figureText(figures, formats)),
     pass_rate !== undefined && bar(pass_rate),
     pass_rate === undefined && values && histogram(values, formats),
     quartiles && boxPlot(quartiles, scale, formats),
@@ -70,57 +74,39 @@ function distribution(figures: Figures, scale: Scale, formats: Formats): HTMLEle
 }
 
 /** Draws a share from 0 to 1; the text beside it says the number. */
-function bar(share: number, className = 'bar'): HTMLElement {
-  const node = element('div', { class: className, 'aria-hidden': 'true' });
-  // The policy of the page allows no style attributes.
-  node.style.setProperty('--share', String(share));
-  return node;
+function bar(share: number, className = 'bar'): ComponentChild {
+  return h('div', { class: className, 'aria-hidden': 'true', style: { '--share': share } });
 }
 
-function histogram(values: NonNullable<Figures['values']>, formats: Formats): HTMLElement {
+function histogram(values: NonNullable<ScorerFigures['values']>, formats: Formats): ComponentChild {
   const largest = Math.max(...values.map(([, count]) => count));
   const lines = values.flatMap(([value, count]) => [
-    element('dt', {}, typeof value === 'number' ? formats.number(value) : labelOf(value)),
-    element('dd', {}, bar(count / largest), element('span', {}, formats.number(count))),
+    h('dt', {}, typeof value === 'number' ? formats.number(value) : labelOf(value)),
+    h('dd', {}, bar(count / largest), h('span', {}, formats.number(count))),
   ]);
-  return element('dl', { class: 'histogram' }, ...lines);
+  return h('dl', { class: 'histogram' }, lines);
 }
 
 /** Draws the least value, the quartiles and the greatest value on the scale that all runs share. */
-function boxPlot(quartiles: readonly number[], { min, max }: Scale, formats: Formats): HTMLElement {
-  const placeOf = (value: number): string => String(max > min ? (value - min) / (max - min) : 0.5);
-  const plot = element(
-    'div',
-    { class: 'box-plot', 'aria-hidden': 'true' },
-    element('div', { class: 'whiskers' }),
-    element('div', { class: 'box' }),
-    element('div', { class: 'median' }),
-  );
-  for (const [index, value] of quartiles.entries()) plot.style.setProperty(`--q${index}`, placeOf(value));
-  const [least = 0, first = 0, median = 0, third = 0, greatest = 0] = quartiles;
-  const numbers = [first, median, third].map((value) => formats.number(value)).join(' / ');
-  return element(
-    'div',
-    {},
-    plot,
-    element(
-      'p',
-      { class: 'quiet-line' },
-      `from ${formats.number(least)} to ${formats.number(greatest)}; quartiles ${numbers}`,
-    ),
-  );
+function boxPlot(quartiles: readonly number[], { min, max }: Scale, formats: Formats): ComponentChild {
+  const [q0, q1, q2, q3, q4] = quartiles.map((value) => (max > min ? (value - min) / (max - min) : 0.5));
+  const [least, first, median, third, greatest] = quartiles.map((value) => formats.number(value));
+  const view = { class: 'box-plot', viewBox: '0 0 1 1', preserveAspectRatio: 'none', 'aria-hidden': 'true' };
+  const d = `M${q0} .5H${q1}V.15H${q3}V.85H${q1}V.5M${q3} .5H${q4}M${q2} 0V1`;
+  const text = `from ${least} to ${greatest}; quartiles ${first} / ${median} / ${third}`;
+  return h('div', {}, h('svg', view, h('path', { d })), h('p', { class: 'quiet-line' }, text));
 }
 
 function changesOf(
   name: string,
-  { run_id }: RunData,
-  comparisons: readonly Comparison[],
+  { run_id }: RunWithFigures,
+  comparisons: readonly RunComparison[],
   formats: Formats,
-): HTMLElement | undefined {
+): ComponentChild {
   const change = comparisons.find((each) => each.run_id === run_id)?.scorers.find(({ scorer }) => scorer === name);
   if (!change) return undefined;
   const { better, same, worse, changed = 0, p, verdict } = change;
-  const counts: [keyof ScorerChange, number][] = [
+  const counts: [keyof ScorerComparison, number][] = [
     ['better', better],
     ['changed', changed],
     ['same', same],
@@ -131,10 +117,10 @@ function changesOf(
   const texts = counts
     .filter(([kind, count]) => kind !== 'changed' || count > 0)
     .map(([kind, count]) => `${formats.number(count)} ${kind}`);
-  return element(
+  return h(
     'div',
     { class: 'changes' },
-    element('div', { class: 'stack', 'aria-hidden': 'true' }, ...parts),
-    element('p', {}, `${texts.join(', ')}: `, element('b', {}, verdict), chance),
+    h('div', { class: 'stack', 'aria-hidden': 'true' }, parts),
+    h('p', {}, `${texts.join(', ')}: `, h('b', {}, verdict), chance),
   );
 }

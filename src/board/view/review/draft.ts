@@ -1,29 +1,62 @@
-import type { Field, ItemData } from './review-data.ts';
+import type { Change } from '../../../queues/change-items.ts';
+import type { FieldSummary } from '../../../queues/queue-fields.ts';
+import type { ReviewedItem } from '../../../tools/review-queue.ts';
+
+/** Text in the box of a field, and why it is no value. */
+export interface TypedText {
+  text: string;
+  problem?: string | undefined;
+}
 
 /** Decisions of a person about an item that are not yet written. */
-export class Draft {
-  readonly judgements = new Map<string, unknown>();
-  readonly retracted = new Set<string>();
-  note: string | undefined;
+export interface Draft {
+  judgements: ReadonlyMap<string, unknown>;
+  retracted: ReadonlySet<string>;
+  /** What the person typed, by field: the box keeps it as it is, such as 1.50. */
+  typed: ReadonlyMap<string, TypedText>;
+  note?: string | undefined;
   /** A state that the person chose, instead of the one that follows from the judgements. */
-  state: 'completed' | 'skipped' | undefined;
+  state?: 'completed' | 'skipped' | undefined;
+}
 
-  get isEmpty(): boolean {
-    return this.judgements.size === 0 && this.retracted.size === 0 && !this.note?.trim() && this.state === undefined;
-  }
+export const emptyDraft: Draft = { judgements: new Map(), retracted: new Set(), typed: new Map() };
 
-  clear(): void {
-    this.judgements.clear();
-    this.retracted.clear();
-    this.note = undefined;
-    this.state = undefined;
-  }
+/** Tells whether there is nothing to write. */
+export function isEmpty({ judgements, retracted, note, state }: Draft): boolean {
+  return judgements.size === 0 && retracted.size === 0 && !note?.trim() && state === undefined;
+}
+
+/** Returns the draft with a value of a field, undefined for none; the stored value again is no decision. */
+export function withValue(draft: Draft, item: ReviewedItem, field: string, value: unknown): Draft {
+  const isDecision = value !== undefined && !isSameValue(storedValue(item, field), value);
+  return {
+    ...draft,
+    judgements: isDecision ? new Map([...draft.judgements, [field, value]]) : without(draft.judgements, field),
+    retracted: new Set([...draft.retracted].filter((each) => each !== field)),
+    typed: without(draft.typed, field),
+  };
+}
+
+/** Returns the draft with the stored judgement of a field taken back, or no longer. */
+export function withRetraction(draft: Draft, field: string): Draft {
+  const retracted = new Set(draft.retracted);
+  if (!retracted.delete(field)) retracted.add(field);
+  return { ...draft, retracted, judgements: without(draft.judgements, field), typed: without(draft.typed, field) };
+}
+
+function without<Value>(map: ReadonlyMap<string, Value>, key: string): ReadonlyMap<string, Value> {
+  return new Map([...map].filter(([each]) => each !== key));
+}
+
+/** Returns the person's stored judgement of a field. */
+export function storedValue({ judgements = {} }: ReviewedItem, field: string): unknown {
+  return Object.hasOwn(judgements, field) ? judgements[field] : undefined;
 }
 
 /** Returns the value that a field of an item has once the draft is written. */
-export function valueIn({ judgements = {} }: ItemData, draft: Draft, field: string): unknown {
+export function valueIn(item: ReviewedItem, draft: Draft, field: string): unknown {
   if (draft.judgements.has(field)) return draft.judgements.get(field);
-  return draft.retracted.has(field) ? undefined : judgements[field];
+  return draft.retracted.has(field) ? undefined : storedValue(item, field);
 }
 
 /** Tells whether two values are the same JSON. */
@@ -32,28 +65,43 @@ export function isSameValue(a: unknown, b: unknown): boolean {
 }
 
 /** Tells whether a field takes any text, which a person need not write. */
-export function isFreeText({ type, choices, schema }: Field): boolean {
+function isFreeText({ type, choices, schema }: FieldSummary): boolean {
   return type === 'string' && !choices && !schema;
 }
 
 /** Tells whether every field that needs a value has one; an item with text fields only needs one of them. */
-export function isComplete(item: ItemData, draft: Draft, fields: readonly Field[]): boolean {
+export function isComplete(item: ReviewedItem, draft: Draft, fields: readonly FieldSummary[]): boolean {
   const needed = fields.filter((field) => !isFreeText(field));
-  const hasValue = ({ name }: Field): boolean => valueIn(item, draft, name) !== undefined;
+  const hasValue = ({ name }: FieldSummary): boolean => valueIn(item, draft, name) !== undefined;
   return needed.length > 0 ? needed.every(hasValue) : fields.some(hasValue);
 }
 
 /** Returns the change of an item that its draft stands for, as update_queue_items takes it. */
-export function draftedChange(item: ItemData, draft: Draft, fields: readonly Field[]): Record<string, unknown> {
+export function draftedChange(
+  item: ReviewedItem,
+  draft: Draft,
+  fields: readonly FieldSummary[],
+): Change & { item_id: string } {
   const { judgements, retracted, note } = draft;
-  const judged = judgements.size > 0;
-  const started = judged && item.annotation_state === 'unstarted' ? 'in_progress' : undefined;
-  const annotation_state = draft.state ?? (judged && isComplete(item, draft, fields) ? 'completed' : started);
+  const isJudged = judgements.size > 0;
+  const started = isJudged && item.annotation_state === 'unstarted' ? 'in_progress' : undefined;
+  const annotation_state = draft.state ?? (isJudged && isComplete(item, draft, fields) ? 'completed' : started);
   return {
     item_id: item.id,
-    ...(judged && { judgements: Object.fromEntries(judgements) }),
+    ...(isJudged && { judgements: Object.fromEntries(judgements) }),
     ...(retracted.size > 0 && { retract: [...retracted] }),
     ...(note?.trim() && { note: note.trim() }),
     ...(annotation_state && { annotation_state }),
+  };
+}
+
+/** Returns the item as it is once a draft is written, which gave it a state. */
+export function writtenItem(item: ReviewedItem, draft: Draft, annotation_state: string): ReviewedItem {
+  const judgements = Object.entries({ ...item.judgements, ...Object.fromEntries(draft.judgements) });
+  return {
+    ...item,
+    annotation_state,
+    judgements: Object.fromEntries(judgements.filter(([field]) => !draft.retracted.has(field))),
+    ...(draft.note?.trim() && { note: draft.note.trim() }),
   };
 }

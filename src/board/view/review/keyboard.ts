@@ -1,5 +1,6 @@
 /** The actions of the keys; each acts on the card that has the focus. */
 interface KeyActions {
+  hasSingleKeys: () => boolean;
   move: (by: number) => void;
   moveActive: (by: number) => void;
   choose: (index: number) => void;
@@ -26,48 +27,25 @@ export const shortcuts: readonly (readonly [string, string])[] = [
   ['Esc', 'back to the item'],
 ];
 
-const arrows: Record<string, (actions: KeyActions) => void> = {
-  ArrowDown: ({ move }) => move(1),
-  ArrowUp: ({ move }) => move(-1),
-  ArrowRight: ({ moveActive }) => moveActive(1),
-  ArrowLeft: ({ moveActive }) => moveActive(-1),
-};
-
-/**
- * Listens to the keys of the cards. A key that is pressed elsewhere on the page goes to the current card.
- * @param hasSingleKeys false if letters and digits must do nothing, because people who speak to their computer cause them.
- */
-export function listenToKeys(feed: HTMLElement, hasSingleKeys: () => boolean, actions: KeyActions): void {
-  feed.addEventListener('keydown', (event) => {
-    if (isForOthers(event)) return;
-    const target = event.target as HTMLElement;
-    if (event.key === 'Escape') {
-      target.closest<HTMLElement>('article')?.focus();
-      return;
-    }
-    if (isTextControl(target)) return;
-    const action = actionFor(event.key, target.tagName === 'ARTICLE', hasSingleKeys(), actions);
-    if (!action) return;
-    event.preventDefault();
-    action();
-  });
+/** Listens to the keys of the cards. A key that is pressed elsewhere on the page goes to the current card. */
+export function listenToKeys(actions: KeyActions): void {
   document.addEventListener('keydown', (event) => {
+    const { key, altKey, metaKey, ctrlKey, defaultPrevented } = event;
+    if (altKey || metaKey || ctrlKey || defaultPrevented) return;
     const target = event.target as HTMLElement;
-    const current = feed.querySelector<HTMLElement>('article[tabindex="0"]') ?? feed.querySelector('article');
-    if (!current || isForOthers(event) || feed.contains(target) || isTextControl(target)) return;
+    const card = target.closest('article');
+    if (key === 'Escape') card?.focus();
     // On a control outside of the cards, arrows scroll the page.
-    if (event.key in arrows && target !== document.body) return;
-    const action = actionFor(event.key, false, hasSingleKeys(), actions);
-    if (!action) return;
+    const isForPage = !card && target !== document.body && key.startsWith('Arrow');
+    if (key === 'Escape' || isForPage || isTextControl(target)) return;
+    const action = actionFor(key, target === card, actions);
+    const current = card ?? document.querySelector<HTMLElement>('article[tabindex="0"]');
+    if (!action || !current) return;
     event.preventDefault();
-    current.focus();
+    if (!card) current.focus();
     // The first move only shows which card is the current one.
-    if (!/^(Arrow|[jk]$)/.test(event.key)) action();
+    if (card || !/^(Arrow|[jk]$)/.test(key)) action();
   });
-}
-
-function isForOthers({ altKey, metaKey, ctrlKey, defaultPrevented }: KeyboardEvent): boolean {
-  return altKey || metaKey || ctrlKey || defaultPrevented;
 }
 
 /** Returns whether a control uses letters and digits itself, such as a box for text. */
@@ -75,18 +53,16 @@ function isTextControl(node: HTMLElement): boolean {
   return /^(INPUT|SELECT|TEXTAREA)$/.test(node.tagName) && (node as HTMLInputElement).type !== 'checkbox';
 }
 
-function actionFor(
-  key: string,
-  isCard: boolean,
-  hasSingleKeys: boolean,
-  actions: KeyActions,
-): (() => void) | undefined {
-  const arrow = arrows[key];
-  if (arrow) return () => arrow(actions);
-  // On a button, Enter presses that button.
-  if (key === 'Enter') return isCard ? actions.write : undefined;
-  if (!hasSingleKeys) return undefined;
-  if (/^[1-9]$/.test(key)) return () => actions.choose(Number(key) - 1);
-  if (key === 'j' || key === 'k') return () => actions.move(key === 'j' ? 1 : -1);
-  return /^[ecsfnuoxa]$/.test(key) ? () => actions.act(key) : undefined;
+/** @param isCard true if the card itself has the focus: on a button, Enter presses that button. */
+function actionFor(key: string, isCard: boolean, actions: KeyActions): (() => void) | undefined {
+  const { move, moveActive, choose, write, act } = actions;
+  if (key === 'ArrowDown') return () => move(1);
+  if (key === 'ArrowUp') return () => move(-1);
+  if (key === 'ArrowRight') return () => moveActive(1);
+  if (key === 'ArrowLeft') return () => moveActive(-1);
+  if (key === 'Enter') return isCard ? write : undefined;
+  if (!actions.hasSingleKeys()) return undefined;
+  if (key === 'j' || key === 'k') return () => move(key === 'j' ? 1 : -1);
+  if (/^[1-9]$/.test(key)) return () => choose(Number(key) - 1);
+  return /^[ecsfnuoxa]$/.test(key) ? () => act(key) : undefined;
 }

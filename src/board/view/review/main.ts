@@ -1,3 +1,4 @@
 import { Board } from './board.ts';
+import { boardPage } from './board-page.ts';
 
-new Board(document.querySelector('main')!);
+new Board(document.querySelector('main')!, boardPage);

@@ -25,6 +25,10 @@ export class Formats {
     this.#timeZone = isUsable(() => new Intl.DateTimeFormat(undefined, { timeZone })) ? timeZone : undefined;
   }
 
+  isSame(other: Formats): boolean {
+    return this.#locale === other.#locale && this.#timeZone === other.#timeZone;
+  }
+
   number(value: number): string {
     return value.toLocaleString(this.#locale, {
       maximumFractionDigits: 3,

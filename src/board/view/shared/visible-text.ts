@@ -1,4 +1,4 @@
-import { element } from './element.ts';
+import { type ComponentChild, h } from 'preact';
 
 /**
  * Characters that a reader does not see, in which text can hide or alter its surroundings, except tabs, line ends and the
@@ -10,30 +10,31 @@ const invisible = /((?![\t\n\r])(?:[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u{2800}]|(?!\
 const maxMarks = 500;
 
 /** Returns text with its invisible characters as marks like `U+202E`. */
-export function visibleText(text: string): DocumentFragment {
-  const fragment = document.createDocumentFragment();
+export function visibleText(text: string): ComponentChild[] {
+  const parts: ComponentChild[] = [];
   let from = 0;
   let marks = 0;
   for (const match of text.matchAll(invisible)) {
     const [run, character = ''] = match;
-    const code = `U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`;
     const count = run.length / character.length;
     marks += 1;
-    fragment.append(text.slice(from, match.index));
+    parts.push(text.slice(from, match.index));
     if (marks <= maxMarks) {
-      fragment.append(element('span', { class: 'invisible' }, count === 1 ? code : `${code} ×${count}`));
+      const code = `U+${codeOf(character).padStart(4, '0')}`;
+      parts.push(h('span', { class: 'invisible' }, count === 1 ? code : `${code} ×${count}`));
     }
     from = match.index + run.length;
   }
-  fragment.append(text.slice(from));
-  return fragment;
+  parts.push(text.slice(from));
+  return parts;
 }
 
 /** Returns text on one line with its invisible characters as codes, for labels and messages. */
 export function plainText(text: string): string {
   const line = text.replaceAll(/[\t\n\r]+/g, ' ');
-  return line.replaceAll(
-    invisible,
-    (_, character: string) => `[U+${character.codePointAt(0)!.toString(16).toUpperCase()}]`,
-  );
+  return line.replaceAll(invisible, (_, character: string) => `[U+${codeOf(character)}]`);
+}
+
+function codeOf(character: string): string {
+  return character.codePointAt(0)!.toString(16).toUpperCase();
 }

@@ -1,0 +1,66 @@
+import type { FieldSummary } from '../../../queues/queue-fields.ts';
+import { labelOf } from '../shared/labels.ts';
+import type { TypedText } from './draft.ts';
+
+/** A value that a person can choose. */
+export interface Choice {
+  label: string;
+  value: unknown;
+}
+
+/** Choices that are buttons; with more of them, they are a list. */
+export const maxButtons = 9;
+
+/** Returns the values among which a field lets a person choose; undefined if they write one. */
+export function choicesOf({ type, choices, min, max }: FieldSummary): Choice[] | undefined {
+  if (choices) return choices.map((value) => ({ label: labelOf(value), value }));
+  if (type === 'boolean') return [true, false].map((value) => ({ label: labelOf(value), value }));
+  if (type !== 'integer' || min === undefined || max === undefined || max - min >= maxButtons || max < min)
+    return undefined;
+  return Array.from({ length: max - min + 1 }, (_, index) => ({ label: String(min + index), value: min + index }));
+}
+
+/** Tells whether a field takes a number that a person writes. */
+export function isNumeric({ type }: FieldSummary): boolean {
+  return type === 'number' || type === 'integer';
+}
+
+/** Returns the text in the box of a field that has a value, undefined for none. */
+export function textOf({ type }: FieldSummary, value: unknown): string {
+  if (value === undefined) return '';
+  return type === 'string' ? String(value) : JSON.stringify(value);
+}
+
+/**
+ * Reads what a person typed into the box of a field.
+ * @param isUnreadable true if the browser has something in a box for numbers that is none; it then gives no text.
+ * @returns the text with its value, undefined for none, or with the reason why it is no value.
+ */
+export function readTyped(field: FieldSummary, text: string, isUnreadable = false): TypedText & { value?: unknown } {
+  if (isUnreadable) return { text, problem: 'Write a number.' };
+  if (text.trim() === '') return { text };
+  if (isNumeric(field)) return readNumber(field, text);
+  if (field.type === 'string') return { text, value: text };
+  try {
+    return { text, value: JSON.parse(text) };
+  } catch {
+    return { text, problem: 'Write a value as JSON, with texts in double quotes.' };
+  }
+}
+
+function readNumber({ type, min, max }: FieldSummary, text: string): TypedText & { value?: unknown } {
+  const value = Number(text);
+  const isWhole = type === 'integer';
+  if (!(isWhole ? Number.isInteger(value) : Number.isFinite(value))) {
+    return { text, problem: isWhole ? 'Write a whole number.' : 'Write a number.' };
+  }
+  const isOutside = (min !== undefined && value < min) || (max !== undefined && value > max);
+  return isOutside ? { text, problem: `It must be ${boundsText(min, max)}.` } : { text, value };
+}
+
+/** Says between which numbers a value must be. */
+export function boundsText(min: number | undefined, max: number | undefined): string {
+  if (min !== undefined && max !== undefined) return `from ${min} to ${max}`;
+  if (min !== undefined) return `at least ${min}`;
+  return max === undefined ? '' : `at most ${max}`;
+}

@@ -1,0 +1,218 @@
+import { type ComponentChild, h, type TargetedEvent } from 'preact';
+import type { Suggestion } from '../../../queues/queue-feedback.ts';
+import type { FieldSummary } from '../../../queues/queue-fields.ts';
+import { button } from '../shared/button.ts';
+import { labelOf } from '../shared/labels.ts';
+import { PureComponent } from '../shared/pure-component.ts';
+import type { Formats } from '../shared/theme.ts';
+import { ValueView } from '../shared/value-view.ts';
+import { plainText, visibleText } from '../shared/visible-text.ts';
+import type { Board } from './board.ts';
+import { isComplete, isEmpty, isSameValue, storedValue, valueIn, withRetraction } from './draft.ts';
+import { fieldControl } from './field-control.ts';
+import { readTyped } from './field-values.ts';
+import { type Card, chooseState, give, giveTyped, withDraft } from './review-state.ts';
+
+/** Names of the states of an item. */
+const stateNames = new Map([
+  ['unstarted', 'not started'],
+  ['in_progress', 'in progress'],
+  ['completed', 'completed'],
+  ['skipped', 'skipped'],
+]);
+
+interface CardProps {
+  card: Card;
+  /** Position among the cards, from 1, and their number; -1 if more follow. */
+  position: number;
+  setSize: number;
+  isCurrent: boolean;
+  fields: readonly FieldSummary[];
+  canWrite: boolean;
+  account: string | undefined;
+  formats: Formats;
+  board: Board;
+}
+
+/** A queue item on the board: its values, the controls to judge it, and what was decided about it. */
+export class ItemCard extends PureComponent<CardProps> {
+  override render(props: CardProps): ComponentChild {
+    const { card, position, setSize, isCurrent, fields, canWrite, board } = props;
+    const { item, draft, isWritten } = card;
+    const id = `card-${position}`;
+    const decided = isEmpty(draft) ? (isWritten ? 'written' : undefined) : 'staged';
+    return h(
+      'article',
+      {
+        id,
+        class: 'card',
+        tabIndex: isCurrent ? 0 : -1,
+        'data-decided': decided,
+        'aria-labelledby': `${id}-title ${id}-state`,
+        'aria-posinset': position,
+        'aria-setsize': setSize,
+        onFocusIn: () => board.setCurrent(item.id),
+      },
+      cardHead(id, decided, props),
+      h('dl', { class: 'values' }, valuesOf(props)),
+      fields.map((field, index) => fieldRow(field, index, props)),
+      card.problem && problemOfCard(props),
+      canWrite && [
+        h(
+          'div',
+          { class: 'line actions' },
+          stateButton('Skip', 'skipped', 's', props),
+          !isComplete(item, draft, fields) && stateButton('Finish as it is', 'completed', 'f', props),
+          decided === 'staged' &&
+            button('Undo', () => board.clear(item.id), { class: 'quiet', 'aria-keyshortcuts': 'u' }),
+        ),
+        note(props),
+      ],
+      others(props),
+    );
+  }
+}
+
+function cardHead(
+  id: string,
+  decided: string | undefined,
+  { card, canWrite, formats, board }: CardProps,
+): ComponentChild {
+  const { annotation_state, call_op_name, call_started_at } = card.item;
+  const state = stateNames.get(annotation_state) ?? plainText(annotation_state);
+  const suffix = decided === 'staged' ? 'not written yet' : decided;
+  const select = h('input', {
+    type: 'checkbox',
+    'aria-label': 'Select this item',
+    checked: card.isSelected,
+    onChange: () => board.toggleSelection(card.item.id),
+  });
+  return h(
+    'header',
+    { class: 'line' },
+    canWrite && select,
+    h('h2', { id: `${id}-title` }, visibleText(call_op_name)),
+    h('time', { dateTime: call_started_at }, formats.time(call_started_at)),
+    h('span', { id: `${id}-state`, class: 'state' }, suffix === undefined ? state : `${state} · ${suffix}`),
+  );
+}
+
+function valuesOf({ card: { item, wholes }, formats, board }: CardProps): ComponentChild[] {
+  const { call_values = {}, call_error, call_id } = item;
+  const values = Object.entries(call_values).flatMap(([path, value]) => {
+    const whole = wholes.get(path);
+    const shown =
+      typeof whole === 'object'
+        ? { value: whole.value }
+        : { value, loading: whole, loadWhole: () => board.loadWhole(item, path) };
+    return [h('dt', {}, visibleText(path)), h('dd', {}, h(ValueView, { ...shown, formats }))];
+  });
+  const about = h('dt', {}, 'Recorded call');
+  if (call_error) {
+    const message = `The recorded call cannot be read. ${plainText(call_error.message ?? '')}`;
+    return [...values, about, h('dd', { class: 'problem' }, message)];
+  }
+  if (values.length > 0) return values;
+  return [about, h('dd', { class: 'reference' }, `No values to show. Recorded call ${plainText(call_id)}`)];
+}
+
+function fieldRow(field: FieldSummary, index: number, { card, fields, canWrite, board }: CardProps): ComponentChild {
+  const { item, draft, active } = card;
+  const { name, description } = field;
+  const value = valueIn(item, draft, name);
+  const typed = draft.typed.get(name);
+  const control = {
+    field,
+    value,
+    typed: typed?.text,
+    onGive: (given: unknown) => board.update(give, item.id, name, given),
+    onType: ({ value: text, validity }: HTMLInputElement | HTMLTextAreaElement) =>
+      board.update(giveTyped, item.id, name, readTyped(field, text, validity.badInput)),
+  };
+  const suggestions = (item.suggestions ?? []).filter((each) => each.field === name);
+  return h(
+    'fieldset',
+    {
+      'data-active': (index === active && fields.length > 1) || undefined,
+      onFocusIn: () => board.activate(item.id, index),
+    },
+    h('legend', {}, visibleText(name)),
+    description !== undefined && h('p', { class: 'description' }, visibleText(description)),
+    canWrite && fieldControl(control),
+    suggestions.map((each) => suggestionLine(each, canWrite && !isSameValue(value, each.value), control.onGive)),
+    savedLine(name, card, canWrite, board),
+    h('p', { class: 'problem', role: 'alert' }, typed?.problem),
+  );
+}
+
+function suggestionLine(
+  { field, value, by }: Suggestion,
+  canAccept: boolean,
+  onGive: (value: unknown) => void,
+): ComponentChild {
+  const label = labelOf(value);
+  const name = `Accept the suggestion ${label} for ${plainText(field)}`;
+  const accept = canAccept && button('Accept', () => onGive(value), { class: 'quiet', 'aria-label': name });
+  return h('p', { class: 'suggestion' }, `Suggested by the scorer ${plainText(by)}: `, h('b', {}, label), ' ', accept);
+}
+
+function savedLine(field: string, { item, draft }: Card, canWrite: boolean, board: Board): ComponentChild {
+  const stored = storedValue(item, field);
+  if (stored === undefined) return undefined;
+  const isRetracted = draft.retracted.has(field);
+  const text = `${isRetracted ? 'You take back' : 'You judged'}: ${labelOf(stored)}`;
+  const label = `Take back your judgement of ${plainText(field)}`;
+  const toggle = (): void => board.update(withDraft, item.id, (current) => withRetraction(current, field));
+  const undo =
+    canWrite && button('Take back', toggle, { class: 'quiet', 'aria-label': label, 'aria-pressed': isRetracted });
+  return h('div', { class: 'saved-line' }, h('span', { class: 'saved' }, text), undo);
+}
+
+function stateButton(
+  label: string,
+  state: 'completed' | 'skipped',
+  key: string,
+  { card: { item, draft }, board }: CardProps,
+): ComponentChild {
+  const attributes = { 'aria-pressed': draft.state === state, key };
+  return button(label, () => board.update(chooseState, item.id, state), attributes);
+}
+
+function problemOfCard({ card: { item, problem, isRereading }, board }: CardProps): ComponentChild {
+  const { sentence, detail } = problem!;
+  return h(
+    'div',
+    { class: 'problem' },
+    h('p', {}, sentence),
+    detail !== undefined && h('details', {}, h('summary', {}, 'Details'), detail),
+    button('Look at it again', () => board.reread(item.id), { disabled: isRereading === true }),
+  );
+}
+
+function note({ card: { item, draft }, board }: CardProps): ComponentChild {
+  const box = h('textarea', {
+    rows: 2,
+    maxLength: 1024,
+    'aria-label': 'Note for other people',
+    dir: 'auto',
+    value: draft.note ?? item.note ?? '',
+    onInput: ({ currentTarget: { value } }: TargetedEvent<HTMLTextAreaElement>) =>
+      board.update(withDraft, item.id, (current) => ({ ...current, note: value })),
+  });
+  return h('details', { class: 'more note' }, h('summary', {}, 'Note'), box);
+}
+
+function others({ card: { item, given }, account, formats, board }: CardProps): ComponentChild {
+  const lines = Array.isArray(given)
+    ? given.map(({ annotator, field, value, note: text, at }) => {
+        const name = `${plainText(annotator)}${annotator === account ? ' (you)' : ''}`;
+        const said = field === undefined ? `note: ${plainText(text ?? '')}` : `${plainText(field)}: ${labelOf(value)}`;
+        return h('li', {}, h('b', {}, name), ` ${said} `, h('time', { dateTime: at }, formats.time(at)));
+      })
+    : given !== undefined && h('li', {}, given);
+  const onToggle = ({ currentTarget }: TargetedEvent<HTMLDetailsElement>): void => {
+    if (currentTarget.open) void board.loadGiven(item.id);
+  };
+  const summary = h('summary', {}, 'What everybody judged');
+  return h('details', { class: 'more others', onToggle }, summary, h('ul', {}, lines));
+}

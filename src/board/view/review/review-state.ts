@@ -1,0 +1,319 @@
+import type { ItemResult } from '../../../queues/change-items.ts';
+import type { GivenFeedback } from '../../../queues/judgements.ts';
+import type { ItemsFilter } from '../../../queues/matching-items.ts';
+import type { FieldSummary } from '../../../queues/queue-fields.ts';
+import type { QueueSummary } from '../../../tools/list-queues.ts';
+import type { Review, ReviewedItem } from '../../../tools/review-queue.ts';
+import { countOf, labelOf } from '../shared/labels.ts';
+import { type Problem, problemOf } from '../shared/problem.ts';
+import type { ViewState } from '../shared/view.ts';
+import { plainText } from '../shared/visible-text.ts';
+import {
+  type Draft,
+  draftedChange,
+  emptyDraft,
+  isComplete,
+  isEmpty,
+  type TypedText,
+  valueIn,
+  withValue,
+  writtenItem,
+} from './draft.ts';
+import { choicesOf } from './field-values.ts';
+import { type FilterKind, kindOf } from './filters.ts';
+
+/** Items that one call writes at most. */
+const maxWritten = 100;
+/** Items that the message to the model lists. */
+const maxToldItems = 50;
+
+/** Sentences for errors that concern an item. */
+const itemSentences: Record<string, string> = {
+  conflict: 'Somebody else judged or moved this item after you opened it.',
+  invalid_request: 'The service did not accept this: your state of the item may be final.',
+  invalid_arguments: 'The value does not fit the field.',
+};
+
+/** A value that was cut, once the person has asked for the whole of it. */
+export type Whole = { value: unknown } | 'loading' | 'failed';
+
+/** An item on the board, and what the person decided about it. */
+export interface Card {
+  item: ReviewedItem;
+  /** Time at which the item was read. */
+  asOf: string;
+  draft: Draft;
+  isSelected: boolean;
+  /** Position of the field that number keys judge. */
+  active: number;
+  /** By path. */
+  wholes: ReadonlyMap<string, Whole>;
+  /** What everybody judged, once the person has asked for it, or a sentence that says why it is not shown. */
+  given?: readonly GivenFeedback[] | string;
+  problem?: Problem | undefined;
+  refusedAtMs?: number;
+  isWritten?: boolean;
+  isRereading?: boolean;
+  /** True if the service refused the item because of its state, and the person has seen the new one. */
+  isReread?: boolean;
+}
+
+/** The state of the review board. */
+export interface ReviewState extends ViewState {
+  /** The queues among which the person chooses, until one is open. */
+  queues?: readonly QueueSummary[];
+  /** The last page that was read. */
+  page?: Review;
+  fields: readonly FieldSummary[];
+  /** The filter with which the board was opened, and the choice of the person. */
+  asked: ItemsFilter;
+  kind: FilterKind;
+  /** Cards in their order, by the id of the item. */
+  cards: ReadonlyMap<string, Card>;
+  /** Id of the item on which keys act. */
+  current?: string | undefined;
+  hasSingleKeys: boolean;
+  /** True if the next press writes more items than a person may expect. */
+  isAsking: boolean;
+  isWriting: boolean;
+  /** Changes written since the page was opened, by item, for the model. */
+  written: ReadonlyMap<string, string>;
+}
+
+/** What a board has before its first page. */
+export const emptyBoard: Omit<ReviewState, keyof ViewState> = {
+  fields: [],
+  asked: {},
+  kind: 'open',
+  cards: new Map(),
+  hasSingleKeys: true,
+  isAsking: false,
+  isWriting: false,
+  written: new Map(),
+};
+
+/** Shows the first page. Cards with decisions stay; others that are not on the page go. */
+export function withFirstItems(state: ReviewState, page: Review): ReviewState {
+  const ids = new Set(page.items.map(({ id }) => id));
+  const kept = [...state.cards].filter(([id, { draft }]) => ids.has(id) || !isEmpty(draft));
+  const cards = withItems(new Map(kept), page);
+  const [first] = cards.keys();
+  const shown: ReviewState = {
+    ...state,
+    page,
+    kind: kindOf(page.filter),
+    ...(!state.page && { fields: page.fields ?? [], asked: page.filter }),
+    cards,
+    // The person may have begun before this page arrived.
+    current: state.current !== undefined && cards.has(state.current) ? state.current : first,
+    isAsking: false,
+  };
+  return { ...shown, message: page.items.length === 0 ? 'There is nothing to judge here.' : shownText(shown) };
+}
+
+/** Adds a further page. */
+export function withMoreItems(state: ReviewState, page: Review): ReviewState {
+  const { filter = {} } = state.page ?? {};
+  const added: ReviewState = { ...state, page: { ...page, filter }, cards: withItems(state.cards, page) };
+  return { ...added, message: shownText(added) };
+}
+
+/** Returns where the next page begins. Items that were finished here no longer match the filter, so others have moved up. */
+export function nextOffset({ cards, page }: ReviewState): number {
+  const isGone = ({ isWritten }: Card): boolean => isWritten === true && kindOf(page?.filter ?? {}) !== 'all';
+  return [...cards.values()].filter((card) => !isGone(card)).length;
+}
+
+function withItems(cards: ReadonlyMap<string, Card>, { items, as_of }: Review): Map<string, Card> {
+  const all = new Map(cards);
+  for (const item of items) all.set(item.id, withItem(all.get(item.id), item, as_of));
+  return all;
+}
+
+/** Returns a card with a newer state of its item, or a new card; what the person has decided stays. */
+function withItem(card: Card | undefined, item: ReviewedItem, asOf: string): Card {
+  const isSame = JSON.stringify(item.call_values) === JSON.stringify(card?.item.call_values);
+  const decided = card ?? { draft: emptyDraft, isSelected: false, active: 0 };
+  return { ...decided, item, asOf, wholes: card && isSame ? card.wholes : new Map() };
+}
+
+function shownText({ cards, page }: ReviewState): string {
+  const more = page?.next_offset === undefined ? '' : '; more follow';
+  const readOnly = page?.can_write ? '' : ' This board is read-only.';
+  return `${countOf(cards.size, 'item')} shown${more}.${readOnly}`;
+}
+
+/** Changes one card. */
+export function withCard(state: ReviewState, id: string, change: (card: Card) => Card): ReviewState {
+  const card = state.cards.get(id);
+  return card ? { ...state, cards: new Map([...state.cards, [id, change(card)]]), isAsking: false } : state;
+}
+
+/** Changes the draft of one item. */
+export function withDraft(
+  state: ReviewState,
+  id: string,
+  change: (draft: Draft, item: ReviewedItem) => Draft,
+): ReviewState {
+  return withCard(state, id, (card) => ({ ...card, draft: change(card.draft, card.item) }));
+}
+
+/** Changes the drafts of an item, and of all that are selected if it is one of them; `what` says it. */
+function withDecision(
+  state: ReviewState,
+  id: string,
+  what: string,
+  change: (draft: Draft, item: ReviewedItem) => Draft,
+): ReviewState {
+  const isSelected = state.cards.get(id)?.isSelected;
+  const cards = new Map(state.cards);
+  let count = 0;
+  for (const [each, card] of state.cards) {
+    if (!(isSelected ? card.isSelected : each === id)) continue;
+    cards.set(each, { ...card, draft: change(card.draft, card.item), problem: undefined });
+    count += 1;
+  }
+  const message = count === 1 ? what : `${what}, for ${countOf(count, 'item')}`;
+  return { ...state, cards, isAsking: false, message };
+}
+
+/** Gives a value to a field, undefined for none. */
+export function give(state: ReviewState, id: string, field: string, value: unknown): ReviewState {
+  const what = `${plainText(field)} ${value === undefined ? 'removed' : labelOf(value)}`;
+  return withDecision(state, id, what, (draft, item) => withValue(draft, item, field, value));
+}
+
+/** Takes what a person typed into the box of a field; what is no value decides nothing. */
+export function giveTyped(
+  state: ReviewState,
+  id: string,
+  field: string,
+  { text, problem, value }: TypedText & { value?: unknown },
+): ReviewState {
+  const given = problem === undefined ? give(state, id, field, value) : state;
+  const typed = { text, problem };
+  return withDraft(given, id, (draft) => ({ ...draft, typed: new Map([...draft.typed, [field, typed]]) }));
+}
+
+/** Chooses the value at a position for the active field, and goes on to the next field without a value. */
+export function chooseActive(state: ReviewState, id: string, index: number): ReviewState {
+  const { active = 0 } = state.cards.get(id) ?? {};
+  const field = state.fields[active];
+  const choice = field && choicesOf(field)?.[index];
+  if (!choice) return state;
+  return withCard(give(state, id, field.name, choice.value), id, (card) => {
+    const isOpen = ({ name }: FieldSummary, at: number): boolean =>
+      at > active && valueIn(card.item, card.draft, name) === undefined;
+    const next = state.fields.findIndex(isOpen);
+    return { ...card, active: next === -1 ? active : next };
+  });
+}
+
+/** Tells whether the next card can be judged after a choice: this one is complete, and stands for no other. */
+export function isSettled({ cards, fields }: ReviewState, id: string): boolean {
+  const card = cards.get(id);
+  return card !== undefined && !card.isSelected && isComplete(card.item, card.draft, fields);
+}
+
+/** Chooses a state, or no longer. */
+export function chooseState(state: ReviewState, id: string, chosen: NonNullable<Draft['state']>): ReviewState {
+  const next = state.cards.get(id)?.draft.state === chosen ? undefined : chosen;
+  return withDecision(state, id, next ?? 'not decided', (draft) => ({ ...draft, state: next }));
+}
+
+/** Gives every suggested value to a field that has none. */
+export function acceptSuggestions(state: ReviewState, id: string): ReviewState {
+  const { suggestions = [] } = state.cards.get(id)?.item ?? {};
+  return suggestions.reduce((accepted, { field, value }) => {
+    const { item, draft } = accepted.cards.get(id)!;
+    return valueIn(item, draft, field) === undefined ? give(accepted, id, field, value) : accepted;
+  }, state);
+}
+
+/** Selects every card, or none if all are selected. */
+export function selectAll(state: ReviewState): ReviewState {
+  const isSelected = [...state.cards.values()].some((card) => !card.isSelected);
+  const message = isSelected
+    ? `${countOf(state.cards.size, 'item')} selected. What you judge now counts for all of them.`
+    : 'Nothing is selected.';
+  const cards = new Map([...state.cards].map(([id, card]) => [id, { ...card, isSelected }]));
+  return { ...state, cards, message, isAsking: false };
+}
+
+/** Returns the cards with something to write. */
+export function stagedCards({ cards }: ReviewState): Card[] {
+  return [...cards.values()].filter(({ draft }) => !isEmpty(draft));
+}
+
+/**
+ * Returns the cards to write together: those with the same `as_of`, since one tool call takes one, and of those that were
+ * reread after a refusal, those with the same state, for `expected_state`.
+ */
+export function batchesOf(cards: readonly Card[]): Card[][] {
+  const keyOf = ({ asOf, isReread, item }: Card): string => `${asOf} ${isReread ? item.annotation_state : ''}`;
+  const groups = new Map<string, Card[]>();
+  for (const card of cards) groups.set(keyOf(card), [...(groups.get(keyOf(card)) ?? []), card]);
+  return [...groups.values()].flatMap((group) =>
+    Array.from({ length: Math.ceil(group.length / maxWritten) }, (_, index) =>
+      group.slice(index * maxWritten, (index + 1) * maxWritten),
+    ),
+  );
+}
+
+/** Takes the result of writing a card as it was; what the person has decided since then stays. */
+export function withResult(state: ReviewState, card: Card, result: Partial<ItemResult>): ReviewState {
+  const { item, draft } = card;
+  const { error, annotation_state = item.annotation_state } = result;
+  if (error) {
+    const problem = problemOf(error.code, error.message, itemSentences);
+    return withCard(state, item.id, (current) => ({ ...current, problem, refusedAtMs: performance.now() }));
+  }
+  const settled = withCard(state, item.id, (current) => ({
+    ...current,
+    item: writtenItem(item, draft, annotation_state),
+    draft: current.draft === draft ? emptyDraft : current.draft,
+    problem: undefined,
+    isWritten: true,
+    isSelected: false,
+  }));
+  const change = JSON.stringify(draftedChange(item, draft, state.fields));
+  const isFinished = isFinal(annotation_state) && !isFinal(item.annotation_state);
+  return {
+    ...(isFinished ? withOneFinished(settled) : settled),
+    written: new Map([...state.written, [item.id, change]]),
+  };
+}
+
+function isFinal(state: string): boolean {
+  return state === 'completed' || state === 'skipped';
+}
+
+function withOneFinished(state: ReviewState): ReviewState {
+  const { page } = state;
+  if (!page?.queue.remaining) return state;
+  return { ...state, page: { ...page, queue: { ...page.queue, remaining: page.queue.remaining - 1 } } };
+}
+
+/** Shows an item that was refused as it is now. */
+export function withReread(state: ReviewState, { items, as_of }: Review): ReviewState {
+  const [item] = items;
+  if (!item) return { ...state, message: 'The item is no longer in the queue.' };
+  const shown = withCard(state, item.id, (card) => ({
+    ...withItem(card, item, as_of),
+    problem: undefined,
+    isReread: true,
+  }));
+  return { ...shown, message: 'This is the item as it is now. Write it again if your judgement stands.' };
+}
+
+/** Says to the model what the person has judged. */
+export function messageToModel({ written, page }: ReviewState, refused: number): string {
+  const lines = [...written.values()];
+  const rest = lines.length - maxToldItems;
+  return [
+    `The user judged ${countOf(lines.length, 'item')} of queue ${page?.queue.id} on the review board. All of this is stored already: do not write it again.`,
+    ...(refused > 0 ? [`${countOf(refused, 'item')} refused by the service; the user sees why.`] : []),
+    ...lines.slice(-maxToldItems),
+    ...(rest > 0 ? [`and ${rest} more`] : []),
+  ].join('\n');
+}

@@ -1,0 +1,152 @@
+import { type ComponentChild, h } from 'preact';
+import { connectToBoardServer } from './browser-host.ts';
+import { button } from './button.ts';
+import { connectToChat } from './chat-host.ts';
+import { type Arguments, dataOf, type Host, type ToolResult } from './host.ts';
+import { problemOfFailure } from './problem.ts';
+import { applyTheme, Formats } from './theme.ts';
+
+/** Time after which a person should learn that the chat has not answered a call, in milliseconds. */
+const patienceMs = 5000;
+
+/** The part of the state that every View has. */
+export interface ViewState {
+  /** Says what happened, to people who see the page and people who hear it. */
+  message: string;
+  /** True when the page could not be loaded, and can be loaded again. */
+  canRetry: boolean;
+  /** True while the list is loaded. */
+  isBusy: boolean;
+  isLoadingMore: boolean;
+  formats: Formats;
+}
+
+/** The state of a View that waits for its host. */
+export const connecting: ViewState = {
+  message: 'Connecting …',
+  canRetry: false,
+  isBusy: true,
+  isLoadingMore: false,
+  formats: new Formats(),
+};
+
+/** Holds the state of a page and its connection. The state changes only by {@link View.update}, which draws the page. */
+export abstract class View<State extends ViewState> {
+  readonly host: Host;
+  state: State;
+  /** The arguments of the tool call that is shown. */
+  arguments: Arguments | undefined;
+  readonly #draw: () => void;
+
+  /**
+   * @param command shows the same in a terminal or a browser, for people whose chat does not answer.
+   * @param draw draws the page for the state.
+   */
+  constructor(command: string, state: State, draw: () => void) {
+    this.state = state;
+    this.#draw = draw;
+    const connect = window.parent === window ? connectToBoardServer : connectToChat;
+    this.host = connect({
+      input: (args) => this.open(args),
+      result: (result) => {
+        try {
+          this.receive(result);
+          this.#set({ isBusy: false });
+        } catch (error) {
+          this.#failWith(error);
+        }
+      },
+      cancelled: () => this.#fail('The call was cancelled.'),
+      context: (context) => {
+        applyTheme(context);
+        const formats = new Formats(context);
+        // Chats report every change of the page's size too; new formats draw everything anew.
+        if (!formats.isSame(this.state.formats)) this.#set({ formats });
+      },
+      silent: () =>
+        this.announce(
+          `The chat does not answer. This page will open as soon as it does; or run ${command} in a terminal.`,
+        ),
+      failed: (sentence) => this.#fail(sentence),
+    });
+  }
+
+  /** Shows what the arguments name. A page that is mounted again gets an old result, so it must ask for a new one. */
+  abstract open(args: Arguments): void;
+
+  /** Shows the result that the chat has. */
+  abstract receive(result: ToolResult): void;
+
+  /** Replaces the state by what `change` makes of it, and draws the page, which is up to date when this returns. */
+  update<Args extends unknown[]>(change: (state: State, ...args: Args) => State, ...args: Args): void {
+    this.state = change(this.state, ...args);
+    this.#draw();
+  }
+
+  /** Says what happened. */
+  announce(message: string): void {
+    this.#set({ message });
+  }
+
+  /** Says why a call failed without which the page still works. */
+  announceFailure(error: unknown): void {
+    this.announce(problemOfFailure(error).sentence);
+  }
+
+  /** Calls a tool, and says so when the host takes long: it may be asking the person. */
+  async call<Data>(name: string, args: Arguments): Promise<Data> {
+    const timer = setTimeout(() => {
+      this.announce(
+        this.host.isChat ? 'Waiting for the chat. It may be asking you to allow this.' : 'Waiting for the service …',
+      );
+    }, patienceMs);
+    try {
+      return dataOf<Data>(await this.host.callTool(name, args));
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Loads the list: marks it as busy meanwhile, and lets the person try again if it fails. */
+  async load(work: () => Promise<void>): Promise<void> {
+    this.#set({ canRetry: false, isBusy: true });
+    try {
+      await work();
+      this.#set({ canRetry: false, isBusy: false });
+    } catch (error) {
+      this.#failWith(error);
+    }
+  }
+
+  /** Loads a further page, unless one is being loaded. */
+  async loadFurther(work: () => Promise<void>): Promise<void> {
+    if (this.state.isLoadingMore) return;
+    this.#set({ isLoadingMore: true });
+    try {
+      await work();
+    } catch (error) {
+      this.announceFailure(error);
+    }
+    this.#set({ isLoadingMore: false });
+  }
+
+  #fail(message: string): void {
+    this.#set({ message, canRetry: this.arguments !== undefined, isBusy: false });
+  }
+
+  #failWith(error: unknown): void {
+    const { sentence, detail } = problemOfFailure(error);
+    this.#fail(detail === undefined ? sentence : `${sentence} ${detail}`);
+  }
+
+  #set(change: Partial<ViewState>): void {
+    this.update((state) => ({ ...state, ...change }));
+  }
+}
+
+/** Draws the line that says what happens, with a button to try again, and `more` that should always be in view. */
+export function statusLine<State extends ViewState>(view: View<State>, more?: ComponentChild): ComponentChild {
+  const { message, canRetry } = view.state;
+  const retry = button('Try again', () => view.open(view.arguments!), { hidden: !canRetry });
+  return h('div', { class: 'line status' }, h('p', { class: 'live', role: 'status' }, message), retry, more);
+}

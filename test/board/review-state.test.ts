@@ -1,0 +1,213 @@
+import { describe, expect, it } from 'vitest';
+import { draftedChange, emptyDraft } from '../../src/board/view/review/draft.ts';
+import { readTyped } from '../../src/board/view/review/field-values.ts';
+import {
+  acceptSuggestions,
+  batchesOf,
+  chooseActive,
+  chooseState,
+  emptyBoard,
+  give,
+  giveTyped,
+  isSettled,
+  messageToModel,
+  nextOffset,
+  type ReviewState,
+  selectAll,
+  stagedCards,
+  withCard,
+  withFirstItems,
+  withMoreItems,
+  withReread,
+  withResult,
+} from '../../src/board/view/review/review-state.ts';
+import { connecting } from '../../src/board/view/shared/view.ts';
+import type { Review, ReviewedItem } from '../../src/tools/review-queue.ts';
+
+const connected: ReviewState = { ...connecting, ...emptyBoard };
+
+function item(id: string, more: Partial<ReviewedItem> = {}): ReviewedItem {
+  const call = { call_id: `call-${id}`, call_op_name: 'answer', call_started_at: '2026-01-12T09:00:00Z' };
+  return { id, annotation_state: 'unstarted', ...call, ...more };
+}
+
+function page(items: ReviewedItem[], more: Partial<Review> = {}): Review {
+  return {
+    queue: { id: 'queue', project_id: 'demo/support', name: 'Queue', remaining: 3, total: 5 },
+    fields: [
+      { name: 'helpful', type: 'boolean' },
+      { name: 'score', type: 'number', min: 0, max: 1 },
+    ],
+    can_write: true,
+    filter: { annotation_states: ['unstarted', 'in_progress'] },
+    items,
+    offset: 0,
+    as_of: '2026-01-12T10:00:00Z',
+    hint: '',
+    ...more,
+  };
+}
+
+const opened = withFirstItems(connected, page([item('a'), item('b')]));
+const changeOf = ({ cards, fields }: ReviewState, id: string) =>
+  draftedChange(cards.get(id)!.item, cards.get(id)!.draft, fields);
+
+describe('the state of the review board', () => {
+  it('keeps cards with decisions when the first page is read again, and drops others', () => {
+    const judged = give(opened, 'a', 'helpful', true);
+    const again = withFirstItems(judged, page([item('c')]));
+    expect([...again.cards.keys()]).toEqual(['a', 'c']);
+    expect(again.current).toBe('a');
+    expect(again.message).toBe('2 items shown.');
+  });
+
+  it('does not change an earlier state', () => {
+    give(opened, 'a', 'helpful', true);
+    expect(stagedCards(opened)).toEqual([]);
+  });
+
+  it('continues after the items that still match the filter', () => {
+    const written = withResult(opened, opened.cards.get('a')!, { annotation_state: 'completed' });
+    expect(nextOffset(written)).toBe(1);
+    expect(nextOffset(opened)).toBe(2);
+    const more = withMoreItems(written, page([item('c')], { next_offset: 50, filter: {} }));
+    expect([...more.cards.keys()]).toEqual(['a', 'b', 'c']);
+    expect(more.page?.filter).toEqual({ annotation_states: ['unstarted', 'in_progress'] });
+    expect(more.message).toBe('3 items shown; more follow.');
+  });
+
+  it('judges all selected items if one of them is judged, and only the item otherwise', () => {
+    const all = give(selectAll(opened), 'a', 'helpful', false);
+    expect(all.message).toBe('helpful No, for 2 items');
+    expect(stagedCards(all)).toHaveLength(2);
+    expect(stagedCards(give(opened, 'a', 'helpful', false))).toHaveLength(1);
+    expect(selectAll(selectAll(opened)).message).toBe('Nothing is selected.');
+  });
+
+  it('moves on to the next field without a value, and is settled when every field has one', () => {
+    const first = chooseActive(opened, 'a', 1);
+    expect(changeOf(first, 'a')).toEqual({
+      item_id: 'a',
+      judgements: { helpful: false },
+      annotation_state: 'in_progress',
+    });
+    expect(first.cards.get('a')?.active).toBe(1);
+    expect(isSettled(first, 'a')).toBe(false);
+    const second = give(first, 'a', 'score', 0.5);
+    expect(isSettled(second, 'a')).toBe(true);
+    expect(changeOf(second, 'a').annotation_state).toBe('completed');
+    // A field that takes a number has no choice with a position.
+    expect(chooseActive(first, 'a', 0)).toBe(first);
+  });
+
+  it('decides nothing when the stored value is given again or a state is chosen twice', () => {
+    const stored = withFirstItems(connected, page([item('a', { judgements: { helpful: true } })]));
+    expect(stagedCards(give(stored, 'a', 'helpful', true))).toEqual([]);
+    expect(stagedCards(chooseState(chooseState(opened, 'a', 'skipped'), 'a', 'skipped'))).toEqual([]);
+  });
+
+  it('keeps typed text that is no value in its box, without deciding anything', () => {
+    const [, score] = opened.fields;
+    const typed = giveTyped(opened, 'a', 'score', readTyped(score!, '1.50'));
+    expect(stagedCards(typed)).toEqual([]);
+    expect(typed.cards.get('a')?.draft.typed.get('score')).toEqual({
+      text: '1.50',
+      problem: 'It must be from 0 to 1.',
+    });
+    const valid = giveTyped(typed, 'a', 'score', readTyped(score!, '0.50'));
+    expect(changeOf(valid, 'a').judgements).toEqual({ score: 0.5 });
+    expect(valid.cards.get('a')?.draft.typed.get('score')).toEqual({ text: '0.50' });
+  });
+
+  it('accepts suggestions only for fields without a value', () => {
+    const suggestions = [
+      { field: 'helpful', value: true, by: 'judge' },
+      { field: 'score', value: 0.5, by: 'judge' },
+    ];
+    const suggested = withFirstItems(connected, page([item('a', { suggestions })]));
+    const accepted = acceptSuggestions(give(suggested, 'a', 'helpful', false), 'a');
+    expect(changeOf(accepted, 'a').judgements).toEqual({ helpful: false, score: 0.5 });
+  });
+
+  it.each(['constructor', '__proto__'])('has no value of a field with the name %s that is not judged', (name) => {
+    const free = withFirstItems(
+      connected,
+      page([item('a', { judgements: {} })], { fields: [{ name, type: 'boolean' }] }),
+    );
+    expect(isSettled(free, 'a')).toBe(false);
+  });
+});
+
+describe('writing of the review board', () => {
+  it('writes cards that were read at the same time together, at most 100, and reread ones by their state', () => {
+    const { cards } = withFirstItems(connected, page(Array.from({ length: 101 }, (_, n) => item(String(n)))));
+    expect(batchesOf([...cards.values()]).map(({ length }) => length)).toEqual([100, 1]);
+    const [first, second] = [...opened.cards.values()];
+    expect(batchesOf([first!, { ...second!, isReread: true }]).map(({ length }) => length)).toEqual([1, 1]);
+  });
+
+  it('makes what was written the stored state, and counts finished items', () => {
+    const judged = give(opened, 'a', 'helpful', true);
+    const written = withResult(judged, judged.cards.get('a')!, { annotation_state: 'completed' });
+    expect(written.cards.get('a')).toMatchObject({
+      item: { annotation_state: 'completed', judgements: { helpful: true } },
+      draft: emptyDraft,
+      isWritten: true,
+    });
+    expect(written.page?.queue.remaining).toBe(2);
+    expect(messageToModel(written, 0)).toBe(
+      'The user judged 1 item of queue queue on the review board. All of this is stored already: do not write it again.\n{"item_id":"a","judgements":{"helpful":true},"annotation_state":"in_progress"}',
+    );
+  });
+
+  it('keeps what the person decided while the item was written', () => {
+    const judged = give(opened, 'a', 'helpful', true);
+    const changed = give(judged, 'a', 'score', 1);
+    const written = withResult(changed, judged.cards.get('a')!, { annotation_state: 'in_progress' });
+    expect(changeOf(written, 'a').judgements).toEqual({ helpful: true, score: 1 });
+  });
+
+  it('says on the card why an item was refused, and keeps its draft when it is read again', () => {
+    const judged = give(opened, 'a', 'helpful', true);
+    const error = { code: 'conflict', message: 'Bob judged it.' } as never;
+    const refused = withResult(judged, judged.cards.get('a')!, { error });
+    expect(refused.cards.get('a')?.problem).toEqual({
+      sentence: 'Somebody else judged or moved this item after you opened it.',
+      detail: 'Bob judged it.',
+    });
+    const reread = withReread(refused, page([item('a', { annotation_state: 'completed' })], { as_of: 'later' }));
+    expect(reread.cards.get('a')).toMatchObject({
+      isReread: true,
+      asOf: 'later',
+      item: { annotation_state: 'completed' },
+    });
+    expect(reread.cards.get('a')?.problem).toBeUndefined();
+    expect(changeOf(reread, 'a').judgements).toEqual({ helpful: true });
+    expect(withReread(refused, page([])).message).toBe('The item is no longer in the queue.');
+  });
+
+  it('asks again for many items after any change', () => {
+    const asking = { ...opened, isAsking: true };
+    expect(withCard(asking, 'a', (card) => card).isAsking).toBe(false);
+    expect(give(asking, 'a', 'helpful', true).isAsking).toBe(false);
+  });
+});
+
+describe('text in the box of a field', () => {
+  it.each([
+    [{ type: 'integer' }, '2', { value: 2 }],
+    [{ type: 'integer' }, '2.5', { problem: 'Write a whole number.' }],
+    [{ type: 'number', min: 1 }, '0', { problem: 'It must be at least 1.' }],
+    [{ type: 'number', max: 1 }, '2', { problem: 'It must be at most 1.' }],
+    [{ type: 'number' }, ' ', {}],
+    [{ type: 'string' }, ' a ', { value: ' a ' }],
+    [{ schema: {} }, '{"a":[1]}', { value: { a: [1] } }],
+    [{ schema: {} }, 'a', { problem: 'Write a value as JSON, with texts in double quotes.' }],
+  ])('of %j with %j gives %j', (field, text, expected) => {
+    expect(readTyped({ name: 'field', ...field }, text)).toEqual({ text, ...expected });
+  });
+
+  it('is no number if the browser cannot read it', () => {
+    expect(readTyped({ name: 'field', type: 'number' }, '', true)).toEqual({ text: '', problem: 'Write a number.' });
+  });
+});
