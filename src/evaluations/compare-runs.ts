@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import { meanOf, ScoreLists, type ScoreValue, scoreNumber } from '../core/statistics/score-lists.ts';
 import { signTest } from '../core/statistics/sign-test.ts';
 import { areLabels, type ScoredTrial } from './score-figures.ts';
@@ -11,20 +12,20 @@ const roundingError = 1e-9;
 export type RowScores = ReadonlyMap<string, ScoreValue>;
 
 /** The change of one row from one run to the other. */
-export type RowChange = 'better' | 'worse' | 'same' | 'changed';
+export const rowChange = z.enum(['better', 'worse', 'same', 'changed']);
+export type RowChange = z.output<typeof rowChange>;
 
 /** Counts of the rows that two runs share, for one scorer. */
-export interface ScorerComparison {
-  scorer: string;
-  better: number;
-  worse: number;
-  same: number;
-  /** Rows with another label, of which none is better. */
-  changed?: number;
-  /** Two-sided p-value of the sign test. */
-  p?: number;
-  verdict: 'better' | 'worse' | 'could be chance' | 'no difference' | 'labels differ';
-}
+export const scorerComparison = z.object({
+  scorer: z.string(),
+  better: z.int(),
+  worse: z.int(),
+  same: z.int(),
+  changed: z.int().optional().describe('Rows with another label, of which none is better.'),
+  p: z.number().optional().describe('Two-sided p-value of the sign test.'),
+  verdict: z.enum(['better', 'worse', 'could be chance', 'no difference', 'labels differ']),
+});
+export type ScorerComparison = z.output<typeof scorerComparison>;
 
 /** Returns the scores of a row by scorer and member, like `judge.passed`: the mean of the trials, or the label of the first. */
 export function rowScores(trials: readonly Pick<ScoredTrial, 'scores'>[]): Map<string, ScoreValue> {

@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
 import { fillPlaceholders, findPlaceholders, messagesOfPrompt } from '../contract/prompts.ts';
 import { parseReference } from '../contract/references.ts';
@@ -30,12 +31,13 @@ export interface DatasetRows {
 }
 
 /** The plan of a run. */
-export interface RunPlan {
-  rows: number;
-  predictions: number;
-  judge_calls: number;
-  estimated_tokens: number;
-}
+export const runPlan = z.object({
+  rows: z.int(),
+  predictions: z.int(),
+  judge_calls: z.int(),
+  estimated_tokens: z.int(),
+});
+export type RunPlan = z.output<typeof runPlan>;
 
 /** The scorers of an evaluation: those that ask a model, and the names of those that compare and of unknown ones. */
 export interface EvaluationScorers {

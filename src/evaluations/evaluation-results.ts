@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
 import type { ResultOf } from '../contract/endpoints.ts';
 import type { EvaluationRun } from '../contract/evaluation-runs.ts';
@@ -11,7 +12,7 @@ import { cutValue } from '../text/call-values.ts';
 import { shortName } from '../text/names.ts';
 import { type RowScores, rowScores } from './compare-runs.ts';
 import { nameInReference } from './find-evaluation.ts';
-import { type RunFigures, type ScoredTrial, summarizedFigures } from './score-figures.ts';
+import { type RunFigures, runFigures, type ScoredTrial, summarizedFigures } from './score-figures.ts';
 
 type Access = Pick<CallContext, 'service' | 'signal' | 'progress'>;
 
@@ -45,23 +46,20 @@ export interface ResultRow {
   runs: Map<string, RowInRun>;
 }
 
-/** Facts about a run. */
-export interface RunFacts {
-  run_id: string;
-  /** `running`, `complete`, `failed`, or a word of the service. */
-  status: string;
-  completed?: number;
-  total?: number;
-  error?: string;
-  evaluation?: string;
-  model?: string;
-  /** Beginning of the prompt. */
-  prompt?: string;
-  started_at?: string;
-}
-
-/** A run as results show it: the facts about it, and its figures as far as they are known. */
-export type RunWithFigures = RunFacts & Partial<RunFigures>;
+/** Result members with a run: facts about it, and its figures as far as they are known. */
+export const runWithFigures = z.object({
+  run_id: z.string(),
+  status: z.string().describe('running, complete, failed, or a word of the service.'),
+  completed: z.int().optional(),
+  total: z.int().optional(),
+  error: z.string().optional(),
+  evaluation: z.string().optional(),
+  model: z.string().optional(),
+  prompt: z.string().optional().describe('Beginning of the prompt.'),
+  started_at: z.string().optional(),
+  ...runFigures.partial().shape,
+});
+export type RunWithFigures = z.output<typeof runWithFigures>;
 
 const statuses = new Map([
   ['success', 'complete'],
@@ -179,13 +177,17 @@ export async function resolveRows(rows: readonly ResultRow[], { service, signal 
 }
 
 /** Reads the facts about runs: their progress, evaluation and model, and the beginning of the prompt. */
-export async function runFacts(runs: readonly EvaluationRun[], project: string, access: Access): Promise<RunFacts[]> {
+export async function runFacts(
+  runs: readonly EvaluationRun[],
+  project: string,
+  access: Access,
+): Promise<RunWithFigures[]> {
   const models = await readModels(
     runs.flatMap(({ model }) => model ?? []),
     access,
   );
   return Promise.all(
-    runs.map(async (run): Promise<RunFacts> => {
+    runs.map(async (run): Promise<RunWithFigures> => {
       const status = statuses.get(run.status ?? '') ?? run.status ?? 'unknown';
       return {
         run_id: run.evaluation_run_id,
@@ -215,7 +217,7 @@ async function currentStatus(call_id: string, project_id: string, { service, sig
   );
 }
 
-type ModelFacts = Pick<RunFacts, 'model' | 'prompt'>;
+type ModelFacts = Pick<RunWithFigures, 'model' | 'prompt'>;
 
 async function readModels(
   references: readonly string[],

@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import { parseFencedJson } from '../core/json/fenced-json.ts';
 import {
   type ClassPair,
@@ -8,7 +9,7 @@ import {
 } from '../core/statistics/agreement.ts';
 import { meanOf, type ScoreValue, scoreNumber } from '../core/statistics/score-lists.ts';
 import { cutValue } from '../text/call-values.ts';
-import { changeOf, type RowChange, type RowScores, rowScores } from './compare-runs.ts';
+import { changeOf, type RowChange, type RowScores, rowChange, rowScores } from './compare-runs.ts';
 import type { ResultRow, RowInRun } from './evaluation-results.ts';
 
 /** Maximum number of columns of a row, and of scores, that are shown. */
@@ -22,21 +23,22 @@ const maxComparedClasses = 50;
 export type RowChoice = 'worst' | 'failed' | 'changed';
 
 /** A row as a result shows it. What differs between runs is a list in the order of the runs. */
-export interface ShownRow {
-  /** Id of the recorded call in the last run that has the row. */
-  call_id: string;
-  call_ids?: (string | null)[];
-  inputs?: Record<string, unknown>;
-  output?: unknown;
-  outputs?: unknown[];
-  /** Scores by scorer: a value, or a list of the values in each run. */
-  scores: Record<string, unknown>;
-  /** Scorers whose value is another in the last run than in the first. */
-  changes?: Record<string, RowChange>;
-  trials?: number;
-  error?: string;
-  errors?: (string | null)[];
-}
+export const shownRow = z.object({
+  call_id: z.string().describe('Id of the recorded call in the last run that has the row.'),
+  call_ids: z.array(z.string().nullable()).optional(),
+  inputs: z.record(z.string(), z.unknown()).optional(),
+  output: z.unknown().optional(),
+  outputs: z.array(z.unknown()).optional(),
+  scores: z.record(z.string(), z.unknown()).describe('By scorer: a value, or a list of the values in each run.'),
+  changes: z
+    .record(z.string(), rowChange)
+    .optional()
+    .describe('Scorers whose value is another in the last run than in the first.'),
+  trials: z.int().optional(),
+  error: z.string().optional(),
+  errors: z.array(z.string().nullable()).optional(),
+});
+export type ShownRow = z.output<typeof shownRow>;
 
 /** A row, and what decides its place. */
 interface RankedRow {
@@ -46,20 +48,18 @@ interface RankedRow {
 }
 
 /** Agreement of a scorer with the expected column. */
-export interface ScorerAgreement {
-  run_id: string;
-  scorer: string;
-  /** Rows in which both have a value. */
-  n: number;
-  percent: number;
-  kappa?: number;
-  /** Says why there is no kappa. */
-  no_kappa?: string;
-  classes: string[];
-  /** Counts: a line for each class of the expected column, with one count for each class of the scorer. */
-  confusion: number[][];
-  other_classes?: number;
-}
+export const scorerAgreement = z.object({
+  run_id: z.string(),
+  scorer: z.string(),
+  n: z.int().describe('Rows in which both have a value.'),
+  percent: z.number(),
+  kappa: z.number().optional(),
+  no_kappa: z.string().optional().describe('Why kappa is undefined.'),
+  classes: z.array(z.string()),
+  confusion: z.array(z.array(z.int())).describe('Row: class of the expected column. Column: class of the scorer.'),
+  other_classes: z.int().optional(),
+});
+export type ScorerAgreement = z.output<typeof scorerAgreement>;
 
 /** The column of the dataset that says what is right, and the scorers of the last run that can be compared with it. */
 export interface ExpectedColumn {

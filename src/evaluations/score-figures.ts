@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import type { EvaluationSummary, EvaluationTrial } from '../contract/evaluation-runs.ts';
 import {
   meanOf,
@@ -14,32 +15,30 @@ const maxScorers = 50;
 const maxCountedValues = 10;
 
 /** Figures of one scorer in one run, over the trials with a score. */
-export interface ScorerFigures {
-  /** Name of the scorer, followed by the path of a member like `judge.passed` where its output is an object. */
-  scorer: string;
-  n: number;
-  /** Trials without a score of this scorer. */
-  errors?: number;
-  /** Share from 0 to 1. */
-  pass_rate?: number;
-  mean?: number;
-  /** Number of times that each value occurs, if there are few. */
-  values?: [ScoreValue, number][];
-  /** Least value, quartiles and greatest value, if there are many. */
-  quartiles?: number[];
-}
+const scorerFigures = z.object({
+  scorer: z.string().describe('Name, with the path of a member like judge.passed where its output is an object.'),
+  n: z.int(),
+  errors: z.int().optional().describe('Trials without a score of this scorer.'),
+  pass_rate: z.number().optional().describe('Share from 0 to 1.'),
+  mean: z.number().optional(),
+  values: z
+    .array(z.tuple([z.union([z.boolean(), z.number(), z.string()]), z.int()]))
+    .optional()
+    .describe('Number of times that each value occurs, if there are few.'),
+  quartiles: z.array(z.number()).optional().describe('Least value, quartiles and greatest value, if there are many.'),
+});
+export type ScorerFigures = z.output<typeof scorerFigures>;
 
-/** Figures of one run. */
-export interface RunFigures {
-  predictions: number;
-  /** Predictions that failed. */
-  errors?: number;
-  tokens?: number;
-  cost?: number;
-  /** Mean over the predictions for which it is known. */
-  latency_seconds?: number;
-  scorers: ScorerFigures[];
-}
+/** Result members with the figures of one run. */
+export const runFigures = z.object({
+  predictions: z.int(),
+  errors: z.int().optional().describe('Predictions that failed.'),
+  tokens: z.number().optional(),
+  cost: z.number().optional(),
+  latency_seconds: z.number().optional().describe('Mean over the predictions for which it is known.'),
+  scorers: z.array(scorerFigures),
+});
+export type RunFigures = z.output<typeof runFigures>;
 
 /** The members of a trial that figures need. */
 export type ScoredTrial = Pick<
@@ -62,9 +61,9 @@ export function figuresOf(trials: readonly ScoredTrial[]): RunFigures {
     const errors = trials.length - count;
     const listsOfScorer = lists.toArray().filter((list) => list.scorer === scorer);
     if (listsOfScorer.length === 0) return [{ scorer, n: 0, ...(errors > 0 && { errors }) }];
-    return listsOfScorer.flatMap((list) => scorerFigures(list, errors) ?? []);
+    return listsOfScorer.flatMap((list) => figuresOfList(list, errors) ?? []);
   });
-  return runFigures({
+  return roundedFigures({
     predictions: trials.length,
     errors: trials.filter(({ error }) => error).length,
     tokens: sumOf(trials.flatMap(({ total_tokens }) => total_tokens ?? [])),
@@ -100,7 +99,7 @@ export function summarizedFigures({
       },
     ];
   });
-  return runFigures({
+  return roundedFigures({
     predictions: trial_count,
     errors: error_count,
     tokens: predict_total_tokens,
@@ -119,7 +118,7 @@ interface Totals {
 }
 
 /** Rounds the figures of a run and leaves out those that are unknown. */
-function runFigures({ predictions, errors, tokens, cost, latency_seconds, scorers }: Totals): RunFigures {
+function roundedFigures({ predictions, errors, tokens, cost, latency_seconds, scorers }: Totals): RunFigures {
   return {
     predictions,
     ...(errors && { errors }),
@@ -131,7 +130,7 @@ function runFigures({ predictions, errors, tokens, cost, latency_seconds, scorer
 }
 
 /** Returns the figures of one scorer; undefined for texts that are no labels, such as reasons. */
-function scorerFigures({ scorer, path, values }: ScoreList, errors: number): ScorerFigures | undefined {
+function figuresOfList({ scorer, path, values }: ScoreList, errors: number): ScorerFigures | undefined {
   const counts = countValues(values);
   const figures = { scorer: [scorer, ...path].join('.'), n: values.length, ...(errors > 0 && { errors }) };
   const numbers = values.flatMap((value) => scoreNumber(value) ?? []);

@@ -2,14 +2,14 @@ import * as z from 'zod';
 import type { EvaluationRun } from '../contract/evaluation-runs.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { HeddleError } from '../core/errors.ts';
-import { compareScores, type ScorerComparison } from '../evaluations/compare-runs.ts';
+import { compareScores, scorerComparison } from '../evaluations/compare-runs.ts';
 import {
   type ResultRow,
-  type RunWithFigures,
   readFigures,
   readRunResults,
   resolveRows,
   runFacts,
+  runWithFigures,
   unknownRun,
 } from '../evaluations/evaluation-results.ts';
 import {
@@ -18,13 +18,15 @@ import {
   rowColumnsOf,
   type ScorerAgreement,
   type ShownRow,
+  scorerAgreement,
+  shownRow,
   toShownRow,
 } from '../evaluations/evaluation-rows.ts';
 import { evaluationReferences } from '../evaluations/find-evaluation.ts';
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
 import { figuresOf } from '../evaluations/score-figures.ts';
 import { nearest, shortName } from '../text/names.ts';
-import { type PagePosition, pageMembers, pagePosition, pluralize, withFirstRows } from '../text/page.ts';
+import { pageMembers, pagePosition, pluralize, withFirstRows } from '../text/page.ts';
 import { cell, compactTable } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
@@ -51,37 +53,29 @@ const input = z
     if (only === 'changed' && !isCompared) refuse('only "changed" needs two run_ids, or evaluation with compare');
   });
 
-const output = z.looseObject({
-  runs: z.array(z.looseObject({ run_id: z.string(), status: z.string() })).describe('Figures by run.'),
-  comparisons: z.array(z.looseObject({ run_id: z.string() })).optional(),
-  agreement: z.array(z.looseObject({ scorer: z.string() })).optional(),
-  rows: z.array(z.looseObject({ call_id: z.string() })).optional(),
+/** A run compared with the first one. */
+const runComparison = z.object({
+  baseline: z.string(),
+  run_id: z.string(),
+  shared_rows: z.int().describe('Rows that both runs have.'),
+  other_rows: z.int().optional().describe('Rows that only one of them has.'),
+  scorers: z.array(scorerComparison),
+});
+export type RunComparison = z.output<typeof runComparison>;
+
+const output = z.object({
+  runs: z.array(runWithFigures).describe('Figures by run.'),
+  comparisons: z.array(runComparison).optional(),
+  agreement: z.array(scorerAgreement).optional(),
+  rows: z.array(shownRow).optional().describe('Absent in a list of runs.'),
   ...pageMembers,
   total: z.int().describe('Rows that match, or runs.'),
+  note: z.string().optional(),
+  warnings: z.array(z.string()).optional(),
 });
 
-/** A run compared with the first one. */
-export interface RunComparison {
-  baseline: string;
-  run_id: string;
-  /** Rows that both runs have. */
-  shared_rows: number;
-  /** Rows that only one of them has. */
-  other_rows?: number;
-  scorers: ScorerComparison[];
-}
-
 /** The result of read_evaluation: runs with their rows, or a list of runs. */
-export interface EvaluationResult extends PagePosition {
-  runs: RunWithFigures[];
-  comparisons?: RunComparison[];
-  agreement?: ScorerAgreement[];
-  /** Absent in a list of runs. */
-  rows?: ShownRow[];
-  total: number;
-  note?: string;
-  warnings?: string[];
-}
+export type EvaluationResult = z.output<typeof output>;
 
 const comparisonNote =
   'Passed or a higher number counts as better. p: two-sided sign test; from 0.05 on the difference could be chance.';

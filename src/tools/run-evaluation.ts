@@ -15,9 +15,10 @@ import {
   readDataset,
   readMessages,
   readScorers,
+  runPlan,
   unfilledPlaceholders,
 } from '../evaluations/evaluation-plan.ts';
-import { type RunWithFigures, readFigures, runFacts, unknownRun } from '../evaluations/evaluation-results.ts';
+import { readFigures, runFacts, runWithFigures, unknownRun } from '../evaluations/evaluation-results.ts';
 import { type FoundEvaluation, findEvaluation } from '../evaluations/find-evaluation.ts';
 import { followRun, type RunStatus } from '../evaluations/follow-run.ts';
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
@@ -67,24 +68,18 @@ const input = z
   });
 
 const output = z.object({
-  run_id: z.string().optional(),
+  ...runWithFigures.partial().shape,
+  ...runPlan.partial().shape,
   status: z.string().describe('dry_run, running, complete or failed.'),
-  scorers: z.array(z.looseObject({ scorer: z.string() })).optional(),
-  next: z.string().optional(),
+  estimate: z.string().optional().describe('The way in which the tokens were estimated.'),
+  dataset_rows: z.int().optional().describe('Rows of the dataset, where only the first of them are run.'),
+  evaluation_ref: z.string().optional(),
+  model_ref: z.string().optional(),
+  next: z.string().optional().describe('The next step.'),
+  warnings: z.array(z.string()).optional(),
 });
 
-interface RunResult extends Partial<RunWithFigures & RunPlan> {
-  status: string;
-  /** The way in which the tokens were estimated. */
-  estimate?: string;
-  /** Rows of the dataset, where only the first of them are run. */
-  dataset_rows?: number;
-  evaluation_ref?: string;
-  model_ref?: string;
-  /** The next step. */
-  next?: string;
-  warnings?: string[];
-}
+type RunResult = z.output<typeof output>;
 
 const estimate =
   'A quarter of the characters of the filled messages of the first rows; replies, and their length in what judges read, come on top.';

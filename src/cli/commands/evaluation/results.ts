@@ -1,4 +1,4 @@
-import type { RunFacts } from '../../../evaluations/evaluation-results.ts';
+import type { RunWithFigures } from '../../../evaluations/evaluation-results.ts';
 import type { ShownRow } from '../../../evaluations/evaluation-rows.ts';
 import type { RunFigures } from '../../../evaluations/score-figures.ts';
 import { tools } from '../../../tools/definition/registry.ts';
@@ -9,7 +9,7 @@ import { UsageError } from '../../terminal/report-failure.ts';
 import type { ToolRunner } from './tool-runner.ts';
 
 /** A run as read_evaluation returns it. */
-export type Run = RunFacts & RunFigures;
+export type Run = RunWithFigures & RunFigures;
 
 /** The result of read_evaluation for runs, with their rows. */
 export type Results = Omit<EvaluationResult, 'runs'> & { runs: Run[]; rows: ShownRow[] };
