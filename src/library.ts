@@ -24,6 +24,7 @@ export type * from './contract/queue-items.ts';
 export type * from './contract/queues.ts';
 export { formatReference, parseReference, type Reference } from './contract/references.ts';
 export type * from './contract/scorers.ts';
+export type * from './contract/sort-keys.ts';
 export type * from './contract/tables.ts';
 export { HeddleError } from './core/errors.ts';
 export { version };

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { normalizeTimestamp } from '../core/timestamps.ts';
 import { projectId } from './identifiers.ts';
-import { sortKey } from './queue-items.ts';
+import { sortKey } from './sort-keys.ts';
 import { checkedOneByOne } from './validation.ts';
 
 /** Request for one recorded call. */

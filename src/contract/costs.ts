@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { normalizeTimestamp } from '../core/timestamps.ts';
 import { expressionQuery } from './calls.ts';
 import { projectId } from './identifiers.ts';
-import { sortKey } from './queue-items.ts';
+import { sortKey } from './sort-keys.ts';
 
 /** The price of the tokens of a model. */
 const price = z.object({

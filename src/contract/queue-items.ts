@@ -1,11 +1,12 @@
 import * as z from 'zod';
+import { storedFeedback } from './feedback.ts';
 import { projectId } from './identifiers.ts';
+import { sortKey } from './sort-keys.ts';
 
 export const annotationStates = ['unstarted', 'in_progress', 'completed', 'skipped'] as const;
 export type AnnotationState = (typeof annotationStates)[number];
 
 export const sortFields = ['call_started_at', 'call_op_name', 'created_at', 'updated_at'] as const;
-export const sortDirections = ['asc', 'desc'] as const;
 
 /**
  * One item of an annotation queue. Members that the public service may omit are optional, and `annotation_state` is any
@@ -40,14 +41,9 @@ export const queueItemsFilter = z.object({
   call_trace_id: z.string().nullish().describe('Trace of the call.'),
   added_by: z.string().nullish().describe('User who added the item.'),
   annotation_states: z.array(z.enum(annotationStates)).nullish().describe('Any of these states.'),
+  ids: z.array(z.string()).max(1000).nullish().describe('Any of these items.'),
+  call_ids: z.array(z.string()).max(1000).nullish().describe('Items of any of these recorded calls.'),
 });
-
-/** One sort key. Services ignore a key whose field they do not know. */
-export const sortKey = z.object({
-  field: z.string().describe('Field to sort by.'),
-  direction: z.enum(sortDirections).describe('asc or desc.'),
-});
-export type SortKey = z.infer<typeof sortKey>;
 
 /** Request for the items of a queue. */
 export const queryQueueItemsRequest = z.object({
@@ -57,11 +53,15 @@ export const queryQueueItemsRequest = z.object({
   limit: z.int().min(0).nullish().describe('Maximum number of items to return.'),
   offset: z.int().min(0).nullish().describe('Number of items to skip.'),
   include_position: z.boolean().optional().describe('Add position_in_queue, from 1, in this order.'),
+  include_feedback: z.boolean().optional().describe('Add the feedback that was given on these items in the queue.'),
 });
 export type QueryQueueItemsRequest = z.infer<typeof queryQueueItemsRequest>;
 
-/** A page of queue items. */
-export const queryQueueItemsResponse = z.looseObject({ items: z.array(queueItem) });
+/** A page of queue items. The public service does not send their feedback. */
+export const queryQueueItemsResponse = z.looseObject({
+  items: z.array(queueItem),
+  feedback: z.array(storedFeedback).optional(),
+});
 export type QueryQueueItemsResponse = z.infer<typeof queryQueueItemsResponse>;
 
 /** Request to add recorded calls to a queue. */

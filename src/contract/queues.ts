@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { projectId } from './identifiers.ts';
-import { sortKey } from './queue-items.ts';
+import { sortKey } from './sort-keys.ts';
 
 /** One annotation queue. */
 export const queue = z.looseObject({

@@ -98,6 +98,11 @@ export function objectReference(projectId: string, name: string, version: string
   return formatReference({ scheme: referenceScheme, ...splitProjectId(projectId), kind: 'object', name, version });
 }
 
+/** Formats the reference to a recorded call. `projectId` is `entity/project`. */
+export function callReference(projectId: string, callId: string): string {
+  return formatReference({ scheme: referenceScheme, ...splitProjectId(projectId), kind: 'call', name: callId });
+}
+
 /** A reference of any service's scheme; only its form is checked. */
 export const referenceText = z
   .string()

@@ -7,17 +7,8 @@ import { readCalls } from '../records/read-calls.ts';
 import { valueAt } from '../text/call-values.ts';
 import { lastName, nearestPaths } from '../text/nearest-paths.ts';
 import { pluralize } from '../text/page.ts';
-import { type Judgement, judgementsOf, latestJudgements, type Note, notesOf, readFeedback } from './judgements.ts';
-import {
-  emptyFilterHint,
-  hasJudgementConditions,
-  hasValue,
-  type ItemsFilter,
-  isByAnnotatorInField,
-  judgementCondition,
-  matchingItems,
-  serviceFilter,
-} from './matching-items.ts';
+import { type Judgement, judgementsOf, latestJudgements, type Note, notesOf } from './judgements.ts';
+import { emptyFilterHint, hasValue, type ItemsFilter, isByAnnotatorInField, matchingItems } from './matching-items.ts';
 import { requireField } from './require-field.ts';
 import { requireQueue } from './require-queue.ts';
 
@@ -62,17 +53,15 @@ export async function rowsOfQueue(
   context: CallContext,
 ): Promise<QueueRows> {
   const { queue_id, filter = {} } = selection;
-  const candidates = await matchingItems(queue_id, project, serviceFilter(filter), context);
-  if (candidates.length === 0) await requireQueue(queue_id, project, context);
   const mapped =
     selection.map && Object.entries(selection.map).map(([column, path]) => [column, sourceOf(path)] as const);
-  const needsFeedback = hasJudgementConditions(filter) || mapped?.some(([, source]) => source.from !== 'call');
-  const feedback = needsFeedback ? await readFeedback(queue_id, project, context) : [];
   const queue = { ...context, id: queue_id, project };
-  const judgements = judgementsOf(feedback);
-  const fits = await judgementCondition(filter, judgements, queue);
-  const items = candidates.filter(({ call_id }) => fits(call_id));
-  if (items.length === 0) throw nothingMatches(filter);
+  const include_feedback = mapped?.some(([, source]) => source.from !== 'call') ?? false;
+  const { items, feedback } = await matchingItems(queue, filter, { include_feedback });
+  if (items.length === 0) {
+    await requireQueue(queue_id, project, context);
+    throw nothingMatches(filter);
+  }
   if (items.length > maxDatasetRows) {
     throw new HeddleError({
       code: 'too_large',
@@ -81,6 +70,7 @@ export async function rowsOfQueue(
     });
   }
   const columns = mapped ?? defaultColumns(items);
+  const judgements = judgementsOf(feedback);
   for (const [, source] of columns) {
     if (source.from === 'judgement') await requireField(source.field, judgements, queue);
   }

@@ -178,7 +178,7 @@ async function readItems(
 
 function readAllJudgements(queue: CountedQueue): Promise<Judgement[]> {
   return withFallback(
-    async () => judgementsOf(await readFeedback(queue.id, queue.project, queue)),
+    async () => judgementsOf(await readFeedback(queue)),
     async () => {
       throw new HeddleError({
         code: 'unsupported',

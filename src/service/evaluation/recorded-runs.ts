@@ -37,11 +37,6 @@ export function attributesOf(call: RecordedCall): Members {
   return membersOf(membersOf(call.attributes).weave);
 }
 
-/** Formats the reference to a recorded call. */
-export function referenceToCall(project_id: string, name: string): string {
-  return formatReference({ scheme: referenceScheme, ...splitProjectId(project_id), kind: 'call', name });
-}
-
 /** The content of operations that no program of a user defines. */
 const builtInOperation = { _type: 'CustomWeaveType', weave_type: { type: 'Op' }, files: {} };
 

@@ -1,7 +1,7 @@
 import type { CompletedCall, EndedCall, QueryCallsRequest, RecordedCall, StartedCall } from '../../contract/calls.ts';
+import { callReference } from '../../contract/references.ts';
 import { nextTurn } from '../../core/event-loop.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { referenceToCall } from '../evaluation/recorded-runs.ts';
 import { ReferenceExpander } from '../query/expand-references.ts';
 import { countFoundCalls, findCalls } from '../query/find-calls.ts';
 import { deleteCallTrees, nameCall, recordEvents } from '../storage/call-events.ts';
@@ -53,7 +53,7 @@ async function addFeedback(
   project_id: string,
   calls: readonly RecordedCall[],
 ): Promise<void> {
-  const references = calls.map(({ id }) => referenceToCall(project_id, id));
+  const references = calls.map(({ id }) => callReference(project_id, id));
   const feedback = await readFeedbackOf(transaction, project_id, references);
   for (const [index, call] of calls.entries()) {
     const summary = Object(call.summary ?? {}) as Record<string, unknown>;

@@ -1,11 +1,14 @@
 import { sql } from 'kysely';
+import type { StoredFeedback } from '../../contract/feedback.ts';
 import { type AnnotationState, type QueueItem, sortFields } from '../../contract/queue-items.ts';
+import { callReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { addItems } from '../admin/import-items.ts';
 import type { Transaction } from '../storage/database.ts';
 import { inChunks } from '../storage/in-chunks.ts';
 import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
+import { readFeedbackOf } from './feedback.ts';
 import type { TransactionOperation } from './operation.ts';
 import { readQueue } from './queues.ts';
 
@@ -24,7 +27,7 @@ export const queryQueueItems: TransactionOperation<'queryQueueItems'> = async (t
     .where('project_id', '=', body.project_id)
     .where('queue_id', '=', path.queue_id)
     .where('deleted_at', 'is', null);
-  const { annotation_states, ...equalities } = body.filter ?? {};
+  const { annotation_states, ids, call_ids, ...equalities } = body.filter ?? {};
   let page = items
     .orderBy(order)
     .limit(body.limit ?? Number.MAX_SAFE_INTEGER)
@@ -33,6 +36,8 @@ export const queryQueueItems: TransactionOperation<'queryQueueItems'> = async (t
     if (value != null) page = page.where(column as keyof typeof equalities, '=', value);
   }
   if (annotation_states?.length) page = page.where('annotation_state', 'in', [...new Set(annotation_states)]);
+  if (ids?.length) page = page.where('id', 'in', ids);
+  if (call_ids?.length) page = page.where('call_id', 'in', call_ids);
   // The ids come from an index alone, so that whole rows are read for the page only.
   const rows = await transaction
     .selectFrom(page.as('page'))
@@ -40,7 +45,9 @@ export const queryQueueItems: TransactionOperation<'queryQueueItems'> = async (t
     .selectAll('queue_items')
     .orderBy(order)
     .execute();
-  if (!body.include_position) return { items: rows.map((row) => toItem(row)) };
+  const feedback = body.include_feedback ? await readFeedbackOfItems(transaction, rows) : undefined;
+  const included = feedback && { feedback };
+  if (!body.include_position) return { items: rows.map((row) => toItem(row)), ...included };
   const numbered = items.select(sql<number>`row_number() over (order by ${order})`.as('position'));
   const positions = await transaction
     .selectFrom(numbered.as('numbered'))
@@ -49,8 +56,24 @@ export const queryQueueItems: TransactionOperation<'queryQueueItems'> = async (t
     .execute();
   // PostgreSQL's driver returns row numbers as strings.
   const positionsById = new Map(positions.map(({ id, position }) => [id, Number(position)]));
-  return { items: rows.map((row) => toItem(row, positionsById.get(row.id))) };
+  return { items: rows.map((row) => toItem(row, positionsById.get(row.id))), ...included };
 };
+
+/** Maximum number of feedbacks that come with items. */
+const maxIncludedFeedback = 5000;
+
+/** Reads the feedback that was given on items in their queue; undefined if there is too much, which clients read in pages. */
+async function readFeedbackOfItems(
+  transaction: Transaction,
+  items: readonly Tables['queue_items'][],
+): Promise<StoredFeedback[] | undefined> {
+  const [first] = items;
+  if (!first) return [];
+  const { project_id, queue_id } = first;
+  const calls = items.map(({ call_id }) => callReference(project_id, call_id));
+  const feedback = await readFeedbackOf(transaction, project_id, calls, queue_id);
+  return feedback.length > maxIncludedFeedback ? undefined : feedback;
+}
 
 /** Maximum number of characters of the display fields that one request stores; every item has a copy. */
 const maxDisplayFieldsChars = 32 * 1024 * 1024;

@@ -1,4 +1,4 @@
-import type { SortKey } from '../../contract/queue-items.ts';
+import type { SortKey } from '../../contract/sort-keys.ts';
 import type { TableRow } from '../../contract/tables.ts';
 import { nextTurn, Pacer } from '../../core/event-loop.ts';
 import { Refusal } from '../../core/http/refusal.ts';

@@ -1,4 +1,4 @@
-import type { SortKey } from '../../contract/queue-items.ts';
+import type { SortKey } from '../../contract/sort-keys.ts';
 
 /** Compares two values of a member that records are sorted by. A record without the member comes last in both directions. */
 export function compareValues(a: unknown, b: unknown, direction: SortKey['direction']): number {

@@ -1,6 +1,6 @@
 import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
 import type { CallsFilter, QueryCallsRequest, RecordedCall } from '../../contract/calls.ts';
-import type { SortKey } from '../../contract/queue-items.ts';
+import type { SortKey } from '../../contract/sort-keys.ts';
 import { nextTurn } from '../../core/event-loop.ts';
 import {
   type CallRow,

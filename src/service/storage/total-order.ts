@@ -1,4 +1,4 @@
-import type { sortDirections } from '../../contract/queue-items.ts';
+import type { sortDirections } from '../../contract/sort-keys.ts';
 
 type Direction = (typeof sortDirections)[number];
 

@@ -55,9 +55,10 @@ export async function exportJudgements(
 ): Promise<Exported> {
   const { project } = opened;
   await requireQueue(queueId, project, opened);
-  const items = await matchingItems(queueId, project, {}, opened);
   const progress = (_: number, message: string): void => showProgress(message);
-  const feedback = await readFeedback(queueId, project, { ...opened, progress });
+  const queue = { ...opened, id: queueId, progress };
+  const { items } = await matchingItems(queue, {});
+  const feedback = await readFeedback(queue);
   const judgements = all ? judgementsOf(feedback) : latestJudgements(judgementsOf(feedback));
   const entries = [
     ...judgements.map(({ call_id, field, value, annotator, at }) => ({
@@ -118,7 +119,7 @@ export async function exportJudgements(
   return { judgements: entries.length, items: annotatedItems.length, defused };
 }
 
-type QueueItem = Awaited<ReturnType<typeof matchingItems>>[number];
+type QueueItem = Awaited<ReturnType<typeof matchingItems>>['items'][number];
 
 function itemMembers(item: QueueItem): Record<string, unknown> {
   const { id: item_id, project_id, queue_id, call_id, call_op_name, call_started_at, annotation_state } = item;

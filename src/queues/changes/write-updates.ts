@@ -1,0 +1,148 @@
+import type { EndpointName } from '../../contract/endpoints.ts';
+import type { QueueItem } from '../../contract/queue-items.ts';
+import { concurrently } from '../../core/concurrently.ts';
+import { type ErrorCode, HeddleError } from '../../core/errors.ts';
+import { inBatches } from '../../core/in-batches.ts';
+import type { QueueAccess } from '../queue-access.ts';
+import { stateAndAnnotator } from '../shown-items.ts';
+import type { Update } from './plan-updates.ts';
+
+/** Requests that are sent at the same time. */
+const concurrentRequests = 8;
+/** Judgements and notes that one request stores. */
+const feedbackPerRequest = 100;
+
+/** Errors that concern a single item rather than the service. */
+const itemErrors = new Set<ErrorCode>([
+  'not_found',
+  'conflict',
+  'invalid_request',
+  'validation_failed',
+  'invalid_arguments',
+]);
+
+/** Returns the failure of an update that is the service's, so that other updates would meet it too. */
+export function serviceFailureOf({ error }: Update): HeddleError | undefined {
+  return error && !itemErrors.has(error.code) ? error : undefined;
+}
+
+/**
+ * Carries out planned updates. A failure becomes the error of its update, and the others go on. States are set last, because
+ * an item must not be finished without its judgement.
+ */
+export async function writeUpdates(
+  updates: readonly Update[],
+  queue: QueueAccess,
+  onFinished: (count: number) => void,
+): Promise<void> {
+  const pending = updates.filter(({ error }) => !error);
+  const entries = pending.flatMap((update) => update.feedback.map((feedback) => ({ update, feedback })));
+  await concurrently(inBatches(entries, feedbackPerRequest), concurrentRequests, (batch) =>
+    writeFeedback(batch, queue),
+  );
+  for (const update of pending.filter(({ error, purge }) => !error && purge.length > 0)) {
+    await attempt(update, queue, async () => {
+      await queue.service.purgeFeedback(queue.project, update.purge, queue);
+      update.wrote = true;
+    });
+  }
+  const moving = pending.filter(({ error, change }) => !error && change.annotation_state !== undefined);
+  if (moving.length < updates.length) onFinished(updates.length - moving.length);
+  await setStates(moving, queue, onFinished);
+  for (const update of pending) {
+    if (update.error && update.wrote) update.error = partlyDone(update.error);
+  }
+}
+
+/** Adds to the refusal of one step that the earlier steps were carried out. */
+function partlyDone(error: HeddleError): HeddleError {
+  return new HeddleError({ ...error, message: `Part of the change is stored, the rest is not. ${error.message}` });
+}
+
+type FeedbackEntry = { update: Update; feedback: Update['feedback'][number] };
+
+/** Stores judgements and notes with one request, or one by one where the service cannot do that or refuses one of them. */
+async function writeFeedback(entries: readonly FeedbackEntry[], queue: QueueAccess): Promise<void> {
+  const { service } = queue;
+  const store = async () => {
+    const batch = entries.map(({ feedback }) => feedback);
+    await service.createFeedbackBatch(batch, queue);
+    for (const { update } of entries) update.wrote = true;
+  };
+  const updates = entries.map(({ update }) => update);
+  if (await attemptTogether('createFeedbackBatch', updates, queue, store)) return;
+  await concurrently(entries, concurrentRequests, ({ update, feedback }) =>
+    attempt(update, queue, async () => {
+      await service.createFeedback(feedback, queue);
+      update.wrote = true;
+    }),
+  );
+}
+
+/** Sets the annotator's states, which the service may refuse. */
+async function setStates(
+  updates: readonly Update[],
+  queue: QueueAccess,
+  onFinished: (count: number) => void,
+): Promise<void> {
+  await concurrently(updates, concurrentRequests, async (update) => {
+    const body = { project_id: queue.project, annotation_state: update.change.annotation_state! };
+    await attempt(update, queue, async () => {
+      noteState(update, (await queue.service.updateProgress(queue.id, update.item.id, body, queue)).item, queue);
+    });
+    if (update.error) update.error = refusedState(update.error);
+    onFinished(1);
+  });
+}
+
+/** Says what a refused state means: the agent has nothing to correct. */
+function refusedState(error: HeddleError): HeddleError {
+  if (error.code !== 'invalid_request') return error;
+  const hint = 'Your state for this item is final, or the new state cannot follow it. Leave the item as it is.';
+  return new HeddleError({ ...error, message: error.message, hint });
+}
+
+function noteState(update: Update, after: QueueItem, { service: { learned } }: QueueAccess): void {
+  update.after = after;
+  // Setting the same state again has no effect: the item keeps showing who changed it last.
+  if (stateAndAnnotator(after) === stateAndAnnotator(update.item)) return;
+  update.wrote = true;
+  if (after.annotation_state === update.change.annotation_state) {
+    learned.annotatorId = after.annotator_user_id ?? undefined;
+  }
+}
+
+/** Runs a step of an update; its failure becomes the error of the update. */
+async function attempt(update: Update, queue: QueueAccess, step: () => Promise<void>): Promise<void> {
+  const failure = await failureOf(step, queue);
+  if (failure) update.error ??= failure;
+}
+
+/**
+ * Runs one request for several updates. Returns false if each needs a request of its own: the service lacks the operation, or
+ * refuses all of them because of one. Another failure becomes the error of all.
+ */
+async function attemptTogether(
+  operation: EndpointName,
+  updates: readonly Update[],
+  queue: QueueAccess,
+  request: () => Promise<void>,
+): Promise<boolean> {
+  const { unsupportedOperations } = queue.service.learned;
+  if (updates.length === 1 || unsupportedOperations.has(operation)) return false;
+  const failure = await failureOf(request, queue);
+  if (failure?.code === 'unsupported') unsupportedOperations.add(operation);
+  if (failure && (failure.code === 'unsupported' || itemErrors.has(failure.code))) return false;
+  if (failure) for (const update of updates) update.error ??= failure;
+  return true;
+}
+
+async function failureOf(step: () => Promise<void>, { signal }: QueueAccess): Promise<HeddleError | undefined> {
+  try {
+    await step();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof HeddleError) || signal.aborted) throw error;
+    return error;
+  }
+}
