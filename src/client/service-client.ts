@@ -49,6 +49,8 @@ import type {
   AddQueueItemsResponse,
   QueryQueueItemsRequest,
   QueryQueueItemsResponse,
+  UpdateProgressBatchRequest,
+  UpdateProgressBatchResponse,
   UpdateProgressRequest,
   UpdateProgressResponse,
 } from '../contract/queue-items.ts';
@@ -246,6 +248,15 @@ export class ServiceClient {
     options?: RequestOptions,
   ): Promise<UpdateProgressResponse> {
     return this.#json(endpoints.updateProgress, { path: { queue_id: queueId, item_id: itemId }, body }, options);
+  }
+
+  /** Sets the caller's progress on several items, each on its own. Only the embedded service can do that. */
+  updateProgressBatch(
+    queueId: string,
+    body: UpdateProgressBatchRequest,
+    options?: RequestOptions,
+  ): Promise<UpdateProgressBatchResponse> {
+    return this.#json(endpoints.updateProgressBatch, { path: { queue_id: queueId }, body }, options);
   }
 
   /** Returns one recorded call; its `call` is null if the project has none with this id. */

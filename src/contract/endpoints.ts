@@ -205,6 +205,16 @@ export const endpoints = {
     response: items.updateProgressResponse,
     repeatable: true,
   },
+  updateProgressBatch: {
+    summary: "Set the caller's progress with several items",
+    description: 'An extension of the embedded service. An update that is refused leaves the others.',
+    method: 'POST',
+    path: '/annotation_queues/{queue_id}/progress',
+    auth: 'basic',
+    request: items.updateProgressBatchRequest,
+    response: items.updateProgressBatchResponse,
+    repeatable: true,
+  },
   readCall: {
     summary: 'Read a recorded call',
     method: 'POST',

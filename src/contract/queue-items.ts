@@ -83,6 +83,21 @@ export const updateProgressRequest = z.object({
 });
 export type UpdateProgressRequest = z.infer<typeof updateProgressRequest>;
 
+/** Request to set the caller's progress on several items. */
+export const updateProgressBatchRequest = z.object({
+  project_id: projectId,
+  updates: z
+    .array(z.object({ item_id: z.string(), annotation_state: updateProgressRequest.shape.annotation_state }))
+    .max(1000),
+});
+export type UpdateProgressBatchRequest = z.infer<typeof updateProgressBatchRequest>;
+
+/** For each update, in their order, the item after the change, or the reason why its state stays. */
+export const updateProgressBatchResponse = z.looseObject({
+  results: z.array(z.looseObject({ item: queueItem.optional(), reason: z.string().optional() })),
+});
+export type UpdateProgressBatchResponse = z.infer<typeof updateProgressBatchResponse>;
+
 /** The item after the change. */
 export const updateProgressResponse = z.looseObject({ item: queueItem });
 export type UpdateProgressResponse = z.infer<typeof updateProgressResponse>;

@@ -3,6 +3,7 @@ import type { QueueItem } from '../../contract/queue-items.ts';
 import { concurrently } from '../../core/concurrently.ts';
 import { type ErrorCode, HeddleError } from '../../core/errors.ts';
 import { inBatches } from '../../core/in-batches.ts';
+import { cutValue } from '../../text/call-values.ts';
 import type { QueueAccess } from '../queue-access.ts';
 import { stateAndAnnotator } from '../shown-items.ts';
 import type { Update } from './plan-updates.ts';
@@ -11,6 +12,8 @@ import type { Update } from './plan-updates.ts';
 const concurrentRequests = 8;
 /** Judgements and notes that one request stores. */
 const feedbackPerRequest = 100;
+/** Length at which the reason of a refusal is cut. */
+const maxReasonChars = 500;
 
 /** Errors that concern a single item rather than the service. */
 const itemErrors = new Set<ErrorCode>([
@@ -85,21 +88,36 @@ async function setStates(
   queue: QueueAccess,
   onFinished: (count: number) => void,
 ): Promise<void> {
+  const { service, project, id } = queue;
+  const setTogether = async () => {
+    const states = updates.map(({ item, change }) => ({
+      item_id: item.id,
+      annotation_state: change.annotation_state!,
+    }));
+    const { results } = await service.updateProgressBatch(id, { project_id: project, updates: states }, queue);
+    for (const [index, update] of updates.entries()) {
+      const { item, reason = 'no reason' } = results[index] ?? {};
+      if (item) noteState(update, item, queue);
+      else update.error = refusedState(`The service refused it: ${JSON.stringify(cutValue(reason, maxReasonChars))}.`);
+    }
+    onFinished(updates.length);
+  };
+  if (await attemptTogether('updateProgressBatch', updates, queue, setTogether)) return;
   await concurrently(updates, concurrentRequests, async (update) => {
     const body = { project_id: queue.project, annotation_state: update.change.annotation_state! };
     await attempt(update, queue, async () => {
       noteState(update, (await queue.service.updateProgress(queue.id, update.item.id, body, queue)).item, queue);
     });
-    if (update.error) update.error = refusedState(update.error);
+    if (update.error?.code === 'invalid_request')
+      update.error = refusedState(update.error.message, update.error.status);
     onFinished(1);
   });
 }
 
 /** Says what a refused state means: the agent has nothing to correct. */
-function refusedState(error: HeddleError): HeddleError {
-  if (error.code !== 'invalid_request') return error;
+function refusedState(message: string, status?: number): HeddleError {
   const hint = 'Your state for this item is final, or the new state cannot follow it. Leave the item as it is.';
-  return new HeddleError({ ...error, message: error.message, hint });
+  return new HeddleError({ code: 'invalid_request', message, hint, ...(status !== undefined && { status }) });
 }
 
 function noteState(update: Update, after: QueueItem, { service: { learned } }: QueueAccess): void {
@@ -129,7 +147,7 @@ async function attemptTogether(
   request: () => Promise<void>,
 ): Promise<boolean> {
   const { unsupportedOperations } = queue.service.learned;
-  if (updates.length === 1 || unsupportedOperations.has(operation)) return false;
+  if (updates.length < 2 || unsupportedOperations.has(operation)) return false;
   const failure = await failureOf(request, queue);
   if (failure?.code === 'unsupported') unsupportedOperations.add(operation);
   if (failure && (failure.code === 'unsupported' || itemErrors.has(failure.code))) return false;

@@ -13,6 +13,7 @@ import * as projects from '../../contract/projects.ts';
 import * as items from '../../contract/queue-items.ts';
 import * as queues from '../../contract/queues.ts';
 import * as scorers from '../../contract/scorers.ts';
+import * as sortKeys from '../../contract/sort-keys.ts';
 import * as tables from '../../contract/tables.ts';
 import { errorDetail, validationErrorBody } from '../../contract/validation.ts';
 import { version } from '../../core/version.ts';
@@ -35,6 +36,7 @@ const namedSchemas = new Map<string, z.ZodType>(
     items,
     projects,
     queues,
+    sortKeys,
     calls,
     costs,
     inference,

@@ -25,6 +25,7 @@ const namedProjects: { [Name in EndpointName]: (input: OperationInput<Name>) => 
   queryQueueItems: ofBody,
   addQueueItems: ofBody,
   updateProgress: ofBody,
+  updateProgressBatch: ofBody,
   readCall: ofBody,
   queryCalls: ofBody,
   countCalls: ofBody,

@@ -35,7 +35,7 @@ import { listModels, readModel, runInference } from './inference.ts';
 import { createObject, deleteObject, listObjects, queryObjects, readObject, readReferences } from './objects.ts';
 import type { OperationHandler, TransactionOperation } from './operation.ts';
 import { listProjects } from './projects.ts';
-import { addQueueItems, queryQueueItems, updateProgress } from './queue-items.ts';
+import { addQueueItems, queryQueueItems, updateProgress, updateProgressBatch } from './queue-items.ts';
 import { createQueue, deleteQueue, queryQueues, queueStats, readQueue, updateQueue } from './queues.ts';
 import {
   countRowsOfTables,
@@ -58,6 +58,7 @@ export const handlers: { [Name in EndpointName]: OperationHandler<Name> } = {
   queryQueueItems: reading(queryQueueItems),
   addQueueItems: writing(addQueueItems),
   updateProgress: writing(updateProgress),
+  updateProgressBatch: writing(updateProgressBatch),
   readCall,
   queryCalls,
   countCalls,

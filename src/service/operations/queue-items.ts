@@ -125,10 +125,38 @@ const nextStates: Record<AnnotationState, readonly ProgressState[]> = {
  * @throws Refusal 400 for an unknown queue, item or state, and for a state that cannot follow.
  */
 export const updateProgress: TransactionOperation<'updateProgress'> = async (transaction, { path, body, account }) => {
-  const { queue_id, item_id } = path;
-  const { project_id } = body;
-  const annotation_state = progressStates.find((state) => state === body.annotation_state);
-  if (!annotation_state) throw new Refusal(400, `Invalid annotation_state: ${body.annotation_state}`);
+  const { project_id, annotation_state } = body;
+  const queue = { project_id, queue_id: path.queue_id };
+  return { item: await setProgress(transaction, queue, { item_id: path.item_id, annotation_state }, account) };
+};
+
+/** Sets an annotator's states for several items, in one write transaction. A refusal is the result of its update. */
+export const updateProgressBatch: TransactionOperation<'updateProgressBatch'> = async (
+  transaction,
+  { path, body, account },
+) => {
+  const queue = { project_id: body.project_id, queue_id: path.queue_id };
+  const results: { item?: QueueItem; reason?: string }[] = [];
+  for (const update of body.updates) {
+    try {
+      results.push({ item: await setProgress(transaction, queue, update, account) });
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      results.push({ reason: error.message });
+    }
+  }
+  return { results };
+};
+
+async function setProgress(
+  transaction: Transaction,
+  { project_id, queue_id }: { project_id: string; queue_id: string },
+  update: { item_id: string; annotation_state: string },
+  account: string,
+): Promise<QueueItem> {
+  const { item_id } = update;
+  const annotation_state = progressStates.find((state) => state === update.annotation_state);
+  if (!annotation_state) throw new Refusal(400, `Invalid annotation_state: ${update.annotation_state}`);
   const item = await transaction
     .selectFrom('queue_items')
     .selectAll()
@@ -148,7 +176,7 @@ export const updateProgress: TransactionOperation<'updateProgress'> = async (tra
   // Every annotator starts at the imported state. Once an annotator has changed the item, the others start at unstarted.
   const imported = item.annotator_user_id === null ? item.annotation_state : 'unstarted';
   const current = progress?.annotation_state ?? imported;
-  if (current === annotation_state) return { item: toItem(item) };
+  if (current === annotation_state) return toItem(item);
   if (!nextStates[current].includes(annotation_state)) {
     throw new Refusal(400, `Invalid state transition from ${current} to ${annotation_state}`);
   }
@@ -163,8 +191,8 @@ export const updateProgress: TransactionOperation<'updateProgress'> = async (tra
   // updated_at stays: it tells when the item itself changed.
   const change = { annotation_state, annotator_user_id: account };
   await transaction.updateTable('queue_items').set(change).where('id', '=', item_id).execute();
-  return { item: toItem({ ...item, ...change }) };
-};
+  return toItem({ ...item, ...change });
+}
 
 function toItem(row: Tables['queue_items'], position: number | null = null): QueueItem {
   // Changes the row: copying the rows of a large page would take longer than to read them.

@@ -208,9 +208,12 @@ describe('queryQueueItems', () => {
       );
     expect((await notes()).sort()).toEqual(['first', 'second']);
     expect(await judged.query('nowhere', request)).toMatchObject({ body: { items: [] } });
-    for (let round = 0; round < 5; round += 1) {
-      await store(Array.from({ length: 1000 }, (_, index) => give('c1', `${round} ${index}`, inQueue)));
-    }
+    await execute(
+      data,
+      `with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 5000)
+       insert into feedback (project_id, id, wb_user_id, weave_ref, feedback_type, payload, queue_id, created_at)
+       select 'p/q', 'f' || n, 'ada', 'weave:///p/q/call/c1', 'mood', '{}', 'judged', '2026-01-01T00:00:00.000Z' from numbers`,
+    );
     expect((await judged.query('judged', request)).body).toEqual({ items: [expect.any(Object), expect.any(Object)] });
   });
 
