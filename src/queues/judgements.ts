@@ -109,6 +109,17 @@ function authorship({ id, weave_ref, wb_user_id, creator, created_at }: StoredFe
   };
 }
 
+/** Groups what was given on recorded calls by the calls, in the given order. */
+export function byCall<T extends { call_id: string }>(list: readonly T[]): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const entry of list) {
+    const group = groups.get(entry.call_id);
+    if (group) group.push(entry);
+    else groups.set(entry.call_id, [entry]);
+  }
+  return groups;
+}
+
 /** Returns the judgement that counts for each annotator, field and call: the latest. */
 export function latestJudgements(judgements: readonly Judgement[]): Judgement[] {
   const latest = new Map<string, Judgement>();

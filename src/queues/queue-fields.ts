@@ -5,6 +5,7 @@ import type { Queue } from '../contract/queues.ts';
 import { formatReference, objectReference, parseReference, type Reference } from '../contract/references.ts';
 import { concurrently } from '../core/concurrently.ts';
 import { type ErrorCode, HeddleError } from '../core/errors.ts';
+import { inBatches } from '../core/in-batches.ts';
 import { fitsSchema } from '../core/json/json-schema.ts';
 import type { ServiceAccess } from '../records/call-context.ts';
 import { isDigest, readVersion } from '../records/object-versions.ts';
@@ -104,9 +105,7 @@ function toField(version: Version | undefined): QueueField | undefined {
 async function readVersions(references: readonly Reference[], access: ServiceAccess): Promise<(Version | undefined)[]> {
   const found = new Map<Reference, Version | undefined>();
   const withDigest = references.filter(({ version }) => isDigest(version));
-  for (let start = 0; start < withDigest.length; start += refsPerRequest) {
-    await readTogether(withDigest.slice(start, start + refsPerRequest), found, access);
-  }
+  for (const batch of inBatches(withDigest, refsPerRequest)) await readTogether(batch, found, access);
   await concurrently(
     references.filter((reference) => !found.has(reference)),
     concurrentRequests,

@@ -12,6 +12,7 @@ import {
   judgementCondition,
   serviceFilter,
 } from '../queues/matching-items.ts';
+import type { QueueAccess } from '../queues/queue-access.ts';
 import {
   type Agreement,
   compareAnnotators,
@@ -29,7 +30,7 @@ import { readPages } from '../records/read-pages.ts';
 import { shortName } from '../text/names.ts';
 import { pageArguments, pluralize } from '../text/page.ts';
 import { cell } from '../text/table.ts';
-import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
+import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
 const input = z.strictObject({
   queue_id: pathSegment.describe('Id of the queue.'),
@@ -154,11 +155,8 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
   },
 });
 
-/** The queue that is counted, and the means to reach it. */
-type CountedQueue = ToolContext & { id: string; project: string };
-
 async function readItems(
-  { id, project, service, signal, progress }: CountedQueue,
+  { id, project, service, signal, progress }: QueueAccess,
   filter: ItemsFilter,
   doneBefore: number,
 ): Promise<SummarizedItem[]> {
@@ -171,12 +169,12 @@ async function readItems(
     for (const { id, call_id, call_op_name, annotation_state } of page) {
       items.set(id, { id, call_id, call_op_name, annotation_state });
     }
-    progress(doneBefore + items.size, `${items.size} items read`);
+    progress?.(doneBefore + items.size, `${items.size} items read`);
   }
   return [...items.values()];
 }
 
-function readAllJudgements(queue: CountedQueue): Promise<Judgement[]> {
+function readAllJudgements(queue: QueueAccess): Promise<Judgement[]> {
   return withFallback(
     async () => judgementsOf(await readFeedback(queue)),
     async () => {

@@ -36,9 +36,17 @@ async function connectCounted(
 const connect = (service: EitherService) => connectCounted(service.url, service.environmentOf('ada'));
 
 const expected = {
-  'the embedded service': { page: 1, board: 6, nextPage: 5, judgement: 4, items: [6, 5, 5], filter: 5 },
+  'the embedded service': { page: 1, board: 6, nextPage: 5, judgement: 4, items: [6, 5, 5], filter: 5, retraction: 3 },
   // It has no batch of states, which is asked for once, and sends feedback separately from items.
-  'the recorded public service': { page: 2, board: 6, nextPage: 5, judgement: 6, items: [8, 12, 56], filter: 56 },
+  'the recorded public service': {
+    page: 2,
+    board: 6,
+    nextPage: 5,
+    judgement: 6,
+    items: [8, 12, 56],
+    filter: 56,
+    retraction: 4,
+  },
 };
 
 describe.each(services)('requests to $name', (service) => {
@@ -84,12 +92,20 @@ describe.each(services)('requests to $name', (service) => {
     expect(sent).toEqual(counts.items);
   });
 
-  it('change the 50 items that match a filter', async () => {
+  it('change the 50 items that match a filter, and retract the change', async () => {
     const { queue_id } = await createQueue(service, bulkCalls(50));
     const { call, count } = await connect(service);
     const result = await call('update_queue_items', { queue_id, filter: {}, change, confirm: true });
     expect(result).toMatchObject({ matched: 50, counts: { done: 50 } });
     expect(count()).toBe(counts.filter);
+    const retracted = await call('update_queue_items', {
+      queue_id,
+      filter: {},
+      change: { retract: ['helpful'] },
+      confirm: true,
+    });
+    expect(retracted.counts).toEqual({ done: 50 });
+    expect(count()).toBe(counts.retraction);
   });
 });
 

@@ -6,7 +6,7 @@ import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
 import { cutValue } from '../../text/call-values.ts';
 import { shortName } from '../../text/names.ts';
 import { contentId, creatorOf, isOwn, isSame, judgementId, learnAccount } from '../authorship.ts';
-import { type Judgement, judgementsOf, notesOf, noteType } from '../judgements.ts';
+import { byCall, type Judgement, judgementsOf, notesOf, noteType } from '../judgements.ts';
 import type { QueueAccess } from '../queue-access.ts';
 import { type JudgementType, judgementType, type QueueField, readQueueFields } from '../queue-fields.ts';
 import { shownFields, shownItem, stateAndAnnotator } from '../shown-items.ts';
@@ -138,16 +138,6 @@ export async function planUpdates(
     if (!isStored) update.feedback.push({ ...author, feedback_type: noteType, payload: { note }, id });
     return update;
   });
-}
-
-function byCall<T extends { call_id: string }>(list: readonly T[]): Map<string, T[]> {
-  const groups = new Map<string, T[]>();
-  for (const entry of list) {
-    const group = groups.get(entry.call_id);
-    if (group) group.push(entry);
-    else groups.set(entry.call_id, [entry]);
-  }
-  return groups;
 }
 
 /** Returns the refusal of an item in another state than expected, or that another annotator has, or may have, changed. */

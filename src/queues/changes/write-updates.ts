@@ -10,7 +10,7 @@ import type { Update } from './plan-updates.ts';
 
 /** Requests that are sent at the same time. */
 const concurrentRequests = 8;
-/** Judgements and notes that one request stores. */
+/** Judgements and notes that one request stores, and items whose judgements it deletes. */
 const feedbackPerRequest = 100;
 /** Length at which the reason of a refusal is cut. */
 const maxReasonChars = 500;
@@ -43,12 +43,8 @@ export async function writeUpdates(
   await concurrently(inBatches(entries, feedbackPerRequest), concurrentRequests, (batch) =>
     writeFeedback(batch, queue),
   );
-  for (const update of pending.filter(({ error, purge }) => !error && purge.length > 0)) {
-    await attempt(update, queue, async () => {
-      await queue.service.purgeFeedback(queue.project, update.purge, queue);
-      update.wrote = true;
-    });
-  }
+  const retracting = pending.filter(({ error, purge }) => !error && purge.length > 0);
+  await concurrently(inBatches(retracting, feedbackPerRequest), concurrentRequests, (batch) => purge(batch, queue));
   const moving = pending.filter(({ error, change }) => !error && change.annotation_state !== undefined);
   if (moving.length < updates.length) onFinished(updates.length - moving.length);
   await setStates(moving, queue, onFinished);
@@ -80,6 +76,17 @@ async function writeFeedback(entries: readonly FeedbackEntry[], queue: QueueAcce
       update.wrote = true;
     }),
   );
+}
+
+/** Deletes what is retracted with one request, or item by item where the service refuses one of them. */
+async function purge(updates: readonly Update[], queue: QueueAccess): Promise<void> {
+  const purgeAll = async (retracting: readonly Update[]) => {
+    const ids = retracting.flatMap((update) => update.purge);
+    await queue.service.purgeFeedback(queue.project, ids, queue);
+    for (const update of retracting) update.wrote = true;
+  };
+  if (await attemptTogether('purgeFeedback', updates, queue, () => purgeAll(updates))) return;
+  await concurrently(updates, concurrentRequests, (update) => attempt(update, queue, () => purgeAll([update])));
 }
 
 /** Sets the annotator's states, which the service may refuse. */

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { HeddleError } from '../../../core/errors.ts';
 import { inBatches } from '../../../core/in-batches.ts';
-import { judgementsOf, latestJudgements, notesOf, readFeedback } from '../../../queues/judgements.ts';
+import { byCall, judgementsOf, latestJudgements, notesOf, readFeedback } from '../../../queues/judgements.ts';
 import { matchingItems } from '../../../queues/matching-items.ts';
 import { requireQueue } from '../../../queues/require-queue.ts';
 import { readCalls } from '../../../records/read-calls.ts';
@@ -70,13 +70,8 @@ export async function exportJudgements(
       row: { note, annotator, judged_at: at },
     })),
   ];
-  const rowsByCall = new Map<string, object[]>();
-  for (const { call_id, row } of entries) {
-    const rows = rowsByCall.get(call_id);
-    if (rows) rows.push(row);
-    else rowsByCall.set(call_id, [row]);
-  }
-  const annotatedItems = items.filter(({ call_id }) => rowsByCall.has(call_id));
+  const entriesByCall = byCall(entries);
+  const annotatedItems = items.filter(({ call_id }) => entriesByCall.has(call_id));
   const paths = values ? [...new Set(annotatedItems.flatMap(({ display_fields }) => display_fields))] : [];
 
   const target = out === undefined ? stdoutTarget : fileTarget(out);
@@ -95,7 +90,7 @@ export async function exportJudgements(
         const call = calls?.get(item.call_id);
         const callValues =
           !call || call instanceof HeddleError ? {} : valuesAt(call, item.display_fields, maxValueChars);
-        for (const row of rowsByCall.get(item.call_id)!) {
+        for (const { row } of entriesByCall.get(item.call_id)!) {
           const members: Record<string, unknown> = { ...itemMembers(item), ...row };
           if (format === 'jsonl') {
             lines.push(`${JSON.stringify({ ...members, ...(values && { call_values: callValues }) })}\n`);
