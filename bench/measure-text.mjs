@@ -40,7 +40,6 @@ const units = [
   '😀',
   'sk-',
   'c2st',
-  '736b2d',
   secret,
   secret.slice(0, -1),
 ];
@@ -52,7 +51,7 @@ async function textFunctions() {
   const { Redactor } = await load('core/secrets/redaction.ts');
   const { cutValue, pathSegments } = await load('text/call-values.ts');
   const { cell, compactTable, escapeInvisible } = await load('text/table.ts');
-  const { parsePartReference, referenceText } = await load('contract/references.ts');
+  const { parsePartReference } = await load('contract/references.ts');
   const { inferencePath, pathSegment, projectId } = await load('contract/identifiers.ts');
   const { failureOf, badResponse, retryAfterMs } = await load('client/failures.ts');
   const { readTraceContext } = await load('mcp/trace-context.ts');
@@ -89,8 +88,7 @@ async function textFunctions() {
     cutValue: (text) => cutValue(text, 100),
     pathSegments,
     parsePartReference,
-    'schemas of identifiers': (text) =>
-      [referenceText, inferencePath, pathSegment, projectId].map((schema) => schema.safeParse(text)),
+    'schemas of identifiers': (text) => [inferencePath, pathSegment, projectId].map((schema) => schema.safeParse(text)),
     'failureOf, plain text': (text) => failureOf(response(500, text), info),
     'failureOf, JSON': (text) => failureOf(response(404, JSON.stringify({ detail: text })), info),
     badResponse: (text) => badResponse(response(200, text), info, 'it is not JSON'),

@@ -1,5 +1,6 @@
 import type * as z from 'zod';
-import { type Endpoint, endpoints } from '../src/contract/endpoints.ts';
+import type { Endpoint } from '../src/contract/endpoint.ts';
+import { endpoints } from '../src/contract/endpoints.ts';
 import { nameOfSchema, openApiDocument, type Schema } from '../src/service/http/openapi.ts';
 
 /**
@@ -16,12 +17,28 @@ export function contractTypes(): string {
     const [request, response] = [named(endpoint.request), named(endpoint.response)];
     return `    readonly ${name}: Operation<${request}, ${response}${endpoint.query ? `, ${named(endpoint.query)}` : ''}>;`;
   });
+  const calls = Object.entries(endpoints).map(([name, endpoint]: [string, Endpoint]) => {
+    const path = [...endpoint.path.matchAll(/\{(\w+)\*?\}/g)].map(([, parameter]) => `${parameter}: string`);
+    const members = [
+      ...(path.length > 0 ? [`path: { ${path.join('; ')} }`] : []),
+      ...(endpoint.query ? [`query${endpoint.query.safeParse({}).success ? '?' : ''}: ${named(endpoint.query)}`] : []),
+      ...(endpoint.request ? [`body: ${named(endpoint.request)}`] : []),
+      `result: ${named(endpoint.response)}${endpoint.lines ? '[]' : ''}`,
+    ];
+    return `    /** ${endpoint.summary}. */\n    ${name}: { ${members.join('; ')} };`;
+  });
   return `${types.join('\n')}
 ${operationTypes}
 /** The operations of the service, with their schemas, by name. */
 export declare const contract: {
 ${operations.join('\n')}
 };
+/** The parts of a request for each operation, and the value that it responds with. */
+export interface Operations {
+${calls.join('\n')}
+}
+export type CallParts<Name extends EndpointName> = Omit<Operations[Name], 'result'>;
+export type ResultOf<Name extends EndpointName> = Operations[Name]['result'];
 `;
 }
 

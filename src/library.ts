@@ -10,26 +10,11 @@ import { resolveSettings } from './settings/resolve-settings.ts';
 import { settingDefinitions } from './settings/settings.ts';
 import { configuredTraces } from './telemetry/observers.ts';
 
-export type * from './contract/calls.ts';
-export type * from './contract/costs.ts';
-export type * from './contract/datasets.ts';
-export type * from './contract/evaluation-runs.ts';
-export type * from './contract/evaluations.ts';
-export type * from './contract/feedback.ts';
-export type * from './contract/files.ts';
-export type * from './contract/inference.ts';
-export type * from './contract/objects.ts';
-export type * from './contract/projects.ts';
-export type * from './contract/queue-items.ts';
-export type * from './contract/queues.ts';
 export { formatReference, parseReference, type Reference } from './contract/references.ts';
-export type * from './contract/scorers.ts';
-export type * from './contract/sort-keys.ts';
-export type * from './contract/tables.ts';
 export { HeddleError } from './core/errors.ts';
 export { version };
 
-/** The operations of the service, with their schemas, by name. */
+/** The operations of the service, with their schemas, by name. The build adds the types of the schemas to the package. */
 export const contract = endpoints;
 
 /** Receives what a part of heddle does, without secrets. */
@@ -54,8 +39,8 @@ export interface ClientOptions {
   log?: LogFunction;
 }
 
-/** The operations of the service, one method each. Every failure is a {@link HeddleError}; see docs/library.md. */
-export type Client = Omit<ServiceClient, 'learned' | 'username' | 'withSharedDeadline' | 'pause' | 'missedDeadline'>;
+/** Calls the operations of the service. Every failure is a {@link HeddleError}; see docs/library.md. */
+export type Client = Omit<ServiceClient, 'learned' | 'withSharedDeadline' | 'pause' | 'missedDeadline'>;
 
 /** Settings of a server; each is the setting of the same name in docs/configuration.md. */
 export interface ServerOptions {

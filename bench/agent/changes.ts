@@ -23,13 +23,16 @@ async function readChanges(workspace: Workspace): Promise<Map<string, ItemChange
     changes.set(callId, change);
     return change;
   };
-  for (const { id } of await client.queryQueues({ project_id: project })) {
-    const { items } = await client.queryQueueItems(id, { project_id: project, limit: 1000 });
+  for (const { id } of await client.call('queryQueues', { body: { project_id: project } })) {
+    const { items } = await client.call('queryQueueItems', {
+      path: { queue_id: id },
+      body: { project_id: project, limit: 1000 },
+    });
     for (const { call_id, annotation_state, annotator_user_id } of items) {
       if (!workspace.isSeeded(annotator_user_id)) changeOf(call_id).annotation_state = annotation_state;
     }
   }
-  const { result } = await client.queryFeedback({ project_id: project, limit: 1000 });
+  const { result } = await client.call('queryFeedback', { body: { project_id: project, limit: 1000 } });
   for (const { weave_ref, feedback_type, payload, wb_user_id } of result) {
     if (workspace.isSeeded(wb_user_id)) continue;
     const change = changeOf(weave_ref.slice(weave_ref.lastIndexOf('/') + 1));

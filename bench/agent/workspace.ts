@@ -118,18 +118,22 @@ export class Workspace {
     const client = await this.client();
     const references = new Map<string, string>();
     for (const [field, field_schema] of Object.entries(fields)) {
-      const { digest } = await client.createObject({
-        obj: {
-          project_id: project,
-          object_id: field,
-          val: { name: field, field_schema },
-          builtin_object_class: 'AnnotationSpec',
+      const { digest } = await client.call('createObject', {
+        body: {
+          obj: {
+            project_id: project,
+            object_id: field,
+            val: { name: field, field_schema },
+            builtin_object_class: 'AnnotationSpec',
+          },
         },
       });
       references.set(field, objectReference(project, field, digest));
     }
     const scorer_refs = [...references.values()];
-    const { id } = await client.createQueue({ project_id: project, name, description: guidelines, scorer_refs });
+    const { id } = await client.call('createQueue', {
+      body: { project_id: project, name, description: guidelines, scorer_refs },
+    });
     const lines = items.map(({ call_id, op_name = 'support.answer', ...call }, index) => {
       const startedAt = Date.UTC(2026, 2, 2) + index * 60_000;
       return JSON.stringify({
@@ -150,24 +154,32 @@ export class Workspace {
     return {
       judge: async (annotator, field, values) => {
         const client = await this.#clientOf(annotator);
-        await client.createFeedbackBatch(
-          values.map(([callId, value]) => ({
-            id: randomUUID(),
-            project_id: project,
-            weave_ref: `weave:///${project}/call/${callId}`,
-            feedback_type: annotationFeedbackType(field),
-            annotation_ref: references.get(field)!,
-            payload: { value },
-            queue_id: queueId,
-            creator: annotator,
-          })),
-        );
+        await client.call('createFeedbackBatch', {
+          body: {
+            batch: values.map(([callId, value]) => ({
+              id: randomUUID(),
+              project_id: project,
+              weave_ref: `weave:///${project}/call/${callId}`,
+              feedback_type: annotationFeedbackType(field),
+              annotation_ref: references.get(field)!,
+              payload: { value },
+              queue_id: queueId,
+              creator: annotator,
+            })),
+          },
+        });
       },
       move: async (annotator, callIds, annotation_state) => {
         const client = await this.#clientOf(annotator);
-        const { items } = await client.queryQueueItems(queueId, { project_id: project, limit: 1000 });
+        const { items } = await client.call('queryQueueItems', {
+          path: { queue_id: queueId },
+          body: { project_id: project, limit: 1000 },
+        });
         for (const { id } of items.filter(({ call_id }) => callIds.includes(call_id))) {
-          await client.updateProgress(queueId, id, { project_id: project, annotation_state });
+          await client.call('updateProgress', {
+            path: { queue_id: queueId, item_id: id },
+            body: { project_id: project, annotation_state },
+          });
         }
       },
     };

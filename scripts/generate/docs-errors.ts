@@ -43,8 +43,9 @@ const meanings: Record<ErrorCode, [meaning: string, nextStep: string]> = {
 export function docsErrors(): string {
   return `${heading('Errors')}
 A tool that fails returns \`isError: true\`. Its text has three lines: what happened, what to do next, and the other members as
-JSON. \`heddle call\` prints the sentences to stderr, with \`--json\` all members as one line of JSON, and exits with code 1; stdout
-stays empty:
+JSON, in which an entry of \`detail\` has no \`msg\` that the first line says already. Programs find \`code\`, \`message\`, \`hint\`,
+\`status\`, \`retryable\` and \`retry_after_ms\` in the result's \`_meta\`, under \`io.github.heddle-mcp/error\`. \`heddle call\` prints the sentences
+to stderr, with \`--json\` all members as one line of JSON, and exits with code 1; stdout stays empty:
 
 \`\`\`console run
 $ heddle call query_queue_items '{"queue": "support-triage"}' || echo "exit code $?"

@@ -99,6 +99,8 @@ function typesOf({ type }: JsonSchema): JsonSchema {
 function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io,
+    // Errors of single entries have a type of their own, and its name says enough.
+    unrepresentable: 'any',
     override: ({ jsonSchema: node }) => {
       if (node.maximum === Number.MAX_SAFE_INTEGER) delete node.maximum;
       if (node.minimum === Number.MIN_SAFE_INTEGER) delete node.minimum;

@@ -4,8 +4,7 @@ import { onUncaught } from '../runtime/process-lifecycle.ts';
 import { keychainCommand } from './access/secrets.ts';
 import { invocation } from './invocation.ts';
 import { completeCommand } from './terminal/complete-line.ts';
-import { reportFailure, reportUsage, UsageError, wantsJson } from './terminal/report-failure.ts';
-import { didYouMean } from './usage/did-you-mean.ts';
+import { didYouMean, reportFailure, reportUsage, UsageError, wantsJson } from './terminal/report-failure.ts';
 import { explain, styleHelp } from './usage/help.ts';
 
 /** Loads the function that adds a command to the program, only when the command runs or the help lists it. */

@@ -1,4 +1,4 @@
-import { type AuthScheme, type Endpoint, inferencePrefix } from '../contract/endpoints.ts';
+import { type AuthScheme, type Endpoint, inferencePrefix } from '../contract/endpoint.ts';
 import { HeddleError } from '../core/errors.ts';
 
 /** The address and the credentials of a service. Operations need one kind of credentials each, so either may be missing. */

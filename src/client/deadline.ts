@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { nextTurn } from '../core/turns.ts';
 
 /** Aborts a request when its time is over or its caller cancels it, whichever happens first. */
 export class Deadline {
@@ -36,7 +36,7 @@ export class Deadline {
    * whoever works on large values calls this between the steps.
    */
   async pause(): Promise<void> {
-    await setImmediate();
+    await nextTurn();
     if (this.remainingMs <= 0) this.#expiry.abort();
     this.signal.throwIfAborted();
   }

@@ -1,4 +1,4 @@
-import type { AuthScheme } from '../contract/endpoints.ts';
+import type { AuthScheme } from '../contract/endpoint.ts';
 import { validationErrorBody } from '../contract/validation.ts';
 import { type ErrorCode, type ErrorDetail, HeddleError } from '../core/errors.ts';
 import { closedCode } from '../core/http/http-client.ts';
@@ -140,6 +140,7 @@ export function failureOf(response: ServiceResponse, info: RequestInfo): HeddleE
     hint: mayHaveRun && !info.repeatable ? mayHaveRunHint : namingSetting(hint, info),
     status: response.status,
     detail: detail?.map((entry) => ({ ...entry, msg: truncate(info.redact(entry.msg)) })),
+    statedDetails: detail && countQuoted(detail),
     retryable,
     endpoint: code === 'unsupported' ? info.endpointName : undefined,
     retryAfterMs: retryAfterMs(response.headers['retry-after'], now),
@@ -256,7 +257,23 @@ function readErrorBody(body: string): { text?: string; detail?: ErrorDetail[] } 
   const validation = validationErrorBody.safeParse(value);
   if (!validation.success) return { text: errorText(value) };
   const { detail } = validation.data;
-  return { detail, text: detail.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ') };
+  return { detail, text: detail.map(faultText).join(faultSeparator) };
+}
+
+const faultSeparator = '; ';
+
+function faultText({ loc, msg }: ErrorDetail): string {
+  return `${loc.join('.')}: ${msg}`;
+}
+
+/** Returns how many of the first faults are whole in a quotation of all. */
+function countQuoted(detail: readonly ErrorDetail[]): number {
+  let chars = -faultSeparator.length;
+  const firstCut = detail.findIndex((fault) => {
+    chars += faultSeparator.length + faultText(fault).length;
+    return chars > maxQuotationChars;
+  });
+  return firstCut === -1 ? detail.length : firstCut;
 }
 
 /** Returns the text of an error body, from the first of the members that may hold it. */

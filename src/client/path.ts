@@ -16,6 +16,7 @@ export function fillPath(template: string, values: Record<string, string>): stri
       message: `${name} ${error.issues[0]!.message}.`,
       hint: `Correct ${name} and call again.`,
       detail: error.issues.map(({ message }) => ({ loc: ['path', name], msg: message, type: 'path' })),
+      statedDetails: 1,
     });
   });
 }

@@ -1,9 +1,11 @@
-import { setTimeout as delay, setImmediate } from 'node:timers/promises';
-import { defaultTimeoutsMs, type Endpoint, endpoints } from '../contract/endpoints.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { defaultTimeoutsMs, type Endpoint } from '../contract/endpoint.ts';
+import { endpoints } from '../contract/endpoints.ts';
 import { type ErrorCode, HeddleError } from '../core/errors.ts';
 import { connectTimeoutCode, HttpClient, type HttpRequest, type HttpResponse } from '../core/http/http-client.ts';
 import type { Log } from '../core/log.ts';
 import type { McpCallScope, RequestEnd } from '../core/observer.ts';
+import { nextTurn, type Pause } from '../core/turns.ts';
 import { addressOf, authorization, type Connection, type EndpointAddress } from './connection.ts';
 import { Deadline } from './deadline.ts';
 import { cancellation, failureOf, networkFailure, overdueWork, type RequestInfo, timeoutFailure } from './failures.ts';
@@ -40,10 +42,10 @@ export interface RequestSenderOptions {
   /** The same for text that may end inside of a secret. */
   redactCut?: (text: string) => string | Promise<string>;
   /** Removes secrets from results, before anything cuts them. Calls `pause` between the steps of long work. */
-  redactValue?: <T>(value: T, pause: () => Promise<void>) => Promise<T>;
+  redactValue?: <T>(value: T, pause: Pause) => Promise<T>;
 }
 
-/** Values for the path, the query and the body of an endpoint, and further headers. */
+/** Values for the path, the query and the body of an endpoint, and further headers. A body of bytes has its own content type. */
 export interface RequestParts {
   path?: Record<string, string>;
   query?: Record<string, string | number | readonly string[] | undefined>;
@@ -55,11 +57,7 @@ export interface RequestParts {
  * Reads the result from a successful response. If it throws one of Node's errors with a `code`, that
  * counts as a broken connection. It calls `pause` between the steps of its work on a response that has arrived.
  */
-type ResponseReader<Result> = (
-  response: HttpResponse,
-  info: RequestInfo,
-  pause: () => Promise<void>,
-) => Promise<Result>;
+type ResponseReader<Result> = (response: HttpResponse, info: RequestInfo, pause: Pause) => Promise<Result>;
 
 /** The tool call that a request belongs to; its requests share one deadline. */
 interface ToolCall {
@@ -130,7 +128,7 @@ export class RequestSender {
         if ('result' in outcome) {
           const { redactValue } = this.#options;
           if (!redactValue) return outcome.result;
-          const pause = (): Promise<void> => markAnsweredAndPause(pending);
+          const pause: Pause = () => markAnsweredAndPause(pending);
           await pause();
           return await redactValue(outcome.result, pause);
         }
@@ -150,21 +148,19 @@ export class RequestSender {
    * @throws HeddleError `timeout` when the time of the tool call is over, `cancelled` if `signal` was aborted.
    */
   async pause(signal: AbortSignal | undefined): Promise<void> {
-    const { startedAtMs = performance.now() } = this.#toolCall ?? {};
-    const deadline = new Deadline(this.#options.timeoutMs ?? defaultTimeoutsMs.tool, startedAtMs, signal);
-    try {
-      await deadline.pause();
-    } catch (error) {
-      throw deadline.abortCode === 'timeout' ? overdueWork(deadline.timeoutMs) : error;
-    } finally {
-      deadline.clear();
-    }
+    await nextTurn();
+    signal?.throwIfAborted();
+    if (this.remainingMs <= 0) throw overdueWork(this.#timeoutMs);
+  }
+
+  get #timeoutMs(): number {
+    return this.#options.timeoutMs ?? defaultTimeoutsMs.tool;
   }
 
   /** Milliseconds until the deadline of the tool call; outside a tool call, the time limit of one request. */
   get remainingMs(): number {
     const { startedAtMs = performance.now() } = this.#toolCall ?? {};
-    return (this.#options.timeoutMs ?? defaultTimeoutsMs.tool) - (performance.now() - startedAtMs);
+    return this.#timeoutMs - (performance.now() - startedAtMs);
   }
 
   /** True once a request of the tool call has missed the deadline. */
@@ -173,17 +169,17 @@ export class RequestSender {
   }
 
   #prepare(endpoint: Endpoint, parts: RequestParts, signal: AbortSignal | undefined): PendingRequest {
-    const { timeoutMs, inferenceTimeoutMs, redact = (text) => text, redactCut = redact } = this.#options;
+    const { inferenceTimeoutMs, redact = (text) => text, redactCut = redact } = this.#options;
     const info: RequestInfo = {
       requestLine: requestLineOf(endpoint, endpoint.path, parts),
       endpointName: endpointNames.get(endpoint) ?? '',
       auth: endpoint.auth,
-      repeatable: endpoint.repeatable,
+      repeatable: endpoint.repeatable && (endpoint.repeatableWith?.safeParse(parts.body).success ?? true),
       redact,
       redactCut,
     };
     const limitsMs = {
-      tool: timeoutMs ?? defaultTimeoutsMs.tool,
+      tool: this.#timeoutMs,
       inference: inferenceTimeoutMs ?? defaultTimeoutsMs.inference,
     };
     const startedAtMs = this.#toolCall?.startedAtMs ?? performance.now();
@@ -205,10 +201,10 @@ export class RequestSender {
         accept: 'application/json, text/event-stream, application/x-ndjson',
         'user-agent': this.#options.userAgent,
         ...this.#toolCall?.scope?.headers,
-        ...headers,
         ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
       },
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: body === undefined || body instanceof Uint8Array ? body : JSON.stringify(body),
       signal: deadline.signal,
     };
   }
@@ -280,7 +276,7 @@ export class RequestSender {
  */
 async function markAnsweredAndPause(pending: PendingRequest): Promise<void> {
   pending.isAnswered = true;
-  await (pending.endpoint.repeatable ? pending.deadline.pause() : setImmediate());
+  await (pending.info.repeatable ? pending.deadline.pause() : nextTurn());
 }
 
 /** Returns the method and the path of a request, as errors and logs name them. */

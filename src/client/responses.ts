@@ -1,11 +1,11 @@
 import { pipeline } from 'node:stream';
-import type * as z from 'zod';
-import type { Endpoint } from '../contract/endpoints.ts';
+import type { Endpoint } from '../contract/endpoint.ts';
 import { validateValue } from '../contract/validation.ts';
 import { HeddleError } from '../core/errors.ts';
 import { decodersOf, type HttpResponse } from '../core/http/http-client.ts';
 import { JsonLimitError } from '../core/json/json.ts';
 import { parseKeepingDigits } from '../core/json/json-numbers.ts';
+import { Pacer, type Pause } from '../core/turns.ts';
 import { badResponse, type RequestInfo, type ServiceResponse } from './failures.ts';
 
 /** Maximum size of a response after decompression; the embedded service accepts requests of the same size. */
@@ -28,7 +28,11 @@ export function decompressed(response: HttpResponse): HttpResponse {
  * @throws HeddleError `too_large` for a success beyond the limit; the error of the connection if it breaks.
  */
 export async function readResponse(response: HttpResponse, info: RequestInfo): Promise<ServiceResponse> {
-  const { status, headers, body } = response;
+  const { status, headers } = response;
+  return { status, headers, body: (await readBody(response, info)).toString() };
+}
+
+async function readBody({ status, body }: HttpResponse, info: RequestInfo): Promise<Buffer> {
   const isError = status >= 300;
   const timer = isError ? setTimeout(() => body.destroy(), errorBodyTimeoutMs) : undefined;
   const parts: Buffer[] = [];
@@ -45,7 +49,7 @@ export async function readResponse(response: HttpResponse, info: RequestInfo): P
   } finally {
     clearTimeout(timer);
   }
-  return { status, headers, body: Buffer.concat(parts).toString() };
+  return Buffer.concat(parts);
 }
 
 function tooLarge(status: number, { requestLine }: RequestInfo): HeddleError {
@@ -58,24 +62,26 @@ function tooLarge(status: number, { requestLine }: RequestInfo): HeddleError {
 }
 
 /**
- * Parses the JSON of a successful response. Numbers that would change become strings of their digits.
- * @throws HeddleError `bad_response` for a body that is not JSON or does not match the endpoint's schema.
+ * Reads a successful response in the form that its endpoint has: bytes, lines of JSON, or JSON. Calls `pause` between the steps.
+ * @throws HeddleError `bad_response` for a body that does not match the endpoint's schema, or as {@link readResponse} does.
  */
-export function parseJsonResponse<Response extends z.ZodType>(
-  endpoint: Endpoint<z.ZodType, Response>,
-  response: ServiceResponse,
+export async function readResult(
+  endpoint: Endpoint,
+  response: HttpResponse,
   info: RequestInfo,
-): z.output<Response> {
-  return parseJsonOf(response.body, endpoint, response, info);
+  pause: () => Promise<void>,
+): Promise<unknown> {
+  if (endpoint.bytes) return new Blob([new Uint8Array(await readBody(response, info))]);
+  const read = await readResponse(response, info);
+  await pause();
+  return endpoint.lines ? parseLines(endpoint, read, info, pause) : parseJson(read.body, endpoint, read, info);
 }
 
-/** Parses a JSON text out of a response. */
-function parseJsonOf<Response extends z.ZodType>(
-  text: string,
-  endpoint: Endpoint<z.ZodType, Response>,
-  response: ServiceResponse,
-  info: RequestInfo,
-): z.output<Response> {
+/**
+ * Parses a JSON text out of a successful response. Numbers that would change become strings of their digits.
+ * @throws HeddleError `bad_response` for text that is not JSON or does not match the endpoint's schema.
+ */
+function parseJson(text: string, endpoint: Endpoint, response: ServiceResponse, info: RequestInfo): unknown {
   let value: unknown;
   try {
     value = parseKeepingDigits(text);
@@ -86,31 +92,22 @@ function parseJsonOf<Response extends z.ZodType>(
   const { faults } = validateValue(endpoint.response, value, 'response');
   if (faults) throw badResponse(response, info, 'the body does not match the interface', faults.slice(0, maxDetails));
   // Not zod's copy, which reorders the members.
-  return value as z.output<Response>;
+  return value;
 }
 
-/** Characters that are parsed without a pause. */
-const charsPerPause = 1024 * 1024;
-
-/**
- * Parses a successful response with one JSON value per line, as {@link parseJsonResponse} does; skips empty lines. Calls
- * `pause` now and then.
- */
-export async function parseNdjsonResponse<Response extends z.ZodType>(
-  endpoint: Endpoint<z.ZodType, Response>,
+/** Parses a successful response with one JSON value per line; skips empty lines. Calls `pause` every 15 ms. */
+async function parseLines(
+  endpoint: Endpoint,
   response: ServiceResponse,
   info: RequestInfo,
-  pause: () => Promise<void>,
-): Promise<z.output<Response>[]> {
-  const values: z.output<Response>[] = [];
-  let chars = 0;
+  pause: Pause,
+): Promise<unknown[]> {
+  const values: unknown[] = [];
+  const pacer = new Pacer(pause);
   for (const line of response.body.split('\n')) {
     if (line.trim() === '') continue;
-    values.push(parseJsonOf(line, endpoint, response, info));
-    chars += line.length;
-    if (chars < charsPerPause) continue;
-    chars = 0;
-    await pause();
+    values.push(parseJson(line, endpoint, response, info));
+    await pacer.pause();
   }
   return values;
 }

@@ -1,16 +1,9 @@
 import * as z from 'zod';
 import { normalizeTimestamp } from '../core/timestamps.ts';
+import { endpoint, projectInBody, projectInPath } from './endpoint.ts';
 import { projectId } from './identifiers.ts';
 import { sortKey } from './sort-keys.ts';
 import { checkedOneByOne } from './validation.ts';
-
-/** Request for one recorded call. */
-export const readCallRequest = z.object({
-  project_id: projectId,
-  id: z.string().min(1),
-  include_costs: z.boolean().nullish(),
-});
-export type ReadCallRequest = z.infer<typeof readCallRequest>;
 
 /** A recorded call: its inputs, its output, and how it ended. */
 export const recordedCall = z.looseObject({
@@ -32,10 +25,6 @@ export const recordedCall = z.looseObject({
   deleted_at: z.string().nullish(),
 });
 export type RecordedCall = z.infer<typeof recordedCall>;
-
-/** The call; null if the project has none with this id. */
-export const readCallResponse = z.looseObject({ call: recordedCall.nullish() });
-export type ReadCallResponse = z.infer<typeof readCallResponse>;
 
 /** The members of a call that a query can request. */
 export const callColumns: readonly string[] = Object.keys(recordedCall.shape);
@@ -62,10 +51,8 @@ export type CallsFilter = z.infer<typeof callsFilter>;
 
 /** A condition in the form of a MongoDB expression; see docs/interface.md. */
 export const expressionQuery = z.object({ $expr: z.record(z.string(), z.unknown()) });
-export type ExpressionQuery = z.infer<typeof expressionQuery>;
 
-/** Request for several recorded calls. */
-export const queryCallsRequest = z.object({
+const queryCallsRequest = z.object({
   project_id: projectId,
   filter: callsFilter.nullish(),
   query: expressionQuery.nullish(),
@@ -79,17 +66,6 @@ export const queryCallsRequest = z.object({
   include_costs: z.boolean().nullish().describe('Add what the models in summary.usage cost, as summary.weave.costs.'),
   include_feedback: z.boolean().nullish().describe('Add the feedback on each call, as summary.weave.feedback.'),
 });
-export type QueryCallsRequest = z.infer<typeof queryCallsRequest>;
-
-/** Request for the number of recorded calls that match. */
-export const countCallsRequest = queryCallsRequest.pick({ project_id: true, filter: true, query: true, limit: true });
-export type CountCallsRequest = z.infer<typeof countCallsRequest>;
-
-export const countCallsResponse = z.looseObject({
-  count: z.int(),
-  has_more: z.boolean().nullish().describe('True if more calls match than limit.'),
-});
-export type CountCallsResponse = z.infer<typeof countCallsResponse>;
 
 const callId = z.string().min(1);
 const time = z
@@ -139,53 +115,144 @@ export const completedCall = z.object({
 export type CompletedCall = z.infer<typeof completedCall>;
 
 /** Request to record the start of a call. The end may arrive first, and the same start again changes nothing. */
-export const startCallRequest = z.object({ start: startedCall });
-export type StartCallRequest = z.infer<typeof startCallRequest>;
+const startCallRequest = z.object({ start: startedCall });
 
-export const startCallResponse = z.looseObject({ id: z.string(), trace_id: z.string() });
-export type StartCallResponse = z.infer<typeof startCallResponse>;
+const startCallResponse = z.looseObject({ id: z.string(), trace_id: z.string() });
 
 /** Request to record the end of a call. Only the first end of a call counts. */
-export const endCallRequest = z.object({ end: endedCall });
-export type EndCallRequest = z.infer<typeof endCallRequest>;
-
-/** Request to record starts and ends, in any order: all of them, or none if one is invalid. */
-export const recordCallsRequest = z.object({
-  batch: checkedOneByOne(
-    z.discriminatedUnion('mode', [
-      z.object({ mode: z.literal('start'), req: startCallRequest }),
-      z.object({ mode: z.literal('end'), req: endCallRequest }),
-    ]),
-  ).describe('Each {"mode":"start","req":{"start":…}} or {"mode":"end","req":{"end":…}}.'),
-});
-export type RecordCallsRequest = z.infer<typeof recordCallsRequest>;
-
-/** The id and trace of each start, and an empty object for each end, in the order of the request. */
-export const recordCallsResponse = z.looseObject({
-  res: z.array(z.looseObject({ id: z.string().optional(), trace_id: z.string().optional() })),
-});
-export type RecordCallsResponse = z.infer<typeof recordCallsResponse>;
-
-/** Request to record calls that have ended: all of them, or none if one is invalid. */
-export const completeCallsRequest = z.object({
-  batch: checkedOneByOne(completedCall).describe('Calls with the members of their start and of their end.'),
-});
-export type CompleteCallsRequest = z.infer<typeof completeCallsRequest>;
-
-/** Request to name a call; an empty name removes its name. */
-export const updateCallRequest = z.object({
-  project_id: projectId,
-  call_id: callId,
-  display_name: z.string().nullish(),
-});
-export type UpdateCallRequest = z.infer<typeof updateCallRequest>;
-
-/** Request to delete calls, with those that they called. Unknown ones are skipped. */
-export const deleteCallsRequest = z.object({ project_id: projectId, call_ids: z.array(callId).max(1000) });
-export type DeleteCallsRequest = z.infer<typeof deleteCallsRequest>;
-
-export const deleteCallsResponse = z.looseObject({ num_deleted: z.int().optional() });
-export type DeleteCallsResponse = z.infer<typeof deleteCallsResponse>;
+const endCallRequest = z.object({ end: endedCall });
 
 /** The response of operations that have nothing to say. */
 export const emptyResponse = z.looseObject({});
+
+/** The operations on recorded calls. */
+export const callEndpoints = {
+  readCall: endpoint({
+    summary: 'Read a recorded call',
+    path: '/call/read',
+    projects: projectInBody,
+    request: z.object({ project_id: projectId, id: z.string().min(1), include_costs: z.boolean().nullish() }),
+    // Null if the project has no call with this id.
+    response: z.looseObject({ call: recordedCall.nullish() }),
+  }),
+  queryCalls: endpoint({
+    summary: 'Query recorded calls',
+    description:
+      'By default the call that started first comes first; ties are broken by id. With columns, other members are empty.',
+    path: '/calls/stream_query',
+    projects: projectInBody,
+    request: queryCallsRequest,
+    response: recordedCall,
+    lines: true,
+  }),
+  countCalls: endpoint({
+    summary: 'Count recorded calls',
+    path: '/calls/query_stats',
+    projects: projectInBody,
+    request: queryCallsRequest.pick({ project_id: true, filter: true, query: true, limit: true }),
+    response: z.looseObject({
+      count: z.int(),
+      has_more: z.boolean().nullish().describe('True if more calls match than limit.'),
+    }),
+  }),
+  recordCalls: endpoint({
+    summary: 'Record starts and ends of calls',
+    description:
+      'A start and its end may arrive in different requests and in any order. What was recorded before does not change, so a request can be sent again.',
+    path: '/call/upsert_batch',
+    projects: ({ body }) => body.batch.map(({ req }) => ('start' in req ? req.start : req.end).project_id),
+    // All of them are recorded, or none if one is invalid.
+    request: z.object({
+      batch: checkedOneByOne(
+        z.discriminatedUnion('mode', [
+          z.object({ mode: z.literal('start'), req: startCallRequest }),
+          z.object({ mode: z.literal('end'), req: endCallRequest }),
+        ]),
+      ).describe('Each {"mode":"start","req":{"start":…}} or {"mode":"end","req":{"end":…}}.'),
+    }),
+    // The id and trace of each start, and an empty object for each end, in the order of the request.
+    response: z.looseObject({
+      res: z.array(z.looseObject({ id: z.string().optional(), trace_id: z.string().optional() })),
+    }),
+    writes: true,
+    repeatable: true,
+    // A start without an id that arrives again is another call.
+    repeatableWith: z.looseObject({
+      batch: z.array(
+        z.union([
+          z.looseObject({ mode: z.literal('end') }),
+          z.looseObject({ req: z.looseObject({ start: z.looseObject({ id: z.string() }) }) }),
+        ]),
+      ),
+    }),
+  }),
+  startCall: endpoint({
+    summary: 'Record the start of a call',
+    path: '/call/start',
+    projects: ({ body }) => [body.start.project_id],
+    request: startCallRequest,
+    response: startCallResponse,
+    writes: true,
+    repeatable: false,
+  }),
+  endCall: endpoint({
+    summary: 'Record the end of a call',
+    path: '/call/end',
+    projects: ({ body }) => [body.end.project_id],
+    request: endCallRequest,
+    response: emptyResponse,
+    writes: true,
+    repeatable: true,
+  }),
+  startCallInProject: endpoint({
+    summary: 'Record the start of a call of a project',
+    path: '/v2/{entity}/{project}/call/start',
+    projects: ({ path, body }) => [...projectInPath({ path }), body.start.project_id],
+    request: startCallRequest,
+    response: startCallResponse,
+    writes: true,
+    repeatable: false,
+  }),
+  endCallInProject: endpoint({
+    summary: 'Record the end of a call of a project',
+    path: '/v2/{entity}/{project}/call/end',
+    projects: ({ path, body }) => [...projectInPath({ path }), body.end.project_id],
+    request: endCallRequest,
+    response: emptyResponse,
+    writes: true,
+    repeatable: true,
+  }),
+  completeCalls: endpoint({
+    summary: 'Record calls that have ended',
+    path: '/v2/{entity}/{project}/calls/complete',
+    projects: ({ path, body }) => [...projectInPath({ path }), ...body.batch.map(({ project_id }) => project_id)],
+    // All of them are recorded, or none if one is invalid.
+    request: z.object({
+      batch: checkedOneByOne(completedCall).describe('Calls with the members of their start and of their end.'),
+    }),
+    response: emptyResponse,
+    writes: true,
+    repeatable: true,
+  }),
+  updateCall: endpoint({
+    summary: 'Name a recorded call',
+    path: '/call/update',
+    projects: projectInBody,
+    // An empty name removes the name of the call.
+    request: z.object({ project_id: projectId, call_id: callId, display_name: z.string().nullish() }),
+    response: emptyResponse,
+    writes: true,
+    repeatable: true,
+  }),
+  deleteCalls: endpoint({
+    summary: 'Delete recorded calls',
+    description:
+      'Calls that a deleted call made are deleted with it. A start that is sent again does not bring them back.',
+    path: '/calls/delete',
+    projects: projectInBody,
+    request: z.object({ project_id: projectId, call_ids: z.array(callId).max(1000) }),
+    response: z.looseObject({ num_deleted: z.int().optional() }),
+    writes: true,
+    repeatable: true,
+  }),
+};

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { normalizeTimestamp } from '../core/timestamps.ts';
-import { expressionQuery } from './calls.ts';
+import { emptyResponse, expressionQuery } from './calls.ts';
+import { endpoint, projectInBody } from './endpoint.ts';
 import { projectId } from './identifiers.ts';
 import { sortKey } from './sort-keys.ts';
 
@@ -18,28 +19,6 @@ const price = z.object({
   provider_id: z.string().nullish(),
 });
 
-/** Request to store prices of models. */
-export const createCostsRequest = z.object({
-  project_id: projectId,
-  costs: z.record(z.string(), price).describe('Prices by the names of the models.'),
-});
-export type CreateCostsRequest = z.infer<typeof createCostsRequest>;
-
-/** The id of each price with the name of its model. */
-export const createCostsResponse = z.looseObject({ ids: z.array(z.array(z.string())) });
-export type CreateCostsResponse = z.infer<typeof createCostsResponse>;
-
-/** Request for stored prices. */
-export const queryCostsRequest = z.object({
-  project_id: projectId,
-  fields: z.array(z.string()).max(1000).nullish().describe('Members of a price to return; all of them by default.'),
-  query: expressionQuery.nullish(),
-  sort_by: z.array(sortKey).max(20).nullish().describe('By members of a price; in the order of creation by default.'),
-  limit: z.int().min(0).nullish().describe('Maximum number of prices to return.'),
-  offset: z.int().min(0).nullish().describe('Number of prices to skip.'),
-});
-export type QueryCostsRequest = z.infer<typeof queryCostsRequest>;
-
 /** A stored price. */
 export const storedCost = z.looseObject({
   id: z.string().optional(),
@@ -53,9 +32,47 @@ export const storedCost = z.looseObject({
 });
 export type StoredCost = z.infer<typeof storedCost>;
 
-export const queryCostsResponse = z.looseObject({ results: z.array(storedCost) });
-export type QueryCostsResponse = z.infer<typeof queryCostsResponse>;
-
-/** Request to delete prices. The query names ids: `$eq` of `id` and a literal, or `$or` of several. */
-export const purgeCostsRequest = z.object({ project_id: projectId, query: expressionQuery });
-export type PurgeCostsRequest = z.infer<typeof purgeCostsRequest>;
+/** The operations on prices of models. */
+export const costEndpoints = {
+  createCosts: endpoint({
+    summary: 'Store prices of models',
+    path: '/cost/create',
+    projects: projectInBody,
+    request: z.object({
+      project_id: projectId,
+      costs: z.record(z.string(), price).describe('Prices by the names of the models.'),
+    }),
+    // The id of each price with the name of its model.
+    response: z.looseObject({ ids: z.array(z.array(z.string())) }),
+    writes: true,
+    repeatable: false,
+  }),
+  queryCosts: endpoint({
+    summary: 'Query prices of models',
+    path: '/cost/query',
+    projects: projectInBody,
+    request: z.object({
+      project_id: projectId,
+      fields: z.array(z.string()).max(1000).nullish().describe('Members of a price to return; all of them by default.'),
+      query: expressionQuery.nullish(),
+      sort_by: z
+        .array(sortKey)
+        .max(20)
+        .nullish()
+        .describe('By members of a price; in the order of creation by default.'),
+      limit: z.int().min(0).nullish().describe('Maximum number of prices to return.'),
+      offset: z.int().min(0).nullish().describe('Number of prices to skip.'),
+    }),
+    response: z.looseObject({ results: z.array(storedCost) }),
+  }),
+  purgeCosts: endpoint({
+    summary: 'Delete prices of models',
+    path: '/cost/purge',
+    projects: projectInBody,
+    // The query names ids: `$eq` of `id` and a literal, or `$or` of several.
+    request: z.object({ project_id: projectId, query: expressionQuery }),
+    response: emptyResponse,
+    writes: true,
+    repeatable: true,
+  }),
+};

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { expressionQuery } from './calls.ts';
+import { endpoint, projectInPath } from './endpoint.ts';
 import { listObjectsQuery } from './objects.ts';
 import { sortKey } from './sort-keys.ts';
 
@@ -8,19 +9,6 @@ const ids = z.array(z.string()).max(1000);
 
 /** A query parameter that may be repeated; a single one arrives as a string. */
 const repeated = z.preprocess((value) => (typeof value === 'string' ? [value] : value), ids.optional());
-
-/** Request to record a run; entity and project are in the path. */
-export const createEvaluationRunRequest = z.object({
-  evaluation: z.string().describe('Reference to the evaluation.'),
-  model: z.string().describe('Reference to the model.'),
-  source_evaluation_run_id: z.string().nullish().describe('Run whose predictions are scored again.'),
-});
-export type CreateEvaluationRunRequest = z.infer<typeof createEvaluationRunRequest>;
-
-export const createEvaluationRunResponse = z.looseObject({
-  evaluation_run_id: z.string().describe('Id of the run, which is also that of its recorded call.'),
-});
-export type CreateEvaluationRunResponse = z.infer<typeof createEvaluationRunResponse>;
 
 /** One run of an evaluation. */
 export const evaluationRun = z.looseObject({
@@ -35,35 +23,7 @@ export const evaluationRun = z.looseObject({
 });
 export type EvaluationRun = z.infer<typeof evaluationRun>;
 
-/** Query parameters of the list of runs; each of the first three may be repeated. */
-export const listEvaluationRunsQuery = z.object({
-  evaluations: repeated.describe('References to evaluations.'),
-  models: repeated.describe('References to models.'),
-  evaluation_run_ids: repeated,
-  ...listObjectsQuery.shape,
-});
-export type ListEvaluationRunsQuery = z.infer<typeof listEvaluationRunsQuery>;
-
-/** Request to end a run; the scores that it has are summarized. */
-export const finishEvaluationRunRequest = z.object({
-  summary: z.record(z.string(), z.unknown()).nullish().describe('Members to store with the run.'),
-});
-export type FinishEvaluationRunRequest = z.infer<typeof finishEvaluationRunRequest>;
-
 export const finishResponse = z.looseObject({ success: z.boolean() });
-export type FinishResponse = z.infer<typeof finishResponse>;
-
-/** Request to record a prediction. */
-export const createPredictionRequest = z.object({
-  model: z.string().describe('Reference to the model.'),
-  inputs: z.record(z.string(), z.unknown()),
-  output: z.unknown(),
-  evaluation_run_id: z.string().nullish().describe('Run that it belongs to.'),
-});
-export type CreatePredictionRequest = z.infer<typeof createPredictionRequest>;
-
-export const createPredictionResponse = z.looseObject({ prediction_id: z.string() });
-export type CreatePredictionResponse = z.infer<typeof createPredictionResponse>;
 
 /** A recorded prediction. */
 export const prediction = z.looseObject({
@@ -81,19 +41,6 @@ export const listOfRunQuery = z.object({
   evaluation_run_id: z.string().optional().describe('Return only those of this run.'),
   ...listObjectsQuery.shape,
 });
-export type ListOfRunQuery = z.infer<typeof listOfRunQuery>;
-
-/** Request to record a score of a prediction. */
-export const createScoreRequest = z.object({
-  prediction_id: z.string(),
-  scorer: z.string().describe('Reference to the scorer.'),
-  value: z.unknown().describe('Output of the scorer.'),
-  evaluation_run_id: z.string().nullish().describe('Run that it belongs to.'),
-});
-export type CreateScoreRequest = z.infer<typeof createScoreRequest>;
-
-export const createScoreResponse = z.looseObject({ score_id: z.string() });
-export type CreateScoreResponse = z.infer<typeof createScoreResponse>;
 
 /** A recorded score. */
 export const score = z.looseObject({
@@ -104,52 +51,6 @@ export const score = z.looseObject({
   wb_user_id: z.string().nullish(),
 });
 export type Score = z.infer<typeof score>;
-
-/** Request for the results of runs, grouped by the rows of the dataset. */
-export const queryEvaluationResultsRequest = z
-  .object({
-    evaluation_call_ids: ids.nullish().describe('Ids of runs.'),
-    evaluation_run_ids: ids.nullish().describe('Ids of runs; the same as evaluation_call_ids.'),
-    require_intersection: z.boolean().optional().describe('Return only rows that all runs have.'),
-    include_raw_data_rows: z.boolean().optional().describe('Add each row, or the reference to it.'),
-    resolve_row_refs: z.boolean().optional().describe('With include_raw_data_rows: rows instead of references.'),
-    include_rows: z.boolean().optional().describe('Return rows; true by default.'),
-    include_summary: z.boolean().optional().describe('Add the summary of each run.'),
-    summary_require_intersection: z.boolean().nullish().describe('Instead of require_intersection, for the summary.'),
-    include_predict_and_score_children: z
-      .boolean()
-      .optional()
-      .describe('Read the calls of models and scorers for ids, latency and tokens; true by default.'),
-    include_costs: z.boolean().optional().describe('Add what the predictions cost, as far as prices are stored.'),
-    sort_by: z
-      .array(
-        sortKey.extend({
-          evaluation_call_id: z.string().nullish().describe('Run whose values count.'),
-          mode: z.enum(['value', 'difference']).optional().describe('difference: largest less smallest of the runs.'),
-        }),
-      )
-      .max(20)
-      .nullish()
-      .describe('By scores.<name>, inputs.<path> or output.<path>; by row_digest by default.'),
-    filters: z
-      .array(
-        z.object({
-          evaluation_call_id: z.string().nullish().describe('Run whose values count.'),
-          query: expressionQuery,
-        }),
-      )
-      .max(100)
-      .nullish()
-      .describe('Conditions on scores.<name>, inputs.<path> and output.<path>.'),
-    filter_logic_operator: z.enum(['and', 'or']).optional().describe('How filters of different runs combine; or.'),
-    limit: z.int().min(0).nullish().describe('Maximum number of rows to return.'),
-    offset: z.int().min(0).optional().describe('Number of rows to skip.'),
-  })
-  .refine(
-    ({ evaluation_call_ids, evaluation_run_ids }) => evaluation_call_ids?.length || evaluation_run_ids?.length,
-    'At least one of evaluation_call_ids or evaluation_run_ids must be provided',
-  );
-export type QueryEvaluationResultsRequest = z.infer<typeof queryEvaluationResultsRequest>;
 
 /** One prediction for a row, and its scores. `error` and `scorer_errors` are extensions of the embedded service. */
 export const evaluationTrial = z.looseObject({
@@ -206,10 +107,186 @@ export const evaluationSummary = z.looseObject({
 });
 export type EvaluationSummary = z.infer<typeof evaluationSummary>;
 
-export const queryEvaluationResultsResponse = z.looseObject({
-  rows: z.array(evaluationRow),
-  total_rows: z.int().describe('Number of rows that match, on all pages.'),
-  summary: z.looseObject({ row_count: z.int(), evaluations: z.array(evaluationSummary) }).nullish(),
-  warnings: z.array(z.string()).nullish().describe('Such as scorers that were left out of a run.'),
-});
-export type QueryEvaluationResultsResponse = z.infer<typeof queryEvaluationResultsResponse>;
+/** The operations on runs of evaluations, their predictions, scores and results. */
+export const evaluationRunEndpoints = {
+  createEvaluationRun: endpoint({
+    summary: 'Record the start of a run',
+    description: 'For runs whose predictions and scores are made elsewhere and recorded here.',
+    path: '/v2/{entity}/{project}/evaluation_runs',
+    projects: projectInPath,
+    request: z.object({
+      evaluation: z.string().describe('Reference to the evaluation.'),
+      model: z.string().describe('Reference to the model.'),
+      source_evaluation_run_id: z.string().nullish().describe('Run whose predictions are scored again.'),
+    }),
+    response: z.looseObject({
+      evaluation_run_id: z.string().describe('Id of the run, which is also that of its recorded call.'),
+    }),
+    writes: true,
+    repeatable: false,
+  }),
+  listEvaluationRuns: endpoint({
+    summary: 'List the runs of evaluations',
+    description: 'The oldest run comes first.',
+    method: 'GET',
+    path: '/v2/{entity}/{project}/evaluation_runs',
+    projects: projectInPath,
+    query: z.object({
+      evaluations: repeated.describe('References to evaluations.'),
+      models: repeated.describe('References to models.'),
+      evaluation_run_ids: repeated,
+      ...listObjectsQuery.shape,
+    }),
+    response: evaluationRun,
+    lines: true,
+  }),
+  readEvaluationRun: endpoint({
+    summary: 'Read a run',
+    method: 'GET',
+    path: '/v2/{entity}/{project}/evaluation_runs/{evaluation_run_id}',
+    projects: projectInPath,
+    response: evaluationRun,
+  }),
+  finishEvaluationRun: endpoint({
+    summary: 'Record the end of a run',
+    description: 'Only the first end of a run counts.',
+    path: '/v2/{entity}/{project}/evaluation_runs/{evaluation_run_id}/finish',
+    projects: projectInPath,
+    request: z.object({
+      summary: z.record(z.string(), z.unknown()).nullish().describe('Members to store with the run.'),
+    }),
+    response: finishResponse,
+    writes: true,
+    repeatable: true,
+  }),
+  createPrediction: endpoint({
+    summary: 'Record a prediction',
+    path: '/v2/{entity}/{project}/predictions',
+    projects: projectInPath,
+    request: z.object({
+      model: z.string().describe('Reference to the model.'),
+      inputs: z.record(z.string(), z.unknown()),
+      output: z.unknown(),
+      evaluation_run_id: z.string().nullish().describe('Run that it belongs to.'),
+    }),
+    response: z.looseObject({ prediction_id: z.string() }),
+    writes: true,
+    repeatable: false,
+  }),
+  listPredictions: endpoint({
+    summary: 'List predictions',
+    method: 'GET',
+    path: '/v2/{entity}/{project}/predictions',
+    projects: projectInPath,
+    query: listOfRunQuery,
+    response: prediction,
+    lines: true,
+  }),
+  readPrediction: endpoint({
+    summary: 'Read a prediction',
+    method: 'GET',
+    path: '/v2/{entity}/{project}/predictions/{prediction_id}',
+    projects: projectInPath,
+    response: prediction,
+  }),
+  finishPrediction: endpoint({
+    summary: 'Record that a prediction has all its scores',
+    path: '/v2/{entity}/{project}/predictions/{prediction_id}/finish',
+    projects: projectInPath,
+    response: finishResponse,
+    writes: true,
+    repeatable: true,
+  }),
+  createScore: endpoint({
+    summary: 'Record a score of a prediction',
+    path: '/v2/{entity}/{project}/scores',
+    projects: projectInPath,
+    request: z.object({
+      prediction_id: z.string(),
+      scorer: z.string().describe('Reference to the scorer.'),
+      value: z.unknown().describe('Output of the scorer.'),
+      evaluation_run_id: z.string().nullish().describe('Run that it belongs to.'),
+    }),
+    response: z.looseObject({ score_id: z.string() }),
+    writes: true,
+    repeatable: false,
+  }),
+  listScores: endpoint({
+    summary: 'List scores',
+    method: 'GET',
+    path: '/v2/{entity}/{project}/scores',
+    projects: projectInPath,
+    query: listOfRunQuery,
+    response: score,
+    lines: true,
+  }),
+  readScore: endpoint({
+    summary: 'Read a score',
+    method: 'GET',
+    path: '/v2/{entity}/{project}/scores/{score_id}',
+    projects: projectInPath,
+    response: score,
+  }),
+  queryEvaluationResults: endpoint({
+    summary: 'Query the results of runs',
+    description:
+      'Groups predictions and scores by the rows of the dataset, whoever recorded them: this service, an SDK, or a client that records predictions and scores itself.',
+    path: '/v2/{entity}/{project}/eval_results/query',
+    projects: projectInPath,
+    request: z
+      .object({
+        evaluation_call_ids: ids.nullish().describe('Ids of runs.'),
+        evaluation_run_ids: ids.nullish().describe('Ids of runs; the same as evaluation_call_ids.'),
+        require_intersection: z.boolean().optional().describe('Return only rows that all runs have.'),
+        include_raw_data_rows: z.boolean().optional().describe('Add each row, or the reference to it.'),
+        resolve_row_refs: z.boolean().optional().describe('With include_raw_data_rows: rows instead of references.'),
+        include_rows: z.boolean().optional().describe('Return rows; true by default.'),
+        include_summary: z.boolean().optional().describe('Add the summary of each run.'),
+        summary_require_intersection: z
+          .boolean()
+          .nullish()
+          .describe('Instead of require_intersection, for the summary.'),
+        include_predict_and_score_children: z
+          .boolean()
+          .optional()
+          .describe('Read the calls of models and scorers for ids, latency and tokens; true by default.'),
+        include_costs: z.boolean().optional().describe('Add what the predictions cost, as far as prices are stored.'),
+        sort_by: z
+          .array(
+            sortKey.extend({
+              evaluation_call_id: z.string().nullish().describe('Run whose values count.'),
+              mode: z
+                .enum(['value', 'difference'])
+                .optional()
+                .describe('difference: largest less smallest of the runs.'),
+            }),
+          )
+          .max(20)
+          .nullish()
+          .describe('By scores.<name>, inputs.<path> or output.<path>; by row_digest by default.'),
+        filters: z
+          .array(
+            z.object({
+              evaluation_call_id: z.string().nullish().describe('Run whose values count.'),
+              query: expressionQuery,
+            }),
+          )
+          .max(100)
+          .nullish()
+          .describe('Conditions on scores.<name>, inputs.<path> and output.<path>.'),
+        filter_logic_operator: z.enum(['and', 'or']).optional().describe('How filters of different runs combine; or.'),
+        limit: z.int().min(0).nullish().describe('Maximum number of rows to return.'),
+        offset: z.int().min(0).optional().describe('Number of rows to skip.'),
+      })
+      .refine(
+        ({ evaluation_call_ids, evaluation_run_ids }) => evaluation_call_ids?.length || evaluation_run_ids?.length,
+        'At least one of evaluation_call_ids or evaluation_run_ids must be provided',
+      ),
+    response: z.looseObject({
+      rows: z.array(evaluationRow),
+      total_rows: z.int().describe('Number of rows that match, on all pages.'),
+      summary: z.looseObject({ row_count: z.int(), evaluations: z.array(evaluationSummary) }).nullish(),
+      warnings: z.array(z.string()).nullish().describe('Such as scorers that were left out of a run.'),
+    }),
+  }),
+};

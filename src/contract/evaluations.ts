@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { endpoint, projectInBody, projectInPath } from './endpoint.ts';
 import { projectId } from './identifiers.ts';
 
 /** Request to create an evaluation; entity and project are in the path. */
@@ -11,7 +12,6 @@ export const createEvaluationRequest = z.object({
   evaluation_name: z.string().nullish().describe('Name for the evaluation run.'),
   eval_attributes: z.record(z.string(), z.unknown()).nullish().describe('Attributes to store with the evaluation.'),
 });
-export type CreateEvaluationRequest = z.infer<typeof createEvaluationRequest>;
 
 /** The created version, or the existing one with the same content. */
 export const createEvaluationResponse = z.looseObject({
@@ -20,33 +20,12 @@ export const createEvaluationResponse = z.looseObject({
   version_index: z.int().describe('0-based index of this version.'),
   evaluation_ref: z.string().describe('Full reference to this version.'),
 });
-export type CreateEvaluationResponse = z.infer<typeof createEvaluationResponse>;
-
-/** Request to run an evaluation at the service. `concurrency` is an extension of the embedded service. */
-export const evaluateModelRequest = z.object({
-  project_id: projectId,
-  evaluation_ref: z.string().describe('Reference to the evaluation.'),
-  model_ref: z.string().describe('Reference to a model of the class LLMStructuredCompletionModel.'),
-  concurrency: z.int().min(1).max(64).nullish().describe('Number of predictions under way at once; 8 by default.'),
-});
-export type EvaluateModelRequest = z.infer<typeof evaluateModelRequest>;
-
-/** The run that was started. `left_out_scorers` is an extension of the embedded service. */
-export const evaluateModelResponse = z.looseObject({
-  call_id: z.string().describe('Id of the run, which is also that of its recorded call.'),
-  left_out_scorers: z
-    .array(z.looseObject({ scorer: z.string(), reason: z.string() }))
-    .nullish()
-    .describe('Scorers that the service cannot run.'),
-});
-export type EvaluateModelResponse = z.infer<typeof evaluateModelResponse>;
 
 /** Names a run. */
-export const evaluationStatusRequest = z.object({ project_id: projectId, call_id: z.string().min(1) });
-export type EvaluationStatusRequest = z.infer<typeof evaluationStatusRequest>;
+const evaluationStatusRequest = z.object({ project_id: projectId, call_id: z.string().min(1) });
 
 /** The progress of a run. Only a running one has counts; they count predictions, so every trial of a row. */
-export const evaluationStatusResponse = z.looseObject({
+const evaluationStatusResponse = z.looseObject({
   status: z.looseObject({
     code: z.string().describe('not_found, running, failed or complete.'),
     completed_rows: z.int().nullish(),
@@ -55,4 +34,59 @@ export const evaluationStatusResponse = z.looseObject({
     output: z.unknown().optional().describe('Summary of a complete run.'),
   }),
 });
-export type EvaluationStatusResponse = z.infer<typeof evaluationStatusResponse>;
+
+/** The operations on definitions of evaluations, and on the runs that the service carries out. */
+export const evaluationEndpoints = {
+  createEvaluation: endpoint({
+    summary: 'Create an evaluation',
+    description:
+      'Definitions are addressed by content: the same content gives the same digest and version_index; different content under the same name gives the next version.',
+    path: '/v2/{entity}/{project}/evaluations',
+    projects: projectInPath,
+    request: createEvaluationRequest,
+    response: createEvaluationResponse,
+    writes: true,
+    repeatable: false,
+  }),
+  evaluateModel: endpoint({
+    summary: 'Run an evaluation',
+    description:
+      'Answers at once; the service then asks the model for each row of the dataset and has the answers scored. Each request starts a new run. POST /evaluations/status tells how far it is.',
+    path: '/evaluations/evaluate_model',
+    projects: projectInBody,
+    // `concurrency` and `left_out_scorers` are extensions of the embedded service.
+    request: z.object({
+      project_id: projectId,
+      evaluation_ref: z.string().describe('Reference to the evaluation.'),
+      model_ref: z.string().describe('Reference to a model of the class LLMStructuredCompletionModel.'),
+      concurrency: z.int().min(1).max(64).nullish().describe('Number of predictions under way at once; 8 by default.'),
+    }),
+    response: z.looseObject({
+      call_id: z.string().describe('Id of the run, which is also that of its recorded call.'),
+      left_out_scorers: z
+        .array(z.looseObject({ scorer: z.string(), reason: z.string() }))
+        .nullish()
+        .describe('Scorers that the service cannot run.'),
+    }),
+    writes: true,
+    repeatable: false,
+  }),
+  evaluationStatus: endpoint({
+    summary: 'Tell how far the run of an evaluation is',
+    path: '/evaluations/status',
+    projects: projectInBody,
+    request: evaluationStatusRequest,
+    response: evaluationStatusResponse,
+  }),
+  cancelEvaluation: endpoint({
+    summary: 'Cancel the run of an evaluation',
+    description:
+      'An extension of the embedded service. Predictions that are under way are broken off; what has been recorded stays. A run that has ended stays as it is.',
+    path: '/evaluations/cancel',
+    projects: projectInBody,
+    request: evaluationStatusRequest,
+    response: evaluationStatusResponse,
+    writes: true,
+    repeatable: true,
+  }),
+};

@@ -1,7 +1,8 @@
 import * as z from 'zod';
+import { endpoint, projectInBody } from './endpoint.ts';
 import { projectId } from './identifiers.ts';
 
-/** A file that a client has uploaded, as an operation receives it. */
+/** A file that a client has uploaded as a `Blob`, as the operation receives it. */
 export interface UploadedFile {
   /** SHA-256 of the bytes in the form of every digest: 43 characters. */
   digest: string;
@@ -13,18 +14,30 @@ export interface UploadedFile {
 const uploadedFile = z
   .unknown()
   .refine((file) => typeof file === 'object', 'must be a file')
-  .meta({ type: 'string', format: 'binary' }) as z.ZodType<UploadedFile>;
-
-/** Request to store a file: a form (multipart/form-data) with these two fields. */
-export const createFileRequest = z.object({ project_id: projectId, file: uploadedFile });
-export type CreateFileRequest = z.infer<typeof createFileRequest>;
-
-export const createFileResponse = z.looseObject({ digest: z.string() });
-export type CreateFileResponse = z.infer<typeof createFileResponse>;
-
-/** Request for the bytes of a file. */
-export const readFileRequest = z.object({ project_id: projectId, digest: z.string() });
-export type ReadFileRequest = z.infer<typeof readFileRequest>;
+  .meta({ type: 'string', format: 'binary' }) as z.ZodType<UploadedFile, Blob>;
 
 /** The bytes of a file. */
-export const fileContent = z.unknown().meta({ type: 'string', format: 'binary' });
+export const fileContent = z.unknown().meta({ type: 'string', format: 'binary' }) as z.ZodType<Blob>;
+
+/** The operations on files. */
+export const fileEndpoints = {
+  createFile: endpoint({
+    summary: 'Store a file',
+    description: 'The same bytes again are the same file. A file may have 100 MiB.',
+    path: '/file/create',
+    projects: projectInBody,
+    request: z.object({ project_id: projectId, file: uploadedFile }),
+    form: true,
+    response: z.looseObject({ digest: z.string() }),
+    writes: true,
+    repeatable: true,
+  }),
+  readFile: endpoint({
+    summary: 'Read a file',
+    path: '/file/content',
+    projects: projectInBody,
+    request: z.object({ project_id: projectId, digest: z.string() }),
+    response: fileContent,
+    bytes: true,
+  }),
+};

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { endpoint, inferencePrefix, noProject } from './endpoint.ts';
 
 const freeForm = z.record(z.string(), z.unknown());
 
@@ -42,19 +43,42 @@ export const inferenceRequest = z.looseObject({
   prompt: z.string().nullish().describe('Reference to a stored prompt.'),
   template_vars: freeForm.nullish().describe('Values by variable name.'),
 });
-export type InferenceRequest = z.infer<typeof inferenceRequest>;
 
 /** The reply of the model: any JSON object. */
 export const inferenceResponse = z.looseObject({});
 export type InferenceResponse = z.infer<typeof inferenceResponse>;
 
-/** A model that inference offers. */
-export const readModelResponse = z.looseObject({ id: z.string() });
-export type ReadModelResponse = z.infer<typeof readModelResponse>;
+const readModelResponse = z.looseObject({ id: z.string() });
 
-/** The models that inference offers. */
-export const listModelsResponse = z.looseObject({
-  object: z.string().nullish(),
-  data: z.array(readModelResponse),
-});
-export type ListModelsResponse = z.infer<typeof listModelsResponse>;
+/** The operations of inference. */
+export const inferenceEndpoints = {
+  runInference: endpoint({
+    summary: 'Run inference',
+    description:
+      'Every path below /inference/v1 takes the same body; /chat/completions is the usual one. With prompt, the messages of the stored prompt go first. {name} in messages is replaced from template_vars; {{ and }} stand for braces. With stream, the reply is a stream of server-sent events.',
+    path: `${inferencePrefix}{path*}`,
+    auth: 'bearer',
+    projects: noProject,
+    request: inferenceRequest,
+    response: inferenceResponse,
+    repeatable: false,
+    timeout: 'inference',
+  }),
+  listModels: endpoint({
+    summary: 'List the models',
+    method: 'GET',
+    path: `${inferencePrefix}/models`,
+    auth: 'bearer',
+    projects: noProject,
+    response: z.looseObject({ object: z.string().nullish(), data: z.array(readModelResponse) }),
+  }),
+  readModel: endpoint({
+    summary: 'Read a model',
+    description: 'Slashes in the id of the model may be percent-encoded.',
+    method: 'GET',
+    path: `${inferencePrefix}/models{path*}`,
+    auth: 'bearer',
+    projects: noProject,
+    response: readModelResponse,
+  }),
+};

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { endpoint, noProject, projectInBody, projectInPath } from './endpoint.ts';
 import { projectId } from './identifiers.ts';
 import { sortKey } from './sort-keys.ts';
 
@@ -10,7 +11,6 @@ const count = z.preprocess(
 
 /** Query parameters of the lists of objects. */
 export const listObjectsQuery = z.object({ limit: count.optional(), offset: count.optional() });
-export type ListObjectsQuery = z.infer<typeof listObjectsQuery>;
 
 /** One version in a list of evaluations, datasets or scorers. */
 export const storedObject = z.looseObject({
@@ -45,71 +45,95 @@ export const classMembers = (base: string, leaf: string) => ({
   _bases: [...(base === leaf ? [] : [base]), 'Object', 'BaseModel'],
 });
 
-/** Request to store a version of an object. */
-export const createObjectRequest = z.object({
-  obj: z.object({
-    project_id: projectId,
-    object_id: z.string(),
-    val: z.unknown(),
-    builtin_object_class: z
-      .string()
-      .nullish()
-      .describe('Class of the object, such as AnnotationSpec; `val` must fit it.'),
+/** What the lists of the objects of one kind have in common. */
+const objectList = {
+  method: 'GET',
+  projects: projectInPath,
+  query: listObjectsQuery,
+  response: storedObject,
+  lines: true,
+} as const;
+
+/** The operations on objects, which have versions. */
+export const objectEndpoints = {
+  createObject: endpoint({
+    summary: 'Store a version of an object',
+    description: 'The same content under the same name is the same version.',
+    path: '/obj/create',
+    projects: ({ body }) => [body.obj.project_id],
+    request: z.object({
+      obj: z.object({
+        project_id: projectId,
+        object_id: z.string(),
+        val: z.unknown(),
+        builtin_object_class: z
+          .string()
+          .nullish()
+          .describe('Class of the object, such as AnnotationSpec; `val` must fit it.'),
+      }),
+    }),
+    response: z.looseObject({ digest: z.string(), object_id: z.string().nullish() }),
+    writes: true,
+    repeatable: true,
   }),
-});
-export type CreateObjectRequest = z.infer<typeof createObjectRequest>;
-
-export const createObjectResponse = z.looseObject({ digest: z.string(), object_id: z.string().nullish() });
-export type CreateObjectResponse = z.infer<typeof createObjectResponse>;
-
-/** Request for one version, by its digest, `vN` or `latest`. */
-export const readObjectRequest = z.object({ project_id: projectId, object_id: z.string(), digest: z.string() });
-export type ReadObjectRequest = z.infer<typeof readObjectRequest>;
-
-export const readObjectResponse = z.looseObject({ obj: objectVersion });
-export type ReadObjectResponse = z.infer<typeof readObjectResponse>;
-
-/** Request to delete versions of an object. */
-export const deleteObjectRequest = z.object({
-  project_id: projectId,
-  object_id: z.string(),
-  digests: z
-    .array(z.string())
-    .max(100)
-    .nullish()
-    .describe('Versions by their digest, `vN` or `latest`; all of them by default.'),
-});
-export type DeleteObjectRequest = z.infer<typeof deleteObjectRequest>;
-
-export const deleteObjectResponse = z.looseObject({ num_deleted: z.int() });
-export type DeleteObjectResponse = z.infer<typeof deleteObjectResponse>;
-
-/** Request for versions of objects. */
-export const queryObjectsRequest = z.object({
-  project_id: projectId,
-  filter: z
-    .object({
-      base_object_classes: z.array(z.string()).max(1000).nullish(),
-      leaf_object_classes: z.array(z.string()).max(1000).nullish(),
-      object_ids: z.array(z.string()).max(1000).nullish(),
-      is_op: z.boolean().nullish(),
-      latest_only: z.boolean().nullish().describe('Return only the newest version of each object.'),
-    })
-    .nullish(),
-  sort_by: z.array(sortKey).nullish().describe('By created_at or object_id; created_at ascending by default.'),
-  limit: z.int().min(0).nullish().describe('Maximum number of versions to return.'),
-  offset: z.int().min(0).nullish().describe('Number of versions to skip.'),
-  metadata_only: z.boolean().nullish().describe('Leave the content out.'),
-});
-export type QueryObjectsRequest = z.infer<typeof queryObjectsRequest>;
-
-export const queryObjectsResponse = z.looseObject({ objs: z.array(objectVersion) });
-export type QueryObjectsResponse = z.infer<typeof queryObjectsResponse>;
-
-/** Request for the values of references to objects and their parts; versions are digests. */
-export const readReferencesRequest = z.object({ refs: z.array(z.string()).max(1000) });
-export type ReadReferencesRequest = z.infer<typeof readReferencesRequest>;
-
-/** The values, in the order of the request. */
-export const readReferencesResponse = z.looseObject({ vals: z.array(z.unknown()) });
-export type ReadReferencesResponse = z.infer<typeof readReferencesResponse>;
+  readObject: endpoint({
+    summary: 'Read a version of an object',
+    path: '/obj/read',
+    projects: projectInBody,
+    // `digest` may also be `vN` or `latest`.
+    request: z.object({ project_id: projectId, object_id: z.string(), digest: z.string() }),
+    response: z.looseObject({ obj: objectVersion }),
+  }),
+  deleteObject: endpoint({
+    summary: 'Delete versions of an object',
+    description: 'Nothing is deleted if one of them is unknown.',
+    path: '/obj/delete',
+    projects: projectInBody,
+    request: z.object({
+      project_id: projectId,
+      object_id: z.string(),
+      digests: z
+        .array(z.string())
+        .max(100)
+        .nullish()
+        .describe('Versions by their digest, `vN` or `latest`; all of them by default.'),
+    }),
+    response: z.looseObject({ num_deleted: z.int() }),
+    writes: true,
+    repeatable: false,
+  }),
+  queryObjects: endpoint({
+    summary: 'Query versions of objects',
+    path: '/objs/query',
+    projects: projectInBody,
+    request: z.object({
+      project_id: projectId,
+      filter: z
+        .object({
+          base_object_classes: z.array(z.string()).max(1000).nullish(),
+          leaf_object_classes: z.array(z.string()).max(1000).nullish(),
+          object_ids: z.array(z.string()).max(1000).nullish(),
+          is_op: z.boolean().nullish(),
+          latest_only: z.boolean().nullish().describe('Return only the newest version of each object.'),
+        })
+        .nullish(),
+      sort_by: z.array(sortKey).nullish().describe('By created_at or object_id; created_at ascending by default.'),
+      limit: z.int().min(0).nullish().describe('Maximum number of versions to return.'),
+      offset: z.int().min(0).nullish().describe('Number of versions to skip.'),
+      metadata_only: z.boolean().nullish().describe('Leave the content out.'),
+    }),
+    response: z.looseObject({ objs: z.array(objectVersion) }),
+  }),
+  readReferences: endpoint({
+    summary: 'Read the values of references',
+    path: '/refs/read_batch',
+    // A reference to a project that the account may not see has no value, like one to a project that does not exist.
+    projects: noProject,
+    // References to objects and their parts, whose versions are digests.
+    request: z.object({ refs: z.array(z.string()).max(1000) }),
+    response: z.looseObject({ vals: z.array(z.unknown()) }),
+  }),
+  listEvaluations: endpoint({ summary: 'List evaluations', path: '/v2/{entity}/{project}/evaluations', ...objectList }),
+  listDatasets: endpoint({ summary: 'List datasets', path: '/v2/{entity}/{project}/datasets', ...objectList }),
+  listScorers: endpoint({ summary: 'List scorers', path: '/v2/{entity}/{project}/scorers', ...objectList }),
+};

@@ -1,7 +1,14 @@
 import * as z from 'zod';
+import { endpoint, noProject } from './endpoint.ts';
 
-/** The projects of a service, and the number of queues that each has. The public service has no such list. */
-export const listProjectsResponse = z.looseObject({
-  projects: z.array(z.looseObject({ project_id: z.string(), queues: z.int() })),
-});
-export type ListProjectsResponse = z.infer<typeof listProjectsResponse>;
+/** The operations on projects. */
+export const projectEndpoints = {
+  listProjects: endpoint({
+    summary: 'List the projects',
+    description: 'An extension of the embedded service.',
+    method: 'GET',
+    path: '/projects',
+    projects: noProject,
+    response: z.looseObject({ projects: z.array(z.looseObject({ project_id: z.string(), queues: z.int() })) }),
+  }),
+};

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { endpoint, projectInBody } from './endpoint.ts';
 import { storedFeedback } from './feedback.ts';
 import { projectId } from './identifiers.ts';
 import { sortKey } from './sort-keys.ts';
@@ -55,49 +56,61 @@ export const queryQueueItemsRequest = z.object({
   include_position: z.boolean().optional().describe('Add position_in_queue, from 1, in this order.'),
   include_feedback: z.boolean().optional().describe('Add the feedback that was given on these items in the queue.'),
 });
-export type QueryQueueItemsRequest = z.infer<typeof queryQueueItemsRequest>;
 
-/** A page of queue items. The public service does not send their feedback. */
-export const queryQueueItemsResponse = z.looseObject({
-  items: z.array(queueItem),
-  feedback: z.array(storedFeedback).optional(),
-});
-export type QueryQueueItemsResponse = z.infer<typeof queryQueueItemsResponse>;
+const targetState = z.string().describe('in_progress, completed or skipped.');
 
-/** Request to add recorded calls to a queue. */
-export const addQueueItemsRequest = z.object({
-  project_id: projectId,
-  call_ids: z.array(z.string()),
-  display_fields: z.array(z.string()),
-});
-export type AddQueueItemsRequest = z.infer<typeof addQueueItemsRequest>;
-
-/** The number of calls that were added, and of those that the queue already held. */
-export const addQueueItemsResponse = z.looseObject({ added_count: z.int(), duplicates: z.int() });
-export type AddQueueItemsResponse = z.infer<typeof addQueueItemsResponse>;
-
-/** Request to set the caller's progress on an item; docs/interface.md lists the allowed transitions. */
-export const updateProgressRequest = z.object({
-  project_id: projectId,
-  annotation_state: z.string().describe('in_progress, completed or skipped.'),
-});
-export type UpdateProgressRequest = z.infer<typeof updateProgressRequest>;
-
-/** Request to set the caller's progress on several items. */
-export const updateProgressBatchRequest = z.object({
-  project_id: projectId,
-  updates: z
-    .array(z.object({ item_id: z.string(), annotation_state: updateProgressRequest.shape.annotation_state }))
-    .max(1000),
-});
-export type UpdateProgressBatchRequest = z.infer<typeof updateProgressBatchRequest>;
-
-/** For each update, in their order, the item after the change, or the reason why its state stays. */
-export const updateProgressBatchResponse = z.looseObject({
-  results: z.array(z.looseObject({ item: queueItem.optional(), reason: z.string().optional() })),
-});
-export type UpdateProgressBatchResponse = z.infer<typeof updateProgressBatchResponse>;
-
-/** The item after the change. */
-export const updateProgressResponse = z.looseObject({ item: queueItem });
-export type UpdateProgressResponse = z.infer<typeof updateProgressResponse>;
+/** The operations on the items of queues. */
+export const queueItemEndpoints = {
+  queryQueueItems: endpoint({
+    summary: 'Query the items of a queue',
+    description:
+      'Filter members are compared exactly and all must match. The default order is created_at ascending; ties are broken by id. An unknown queue has no items. position_in_queue counts the whole queue, before any filter.',
+    path: '/annotation_queues/{queue_id}/items/query',
+    projects: projectInBody,
+    request: queryQueueItemsRequest,
+    // The public service does not send feedback.
+    response: z.looseObject({ items: z.array(queueItem), feedback: z.array(storedFeedback).optional() }),
+  }),
+  addQueueItems: endpoint({
+    summary: 'Add recorded calls to a queue',
+    description:
+      'Calls that the queue already holds are counted as duplicates and not added again; unknown calls are skipped.',
+    path: '/annotation_queues/{queue_id}/items',
+    projects: projectInBody,
+    request: z.object({
+      project_id: projectId,
+      call_ids: z.array(z.string()),
+      display_fields: z.array(z.string()),
+    }),
+    response: z.looseObject({ added_count: z.int(), duplicates: z.int() }),
+    writes: true,
+    repeatable: true,
+  }),
+  updateProgress: endpoint({
+    summary: "Set the caller's progress with an item",
+    description:
+      'Every annotator has progress of their own. The same state again changes nothing; a move backwards is refused with status 400.',
+    path: '/annotation_queues/{queue_id}/items/{item_id}/progress',
+    projects: projectInBody,
+    request: z.object({ project_id: projectId, annotation_state: targetState }),
+    response: z.looseObject({ item: queueItem }),
+    writes: true,
+    repeatable: true,
+  }),
+  updateProgressBatch: endpoint({
+    summary: "Set the caller's progress with several items",
+    description:
+      'An extension of the embedded service. The results are in the order of the updates: the item, or the reason of a refusal, which leaves the others.',
+    path: '/annotation_queues/{queue_id}/progress',
+    projects: projectInBody,
+    request: z.object({
+      project_id: projectId,
+      updates: z.array(z.object({ item_id: z.string(), annotation_state: targetState })).max(1000),
+    }),
+    response: z.looseObject({
+      results: z.array(z.looseObject({ item: queueItem.optional(), reason: z.string().optional() })),
+    }),
+    writes: true,
+    repeatable: true,
+  }),
+};

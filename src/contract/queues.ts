@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { endpoint, projectInBody, projectInQuery } from './endpoint.ts';
 import { projectId } from './identifiers.ts';
 import { sortKey } from './sort-keys.ts';
 
@@ -26,41 +27,78 @@ export const queryQueuesRequest = z.object({
   limit: z.int().min(0).nullish().describe('Maximum number of queues to return.'),
   offset: z.int().min(0).nullish().describe('Number of queues to skip.'),
 });
-export type QueryQueuesRequest = z.infer<typeof queryQueuesRequest>;
 
-/** Query parameters for reading one queue. */
-export const readQueueQuery = z.object({ project_id: projectId });
+const readQueueQuery = z.object({ project_id: projectId });
+const readQueueResponse = z.looseObject({ queue });
 
-export const readQueueResponse = z.looseObject({ queue });
-export type ReadQueueResponse = z.infer<typeof readQueueResponse>;
-
-/** Request for the item counts of several queues. */
-export const queueStatsRequest = z.object({ project_id: projectId, queue_ids: z.array(z.string()) });
-export type QueueStatsRequest = z.infer<typeof queueStatsRequest>;
-
-/** Item counts; `completed_items` counts those that any annotator has completed or skipped. */
-export const queueStatsResponse = z.looseObject({
-  stats: z.array(z.looseObject({ queue_id: z.string(), total_items: z.int(), completed_items: z.int() })),
-});
-export type QueueStatsResponse = z.infer<typeof queueStatsResponse>;
-
-/** Request to create an empty queue. */
-export const createQueueRequest = z.object({
-  project_id: projectId,
-  name: z.string().min(1),
-  description: z.string().nullish().describe('Guidelines for the annotators.'),
-  scorer_refs: z.array(z.string()).describe('References to the fields that annotators fill in.'),
-});
-export type CreateQueueRequest = z.infer<typeof createQueueRequest>;
-
-export const createQueueResponse = z.looseObject({ id: z.string() });
-export type CreateQueueResponse = z.infer<typeof createQueueResponse>;
-
-/** Request to change a queue; members that are absent or null stay as they are. */
-export const updateQueueRequest = z.object({
-  project_id: projectId,
-  name: z.string().min(1).nullish(),
-  description: z.string().nullish(),
-  scorer_refs: z.array(z.string()).nullish(),
-});
-export type UpdateQueueRequest = z.infer<typeof updateQueueRequest>;
+/** The operations on queues. */
+export const queueEndpoints = {
+  queryQueues: endpoint({
+    summary: 'Query queues',
+    description: 'By default the newest queue comes first.',
+    path: '/annotation_queues/query',
+    projects: projectInBody,
+    request: queryQueuesRequest,
+    response: queue,
+    lines: true,
+  }),
+  queueStats: endpoint({
+    summary: 'Count the items of queues',
+    path: '/annotation_queues/stats',
+    projects: projectInBody,
+    request: z.object({ project_id: projectId, queue_ids: z.array(z.string()) }),
+    // `completed_items` counts those that any annotator has completed or skipped.
+    response: z.looseObject({
+      stats: z.array(z.looseObject({ queue_id: z.string(), total_items: z.int(), completed_items: z.int() })),
+    }),
+  }),
+  readQueue: endpoint({
+    summary: 'Read a queue',
+    method: 'GET',
+    path: '/annotation_queues/{queue_id}',
+    projects: projectInQuery,
+    query: readQueueQuery,
+    response: readQueueResponse,
+  }),
+  createQueue: endpoint({
+    summary: 'Create a queue',
+    path: '/annotation_queues',
+    projects: projectInBody,
+    request: z.object({
+      project_id: projectId,
+      name: z.string().min(1),
+      description: z.string().nullish().describe('Guidelines for the annotators.'),
+      scorer_refs: z.array(z.string()).describe('References to the fields that annotators fill in.'),
+    }),
+    response: z.looseObject({ id: z.string() }),
+    writes: true,
+    repeatable: false,
+  }),
+  updateQueue: endpoint({
+    summary: 'Change a queue',
+    method: 'PUT',
+    path: '/annotation_queues/{queue_id}',
+    projects: projectInBody,
+    // Members that are absent or null stay as they are.
+    request: z.object({
+      project_id: projectId,
+      name: z.string().min(1).nullish(),
+      description: z.string().nullish(),
+      scorer_refs: z.array(z.string()).nullish(),
+    }),
+    response: readQueueResponse,
+    writes: true,
+    repeatable: true,
+  }),
+  deleteQueue: endpoint({
+    summary: 'Delete a queue',
+    description: 'Its items can no longer be listed.',
+    method: 'DELETE',
+    path: '/annotation_queues/{queue_id}',
+    projects: projectInQuery,
+    query: readQueueQuery,
+    response: readQueueResponse,
+    writes: true,
+    repeatable: false,
+  }),
+};

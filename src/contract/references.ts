@@ -1,4 +1,3 @@
-import * as z from 'zod';
 import { splitProjectId } from './identifiers.ts';
 
 /** The scheme of references at the embedded service, which is that of the public service. */
@@ -102,8 +101,3 @@ export function objectReference(projectId: string, name: string, version: string
 export function callReference(projectId: string, callId: string): string {
   return formatReference({ scheme: referenceScheme, ...splitProjectId(projectId), kind: 'call', name: callId });
 }
-
-/** A reference of any service's scheme; only its form is checked. */
-export const referenceText = z
-  .string()
-  .regex(/^[A-Za-z][A-Za-z0-9+.-]*:\/\/\S+$/, 'must be a reference like weave:///entity/project/object/name:version');

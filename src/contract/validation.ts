@@ -39,7 +39,7 @@ const maxListFaults = 100;
  * Creates the schema of a list of any length. Entries are checked one at a time, and not after 100 faults, so that a large
  * list takes little memory; they keep members that their schema does not know.
  */
-export function checkedOneByOne<Entry extends z.ZodType>(entry: Entry): z.ZodType<z.output<Entry>[]> {
+export function checkedOneByOne<Entry extends z.ZodType>(entry: Entry): z.ZodType<z.output<Entry>[], z.input<Entry>[]> {
   const list = z.array(z.unknown()).check(({ value, issues }) => {
     for (const [index, input] of value.entries()) {
       const found = entry.safeParse(input).error?.issues ?? [];
@@ -47,7 +47,7 @@ export function checkedOneByOne<Entry extends z.ZodType>(entry: Entry): z.ZodTyp
       if (issues.length >= maxListFaults) break;
     }
   });
-  return list as z.ZodType<unknown> as z.ZodType<z.output<Entry>[]>;
+  return list as z.ZodType<unknown> as z.ZodType<z.output<Entry>[], z.input<Entry>[]>;
 }
 
 /** Maximum number of values that schemas look at one by one: a fault costs far more memory than the value. */

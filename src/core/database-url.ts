@@ -10,3 +10,8 @@ export function databaseUrls(text: string): URL[] | undefined {
   const isEmptyHost = hosts.split(',').length > 1 && hosts.split(',').some((host) => /^(:|$)/.test(host));
   return isEmptyHost || !urls.every((url) => URL.canParse(url)) ? undefined : urls.map((url) => new URL(url));
 }
+
+/** Returns whether a text names a PostgreSQL database by its URL, rather than a file. */
+export function isPostgresUrl(text: string): boolean {
+  return /^postgres(ql)?:/.test(text);
+}

@@ -36,6 +36,8 @@ export interface ErrorFields {
   /** HTTP status of the service's response. */
   status?: number;
   detail?: ErrorDetail[];
+  /** How many entries at the beginning of `detail` the message says as well; none by default. */
+  statedDetails?: number;
   /** True if the same call may succeed later. */
   retryable?: boolean;
   /** Milliseconds to wait before trying again, as the service asked. */
@@ -54,6 +56,7 @@ export class HeddleError extends Error {
   declare readonly hint: string;
   declare readonly status: number | undefined;
   declare readonly detail: ErrorDetail[] | undefined;
+  declare readonly statedDetails: number | undefined;
   declare readonly retryable: boolean;
   declare readonly retryAfterMs: number | undefined;
   declare readonly partialText: string | undefined;

@@ -1,5 +1,6 @@
+import { meanOf, ScoreLists, type ScoreValue, scoreNumber } from '../core/statistics/score-lists.ts';
 import { signTest } from '../core/statistics/sign-test.ts';
-import { areLabels, collect, type ScoredTrial, type ScoreValue, scoreNumber, scoreValues } from './score-figures.ts';
+import { areLabels, type ScoredTrial } from './score-figures.ts';
 
 /** Probability from which a difference counts as more than chance. */
 const significance = 0.05;
@@ -25,20 +26,17 @@ export interface ScorerComparison {
   verdict: 'better' | 'worse' | 'could be chance' | 'no difference' | 'labels differ';
 }
 
-/** Returns the scores of a row: the mean of the trials, or the label of the first. */
-export function rowScores(trials: readonly ScoredTrial[]): Map<string, ScoreValue> {
-  const found = new Map<string, ScoreValue[]>();
-  for (const { scores } of trials) {
-    for (const [name, value] of scoreValues(scores)) collect(found, name, value);
-  }
-  return new Map([...found].map(([name, values]) => [name, values.length === 1 ? values[0]! : meanOf(values)]));
+/** Returns the scores of a row by scorer and member, like `judge.passed`: the mean of the trials, or the label of the first. */
+export function rowScores(trials: readonly Pick<ScoredTrial, 'scores'>[]): Map<string, ScoreValue> {
+  const lists = new ScoreLists();
+  for (const { scores } of trials) lists.add(scores);
+  return new Map(lists.toArray().map(({ scorer, path, values }) => [[scorer, ...path].join('.'), typicalOf(values)]));
 }
 
-function meanOf(values: readonly ScoreValue[]): ScoreValue {
+function typicalOf(values: readonly ScoreValue[]): ScoreValue {
   const numbers = values.flatMap((value) => scoreNumber(value) ?? []);
-  if (numbers.length < values.length) return values[0]!;
-  if (values.every((value) => value === values[0])) return values[0]!;
-  return numbers.reduce((sum, number) => sum + number, 0) / numbers.length;
+  const hasOneMean = numbers.length === values.length && values.some((value) => value !== values[0]);
+  return hasOneMean ? meanOf(numbers)! : values[0]!;
 }
 
 /** Returns the change of a score; undefined if one of the runs lacks it. Passed and a higher number count as better. */

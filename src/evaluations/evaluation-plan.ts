@@ -1,11 +1,12 @@
 import { withFallback } from '../client/with-fallback.ts';
+import { fillPlaceholders, findPlaceholders, messagesOfPrompt } from '../contract/prompts.ts';
 import { parseReference } from '../contract/references.ts';
-import { type LlmModel, parseLlmModel, parseScorer, type RunnableScorer } from '../contract/scorers.ts';
+import { parseLlmModel, parseScorer, type RunnableScorer } from '../contract/scorers.ts';
 import { concurrently } from '../core/concurrently.ts';
 import { HeddleError } from '../core/errors.ts';
+import { sumOf } from '../core/statistics/score-lists.ts';
 import type { ServiceAccess } from '../records/call-context.ts';
 import { readVersion } from '../records/object-versions.ts';
-import { filledChars } from '../records/prompt-template.ts';
 import { type FoundEvaluation, nameInReference } from './find-evaluation.ts';
 
 export type Row = Record<string, unknown>;
@@ -74,7 +75,8 @@ export async function readDataset({ val, name }: FoundEvaluation, access: Servic
   }
   const read = (limit: number): Promise<Row[]> => readTable(project_id, table.name, limit, access);
   const count = await withFallback(
-    async () => (await access.service.countTableRows({ project_id, digest: table.name }, access)).count,
+    async () =>
+      (await access.service.call('countTableRows', { body: { project_id, digest: table.name } }, access)).count,
     async () => (await read(Number.MAX_SAFE_INTEGER)).length,
   );
   return { reference: val.dataset as string, count, sample: await read(sampledRows), read };
@@ -84,7 +86,11 @@ async function readTable(project_id: string, digest: string, limit: number, acce
   const rows: Row[] = [];
   while (rows.length < limit) {
     const page = { limit: Math.min(rowsPerRequest, limit - rows.length), offset: rows.length };
-    const found = await access.service.queryTable({ project_id, digest, ...page }, { signal: access.signal });
+    const found = await access.service.call(
+      'queryTable',
+      { body: { project_id, digest, ...page } },
+      { signal: access.signal },
+    );
     rows.push(...found.rows.map(({ val }) => val as Row));
     if (found.rows.length < page.limit) break;
   }
@@ -138,23 +144,56 @@ export function planOf(
     { role: 'user', content: scoring_prompt ?? '' },
   ]);
   const used = sample.slice(0, rows);
-  const chars = used.reduce(
-    (sum, row) => sum + [messages, ...judgeMessages].reduce((total, template) => total + filledChars(template, row), 0),
-    0,
+  const chars = used.flatMap((row) => [messages, ...judgeMessages].map((template) => filledChars(template, row)));
+  const estimated_tokens = Math.ceil(((sumOf(chars)! / used.length) * predictions) / charsPerToken);
+  return { rows, predictions, judge_calls: predictions * judges.length, estimated_tokens };
+}
+
+/** Returns the strings of messages in which placeholders are filled: all but those of the assistant. */
+function templateTexts(messages: readonly unknown[]): string[] {
+  return messages.flatMap((message) =>
+    (Object(message) as { role?: unknown }).role === 'assistant' ? [] : textsIn(message),
   );
-  const tokens = used.length === 0 ? 0 : Math.ceil(((chars / used.length) * predictions) / charsPerToken);
-  return { rows, predictions, judge_calls: predictions * judges.length, estimated_tokens: tokens };
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
+}
+
+/**
+ * Returns the names of the placeholders `{name}` in messages.
+ * @param argument the argument of the tool that the messages come from.
+ * @throws HeddleError `invalid_arguments` for a brace that belongs to none and is not doubled.
+ */
+export function placeholdersOf(messages: readonly unknown[], argument: string): string[] {
+  const { names, loneBrace } = findPlaceholders(templateTexts(messages));
+  if (loneBrace === undefined) return names;
+  throw new HeddleError({
+    code: 'invalid_arguments',
+    message: `Nothing was started: ${argument} has a lone ${loneBrace}.`,
+    hint: `Write ${loneBrace}${loneBrace} for a literal brace, and {column} for a value of the row.`,
+    detail: [{ loc: ['arguments', argument], msg: `Lone ${loneBrace} in a message`, type: 'value_error' }],
+  });
+}
+
+/** Returns the number of characters of messages after their placeholders were filled from a row. */
+function filledChars(messages: readonly unknown[], row: Row): number {
+  const textOf = (name: string): string => {
+    const value = Object.hasOwn(row, name) ? row[name] : `{${name}}`;
+    return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+  };
+  const added = templateTexts(messages).map(
+    (text) => fillPlaceholders(text, textOf, (brace) => brace).length - text.length,
+  );
+  return messages.reduce<number>((sum, message) => sum + (JSON.stringify(message) ?? '').length, sumOf(added) ?? 0);
 }
 
 /**
  * Reads the messages of a stored prompt or model.
  * @throws HeddleError `not_found` or `invalid_arguments` when there are none.
  */
-export async function readTemplate(
-  text: string,
-  kind: 'prompt' | 'model',
-  access: ServiceAccess,
-): Promise<{ messages: unknown[]; model?: LlmModel }> {
+export async function readMessages(text: string, kind: 'prompt' | 'model', access: ServiceAccess): Promise<unknown[]> {
   const reference = parseReference(text);
   const version = reference?.kind === 'object' ? await readVersion(reference, access) : undefined;
   if (!version) {
@@ -164,18 +203,16 @@ export async function readTemplate(
       hint: `Check the reference, or pass ${kind === 'prompt' ? 'the text of the prompt' : 'the id of a model of inference'} itself.`,
     });
   }
-  const val = version.val as { messages?: unknown; content?: unknown } | null;
-  if (kind === 'model') {
-    const model = parseLlmModel(val);
-    if (model) return { messages: model.default_params?.messages_template ?? [], model };
-  } else if (Array.isArray(val?.messages)) {
-    return { messages: val.messages };
-  } else if (typeof val?.content === 'string') {
-    return { messages: [{ role: 'user', content: val.content }] };
-  }
+  const messages = kind === 'prompt' ? messagesOfPrompt(version.val) : messagesOfModel(version.val);
+  if (messages) return messages;
   throw new HeddleError({
     code: 'invalid_arguments',
     message: `Nothing was started: ${text} is no ${kind === 'prompt' ? 'prompt with messages' : 'stored model of inference'}.`,
     hint: 'Call read_object to see what it is.',
   });
+}
+
+function messagesOfModel(val: unknown): unknown[] | undefined {
+  const model = parseLlmModel(val);
+  return model && (model.default_params?.messages_template ?? []);
 }

@@ -1,12 +1,17 @@
 import { withFallback } from '../client/with-fallback.ts';
-import type { EvaluationRun, QueryEvaluationResultsResponse } from '../contract/evaluation-runs.ts';
+import type { ResultOf } from '../contract/endpoints.ts';
+import type { EvaluationRun } from '../contract/evaluation-runs.ts';
+import { splitProjectId } from '../contract/identifiers.ts';
 import { parsePartReference } from '../contract/references.ts';
+import { parseLlmModel } from '../contract/scorers.ts';
 import { HeddleError } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
 import type { CallContext } from '../records/call-context.ts';
 import { cutValue } from '../text/call-values.ts';
+import { shortName } from '../text/names.ts';
+import { type RowScores, rowScores } from './compare-runs.ts';
 import { nameInReference } from './find-evaluation.ts';
-import type { ScoredTrial } from './score-figures.ts';
+import { type RunFigures, type ScoredTrial, summarizedFigures } from './score-figures.ts';
 
 type Access = Pick<CallContext, 'service' | 'signal' | 'progress'>;
 
@@ -23,6 +28,8 @@ const maxPromptChars = 120;
 /** The outcome of one row in one run. */
 export interface RowInRun {
   trials: ScoredTrial[];
+  /** Scores by scorer; the mean of the trials where they are numbers. */
+  scores: RowScores;
   /** Output of the first trial, cut if it is long. */
   output?: unknown;
   /** Id of the recorded call of the first trial. */
@@ -53,7 +60,14 @@ export interface RunFacts {
   started_at?: string;
 }
 
-const statuses: Record<string, string> = { success: 'complete', descendant_error: 'complete', error: 'failed' };
+/** A run as results show it: the facts about it, and its figures as far as they are known. */
+export type RunWithFigures = RunFacts & Partial<RunFigures>;
+
+const statuses = new Map([
+  ['success', 'complete'],
+  ['descendant_error', 'complete'],
+  ['error', 'failed'],
+]);
 
 /** Reads every row of runs. Nothing that is long is kept whole. */
 export async function readRunResults(
@@ -72,9 +86,9 @@ export async function readRunResults(
       limit,
       offset,
     };
-    let page: QueryEvaluationResultsResponse;
+    let page: ResultOf<'queryEvaluationResults'>;
     try {
-      page = await service.queryEvaluationResults(project, query, { signal });
+      page = await service.call('queryEvaluationResults', { path: splitProjectId(project), body: query }, { signal });
     } catch (error) {
       const isTooLarge = error instanceof HeddleError && error.code === 'too_large';
       if (!isTooLarge || limit === minRowsPerRequest) throw error;
@@ -86,7 +100,7 @@ export async function readRunResults(
     for (const row of page.rows) rows.set(row.row_digest, toResultRow(row));
     offset += page.rows.length;
     if (page.rows.length < limit || offset >= page.total_rows) break;
-    progress(offset, `${offset} of ${page.total_rows} rows read`);
+    progress({ done: offset, total: page.total_rows, unit: 'rows' });
     await service.pause(signal);
   }
   return { rows: [...rows.values()], warnings: [...warnings] };
@@ -96,7 +110,7 @@ function toResultRow({
   row_digest,
   raw_data_row,
   evaluations,
-}: QueryEvaluationResultsResponse['rows'][number]): ResultRow {
+}: ResultOf<'queryEvaluationResults'>['rows'][number]): ResultRow {
   const runs = new Map<string, RowInRun>();
   for (const { evaluation_call_id, trials } of evaluations) {
     const [first] = trials;
@@ -105,20 +119,44 @@ function toResultRow({
     const scorerError = Object.entries(trials.find((trial) => trial.scorer_errors)?.scorer_errors ?? {})[0];
     const message = error ?? (scorerError && `${scorerError[0]}: ${scorerError[1]}`);
     runs.set(evaluation_call_id, {
-      trials: trials.map(({ scores, error, scorer_errors, total_tokens, total_cost, model_latency_seconds }) => ({
-        scores,
-        error,
-        scorer_errors,
-        total_tokens,
-        total_cost,
-        model_latency_seconds,
-      })),
+      trials: trials.map(({ model_output: _, ...trial }) => trial),
+      scores: rowScores(trials),
       output: cutValue(first.model_output ?? undefined, maxKeptChars),
       call_id: first.predict_and_score_call_id,
       ...(message && { error: String(cutValue(message, maxKeptChars)) }),
     });
   }
   return { digest: row_digest, datasetRow: raw_data_row, runs };
+}
+
+/** Reads the figures that the service computes for runs, by run, and its warnings. */
+export async function readFigures(
+  runIds: readonly string[],
+  project: string,
+  { service, signal }: Access,
+): Promise<{ figures: Map<string, RunFigures>; warnings: string[] }> {
+  const query = {
+    evaluation_run_ids: [...runIds],
+    include_rows: false,
+    include_summary: true,
+    include_costs: true,
+  };
+  const { summary, warnings } = await service.call(
+    'queryEvaluationResults',
+    { path: splitProjectId(project), body: query },
+    { signal },
+  );
+  const figures = new Map(summary?.evaluations.map((one) => [one.evaluation_call_id, summarizedFigures(one)]));
+  return { figures, warnings: warnings ?? [] };
+}
+
+/** Returns the error for a run that a project does not have. */
+export function unknownRun(runId: string, project: string): HeddleError {
+  return new HeddleError({
+    code: 'not_found',
+    message: `Project ${project} has no run ${JSON.stringify(shortName(runId))}.`,
+    hint: 'Call read_evaluation with evaluation for its runs, and use the same project_id.',
+  });
 }
 
 /** Replaces references to rows by the rows. A reference that cannot be read stays. */
@@ -128,7 +166,12 @@ export async function resolveRows(rows: readonly ResultRow[], { service, signal 
   );
   for (const batch of inBatches(unread, refsPerRequest)) {
     const { vals } = await withFallback(
-      () => service.readReferences({ refs: batch.map(({ datasetRow }) => datasetRow as string) }, { signal }),
+      () =>
+        service.call(
+          'readReferences',
+          { body: { refs: batch.map(({ datasetRow }) => datasetRow as string) } },
+          { signal },
+        ),
       async () => ({ vals: [] as unknown[] }),
     );
     for (const [index, row] of batch.entries()) row.datasetRow = vals[index] ?? row.datasetRow;
@@ -143,7 +186,7 @@ export async function runFacts(runs: readonly EvaluationRun[], project: string, 
   );
   return Promise.all(
     runs.map(async (run): Promise<RunFacts> => {
-      const status = statuses[run.status ?? ''] ?? run.status ?? 'unknown';
+      const status = statuses.get(run.status ?? '') ?? run.status ?? 'unknown';
       return {
         run_id: run.evaluation_run_id,
         status,
@@ -160,7 +203,7 @@ export async function runFacts(runs: readonly EvaluationRun[], project: string, 
 async function currentStatus(call_id: string, project_id: string, { service, signal }: Access) {
   return withFallback(
     async () => {
-      const { status } = await service.evaluationStatus({ project_id, call_id }, { signal });
+      const { status } = await service.call('evaluationStatus', { body: { project_id, call_id } }, { signal });
       const { code, completed_rows, total_rows, error } = status;
       return {
         ...(code !== 'not_found' && { status: code }),
@@ -181,7 +224,7 @@ async function readModels(
   const refs = [...new Set(references)].filter((text) => parsePartReference(text) !== undefined);
   if (refs.length === 0) return new Map();
   try {
-    const { vals } = await service.readReferences({ refs }, { signal });
+    const { vals } = await service.call('readReferences', { body: { refs } }, { signal });
     return new Map(refs.flatMap((ref, index) => modelFacts(vals[index], ref)));
   } catch (error) {
     if (!(error instanceof HeddleError) || signal.aborted) throw error;
@@ -190,21 +233,12 @@ async function readModels(
 }
 
 function modelFacts(val: unknown, reference: string): [string, ModelFacts][] {
-  if (typeof val !== 'object' || val === null) return [];
-  const { llm_model_id, default_params } = val as { llm_model_id?: unknown; default_params?: unknown };
-  if (typeof llm_model_id !== 'string') return [];
-  const { messages_template, prompt } = (default_params ?? {}) as { messages_template?: unknown; prompt?: unknown };
-  const messages = Array.isArray(messages_template) ? messages_template : [];
-  const text =
-    messages.map((message) => textOf((message as { content?: unknown } | null)?.content)).join(' / ') || prompt;
-  return [
-    [
-      reference,
-      { model: llm_model_id, ...(typeof text === 'string' && { prompt: String(cutValue(text, maxPromptChars)) }) },
-    ],
-  ];
-}
-
-function textOf(content: unknown): string {
-  return typeof content === 'string' ? content : (JSON.stringify(content) ?? '');
+  const model = parseLlmModel(val);
+  if (!model) return [];
+  const { messages_template, prompt } = model.default_params ?? {};
+  const texts = messages_template?.map(({ content }) =>
+    typeof content === 'string' ? content : JSON.stringify(content),
+  );
+  const text = texts?.join(' / ') || prompt;
+  return [[reference, { model: model.llm_model_id, ...(text && { prompt: String(cutValue(text, maxPromptChars)) }) }]];
 }

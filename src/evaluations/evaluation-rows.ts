@@ -1,3 +1,4 @@
+import { parseFencedJson } from '../core/json/fenced-json.ts';
 import {
   type ClassPair,
   cohensKappa,
@@ -5,10 +6,10 @@ import {
   countAgreed,
   percentAgreement,
 } from '../core/statistics/agreement.ts';
+import { meanOf, type ScoreValue, scoreNumber } from '../core/statistics/score-lists.ts';
 import { cutValue } from '../text/call-values.ts';
 import { changeOf, type RowChange, type RowScores, rowScores } from './compare-runs.ts';
 import type { ResultRow, RowInRun } from './evaluation-results.ts';
-import { type ScoreValue, scoreNumber, scoreValues } from './score-figures.ts';
 
 /** Maximum number of columns of a row, and of scores, that are shown. */
 const maxColumns = 20;
@@ -40,8 +41,6 @@ export interface ShownRow {
 /** A row, and what decides its place. */
 interface RankedRow {
   row: ResultRow;
-  /** The scores in each run; undefined where the run does not have the row. */
-  scores: (RowScores | undefined)[];
   changes: Record<string, RowChange>;
   rank: number;
 }
@@ -78,23 +77,15 @@ export interface RankOptions {
   comparedScorers: ReadonlySet<string>;
 }
 
-/** Returns the scores of a row in each run. */
-export function scoresOfRuns(row: ResultRow, runIds: readonly string[]): (RowScores | undefined)[] {
-  return runIds.map((id) => {
-    const run = row.runs.get(id);
-    return run && rowScores(run.trials);
-  });
-}
-
 /** Chooses rows and puts them into their order: failed predictions, then the lowest scores, or the largest losses. */
 export function rankRows(
   rows: readonly ResultRow[],
   runIds: readonly string[],
   { only, expectedColumn, comparedScorers }: RankOptions,
 ): RankedRow[] {
+  const [firstRunId, lastRunId] = [runIds[0]!, runIds.at(-1)!];
   const ranked = rows.map((row): RankedRow => {
-    const scores = scoresOfRuns(row, runIds);
-    const [firstScores, lastScores] = [scores[0], scores.at(-1)];
+    const [firstScores, lastScores] = [row.runs.get(firstRunId)?.scores, row.runs.get(lastRunId)?.scores];
     const changes = Object.fromEntries(
       [...(lastScores ?? [])].flatMap(([name, value]) => {
         const change = runIds.length > 1 ? changeOf(firstScores?.get(name), value) : undefined;
@@ -103,14 +94,13 @@ export function rankRows(
         return change === undefined || change === 'same' || !isCompared ? [] : [[name, change] as const];
       }),
     );
-    return { row, scores, changes, rank: 0 };
+    return { row, changes, rank: 0 };
   });
-  const lastRunId = runIds.at(-1)!;
-  const rankOf = only === 'changed' ? gainOf(ranked) : qualityOf(ranked, lastRunId, expectedColumn);
-  for (const entry of ranked) entry.rank = rankOf(entry);
+  const rankOf = only === 'changed' ? gainOf(rows, firstRunId, lastRunId) : qualityOf(rows, lastRunId, expectedColumn);
+  for (const entry of ranked) entry.rank = rankOf(entry.row);
   const chosen = ranked.filter((entry) => {
     if (only === 'changed') return Object.keys(entry.changes).length > 0;
-    if (only === 'failed') return hasFailed(entry, lastRunId, expectedColumn);
+    if (only === 'failed') return hasFailed(entry.row, lastRunId, expectedColumn);
     return entry.row.runs.has(lastRunId);
   });
   return chosen.sort((a, b) => a.rank - b.rank || (a.row.digest < b.row.digest ? -1 : 1));
@@ -120,43 +110,44 @@ export function rankRows(
  * Returns a function for the place of a row in the last run. A failed prediction comes first. With an expected column, only
  * agreement with it counts. Otherwise the place is the mean score, each score scaled from 0 for the least to 1 for the greatest.
  */
-function qualityOf(ranked: readonly RankedRow[], lastRunId: string, expectedColumn: ExpectedColumn | undefined) {
+function qualityOf(rows: readonly ResultRow[], lastRunId: string, expectedColumn: ExpectedColumn | undefined) {
   const ranges = new Map<string, { min: number; max: number }>();
-  for (const { scores } of ranked) {
-    for (const [name, number] of numbersOf(scores.at(-1))) {
+  for (const { runs } of rows) {
+    for (const [name, number] of numbersOf(runs.get(lastRunId)?.scores)) {
       const { min, max } = ranges.get(name) ?? { min: number, max: number };
       ranges.set(name, { min: Math.min(min, number), max: Math.max(max, number) });
     }
   }
-  return (entry: RankedRow): number => {
-    if (entry.row.runs.get(lastRunId)?.error !== undefined) return -1;
-    if (expectedColumn !== undefined) return disagrees(entry, lastRunId, expectedColumn) ? 0 : 1;
-    const shares = numbersOf(entry.scores.at(-1)).map(([name, number]) => {
+  return (row: ResultRow): number => {
+    const run = row.runs.get(lastRunId);
+    if (run?.error !== undefined) return -1;
+    if (expectedColumn !== undefined) return disagrees(row, lastRunId, expectedColumn) ? 0 : 1;
+    const shares = numbersOf(run?.scores).map(([name, number]) => {
       const { min, max } = ranges.get(name)!;
       if (max > min) return (number - min) / (max - min);
       // Where all rows have the same score, only true or false tells whether that score is good.
-      return typeof entry.scores.at(-1)!.get(name) === 'boolean' ? number : 1;
+      return typeof run!.scores.get(name) === 'boolean' ? number : 1;
     });
-    return shares.length === 0 ? 1 : shares.reduce((sum, share) => sum + share, 0) / shares.length;
+    return meanOf(shares) ?? 1;
   };
 }
 
 /** Returns a function for the place of a row by its change: the largest loss first, the largest gain last. */
-function gainOf(ranked: readonly RankedRow[]) {
+function gainOf(rows: readonly ResultRow[], firstRunId: string, lastRunId: string) {
   const largest = new Map<string, number>();
-  const differenceOf = ({ scores }: RankedRow): [string, number][] =>
-    numbersOf(scores.at(-1)).flatMap(([name, number]) => {
-      const before = scores[0]?.get(name);
+  const differenceOf = ({ runs }: ResultRow): [string, number][] =>
+    numbersOf(runs.get(lastRunId)?.scores).flatMap(([name, number]) => {
+      const before = runs.get(firstRunId)?.scores.get(name);
       const first = before === undefined ? undefined : scoreNumber(before);
       return first === undefined ? [] : [[name, number - first]];
     });
-  for (const entry of ranked) {
-    for (const [name, difference] of differenceOf(entry)) {
+  for (const row of rows) {
+    for (const [name, difference] of differenceOf(row)) {
       largest.set(name, Math.max(largest.get(name) ?? 0, Math.abs(difference)));
     }
   }
-  return (entry: RankedRow): number =>
-    differenceOf(entry).reduce((sum, [name, difference]) => sum + difference / (largest.get(name) || 1), 0);
+  return (row: ResultRow): number =>
+    differenceOf(row).reduce((sum, [name, difference]) => sum + difference / (largest.get(name) || 1), 0);
 }
 
 function numbersOf(scores: RowScores | undefined): [string, number][] {
@@ -170,21 +161,21 @@ function numbersOf(scores: RowScores | undefined): [string, number][] {
  * Returns whether a row failed in the last run: its prediction failed, or it disagrees with the expected column if there is
  * one, or else one of its scores is false.
  */
-function hasFailed(entry: RankedRow, lastRunId: string, expectedColumn: ExpectedColumn | undefined): boolean {
-  const run = entry.row.runs.get(lastRunId);
+function hasFailed(row: ResultRow, lastRunId: string, expectedColumn: ExpectedColumn | undefined): boolean {
+  const run = row.runs.get(lastRunId);
   if (!run) return false;
   if (run.error !== undefined) return true;
-  if (expectedColumn !== undefined) return disagrees(entry, lastRunId, expectedColumn);
+  if (expectedColumn !== undefined) return disagrees(row, lastRunId, expectedColumn);
   return run.trials.some(({ scores }) => [...rowScores([{ scores }]).values()].includes(false));
 }
 
 /** Returns whether a scorer that is compared with the expected column gave another value in the last run. */
-function disagrees({ row, scores }: RankedRow, lastRunId: string, { column, scorers }: ExpectedColumn): boolean {
+function disagrees(row: ResultRow, lastRunId: string, { column, scorers }: ExpectedColumn): boolean {
   const expectedClass = classOf(columnValue(row, column));
   if (expectedClass === undefined) return false;
   // The output and its members are compared like scorers; a score of the same name comes first.
-  const valueOfScorer = (name: string): unknown =>
-    scores.at(-1)?.get(name) ?? new Map(outputValues(row.runs.get(lastRunId)?.output)).get(name);
+  const run = row.runs.get(lastRunId);
+  const valueOfScorer = (name: string): unknown => run?.scores.get(name) ?? outputValues(run?.output).get(name);
   return scorers.some((name) => {
     const given = classOf(valueOfScorer(name));
     return given !== undefined && given !== expectedClass;
@@ -192,16 +183,16 @@ function disagrees({ row, scores }: RankedRow, lastRunId: string, { column, scor
 }
 
 /** Returns a chosen row in the form that results have. */
-export function toShownRow({ row, scores, changes }: RankedRow, runIds: readonly string[], maxChars: number): ShownRow {
+export function toShownRow({ row, changes }: RankedRow, runIds: readonly string[], maxChars: number): ShownRow {
   const runs = runIds.map((id) => row.runs.get(id));
   const [first] = runs;
   const cut = (value: unknown): unknown => cutValue(value, maxChars);
   const several = runIds.length > 1;
   const trials = Math.max(...runs.map((run) => run?.trials.length ?? 0));
-  const names = [...new Set(scores.flatMap((scoresInRun) => [...(scoresInRun?.keys() ?? [])]))].slice(0, maxColumns);
+  const names = [...new Set(runs.flatMap((run) => [...(run?.scores.keys() ?? [])]))].slice(0, maxColumns);
   const inputs = inputsOf(row, cut);
-  const scoreOf = (scoresInRun: RowScores | undefined, name: string): unknown => {
-    const value = scoresInRun?.get(name);
+  const scoreOf = (run: RowInRun | undefined, name: string): unknown => {
+    const value = run?.scores.get(name);
     return typeof value === 'number' ? Number(value.toPrecision(6)) : cut(value);
   };
   return {
@@ -212,10 +203,7 @@ export function toShownRow({ row, scores, changes }: RankedRow, runIds: readonly
       ? { outputs: runs.map((run) => cut(run?.output) ?? null) }
       : first?.output !== undefined && { output: cut(first.output) }),
     scores: Object.fromEntries(
-      names.map((name) => [
-        name,
-        several ? scores.map((scoresInRun) => scoreOf(scoresInRun, name) ?? null) : scoreOf(scores[0], name),
-      ]),
+      names.map((name) => [name, several ? runs.map((run) => scoreOf(run, name) ?? null) : scoreOf(first, name)]),
     ),
     ...(Object.keys(changes).length > 0 && { changes }),
     ...(trials > 1 && { trials }),
@@ -250,18 +238,10 @@ export function rowColumnsOf(rows: readonly ResultRow[]): string[] {
 }
 
 /** Returns the named values of an output: the members of a JSON object, as judges reply, or else the whole as `output`. */
-function outputValues(output: unknown): [string, ScoreValue][] {
-  if (typeof output !== 'string') return [...scoreValues({ [outputName]: output })];
-  const text = output
-    .trim()
-    .replace(/^```(json)?\n/, '')
-    .replace(/\n```$/, '');
-  if (!text.startsWith('{')) return [[outputName, output]];
-  try {
-    return [...scoreValues({ [outputName]: JSON.parse(text) })];
-  } catch {
-    return [[outputName, output]];
-  }
+function outputValues(output: unknown): ReadonlyMap<string, ScoreValue> {
+  const reply = typeof output === 'string' ? parseFencedJson(output)?.value : undefined;
+  const isObject = typeof reply === 'object' && reply !== null && !Array.isArray(reply);
+  return rowScores([{ scores: { [outputName]: isObject ? reply : output } }]);
 }
 
 /** Returns the class of a value, which is its text: 5 and "5" are one class, and so are true and "true". */
@@ -283,9 +263,7 @@ export function agreementWithExpected(rows: readonly ResultRow[], runId: string,
   const expectedClasses = new Set(comparable.map(({ expectedClass }) => expectedClass));
   const pairs = new Map<string, ClassPair[]>();
   for (const { run, expectedClass } of comparable) {
-    const values = new Map<string, ScoreValue | undefined>(rowScores(run.trials));
-    const found = [...values, ...outputValues(run.output)];
-    for (const [name, value] of found) {
+    for (const [name, value] of [...run.scores, ...outputValues(run.output)]) {
       const given = classOf(value);
       if (given === undefined) continue;
       const list = pairs.get(name) ?? [];

@@ -58,7 +58,7 @@ export async function evaluationReferences(text: string, project: string, access
     limit: maxVersions,
     metadata_only: true,
   };
-  const { objs } = await access.service.queryObjects(query, { signal: access.signal });
+  const { objs } = await access.service.call('queryObjects', { body: query }, { signal: access.signal });
   return objs.map(({ digest }) => objectReference(project, name, digest));
 }
 

@@ -1,16 +1,14 @@
 import { pluralize } from '../text/page.ts';
 import { cell, escapeInvisible } from '../text/table.ts';
-import type { RunFacts } from './evaluation-results.ts';
-import type { RunFigures, ScorerFigures } from './score-figures.ts';
-
-type Run = RunFacts & Partial<RunFigures>;
+import type { RunWithFigures } from './evaluation-results.ts';
+import type { ScorerFigures } from './score-figures.ts';
 
 /** Renders one line for each run: how far it is, what it ran, and what that took. */
-export function renderRuns(runs: readonly Run[]): string[] {
+export function renderRuns(runs: readonly RunWithFigures[]): string[] {
   return runs.map((run, index) => `${runs.length > 1 ? `run ${index + 1}: ` : 'run '}${renderRun(run)}`);
 }
 
-function renderRun(run: Run): string {
+function renderRun(run: RunWithFigures): string {
   const { run_id, status, completed, total, error, evaluation, model, prompt, started_at } = run;
   const { predictions, errors, tokens, cost, latency_seconds } = run;
   const progress = completed === undefined ? '' : ` (${completed} of ${total ?? '?'} predictions)`;
@@ -29,7 +27,7 @@ function renderRun(run: Run): string {
 }
 
 /** Renders the figures of the scorers, a column for each run. */
-export function renderRunTable(runs: readonly Run[]): string[] {
+export function renderRunTable(runs: readonly RunWithFigures[]): string[] {
   const names = new Set(runs.flatMap(({ scorers = [] }) => scorers.map(({ scorer }) => scorer)));
   if (names.size === 0) return [];
   const lines = [...names].map((name) => [

@@ -1,11 +1,15 @@
-import type { EvaluationTrial, ScorerStatistics } from '../contract/evaluation-runs.ts';
+import type { EvaluationSummary, EvaluationTrial } from '../contract/evaluation-runs.ts';
+import {
+  meanOf,
+  type ScoreList,
+  ScoreLists,
+  type ScoreValue,
+  scoreNumber,
+  sumOf,
+} from '../core/statistics/score-lists.ts';
 
-/** A score, or a member of one: passed or not, a number, or a label. */
-export type ScoreValue = boolean | number | string;
-
-/** Members of outputs of scorers that get figures, and how deep they are looked for. */
+/** Maximum number of scorers, or of members of their outputs, that get figures. */
 const maxScorers = 50;
-const maxDepth = 10;
 /** Different values that are counted one by one; more numbers are described by quartiles, and more texts not at all. */
 const maxCountedValues = 10;
 
@@ -43,75 +47,44 @@ export type ScoredTrial = Pick<
   'scores' | 'error' | 'scorer_errors' | 'total_tokens' | 'total_cost' | 'model_latency_seconds'
 >;
 
-/** Returns the values in the outputs of scorers, by the name of the scorer and the path. Lists are not looked into. */
-export function scoreValues(scores: EvaluationTrial['scores']): Map<string, ScoreValue> {
-  const values = new Map<string, ScoreValue>();
-  const addValues = (value: unknown, name: string, depth: number): void => {
-    if (typeof value === 'boolean' || typeof value === 'string' || Number.isFinite(value)) {
-      values.set(name, value as ScoreValue);
-    } else if (typeof value === 'object' && value !== null && !Array.isArray(value) && depth < maxDepth) {
-      for (const [member, part] of Object.entries(value)) addValues(part, `${name}.${member}`, depth + 1);
-    }
-  };
-  for (const [scorer, value] of Object.entries(scores ?? {})) addValues(value, scorer, 0);
-  return values;
-}
-
-/** Adds a value to the list of a name. */
-export function collect<Value>(lists: Map<string, Value[]>, name: string, value: Value): void {
-  const list = lists.get(name);
-  if (list) list.push(value);
-  else lists.set(name, [value]);
-}
-
-/** Returns the number that a score counts as: 1 for passed, 0 for not passed; undefined for a label. */
-export function scoreNumber(value: ScoreValue): number | undefined {
-  return typeof value === 'string' ? undefined : Number(value);
-}
-
 /** Returns the figures of a run from all of its trials. */
 export function figuresOf(trials: readonly ScoredTrial[]): RunFigures {
-  const values = new Map<string, ScoreValue[]>();
+  const lists = new ScoreLists();
   const scored = new Map<string, number>();
   for (const { scores, scorer_errors } of trials) {
+    lists.add(scores);
     for (const name of Object.keys(scorer_errors ?? {})) if (!scored.has(name)) scored.set(name, 0);
     for (const [name, value] of Object.entries(scores ?? {})) {
       scored.set(name, (scored.get(name) ?? 0) + (value === null || value === undefined ? 0 : 1));
     }
-    for (const [name, value] of scoreValues(scores)) collect(values, name, value);
   }
-  const errorsOf = (scorer: string): number => trials.length - (scored.get(scorer) ?? 0);
-  const scorers = [...scored.keys()].flatMap((scorer) => {
-    const errors = errorsOf(scorer);
-    const named = [...values].filter(([name]) => name === scorer || name.startsWith(`${scorer}.`));
-    if (named.length === 0) return [{ scorer, n: 0, ...(errors > 0 && { errors }) }];
-    return named.flatMap(([name, found]) => scorerFigures(name, found, errors) ?? []);
+  const scorers = [...scored].flatMap(([scorer, count]) => {
+    const errors = trials.length - count;
+    const listsOfScorer = lists.toArray().filter((list) => list.scorer === scorer);
+    if (listsOfScorer.length === 0) return [{ scorer, n: 0, ...(errors > 0 && { errors }) }];
+    return listsOfScorer.flatMap((list) => scorerFigures(list, errors) ?? []);
   });
-  const sum = (numbers: readonly (number | null | undefined)[]): number | undefined => {
-    const known = numbers.filter((number) => typeof number === 'number');
-    return known.length === 0 ? undefined : known.reduce((total, number) => total + number, 0);
-  };
-  const failed = trials.filter(({ error }) => error).length;
-  const latencies = trials.flatMap(({ model_latency_seconds }) => model_latency_seconds ?? []);
   return runFigures({
     predictions: trials.length,
-    errors: failed,
-    tokens: sum(trials.map(({ total_tokens }) => total_tokens)),
-    cost: sum(trials.map(({ total_cost }) => total_cost)),
-    latency_seconds: latencies.length === 0 ? undefined : sum(latencies)! / latencies.length,
-    scorers: scorers.slice(0, maxScorers),
+    errors: trials.filter(({ error }) => error).length,
+    tokens: sumOf(trials.flatMap(({ total_tokens }) => total_tokens ?? [])),
+    cost: sumOf(trials.flatMap(({ total_cost }) => total_cost ?? [])),
+    latency_seconds: meanOf(trials.flatMap(({ model_latency_seconds }) => model_latency_seconds ?? [])),
+    scorers,
   });
 }
 
 /** Returns the figures of a run from the statistics that the service has computed. */
-export function summarizedFigures(summary: {
-  trial_count: number;
-  error_count?: number | null | undefined;
-  predict_total_tokens?: number | null | undefined;
-  predict_total_cost?: number | null | undefined;
-  scorer_stats: readonly ScorerStatistics[];
-}): RunFigures {
-  const { trial_count, error_count, predict_total_tokens, predict_total_cost, scorer_stats } = summary;
+export function summarizedFigures({
+  trial_count,
+  error_count,
+  predict_total_tokens,
+  predict_total_cost,
+  scorer_stats,
+}: Pick<
+  EvaluationSummary,
+  'trial_count' | 'error_count' | 'predict_total_tokens' | 'predict_total_cost' | 'scorer_stats'
+>): RunFigures {
   const scorers = scorer_stats.flatMap(({ scorer_key, path, ...stats }): ScorerFigures[] => {
     const n = stats.pass_known_count || stats.numeric_count || 0;
     const errors = stats.error_count ?? 0;
@@ -129,43 +102,44 @@ export function summarizedFigures(summary: {
   });
   return runFigures({
     predictions: trial_count,
-    errors: error_count ?? 0,
-    tokens: predict_total_tokens ?? undefined,
-    cost: predict_total_cost ?? undefined,
-    latency_seconds: undefined,
-    scorers: scorers.slice(0, maxScorers),
+    errors: error_count,
+    tokens: predict_total_tokens,
+    cost: predict_total_cost,
+    scorers,
   });
 }
 
 interface Totals {
   predictions: number;
-  errors: number;
-  tokens: number | undefined;
-  cost: number | undefined;
-  latency_seconds: number | undefined;
+  errors: number | null | undefined;
+  tokens: number | null | undefined;
+  cost: number | null | undefined;
+  latency_seconds?: number | undefined;
   scorers: ScorerFigures[];
 }
 
+/** Rounds the figures of a run and leaves out those that are unknown. */
 function runFigures({ predictions, errors, tokens, cost, latency_seconds, scorers }: Totals): RunFigures {
   return {
     predictions,
-    ...(errors > 0 && { errors }),
-    ...(tokens !== undefined && { tokens }),
-    ...(cost !== undefined && { cost: Number(cost.toPrecision(6)) }),
+    ...(errors && { errors }),
+    ...(typeof tokens === 'number' && { tokens }),
+    ...(typeof cost === 'number' && { cost: Number(cost.toPrecision(6)) }),
     ...(latency_seconds !== undefined && { latency_seconds: rounded(latency_seconds, 3) }),
-    scorers,
+    scorers: scorers.slice(0, maxScorers),
   };
 }
 
 /** Returns the figures of one scorer; undefined for texts that are no labels, such as reasons. */
-function scorerFigures(scorer: string, found: readonly ScoreValue[], errors: number): ScorerFigures | undefined {
-  const counts = countValues(found);
-  const figures = { scorer, n: found.length, ...(errors > 0 && { errors }) };
-  const numbers = found.flatMap((value) => scoreNumber(value) ?? []);
-  if (numbers.length < found.length)
-    return areLabels(counts.length, found.length) ? { ...figures, values: counts } : undefined;
-  const mean = rounded(numbers.reduce((sum, number) => sum + number, 0) / numbers.length);
-  if (found.every((value) => typeof value === 'boolean')) return { ...figures, pass_rate: mean };
+function scorerFigures({ scorer, path, values }: ScoreList, errors: number): ScorerFigures | undefined {
+  const counts = countValues(values);
+  const figures = { scorer: [scorer, ...path].join('.'), n: values.length, ...(errors > 0 && { errors }) };
+  const numbers = values.flatMap((value) => scoreNumber(value) ?? []);
+  if (numbers.length < values.length) {
+    return areLabels(counts.length, values.length) ? { ...figures, values: counts } : undefined;
+  }
+  const mean = rounded(meanOf(numbers)!);
+  if (values.every((value) => typeof value === 'boolean')) return { ...figures, pass_rate: mean };
   return {
     ...figures,
     mean,

@@ -35,11 +35,13 @@ async function candidates(
   signal: AbortSignal,
 ): Promise<string[]> {
   if (kind === 'state') return [...annotationStates];
-  if (kind === 'model') return (await service.listModels({ signal, project })).data.map(({ id }) => id);
+  if (kind === 'model') return (await service.call('listModels', {}, { signal, project })).data.map(({ id }) => id);
   if (project === undefined) return [];
   if (kind === 'project') return [project];
   if (kind === 'queue') {
-    return (await service.queryQueues({ project_id: project, limit: 1000 }, { signal })).map(({ id }) => id);
+    return (await service.call('queryQueues', { body: { project_id: project, limit: 1000 } }, { signal })).map(
+      ({ id }) => id,
+    );
   }
   const datasets = await findVersions('dataset', project, { limit: 1000, offset: 0 }, { service, signal });
   return datasets.map(({ object_id }) => objectReference(project, object_id, 'latest'));

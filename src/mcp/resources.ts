@@ -37,7 +37,11 @@ export async function listQueueResources(
   signal: AbortSignal,
 ): Promise<Resource[]> {
   const limited = AbortSignal.any([signal, AbortSignal.timeout(listTimeoutMs)]);
-  const queues = await service.queryQueues({ project_id: project, limit: maxListedQueues }, { signal: limited });
+  const queues = await service.call(
+    'queryQueues',
+    { body: { project_id: project, limit: maxListedQueues } },
+    { signal: limited },
+  );
   const path = project.split('/').map(encodeURIComponent).join('/');
   return queues.slice(0, maxListedQueues).map(({ id, name, description }) => ({
     uri: `heddle://${path}/queues/${encodeURIComponent(id)}`,
@@ -74,14 +78,14 @@ export async function readResource(
 
 async function readQueue(project_id: string, queue_id: string, service: ServiceClient, signal: AbortSignal) {
   const [{ queue }, { stats }] = await Promise.all([
-    service.readQueue(queue_id, project_id, { signal }),
-    service.queueStats({ project_id, queue_ids: [queue_id] }, { signal }),
+    service.call('readQueue', { path: { queue_id }, query: { project_id } }, { signal }),
+    service.call('queueStats', { body: { project_id, queue_ids: [queue_id] } }, { signal }),
   ]);
   return { ...queue, ...stats[0] };
 }
 
 async function readCall(project_id: string, id: string, service: ServiceClient, signal: AbortSignal) {
-  return (await service.readCall({ project_id, id }, { signal })).call;
+  return (await service.call('readCall', { body: { project_id, id } }, { signal })).call;
 }
 
 const addressParts = z.tuple([projectId, z.enum(['queues', 'calls']), pathSegment]);

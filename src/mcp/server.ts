@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import {
+  type CallToolResult,
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,
   type ClientCapabilities,
@@ -14,19 +15,21 @@ import {
   type ServerContext,
   type ServerOptions,
 } from '@modelcontextprotocol/server';
+import { errorKey } from '../board/error-key.ts';
 import type { ServiceClient } from '../client/service-client.ts';
 import { HeddleError } from '../core/errors.ts';
 import type { McpCallStart } from '../core/observer.ts';
 import type { Redactor } from '../core/secrets/redaction.ts';
 import { version } from '../core/version.ts';
+import type { Progress } from '../records/call-context.ts';
 import { shortName } from '../text/names.ts';
 import { tools as allTools, type ListedTool } from '../tools/definition/registry.ts';
 import type { ToolContext } from '../tools/definition/tool.ts';
-import { type CallOptions, callTool } from './call-tool.ts';
 import { complete } from './completions.ts';
 import icon from './icon.json' with { type: 'json' };
 import { listedPrompt, type PromptDefinition, promptResult, prompts } from './prompts.ts';
 import { completionOfVariable, listedTemplates, listQueueResources, readResource } from './resources.ts';
+import { type CallOptions, errorText, runTool, type ToolOutcome } from './run-tool.ts';
 import {
   getSkill,
   getSkillParams,
@@ -49,6 +52,9 @@ export interface McpServerOptions extends CallOptions {
 
 /** Creates a protocol server for one stdio connection or one HTTP request. */
 export type ServerFactory = () => Server;
+
+/** Key under which the `_meta` of a progress notification has the id of an evaluation's run. */
+const runIdKey = 'io.github.heddle-mcp/run_id';
 
 /** Minimum time between two progress notifications of a call. */
 const progressIntervalMs = 250;
@@ -139,19 +145,34 @@ function registerTools(server: Server, options: McpServerOptions, toolsByName: R
       const error = unknownTool(options.redactor.redact(params.name), toolsByName);
       return watchCall({ method: 'tools/call' }, origin, options, () => Promise.reject(error));
     }
-    const toolContext = {
+    const circumstances = {
       clientName: clientName(context, server),
       signal: context.mcpReq.signal,
       ask: createAsk(context, server),
       progress: createProgress(context, options, origin.requestId),
     };
     try {
-      return await callTool(tool, params.arguments, toolContext, options, origin);
+      return toCallToolResult(await runTool(tool, params.arguments, circumstances, options, origin));
     } catch (error) {
       if (error instanceof InputRequired) return confirmationRequest(error.question);
       throw error;
     }
   });
+}
+
+/** Returns the outcome of a tool call in the form of the protocol. A model reads the text of an error, a View its `_meta`. */
+function toCallToolResult(outcome: ToolOutcome): CallToolResult {
+  if (!('error' in outcome)) {
+    const { data, text } = outcome;
+    return { content: [{ type: 'text', text }], structuredContent: data as Record<string, unknown> };
+  }
+  // The members that can be long are in the text alone.
+  const { detail: _, partial_text: __, ...members } = outcome.error.toJSON();
+  return {
+    content: [{ type: 'text', text: errorText(outcome.error) }],
+    isError: true,
+    _meta: { [errorKey]: members },
+  };
 }
 
 function registerPrompts(
@@ -292,6 +313,12 @@ function createAsk({ mcpReq }: ServerContext, server: Server): ToolContext['ask'
   };
 }
 
+/** Says the progress of a call to the person at the client. */
+function progressText({ done, total, unit, run_id }: Progress): string {
+  const run = run_id === undefined ? '' : `run_id ${run_id}: `;
+  return `${run}${total === undefined ? done : `${done} of ${total}`} ${unit}`;
+}
+
 /** Creates a tool's `progress`, which notifies a client that asked for it, at most every 250 ms. */
 function createProgress(
   { mcpReq }: ServerContext,
@@ -301,12 +328,20 @@ function createProgress(
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return () => {};
   let lastAt = Number.NEGATIVE_INFINITY;
-  return (progress, message) => {
+  return (progress) => {
     const now = performance.now();
     if (now - lastAt < progressIntervalMs) return;
     lastAt = now;
+    const { done, total, run_id } = progress;
+    const params = {
+      progressToken,
+      progress: done,
+      ...(total !== undefined && { total }),
+      message: progressText(progress),
+      ...(run_id !== undefined && { _meta: { [runIdKey]: run_id } }),
+    };
     mcpReq
-      .notify({ method: 'notifications/progress', params: { progressToken, progress, message } })
+      .notify({ method: 'notifications/progress', params })
       .catch((error: Error) => log('debug', 'progress not delivered', { request_id: requestId, error: error.message }));
   };
 }

@@ -104,6 +104,9 @@ export async function watchCall<T>(
 /** Turns an unexpected error into one without internals, and logs the original. */
 function toHeddleError(error: unknown, place: string, log: Log): HeddleError {
   if (error instanceof HeddleError) return error;
+  if (error instanceof Error && error.name === 'AbortError') {
+    return new HeddleError({ code: 'cancelled', message: `${place} was cancelled.`, hint: 'Nothing to do.' });
+  }
   log('error', 'unexpected failure', {
     what: place,
     error: error instanceof Error ? (error.stack ?? error.message) : error,

@@ -78,10 +78,16 @@ export function withReadableTimes(item: QueueItem): QueueItem {
   return { ...item, ...Object.fromEntries(times) };
 }
 
-/** Flattens an item into a table row: each value of its call gets its own column. */
-export function toItemRow({ call_values, call_error, ...item }: Record<string, unknown>): Record<string, unknown> {
+/**
+ * Flattens an item into a table row: each value of its call gets its own column. `common` has the members that it shares with
+ * other items.
+ */
+export function toItemRow(
+  { call_values, call_error, ...item }: Record<string, unknown>,
+  common: Record<string, unknown> = {},
+): Record<string, unknown> {
   const values = Object.entries((call_values as ItemWithValues['call_values']) ?? {}).map(([path, value]) => [
-    Object.hasOwn(item, path) ? `call.${path}` : path,
+    Object.hasOwn(item, path) || Object.hasOwn(common, path) ? `call.${path}` : path,
     value,
   ]);
   const error = call_error as HeddleError | undefined;

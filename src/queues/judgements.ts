@@ -58,10 +58,12 @@ async function readMatching(
   // Another account may have used the same id.
   const found = new Map<string, StoredFeedback>();
   const query = { project_id: project, query: { $expr }, fields: readMembers, sort_by: oldestFirst };
-  const pages = readPages(async (page) => (await service.queryFeedback({ ...query, ...page }, { signal })).result);
+  const pages = readPages(
+    async (page) => (await service.call('queryFeedback', { body: { ...query, ...page } }, { signal })).result,
+  );
   for await (const page of pages) {
     for (const feedback of page) found.set(`${feedback.wb_user_id} ${feedback.id}`, feedback);
-    progress?.(found.size, `${found.size} judgements read`);
+    progress?.({ done: found.size, unit: 'judgements' });
   }
   return [...found.values()];
 }

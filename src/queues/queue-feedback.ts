@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import type { StoredFeedback } from '../contract/feedback.ts';
 import { fitsSchema } from '../core/json/json-schema.ts';
 import { isOwn, learnAccount } from './authorship.ts';
@@ -5,20 +6,17 @@ import { judgementsOf, latestJudgements, notesOf, readFeedbackOnCalls } from './
 import type { QueueAccess } from './queue-access.ts';
 import type { QueueField } from './queue-fields.ts';
 
-/** A value that a scorer gave for a field. It is nobody's judgement until somebody accepts it. */
-export interface Suggestion {
-  field: string;
-  value: unknown;
-  /** Name of the scorer. */
-  by: string;
-}
-
 /** The feedback on an item that its annotator may see before judging: nothing by other annotators. */
-export interface OwnFeedback {
-  judgements?: Record<string, unknown>;
-  note?: string;
-  suggestions?: Suggestion[];
-}
+export const ownFeedback = z.object({
+  judgements: z.record(z.string(), z.unknown()).optional().describe('Their own, by field.'),
+  note: z.string().optional(),
+  suggestions: z
+    .array(z.object({ field: z.string(), value: z.unknown(), by: z.string().describe('Name of the scorer.') }))
+    .optional()
+    .describe("Values of scorers, which are nobody's judgements until somebody accepts them."),
+});
+export type OwnFeedback = z.output<typeof ownFeedback>;
+export type Suggestion = NonNullable<OwnFeedback['suggestions']>[number];
 
 /** Reads what the annotator has judged and noted in the queue, and what scorers suggest, by recorded call. */
 export async function readOwnFeedback(

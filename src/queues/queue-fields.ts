@@ -129,7 +129,11 @@ async function readTogether(
 ): Promise<void> {
   const { service, signal } = access;
   try {
-    const { vals } = await service.readReferences({ refs: references.map(formatReference) }, { signal });
+    const { vals } = await service.call(
+      'readReferences',
+      { body: { refs: references.map(formatReference) } },
+      { signal },
+    );
     for (const [index, reference] of references.entries()) found.set(reference, { reference, val: vals[index] });
   } catch (error) {
     if (!(error instanceof HeddleError) || error.retryable || signal.aborted) throw error;
@@ -142,19 +146,20 @@ async function readTogether(
 }
 
 /** A field as a reader of a queue needs it: a type with its bounds, the choices, or else the JSON Schema. */
-export interface FieldSummary {
-  name: string;
-  type?: string;
-  choices?: unknown[];
-  min?: number;
-  max?: number;
-  schema?: Record<string, unknown>;
-  description?: string;
-}
+const fieldSummary = z.object({
+  name: z.string(),
+  type: z.string().optional(),
+  choices: z.array(z.unknown()).optional(),
+  min: z.number().optional(),
+  max: z.number().optional(),
+  schema: z.record(z.string(), z.unknown()).optional(),
+  description: z.string().optional(),
+});
+export type FieldSummary = z.output<typeof fieldSummary>;
 
-/** Result member with the summaries of fields. Every schema costs tokens, so it only describes the members. */
+/** Result member with the summaries of fields. */
 export const fieldSummaries = z
-  .array(z.looseObject({ name: z.string() }))
+  .array(fieldSummary)
   .optional()
   .describe(
     'What to judge: name, type with min and max or choices, description. Without fields, judgements have any name.',
@@ -193,7 +198,12 @@ export interface FieldDefinition {
 }
 
 /** Returns the JSON Schema of a field's values. */
-function fieldSchema({ type, choices, min, max }: FieldDefinition): Record<string, unknown> {
+export function fieldSchema({
+  type,
+  choices,
+  min,
+  max,
+}: Pick<FieldDefinition, 'type' | 'choices' | 'min' | 'max'>): Record<string, unknown> {
   if (type === 'choice') return { type: 'string', enum: choices };
   return { type, ...(min !== undefined && { minimum: min }), ...(max !== undefined && { maximum: max }) };
 }
@@ -210,7 +220,7 @@ export async function storeFields(
     const schema = fieldSchema(definition);
     const val = { name, ...about, field_schema: schema };
     const obj = { project_id, object_id: name, val, builtin_object_class: 'AnnotationSpec' };
-    const { digest } = await service.createObject({ obj }, { signal });
+    const { digest } = await service.call('createObject', { body: { obj } }, { signal });
     return { name, reference: objectReference(project_id, name, digest), schema, ...about };
   });
 }

@@ -175,7 +175,7 @@ async function makeRows(
       if (bytes > maxDatasetBytes) throw tooLarge();
       rows.push(row);
     }
-    context.progress(rows.length, `${rows.length} of ${items.length} rows read`);
+    context.progress({ done: rows.length, total: items.length, unit: 'rows' });
   }
   for (const [column, source] of columns) {
     if (rows.length > 0 && missing.get(column)?.length === rows.length) throw leadsNowhere(column, source, anyCall);
@@ -261,5 +261,6 @@ function leadsNowhere(column: string, source: Source, call: RecordedCall | undef
         ? `The nearest paths are ${near.join(', ')}.`
         : 'Judgements are judgement.<field>; call summarize_queue by field to see which there are.',
     detail: [{ loc: ['arguments', 'from_queue', 'map', column], msg, type: 'value_error' }],
+    statedDetails: 1,
   });
 }

@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import { annotationStates, type QueueItem } from '../contract/queue-items.ts';
 import {
   type ClassPair,
@@ -35,38 +36,37 @@ export interface SummaryPart {
   offset: number;
 }
 
-type Cell = string | number | boolean;
+const cell = z.union([z.string(), z.number(), z.boolean()]);
+type Cell = z.output<typeof cell>;
 
 /** A table of counts. The first column labels the rows. */
-export interface SummaryTable {
-  /** The field that the table is about. */
-  field?: string;
-  columns: Cell[];
-  rows: Cell[][];
-  /** The rows that are left out: how many, their cells together, and where the next ones begin. */
-  others?: { rows: number; cells: Cell[]; next_offset?: number };
-  /** The cells of all rows together, those that are left out included. An item counts once. */
-  total?: Cell[];
-}
+export const summaryTable = z.object({
+  field: z.string().optional().describe('Field that the table is about.'),
+  columns: z.array(cell),
+  rows: z.array(z.array(cell)).describe('Most frequent first.'),
+  others: z
+    .object({ rows: z.int(), cells: z.array(cell), next_offset: z.int().optional() })
+    .optional()
+    .describe('Number of rows left out, their cells together, and the offset of the next rows.'),
+  total: z.array(cell).optional().describe('Cells of all rows together, those left out included; an item counts once.'),
+});
+export type SummaryTable = z.output<typeof summaryTable>;
 
 /** The agreement of two annotators on a field. */
-export interface Agreement {
-  field: string;
-  annotators: [string, string];
-  /** Items that both judged. */
-  items: number;
-  percent?: number;
-  kappa?: number;
-  /** Says why there is no kappa. */
-  no_kappa?: string;
-  classes?: Cell[];
-  /** Items by class: a row for each class of the first annotator, a column for each of the second. */
-  confusion?: number[][];
-  other_classes?: number;
-  disagreements?: number;
-  /** Item ids of the first disagreements. */
-  disagreement_ids?: string[];
-}
+export const agreementOfTwo = z.object({
+  field: z.string(),
+  annotators: z.tuple([z.string(), z.string()]),
+  items: z.int().describe('Items that both judged.'),
+  percent: z.number().optional().describe('Of these items, those with the same value.'),
+  kappa: z.number().optional().describe("Cohen's kappa, unweighted."),
+  no_kappa: z.string().optional().describe('Why kappa is undefined.'),
+  classes: z.array(cell).optional().describe('The values that the confusion table counts.'),
+  confusion: z.array(z.array(z.int())).optional().describe('Row: first annotator. Column: second. By classes.'),
+  other_classes: z.int().optional().describe('Number of rarer values, which the confusion table leaves out.'),
+  disagreements: z.int().optional(),
+  disagreement_ids: z.array(z.string()).optional().describe('Item ids of the first disagreements.'),
+});
+export type Agreement = z.output<typeof agreementOfTwo>;
 
 /** The members of an item that a summary needs. */
 export type SummarizedItem = Pick<QueueItem, 'id' | 'call_id' | 'call_op_name' | 'annotation_state'>;

@@ -1,5 +1,6 @@
+import type { BodyOf, ResultOf } from '../contract/endpoints.ts';
 import type { StoredFeedback } from '../contract/feedback.ts';
-import type { QueryQueueItemsRequest, QueryQueueItemsResponse, QueueItem } from '../contract/queue-items.ts';
+import type { QueueItem } from '../contract/queue-items.ts';
 import { concurrently } from '../core/concurrently.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { readFeedback } from './judgements.ts';
@@ -11,7 +12,7 @@ export interface ItemsWithFeedback {
   feedback: StoredFeedback[];
 }
 
-export type ItemQuery = Omit<QueryQueueItemsRequest, 'project_id'>;
+export type ItemQuery = Omit<BodyOf<'queryQueueItems'>, 'project_id'>;
 
 /** Items that one request asks for. */
 const itemsPerRequest = 1000;
@@ -30,7 +31,7 @@ export async function readAllItems(queue: QueueAccess, query: ItemQuery): Promis
   const items: QueueItem[] = [];
   let feedback: StoredFeedback[] | undefined = [];
   for (;;) {
-    const page: QueryQueueItemsResponse = await request(queue, {
+    const page: ResultOf<'queryQueueItems'> = await request(queue, {
       ...query,
       limit: itemsPerRequest,
       offset: items.length,
@@ -79,8 +80,12 @@ async function readElsewhere(
   return pages.flatMap(({ items }) => items.filter(isWanted));
 }
 
-function request({ id, project, service, signal }: QueueAccess, query: ItemQuery): Promise<QueryQueueItemsResponse> {
-  return service.queryQueueItems(id, { project_id: project, ...query }, { signal });
+function request(
+  { id, project, service, signal }: QueueAccess,
+  query: ItemQuery,
+): Promise<ResultOf<'queryQueueItems'>> {
+  const parts = { path: { queue_id: id }, body: { project_id: project, ...query } };
+  return service.call('queryQueueItems', parts, { signal });
 }
 
 /** Reads the feedback on items at a service that does not send it with them. */

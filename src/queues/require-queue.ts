@@ -15,7 +15,13 @@ const maxNamed = 5;
  */
 export async function requireQueue(id: string, project: string, access: ServiceAccess): Promise<Queue> {
   try {
-    return (await access.service.readQueue(id, project, { signal: access.signal })).queue;
+    return (
+      await access.service.call(
+        'readQueue',
+        { path: { queue_id: id }, query: { project_id: project } },
+        { signal: access.signal },
+      )
+    ).queue;
   } catch (error) {
     if (!(error instanceof HeddleError) || error.code !== 'not_found') throw error;
     throw new HeddleError({
@@ -32,7 +38,9 @@ export async function nearestQueues(
   project_id: string,
   { service, signal }: ServiceAccess,
 ): Promise<string> {
-  const queues = await service.queryQueues({ project_id, limit: maxCandidates }, { signal }).catch(() => undefined);
+  const queues = await service
+    .call('queryQueues', { body: { project_id, limit: maxCandidates } }, { signal })
+    .catch(() => undefined);
   if (!queues) return 'Call list_queues for the ids.';
   if (queues.length === 0) {
     await requireProject(project_id, { service, signal });

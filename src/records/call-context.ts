@@ -15,8 +15,18 @@ export interface Judge {
   byUser?: boolean | undefined;
 }
 
-/** Reports progress to the client: `done` only grows, and `message` names its unit. */
-export type ReportProgress = (done: number, message: string) => void;
+/** The progress of a tool call. */
+export interface Progress {
+  /** Only grows during a call. */
+  done: number;
+  total?: number | undefined;
+  /** What is counted, in the plural. */
+  unit: string;
+  /** The run of an evaluation that the call has started or follows. */
+  run_id?: string;
+}
+
+export type ReportProgress = (progress: Progress) => void;
 
 /** The part of a tool call that queues and evaluations need. */
 export interface CallContext extends ServiceAccess, Judge {

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { QueryCallsRequest } from '../contract/calls.ts';
+import type { BodyOf } from '../contract/endpoints.ts';
 
 const time = z.string().refine((text) => !Number.isNaN(secondsOf(text)), {
   message: 'must be a date or time like 2026-01-31 or 2026-01-31T09:00:00Z',
@@ -19,7 +19,7 @@ export type CallsFilterArgument = z.infer<typeof callsFilterArgument>;
 type Expression = Record<string, unknown>;
 
 /** Returns the members of a request for the recorded calls that match a filter. */
-export function callsQuery(filter: CallsFilterArgument = {}): Pick<QueryCallsRequest, 'filter' | 'query'> {
+export function callsQuery(filter: CallsFilterArgument = {}): Pick<BodyOf<'queryCalls'>, 'filter' | 'query'> {
   const { op_name, started_after, started_before, has_error, trace_id, text } = filter;
   const isReference = op_name?.includes(':///') ?? false;
   const opReference = op_name !== undefined && isReference ? { op_names: [withVersion(op_name)] } : {};

@@ -1,4 +1,5 @@
 import { withFallback } from '../client/with-fallback.ts';
+import { splitProjectId } from '../contract/identifiers.ts';
 import type { ObjectVersion, StoredObject } from '../contract/objects.ts';
 import { objectIdOf, objectReference, parseReference, type Reference } from '../contract/references.ts';
 import { HeddleError } from '../core/errors.ts';
@@ -16,7 +17,7 @@ export async function readVersion(
 ): Promise<ObjectVersion | undefined> {
   try {
     const request = { project_id: `${entity}/${project}`, object_id: name, digest: version! };
-    return (await service.readObject(request, { signal })).obj;
+    return (await service.call('readObject', { body: request }, { signal })).obj;
   } catch (error) {
     if (error instanceof HeddleError && error.code === 'not_found') return undefined;
     throw error;
@@ -57,7 +58,10 @@ export async function versionsOfName(
   const id = objectIdOf(name);
   const query = { project_id, filter: { object_ids: [id] }, metadata_only: true };
   const versions = await withFallback(
-    async () => (await service.queryObjects(query, { signal })).objs.filter(({ object_id }) => object_id === id),
+    async () =>
+      (await service.call('queryObjects', { body: query }, { signal })).objs.filter(
+        ({ object_id }) => object_id === id,
+      ),
     async () => undefined,
   );
   const other = versions?.find(({ base_object_class }) => base_object_class !== baseClass);
@@ -81,6 +85,9 @@ export const baseClasses = {
   stored_model: 'Model',
 } as const;
 export type ObjectKind = keyof typeof baseClasses | 'op';
+
+/** The operations that list every version of one kind, at services that cannot query objects. */
+const objectLists = { evaluation: 'listEvaluations', dataset: 'listDatasets', scorer: 'listScorers' } as const;
 
 /** Objects that a search by name looks through. */
 const maxSearched = 5000;
@@ -108,7 +115,7 @@ export async function findVersions(
   const read = async (page: { limit: number; offset: number }): Promise<StoredObject[]> => {
     const sort_by = [{ field: 'created_at', direction: 'desc' as const }];
     const query = { project_id, filter, sort_by, metadata_only: true, ...page };
-    const { objs } = await service.queryObjects(query, { signal });
+    const { objs } = await service.call('queryObjects', { body: query }, { signal });
     return objs.map(
       ({ object_id, version_index, digest, created_at, base_object_class: base, leaf_object_class: leaf }) => {
         const about = { object_id, version_index, created_at, digest };
@@ -128,7 +135,7 @@ export async function findVersions(
         });
       }
       // This list has every version, the oldest first.
-      const listed = await service.listObjects(kind, project_id, {}, { signal });
+      const listed = await service.call(objectLists[kind], { path: splitProjectId(project_id) }, { signal });
       const latest = new Map<string, StoredObject>();
       for (const version of listed) {
         const key = versions ? version.digest : version.object_id;

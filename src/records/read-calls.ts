@@ -77,7 +77,7 @@ async function readBatch(
       ...(columns && { columns }),
       ...(expand_columns.length > 0 && { expand_columns }),
     };
-    const found = await service.queryCalls(query, { signal });
+    const found = await service.call('queryCalls', { body: query }, { signal });
     const calls = new Map(found.map((call) => [call.id, call]));
     return ids.map((id) => calls.get(id) ?? missingCall);
   } catch (error) {
@@ -90,7 +90,7 @@ async function readBatch(
 
 async function readOne(id: string, project_id: string, { service, signal }: ServiceAccess): Promise<CallOrFailure> {
   try {
-    return (await service.readCall({ project_id, id }, { signal })).call ?? missingCall;
+    return (await service.call('readCall', { body: { project_id, id } }, { signal })).call ?? missingCall;
   } catch (error) {
     return serviceFailure(error, signal);
   }

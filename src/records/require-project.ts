@@ -6,7 +6,7 @@ import type { ServiceAccess } from './call-context.ts';
 /** Returns the projects of a service; undefined at one that cannot list them. */
 export function knownProjects({ service, signal }: ServiceAccess): Promise<string[] | undefined> {
   return withFallback<string[] | undefined>(
-    async () => (await service.listProjects({ signal })).projects.map(({ project_id }) => project_id),
+    async () => (await service.call('listProjects', {}, { signal })).projects.map(({ project_id }) => project_id),
     async () => undefined,
   );
 }

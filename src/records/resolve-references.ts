@@ -42,7 +42,7 @@ export async function resolveReferences(
     for (let start = 0; start < unread.length; start += refsPerRequest) {
       const refs = unread.slice(start, start + refsPerRequest);
       try {
-        const { vals } = await service.readReferences({ refs }, { signal });
+        const { vals } = await service.call('readReferences', { body: { refs } }, { signal });
         for (const [index, reference] of refs.entries()) values.set(reference, vals[index]);
       } catch (error) {
         if (!(error instanceof HeddleError) || signal.aborted) throw error;

@@ -31,7 +31,7 @@ export async function callsLike(
   const newestFirst = [{ field: 'started_at', direction: 'desc' as const }];
   const query = { project_id, sort_by: newestFirst, limit: maxCandidates, columns: ['id'] };
   const calls = await withFallback(
-    () => service.queryCalls(query, { signal }),
+    () => service.call('queryCalls', { body: query }, { signal }),
     async () => [],
   );
   if (calls.length === 0) {

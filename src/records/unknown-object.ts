@@ -1,4 +1,5 @@
-import type { ObjectVersion, QueryObjectsRequest } from '../contract/objects.ts';
+import type { BodyOf } from '../contract/endpoints.ts';
+import type { ObjectVersion } from '../contract/objects.ts';
 import { formatReference, type Reference } from '../contract/references.ts';
 import { HeddleError } from '../core/errors.ts';
 import { nearest, shortName } from '../text/names.ts';
@@ -21,9 +22,9 @@ export async function unknownObject(
   const { entity, project, name, version } = reference;
   const project_id = `${entity}/${project}`;
   const newestFirst = [{ field: 'created_at', direction: 'desc' as const }];
-  const find = async (filter: NonNullable<QueryObjectsRequest['filter']>): Promise<ObjectVersion[]> => {
+  const find = async (filter: NonNullable<BodyOf<'queryObjects'>['filter']>): Promise<ObjectVersion[]> => {
     const query = { project_id, filter, sort_by: newestFirst, limit: maxCandidates, metadata_only: true };
-    const { objs } = await service.queryObjects(query, { signal }).catch(() => ({ objs: [] }));
+    const { objs } = await service.call('queryObjects', { body: query }, { signal }).catch(() => ({ objs: [] }));
     return objs;
   };
   const versions = await find({ object_ids: [name] });

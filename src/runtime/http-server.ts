@@ -56,7 +56,7 @@ export async function runHttpServer(
   warnIfUnusable(resolved, log);
   const stop = stopSignal(options.control);
   const ended = new AbortController();
-  const metrics = await startMetricsIfAsked(runtime, flags, { stderr: options.stderr, end: ended.signal });
+  const metrics = await startMetricsIfAsked(runtime, flags, { stderr: options.stderr, log, end: ended.signal });
   const observer = combineObservers(metrics?.observer, await configuredTraces(log));
   const subjects =
     oauthIssuer === undefined || file === undefined
@@ -91,7 +91,7 @@ export async function runHttpServer(
 async function startMetricsIfAsked(
   { serverOptions: { tools } }: Runtime,
   { metricsHost: host, metricsPort: port, allowedHost: allowedHosts }: HttpFlags,
-  options: Pick<MetricsOptions, 'stderr' | 'end'>,
+  options: Pick<MetricsOptions, 'stderr' | 'log' | 'end'>,
 ): Promise<Metrics | undefined> {
   if (port === undefined) return undefined;
   const { startMetrics } = await import('./metrics-server.ts');

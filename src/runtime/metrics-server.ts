@@ -1,9 +1,10 @@
-import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
+import { createHttpServer } from '../core/http/http-server.ts';
 import { listen } from '../core/http/listen.ts';
 import { Refusal } from '../core/http/refusal.ts';
-import { AccessChecks } from '../mcp/http/guard.ts';
-import { checkMethod, sendRefusal } from '../mcp/http/responses.ts';
+import type { Log } from '../core/log.ts';
+import { AccessChecks, checkMethod } from '../mcp/http/guard.ts';
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts';
 import { listenAt } from './process-lifecycle.ts';
 
@@ -13,6 +14,7 @@ export interface MetricsOptions {
   allowedHosts: readonly string[];
   /** Gets a line with the address. */
   stderr: Writable;
+  log: Log;
   end: AbortSignal;
 }
 
@@ -23,25 +25,20 @@ export interface MetricsOptions {
  */
 export async function startMetrics(
   tools: readonly string[],
-  { host, port, allowedHosts, stderr, end }: MetricsOptions,
+  { host, port, allowedHosts, stderr, log, end }: MetricsOptions,
 ): Promise<Metrics> {
   const metrics = createMetrics(tools);
   const access = new AccessChecks([...allowedHosts, host], []);
-  const server = createServer(async (request, response) => {
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     request.resume();
-    try {
-      access.checkHost(request);
-      access.checkOrigin(request);
-      if (request.url?.split('?')[0] !== '/metrics') throw new Refusal(404, 'Not found: the metrics are at /metrics');
-      checkMethod(request, 'GET', 'HEAD');
-      const { contentType, text } = await metrics.read();
-      response.writeHead(200, { 'content-type': contentType, 'cache-control': 'no-store' }).end(text);
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      sendRefusal(request, response, error);
-    }
-  });
-  server.maxConnections = 64;
+    access.checkHost(request);
+    access.checkOrigin(request);
+    if (request.url?.split('?')[0] !== '/metrics') throw new Refusal(404, 'Not found: the metrics are at /metrics');
+    checkMethod(request, 'GET', 'HEAD');
+    const { contentType, text } = await metrics.read();
+    response.writeHead(200, { 'content-type': contentType, 'cache-control': 'no-store' }).end(text);
+  };
+  const server = createHttpServer(serve, { limits: { maxConnections: 64 }, errorBody: (error) => ({ error }), log });
   const url = await listenAt(listen(server, port, host), host, port, '--metrics-port or --metrics-host');
   // A process whose MCP server cannot start must still end.
   server.unref();

@@ -12,7 +12,7 @@ import type { McpServerOptions } from '../mcp/server.ts';
 import type { RunningService } from '../service/index.ts';
 import type { ResolvedSettings } from '../settings/resolve-settings.ts';
 import type { Credentials } from '../settings/secrets/credentials.ts';
-import type { SettingValues } from '../settings/settings.ts';
+import { type SettingValues, settingDefinitions, settingNames } from '../settings/settings.ts';
 import { selectTools } from '../tools/definition/registry.ts';
 
 /** The sample project of the embedded service. */
@@ -42,8 +42,7 @@ export function openRuntime(resolved: ResolvedSettings, options: RuntimeOptions)
   const { baseUrl, inferenceUrl, timeoutMs, inferenceTimeoutMs } = values;
   const redactor = options.redactor ?? new Redactor();
   const redact = (text: string): string => redactor.redact(text);
-  const { password, token, httpToken, modelProviderKey } = values;
-  redactor.protect(password, token, httpToken, modelProviderKey, ...databaseSecrets(values));
+  redactor.protect(...secretsOf(values));
   const { log } = options;
   let embedded: ReturnType<typeof startEmbedded> | undefined;
   const connectEmbedded = async (): Promise<Connection> => {
@@ -176,8 +175,14 @@ export function dataLocation({ values, folders }: ResolvedSettings): string {
   return values.databaseUrl ?? join(values.dataDir ?? folders.data, 'heddle.db');
 }
 
+/** Lists the values of the settings that are secrets. */
+export function secretsOf(values: SettingValues): (string | undefined)[] {
+  const names = settingNames.filter((name) => 'secret' in settingDefinitions[name] && name !== 'databaseUrl');
+  return [...names.map((name) => values[name] as string | undefined), ...databaseSecrets(values.databaseUrl)];
+}
+
 /** Lists the secrets in the database's URL: the URL as a whole, and the password in its decoded form. */
-export function databaseSecrets({ databaseUrl }: SettingValues): (string | undefined)[] {
+function databaseSecrets(databaseUrl: string | undefined): string[] {
   if (databaseUrl === undefined) return [];
   // Several hosts share one password.
   const url = databaseUrls(databaseUrl)?.[0];

@@ -1,16 +1,15 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createHash, randomBytes } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { views } from '../board/views.ts';
 import { BodyReader } from '../core/http/body-reader.ts';
 import { endServer } from '../core/http/end-server.ts';
+import { createHttpServer } from '../core/http/http-server.ts';
 import { listen } from '../core/http/listen.ts';
 import { Refusal } from '../core/http/refusal.ts';
-import { refuseMalformed } from '../core/http/refuse-malformed.ts';
 import { JsonLimitError, parseJsonText } from '../core/json/json.ts';
-import { callTool } from '../mcp/call-tool.ts';
-import { AccessChecks, bearerOf } from '../mcp/http/guard.ts';
+import { AccessChecks, bearerOf, checkMethod, isSameSecret } from '../mcp/http/guard.ts';
 import { httpLimits } from '../mcp/http/limits.ts';
-import { checkMethod } from '../mcp/http/responses.ts';
+import { runTool } from '../mcp/run-tool.ts';
 import type { McpServerOptions } from '../mcp/server.ts';
 
 /** A View is for the person at this machine only. */
@@ -53,7 +52,7 @@ export async function startViewServer(
 
   const startSession = (request: IncomingMessage, body: unknown): unknown => {
     const given = (body as { token?: unknown }).token;
-    const isFirstUse = !isTokenUsed && typeof given === 'string' && isSecret(given, token);
+    const isFirstUse = !isTokenUsed && typeof given === 'string' && isSameSecret(given, token);
     if (isFirstUse) isTokenUsed = true;
     // A page that is loaded again has the session.
     else requireSession(request, session);
@@ -62,7 +61,8 @@ export async function startViewServer(
   const callByName = async (name: unknown, args: unknown, signal: AbortSignal): Promise<unknown> => {
     const tool = options.tools.find((candidate) => candidate.name === name && view.tools.includes(candidate.name));
     if (!tool) throw new Refusal(404, 'Not found: this page does not use this tool');
-    return callTool(tool, args, { signal, ask: () => 'cannot', progress: () => {} }, options);
+    const outcome = await runTool(tool, args, { signal }, options);
+    return 'error' in outcome ? outcome : { data: outcome.data };
   };
   // The first call loads code and starts the embedded service, so it begins while the browser starts.
   const firstCall = view.firstCall(viewArguments);
@@ -96,7 +96,7 @@ export async function startViewServer(
     checkMethod(request, 'POST');
     // Other pages of this machine have an origin of their own, even if they have the same host.
     if (request.headers.origin !== origin) throw new Refusal(403, 'Forbidden: this Origin is not allowed');
-    const bytes = await bodies.read(request);
+    const bytes = await bodies.read(response);
     if (bytes === undefined) return;
     const body = parseBody(bytes);
     const result =
@@ -104,24 +104,11 @@ export async function startViewServer(
     send(response, 200, 'application/json', JSON.stringify(result));
   };
 
-  const server = createServer({
-    headersTimeout: httpLimits.headersTimeoutMs,
-    requestTimeout: httpLimits.requestTimeoutMs,
-  });
-  server.maxConnections = httpLimits.maxConnections;
-  refuseMalformed(server, { bodyOf: (error) => ({ error }) });
-  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    for (const [name, value] of Object.entries({ ...securityHeaders, 'content-security-policy': policy })) {
-      response.setHeader(name, value);
-    }
-    route(request, response).catch((error: unknown) => {
-      if (error instanceof Refusal) {
-        refuse(response, error);
-        return;
-      }
-      options.log('error', 'request of a View failed', { error: (error as Error).stack });
-      refuse(response, new Refusal(500, 'Internal error'));
-    });
+  const server = createHttpServer(route, {
+    limits: httpLimits,
+    errorBody: (error) => ({ error }),
+    headers: { ...securityHeaders, 'content-security-policy': policy },
+    log: options.log,
   });
   origin = await listen(server, 0, host);
   return {
@@ -162,14 +149,9 @@ function newSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
-function isSecret(given: string, secret: string): boolean {
-  const [a, b] = [Buffer.from(given), Buffer.from(secret)];
-  return a.length === b.length && timingSafeEqual(a, b);
-}
-
 /** @throws Refusal 401 for a request without the session. */
 function requireSession(request: IncomingMessage, session: string): void {
-  if (!isSecret(bearerOf(request) ?? '', session)) throw new Refusal(401, 'Unauthorized: run the command again');
+  if (!isSameSecret(bearerOf(request) ?? '', session)) throw new Refusal(401, 'Unauthorized: run the command again');
 }
 
 function parseBody(bytes: Buffer): unknown {
@@ -181,14 +163,6 @@ function parseBody(bytes: Buffer): unknown {
   }
   if (typeof body !== 'object' || body === null) throw new Refusal(400, 'The body is not a JSON object');
   return body;
-}
-
-function refuse(response: ServerResponse, { status, headers, message }: Refusal): void {
-  if (response.headersSent) return;
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-  // The rest of a body that was refused is not read.
-  if (!response.req.complete) response.setHeader('connection', 'close');
-  send(response, status, 'application/json', JSON.stringify({ error: message }));
 }
 
 function send(response: ServerResponse, status: number, type: string, text: string): void {

@@ -1,8 +1,7 @@
-import type { Server } from 'node:http';
-import { createAdaptorServer } from '@hono/node-server';
+import { getRequestListener } from '@hono/node-server';
 import { endServer } from '../core/http/end-server.ts';
+import { createHttpServer } from '../core/http/http-server.ts';
 import { listen } from '../core/http/listen.ts';
-import { refuseMalformed } from '../core/http/refuse-malformed.ts';
 import type { Log } from '../core/log.ts';
 import type { Account } from './admin/accounts.ts';
 import { ensureSampleProject } from './admin/sample-project.ts';
@@ -13,10 +12,10 @@ import { ModelProvider, type ModelProviderOptions } from './inference/model-prov
 import { openDatabase } from './storage/open-database.ts';
 
 export type { Account, ProjectGrants } from './admin/accounts.ts';
-export { backUpData, resetData, restoreData } from './admin/backup.ts';
 export type { ImportTarget } from './admin/import-items.ts';
 export type { Listing } from './admin/list-contents.ts';
 export { openServiceStore, type Store } from './admin/service-store.ts';
+export { backUpData, resetData, restoreData } from './storage/sqlite/backup.ts';
 export { loadSqlite } from './storage/sqlite/connection.ts';
 
 export interface ServiceOptions {
@@ -64,9 +63,12 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const runner = new EvaluationRunner({ database, modelProvider, log, ...evaluation });
     const authenticator = new Authenticator(database, options.account);
     const app = createApp({ database, modelProvider, runner, authenticator, log });
-    const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server;
-    server.keepAliveTimeout = keepAliveTimeoutMs;
-    refuseMalformed(server, { bodyOf: (reason) => ({ reason }) });
+    const serve = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+    const server = createHttpServer(serve, {
+      limits: { idleTimeoutMs: keepAliveTimeoutMs },
+      errorBody: (reason) => ({ reason }),
+      log,
+    });
     const url = await listen(server, options.port ?? 0, options.host ?? '127.0.0.1');
     runner.start();
     let closing: Promise<void> | undefined;

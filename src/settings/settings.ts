@@ -1,4 +1,4 @@
-import { defaultTimeoutsMs, inferencePrefix } from '../contract/endpoints.ts';
+import { defaultTimeoutsMs, inferencePrefix } from '../contract/endpoint.ts';
 import { projectId } from '../contract/identifiers.ts';
 import { databaseUrls } from '../core/database-url.ts';
 import { logLevels } from '../core/log.ts';
@@ -71,7 +71,8 @@ function asProject(text: string): string {
   return text;
 }
 
-function asWholeNumber(minimum: number, maximum: number): (text: string) => number {
+/** Returns a parser of whole numbers. */
+export function wholeNumber(minimum: number, maximum: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
     if (!/^\d+$/.test(text) || value < minimum || value > maximum) {
@@ -233,7 +234,7 @@ export const settingDefinitions = {
     profile: 'timeout_ms',
     default: defaultTimeoutsMs.tool,
     help: 'maximum duration of one tool call in milliseconds, including retries; inference has its own limit',
-    parse: asWholeNumber(1, 86_400_000),
+    parse: wholeNumber(1, 86_400_000),
   }),
   inferenceTimeoutMs: setting({
     flag: '--inference-timeout-ms <ms>',
@@ -241,13 +242,13 @@ export const settingDefinitions = {
     profile: 'inference_timeout_ms',
     default: defaultTimeoutsMs.inference,
     help: 'maximum duration of one run_inference call in milliseconds, including retries',
-    parse: asWholeNumber(1, 86_400_000),
+    parse: wholeNumber(1, 86_400_000),
   }),
   keychainTimeoutMs: setting({
     flag: '--keychain-timeout-ms <ms>',
     environment: 'HEDDLE_KEYCHAIN_TIMEOUT_MS',
     help: `maximum time for the keychain to respond, in milliseconds; by default ${defaultKeychainTimeoutsMs.read} for reading and ${defaultKeychainTimeoutsMs.write} for writing, which may ask you to unlock it`,
-    parse: asWholeNumber(1, 86_400_000),
+    parse: wholeNumber(1, 86_400_000),
   }),
   maxResultChars: setting({
     flag: '--max-result-chars <count>',
@@ -256,7 +257,7 @@ export const settingDefinitions = {
     // Codex cuts what is larger than 48,000 bytes in the middle; Claude Code puts more than 50,000 characters into a file.
     default: 40_000,
     help: 'maximum number of characters of each of the two forms of a tool result; a character outside ASCII counts as 2 to 4',
-    parse: asWholeNumber(2_000, 100_000_000),
+    parse: wholeNumber(2_000, 100_000_000),
   }),
   text: setting({
     flag: '--text-format <format>',

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { RecordedCall } from '../contract/calls.ts';
+import { memberAt } from '../core/json/member-at.ts';
 
 /** A path to a value of a recorded call. */
 export const callPath = z.string().min(1).max(500);
@@ -16,13 +17,7 @@ export function pathSegments(path: string): string[] {
  * there is none. Inherited members are ignored.
  */
 export function valueAt(call: RecordedCall, path: string): unknown {
-  return pathSegments(path).reduce<unknown>(
-    (at, part) =>
-      typeof at === 'object' && at !== null && Object.hasOwn(at, part)
-        ? (at as Record<string, unknown>)[part]
-        : undefined,
-    call,
-  );
+  return memberAt(call, pathSegments(path));
 }
 
 /** Members of a value that are named, and characters of a name. */

@@ -14,9 +14,16 @@ export function nearest<Entry>(text: string, entries: readonly Entry[], namesOf:
     .map(({ entry }) => entry);
 }
 
+/** Returns the known name that a mistyped one is likely to mean, if there is one. */
+export function meantName(text: string, known: readonly string[]): string | undefined {
+  const [name] = nearest(text, known, (each) => [each]);
+  return name !== undefined && isNear(text, name) ? name : undefined;
+}
+
 /** Returns whether a name is so near to a text that it may be meant: at most a third differs. */
 export function isNear(text: string, name: string): boolean {
-  return nameDistance(text, name) * 3 <= Math.max(text.length, name.length);
+  const length = Math.min(maxNameChars, Math.max(text.length, name.length));
+  return nameDistance(text, name) * 3 <= length;
 }
 
 /** Returns a name in the form that messages have it: cut if it is long. */

@@ -31,10 +31,11 @@ export function renderPage(
   rows: readonly Record<string, unknown>[],
   columnOrder: readonly string[],
   nextOffset: number | undefined,
+  common?: Record<string, unknown>,
 ): string {
   const more = nextOffset === undefined ? 'This is the last page.' : `More follow: next_offset ${nextOffset}.`;
   return `${summary} ${more}
-${compactTable(rows, columnOrder)}`;
+${compactTable(rows, columnOrder, common)}`;
 }
 
 /** Returns a count with its noun, like `1 queue` or `3 queues`. */
@@ -43,17 +44,20 @@ export function pluralize(count: number, noun: string): string {
 }
 
 /**
- * Returns the first rows of a page that is too large: about `share` (0–1) of them, and at least one.
+ * Returns a page that is too large with about `share` (0–1) of its rows, and at least one, and the offset of the next. `rows`
+ * names the member with the rows, a plural in s.
  * @throws HeddleError `too_large` when the page cannot lose a row.
  */
-export function firstRows<Row>(rows: readonly Row[], share: number, offset: number, noun: string): Row[] {
-  if (rows.length <= 1) {
+export function withFirstRows<Page extends object>(page: Page, rows: string & keyof Page, share: number): Page {
+  const { offset = 0 } = page as Partial<PagePosition>;
+  const all = page[rows] as unknown[];
+  if (all.length <= 1) {
     throw new HeddleError({
       code: 'too_large',
-      message: `The ${noun} at offset ${offset} alone exceeds the result limit.`,
+      message: `The ${rows.slice(0, -1)} at offset ${offset} alone exceeds the result limit.`,
       hint: `Continue with offset ${offset + 1}, or ask the user to raise HEDDLE_MAX_RESULT_CHARS.`,
     });
   }
-  const kept = Math.min(rows.length - 1, Math.floor(rows.length * share));
-  return rows.slice(0, Math.max(kept, 1));
+  const kept = all.slice(0, Math.max(Math.min(all.length - 1, Math.floor(all.length * share)), 1));
+  return { ...page, [rows]: kept, ...pagePosition(offset, kept.length, true) };
 }

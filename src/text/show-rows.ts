@@ -60,11 +60,6 @@ function shortList(names: readonly string[]): string[] {
   return [...names.slice(0, maxNamed).map(shortName), ...(rest > 0 ? [`…[+${rest}]`] : [])];
 }
 
-/** Returns rows with the members that they share, for a table. */
-export function withCommonMembers({ items, common }: ShownRows): Row[] {
-  return common === undefined ? items : items.map((row) => ({ ...common, ...row }));
-}
-
 function select(row: Row, names: readonly string[], isLeftOut: (value: unknown) => boolean): Row {
   const members = names.map((name) => [name, Object.hasOwn(row, name) ? row[name] : undefined] as const);
   return Object.fromEntries(members.filter(([, value]) => value !== undefined && !isLeftOut(value)));
@@ -84,5 +79,6 @@ function unknownField(name: string, known: readonly string[]): HeddleError {
       .map(shortName)
       .join(', ')}; ["*"] returns all.`,
     detail: [{ loc: ['arguments', 'fields'], msg, type: 'value_error' }],
+    statedDetails: 1,
   });
 }

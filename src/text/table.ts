@@ -11,17 +11,22 @@ const maxCells = 500_000;
 /**
  * Formats rows as a table that costs few tokens: one line per row, with tabs between cells. A column with the same value
  * in every row, or equal to another column, is stated once above the table. No member of any row is lost.
- * `columnOrder` names the columns that come first; columns that no row has are skipped.
+ * `columnOrder` names the columns that come first; columns that no row has are skipped. `common` has members that all rows
+ * share and that they lack.
  */
-export function compactTable(rows: readonly Row[], columnOrder: readonly string[]): string {
-  const present = new Set(rows.flatMap((row) => Object.keys(row)));
+export function compactTable(rows: readonly Row[], columnOrder: readonly string[], common: Row = {}): string {
+  const present = new Set([...Object.keys(common), ...rows.flatMap((row) => Object.keys(row))]);
   const names = new Set([...columnOrder.filter((name) => present.has(name)), ...present]);
-  if (rows.length * names.size > maxCells) return rows.map((row) => cell(row)).join('\n');
+  if (rows.length * names.size > maxCells) return rows.map((row) => cell({ ...common, ...row })).join('\n');
   const constants: string[] = [];
   const equals: string[] = [];
   const columns: Column[] = [];
   const columnsByCells = new Map<string, Column>();
   for (const name of names) {
+    if (Object.hasOwn(common, name)) {
+      constants.push(pair(cell(name), cell(common[name])));
+      continue;
+    }
     const cells = rows.map((row) => cell(Object.hasOwn(row, name) ? row[name] : undefined));
     // No cell has a tab in it.
     const key = cells.join('\t');

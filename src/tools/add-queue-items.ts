@@ -50,7 +50,7 @@ const input = z
     }
   });
 
-const output = z.looseObject({
+const output = z.object({
   queue_id: z.string(),
   matched: z.int().describe('Calls that match the filter, or that exist among call_ids.'),
   added: z.int().optional(),
@@ -64,7 +64,7 @@ const output = z.looseObject({
   warnings: z.array(z.string()).optional(),
 });
 
-type AdditionResult = z.infer<typeof output>;
+type AdditionResult = z.output<typeof output>;
 
 export const addQueueItemsTool = defineTool({
   name: 'add_queue_items',
@@ -126,8 +126,6 @@ Example: {"queue_id":"support-triage","filter":{"op_name":"answer","has_error":t
       ...warnings.map(escapeInvisible),
     ].join('\n');
   },
-
-  shrink: () => undefined,
 });
 
 /** The calls to choose from, and what the result says of them. */
@@ -146,7 +144,7 @@ async function knownCalls(call_ids: readonly string[], project_id: string, conte
   const known = new Set<string>();
   for (const batch of inBatches(ids, idsPerRequest)) {
     const request = { project_id, filter: { call_ids: batch }, columns: ['id'], limit: batch.length };
-    for (const { id } of await service.queryCalls(request, { signal })) known.add(id);
+    for (const { id } of await service.call('queryCalls', { body: request }, { signal })) known.add(id);
   }
   const existing = ids.filter((id) => known.has(id));
   const unknown = ids.filter((id) => !known.has(id));
@@ -174,11 +172,11 @@ async function matchingCalls(
   const sort_by = [{ field: 'started_at', direction: 'asc' as const }];
   // Asking for one call more than needed tells whether there are more.
   const request = { ...matching, sort_by, columns: ['id'], limit: maxCalls + 1 };
-  const calls = await service.queryCalls(request, { signal });
+  const calls = await service.call('queryCalls', { body: request }, { signal });
   const ids = calls.slice(0, maxCalls).map(({ id }) => id);
   if (calls.length <= maxCalls) return { ids, matched: ids.length };
   const count = await withFallback(
-    async () => (await service.countCalls(matching, { signal })).count,
+    async () => (await service.call('countCalls', { body: matching }, { signal })).count,
     async () => undefined,
   );
   const all = count === undefined ? 'More calls match' : `${count} calls match`;
@@ -201,7 +199,8 @@ function sampleOf(ids: readonly string[], { n, seed }: { n: number; seed: number
 async function callsInQueue(queueId: string, project_id: string, { service, signal }: ToolContext) {
   const held = new Set<string>();
   const read = async (page: { limit: number; offset: number }) =>
-    (await service.queryQueueItems(queueId, { project_id, ...page }, { signal })).items;
+    (await service.call('queryQueueItems', { path: { queue_id: queueId }, body: { project_id, ...page } }, { signal }))
+      .items;
   for await (const items of readPages(read)) for (const { call_id } of items) held.add(call_id);
   return held;
 }
@@ -209,7 +208,11 @@ async function callsInQueue(queueId: string, project_id: string, { service, sign
 /** Returns the display fields of the newest item of a queue, so that all its items show alike. */
 async function displayFieldsOf(queueId: string, project_id: string, { service, signal }: ToolContext) {
   const sort_by = [{ field: 'created_at', direction: 'desc' as const }];
-  const { items } = await service.queryQueueItems(queueId, { project_id, sort_by, limit: 1 }, { signal });
+  const { items } = await service.call(
+    'queryQueueItems',
+    { path: { queue_id: queueId }, body: { project_id, sort_by, limit: 1 } },
+    { signal },
+  );
   const existing = items[0]?.display_fields ?? [];
   return existing.length > 0 ? existing : ['inputs', 'output'];
 }
@@ -229,7 +232,7 @@ async function addCalls(
   for (const call_ids of inBatches(ids, callsPerRequest)) {
     try {
       const request = { project_id: project, call_ids, display_fields };
-      const batch = await service.addQueueItems(queue_id, request, { signal });
+      const batch = await service.call('addQueueItems', { path: { queue_id }, body: request }, { signal });
       added += batch.added_count;
       duplicates += batch.duplicates;
     } catch (error) {
@@ -239,7 +242,7 @@ async function addCalls(
       throw new HeddleError({ ...error, message, hint });
     }
     done += call_ids.length;
-    progress(done, `${done} of ${ids.length} calls sent`);
+    progress({ done, total: ids.length, unit: 'calls' });
   }
   return { added, duplicates };
 }

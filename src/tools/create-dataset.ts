@@ -41,7 +41,7 @@ const input = z
     }
   });
 
-const output = z.looseObject({
+const output = z.object({
   dataset_ref: z.string().optional().describe('Reference to the version, for create_evaluation and read_object.'),
   row_count: z.int(),
   columns: z.array(z.string()),
@@ -51,7 +51,7 @@ const output = z.looseObject({
   warnings: z.array(z.string()).optional(),
 });
 
-type CreatedDataset = z.infer<typeof output>;
+type CreatedDataset = z.output<typeof output>;
 
 /** Rows that a dry run shows, and characters of a value in them. */
 const shownRows = 3;
@@ -126,11 +126,11 @@ async function store(
   project_id: string,
   { service, signal }: ToolContext,
 ): Promise<{ object_id: string; digest: string }> {
-  const table = await service.createTable({ table: { project_id, rows } }, { signal });
+  const table = await service.call('createTable', { body: { table: { project_id, rows } } }, { signal });
   const parts = { scheme: referenceScheme, ...splitProjectId(project_id), kind: 'table', name: table.digest } as const;
   const about = { name, description: description ?? null, rows: formatReference(parts) };
   const object_id = objectIdOf(name);
   const val = { ...about, ...classMembers('Dataset', 'Dataset') };
-  const { digest } = await service.createObject({ obj: { project_id, object_id, val } }, { signal });
+  const { digest } = await service.call('createObject', { body: { obj: { project_id, object_id, val } } }, { signal });
   return { object_id, digest };
 }

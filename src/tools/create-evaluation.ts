@@ -1,10 +1,8 @@
 import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
-import {
-  type CreateEvaluationResponse,
-  createEvaluationRequest,
-  createEvaluationResponse,
-} from '../contract/evaluations.ts';
+import type { ResultOf } from '../contract/endpoints.ts';
+import { createEvaluationRequest, createEvaluationResponse } from '../contract/evaluations.ts';
+import { splitProjectId } from '../contract/identifiers.ts';
 import { formatReference, objectIdOf, objectReference, parseReference } from '../contract/references.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { HeddleError } from '../core/errors.ts';
@@ -32,7 +30,7 @@ const output = createEvaluationResponse.extend({
   warnings: z.array(z.string()).optional(),
 });
 
-interface CreatedEvaluation extends CreateEvaluationResponse {
+interface CreatedEvaluation extends ResultOf<'createEvaluation'> {
   existed?: boolean;
   newest_version?: number;
   warnings?: string[];
@@ -72,7 +70,11 @@ Example: {"name":"Support answers","dataset":"tickets","scorers":["helpfulness"]
       }),
     };
     const versions = await versionsOfName(definition.name, 'Evaluation', project, context);
-    const created = await context.service.createEvaluation(project, resolved, { signal: context.signal });
+    const created = await context.service.call(
+      'createEvaluation',
+      { path: splitProjectId(project), body: resolved },
+      { signal: context.signal },
+    );
     return {
       ...created,
       ...(versions && {
@@ -92,8 +94,6 @@ Example: {"name":"Support answers","dataset":"tickets","scorers":["helpfulness"]
       ...warnings,
     ].join('\n');
   },
-
-  shrink: () => undefined,
 });
 
 /** Members of a stored evaluation. The public service merges eval_attributes into them. */

@@ -3,7 +3,6 @@ import type { Queue } from '../contract/queues.ts';
 import { objectNamePattern } from '../contract/references.ts';
 import {
   type FieldDefinition,
-  type FieldSummary,
   fieldSummaries,
   fieldTypes,
   type QueueField,
@@ -49,19 +48,14 @@ const input = z.strictObject({
   project_id: projectArgument('Project of the queue'),
 });
 
-const output = z.looseObject({
+const output = z.object({
   queue_id: z.string(),
   fields: fieldSummaries,
   existed: z.boolean().describe('True if the same queue existed already; then nothing was created.'),
   warnings: z.array(z.string()).optional(),
 });
 
-interface CreatedQueue {
-  queue_id: string;
-  fields?: FieldSummary[];
-  existed: boolean;
-  warnings?: string[];
-}
+type CreatedQueue = z.output<typeof output>;
 
 export const createQueueTool = defineTool({
   name: 'create_queue',
@@ -84,8 +78,9 @@ Example: {"name":"Refunds","guidelines":"Judge the answer.","fields":[{"name":"t
     const differences = namesakes.map((queue) => differencesOf(queue, name, guidelines, stored));
     const same = namesakes.find((_, index) => differences[index]!.length === 0);
     if (same) return { queue_id: same.id, ...fields, existed: true };
-    const { id } = await service.createQueue(
-      { project_id: project, name, description: guidelines, scorer_refs },
+    const { id } = await service.call(
+      'createQueue',
+      { body: { project_id: project, name, description: guidelines, scorer_refs } },
       { signal },
     );
     const warnings = namesakes.slice(0, maxWarnings).map((queue, index) => {
@@ -99,8 +94,6 @@ Example: {"name":"Refunds","guidelines":"Judge the answer.","fields":[{"name":"t
     const verb = existed ? 'The same queue existed already' : 'Created the queue';
     return [`${verb}: ${cell(queue_id)}. ${asked}`, ...warnings.map(escapeInvisible)].join('\n');
   },
-
-  shrink: () => undefined,
 });
 
 /** Queues of the same name that warnings mention. */
@@ -129,7 +122,7 @@ function faultsOf({ type, choices, min, max }: FieldDefinition): { member: strin
 
 /** Returns the queues with this name, whatever its case, the newest first. */
 async function queuesNamed(name: string, project_id: string, { service, signal }: ToolContext): Promise<Queue[]> {
-  const found = await service.queryQueues({ project_id, name }, { signal });
+  const found = await service.call('queryQueues', { body: { project_id, name } }, { signal });
   return found.filter((queue) => queue.name.toLowerCase() === name.toLowerCase());
 }
 

@@ -1,13 +1,19 @@
 import * as z from 'zod';
 import { classMembers } from '../contract/objects.ts';
+import { findPlaceholders } from '../contract/prompts.ts';
 import { objectIdOf, objectReference } from '../contract/references.ts';
-import { comparisonScorerClass, llmJudgeScorerClass, llmModelClass } from '../contract/scorers.ts';
+import {
+  type ComparisonScorer,
+  comparisonScorerClass,
+  llmJudgeScorerClass,
+  llmModelClass,
+} from '../contract/scorers.ts';
 import { HeddleError } from '../core/errors.ts';
 import { compileLinearPattern } from '../core/linear-pattern.ts';
 import { comparisonWarning } from '../evaluations/comparison-warning.ts';
+import { fieldSchema } from '../queues/queue-fields.ts';
 import { objectName } from '../records/object-name.ts';
 import { versionsOfName } from '../records/object-versions.ts';
-import { promptVariables } from '../records/prompt-variables.ts';
 import { nearest, shortName } from '../text/names.ts';
 import { cell, escapeInvisible } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
@@ -20,7 +26,7 @@ const membersOfKind = {
   number_within: { needed: ['expected', 'tolerance'], optional: [] },
   json_valid: { needed: [], optional: [] },
   llm_judge: { needed: ['model', 'prompt'], optional: ['scale'] },
-} as const satisfies Record<string, { needed: readonly string[]; optional: readonly string[] }>;
+} as const satisfies Record<ComparisonScorer['kind'] | 'llm_judge', { needed: string[]; optional: string[] }>;
 
 type Kind = keyof typeof membersOfKind;
 const kinds = Object.keys(membersOfKind) as Kind[];
@@ -65,13 +71,13 @@ const input = z
     for (const { member, message } of faultsOf(args)) context.addIssue({ code: 'custom', path: [member], message });
   });
 
-const output = z.looseObject({
+const output = z.object({
   scorer_ref: z.string().describe('Reference to the version, for create_evaluation and read_object.'),
   existed: z.boolean().optional().describe('True if the same content existed already; absent if that is unknown.'),
   warnings: z.array(z.string()).optional(),
 });
 
-type CreatedScorer = z.infer<typeof output>;
+type CreatedScorer = z.output<typeof output>;
 
 export const createScorerTool = defineTool({
   name: 'create_scorer',
@@ -109,8 +115,6 @@ Example: {"name":"Right answer","kind":"equals","expected":"answer"}`,
       '\n',
     );
   },
-
-  shrink: () => undefined,
 });
 
 type Arguments = z.output<typeof input>;
@@ -129,7 +133,7 @@ function faultsOf({ kind, pattern, ignore_case, prompt, ...args }: Partial<Argum
   }
   if (pattern !== undefined) {
     try {
-      compileLinearPattern(pattern, { ignoreCase: ignore_case ?? false });
+      compileLinearPattern(pattern);
     } catch (error) {
       faults.push({ member: 'pattern', message: (error as SyntaxError).message });
     }
@@ -139,11 +143,11 @@ function faultsOf({ kind, pattern, ignore_case, prompt, ...args }: Partial<Argum
 }
 
 function faultOfPrompt(prompt: string): string | undefined {
-  const variables = promptVariables(prompt);
-  if (typeof variables === 'string') return variables;
-  if (!variables.includes('output')) return 'must contain {output}, which stands for the output to judge';
+  const { names, loneBrace } = findPlaceholders([prompt]);
+  if (loneBrace !== undefined) return `has a lone ${loneBrace}; write ${loneBrace}${loneBrace} for a brace`;
+  if (!names.includes('output')) return 'must contain {output}, which stands for the output to judge';
   // Other programs that read the prompt take these characters as operators.
-  const wrong = variables.find((name) => !/^[^\s.[\]!:]+$/u.test(name) || /^\d+$/.test(name));
+  const wrong = names.find((name) => !/^[^\s.[\]!:]+$/u.test(name) || /^\d+$/.test(name));
   return wrong === undefined
     ? undefined
     : `{${shortName(wrong)}} is no name of a column without spaces or . [ ] ! :, write {{ and }} for braces`;
@@ -187,10 +191,8 @@ function inWords({ type, choices, min, max }: Scale): string {
 }
 
 /** Returns the JSON Schema of a judge's reply. */
-function replySchema({ type, choices, min, max }: Scale): Record<string, unknown> {
-  const score = choices
-    ? { type: 'string', enum: choices }
-    : { type, ...(min !== undefined && { minimum: min }), ...(max !== undefined && { maximum: max }) };
+function replySchema(scale: Scale): Record<string, unknown> {
+  const score = fieldSchema(scale);
   return { type: 'object', properties: { reasoning: { type: 'string' }, score }, required: ['score'] };
 }
 
@@ -199,13 +201,13 @@ async function storeObject(
   project_id: string,
   { service, signal }: ToolContext,
 ): Promise<string> {
-  return (await service.createObject({ obj: { project_id, ...object } }, { signal })).digest;
+  return (await service.call('createObject', { body: { obj: { project_id, ...object } } }, { signal })).digest;
 }
 
 /** Returns a warning if the service lists its models and does not have this one. */
 async function modelWarnings(model: string, { service, signal, project }: ToolContext): Promise<string[]> {
   try {
-    const { data } = await service.listModels({ signal, ...(project !== undefined && { project }) });
+    const { data } = await service.call('listModels', {}, { signal, ...(project !== undefined && { project }) });
     if (data.length === 0 || data.some(({ id }) => id === model)) return [];
     const names = nearest(model, data, ({ id }) => [id]).map(({ id }) => shortName(id));
     return [`Inference does not list the model ${shortName(model)}; the nearest are ${names.join(', ')}.`];

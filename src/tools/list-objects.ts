@@ -2,15 +2,7 @@ import * as z from 'zod';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { formatReference, referenceScheme } from '../contract/references.ts';
 import { findVersions } from '../records/object-versions.ts';
-import {
-  firstRows,
-  type PagePosition,
-  pageArguments,
-  pageMembers,
-  pagePosition,
-  pluralize,
-  renderPage,
-} from '../text/page.ts';
+import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
 const kinds = ['evaluation', 'dataset', 'scorer', 'op', 'model', 'prompt', 'field', 'stored_model'] as const;
@@ -29,16 +21,15 @@ const input = z
     }
   });
 
-const output = z.looseObject({
+const output = z.object({
   kind: z.enum(kinds),
-  objects: z.array(z.looseObject({})).describe('Entries. Pass reference to other tools, or id to inference as model.'),
+  objects: z
+    .array(z.record(z.string(), z.unknown()))
+    .describe('Entries. Pass reference to other tools, or id to inference as model.'),
   ...pageMembers,
 });
 
-interface ObjectPage extends PagePosition {
-  kind: (typeof kinds)[number];
-  objects: Record<string, unknown>[];
-}
+type ObjectPage = z.output<typeof output>;
 
 const columns = ['reference', 'id', 'object_id', 'class', 'version_index', 'name', 'description', 'created_at'];
 
@@ -56,7 +47,7 @@ Example: {"kind":"dataset"}`,
   async run({ kind, name, versions, limit, offset = 0, ...query }, context): Promise<ObjectPage> {
     const { service, signal } = context;
     if (kind === 'model') {
-      const { data } = await service.listModels({ signal, project: context.project });
+      const { data } = await service.call('listModels', {}, { signal, project: context.project });
       const found = data.filter(({ id }) => name === undefined || id.toLowerCase().includes(name.toLowerCase()));
       const models = found.slice(offset, offset + limit);
       return { kind, objects: models, ...pagePosition(offset, models.length, found.length > offset + limit) };
@@ -75,10 +66,7 @@ Example: {"kind":"dataset"}`,
     return renderPage(`${pluralize(objects.length, kind)} from offset ${offset}.`, objects, columns, next_offset);
   },
 
-  shrink({ kind, objects, offset }, share) {
-    const kept = firstRows(objects, share, offset, kind);
-    return { kind, objects: kept, ...pagePosition(offset, kept.length, true) };
-  },
+  rows: 'objects',
 });
 
 function referenceTo(name: string, version: string, kind: ObjectPage['kind'], project: string): string {

@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
-import { type QueryQueuesRequest, type Queue, queryQueuesRequest } from '../contract/queues.ts';
+import type { BodyOf } from '../contract/endpoints.ts';
+import { type Queue, queryQueuesRequest } from '../contract/queues.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import {
-  type FieldSummary,
   fieldSummaries,
   type QueueField,
   readFieldsOfQueues,
@@ -12,15 +12,7 @@ import {
 } from '../queues/queue-fields.ts';
 import { nearestQueues } from '../queues/require-queue.ts';
 import { knownProjects, requireProject } from '../records/require-project.ts';
-import {
-  firstRows,
-  type PagePosition,
-  pageArguments,
-  pageMembers,
-  pagePosition,
-  pluralize,
-  renderPage,
-} from '../text/page.ts';
+import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
 import { cell } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
@@ -30,10 +22,10 @@ const input = z.strictObject({
   ...pageArguments,
 });
 
-const output = z.looseObject({
+const output = z.object({
   queues: z
     .array(
-      z.looseObject({
+      z.object({
         id: z.string(),
         name: z.string(),
         guidelines: z.string().optional().describe('How to judge.'),
@@ -50,22 +42,8 @@ const output = z.looseObject({
   other_projects: z.array(z.string()).optional().describe('Further projects; pass one as project_id.'),
 });
 
-interface QueueSummary {
-  id: string;
-  name: string;
-  guidelines?: string;
-  fields?: FieldSummary[];
-  free_fields?: true;
-  remaining?: number;
-  total?: number;
-}
-
-interface QueuePage extends PagePosition {
-  queues: QueueSummary[];
-  matching?: number;
-  hint?: string;
-  other_projects?: string[];
-}
+type QueuePage = z.output<typeof output>;
+type QueueSummary = QueuePage['queues'][number];
 
 const columns = ['id', 'name', 'remaining', 'total', 'fields', 'guidelines'];
 
@@ -83,8 +61,9 @@ Example: {"name":"support"}`,
   async run({ limit, offset = 0, ...query }, context): Promise<QueuePage> {
     const project = projectOf(query, context);
     // Asking for one queue more than needed tells whether there is a next page.
-    const found = await context.service.queryQueues(
-      { ...query, project_id: project, offset, limit: limit + 1 },
+    const found = await context.service.call(
+      'queryQueues',
+      { body: { ...query, project_id: project, offset, limit: limit + 1 } },
       { signal: context.signal },
     );
     const isUnmatched = found.length === 0 && offset === 0 && query.name !== undefined;
@@ -116,15 +95,11 @@ Example: {"name":"support"}`,
     return renderPage(summary, rows, columns, next_offset) + others;
   },
 
-  shrink({ queues, offset, other_projects }, share) {
-    const kept = firstRows(queues, share, offset, 'queue');
-    const page = { queues: kept, ...pagePosition(offset, kept.length, true) };
-    return { ...page, ...(other_projects && { other_projects }) };
-  },
+  rows: 'queues',
 });
 
-async function countQueues(query: QueryQueuesRequest, { service, signal }: ToolContext): Promise<number> {
-  return (await service.queryQueues(query, { signal })).length;
+async function countQueues(query: BodyOf<'queryQueues'>, { service, signal }: ToolContext): Promise<number> {
+  return (await service.call('queryQueues', { body: query }, { signal })).length;
 }
 
 /** Returns the other projects, at a service that can list projects. */
@@ -143,7 +118,7 @@ async function summarize(queues: Queue[], project_id: string, context: ToolConte
   if (queues.length === 0) return [];
   const { service, signal } = context;
   const [{ stats }, fields] = await Promise.all([
-    service.queueStats({ project_id, queue_ids: queues.map(({ id }) => id) }, { signal }),
+    service.call('queueStats', { body: { project_id, queue_ids: queues.map(({ id }) => id) } }, { signal }),
     withFallback(
       () => readFieldsOfQueues(queues, context),
       async () => [],
@@ -157,7 +132,7 @@ async function summarize(queues: Queue[], project_id: string, context: ToolConte
       name,
       ...(description && { guidelines: description }),
       ...(fields[index]?.length && { fields: fields[index].map(summarizeField) }),
-      ...(hasNoFields(fields[index], scorer_refs) && { free_fields: true as const }),
+      ...(hasNoFields(fields[index], scorer_refs) && { free_fields: true }),
       ...(count && { remaining: count.total_items - count.completed_items, total: count.total_items }),
     };
   });

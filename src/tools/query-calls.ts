@@ -1,21 +1,14 @@
 import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
-import type { CountCallsRequest, QueryCallsRequest, RecordedCall } from '../contract/calls.ts';
+import type { RecordedCall } from '../contract/calls.ts';
+import type { BodyOf } from '../contract/endpoints.ts';
 import { type SortKey, sortKey } from '../contract/sort-keys.ts';
 import { callsFilterArgument, callsQuery } from '../records/calls-query.ts';
 import { columnsFor } from '../records/read-calls.ts';
 import { requireProject } from '../records/require-project.ts';
 import { expandColumns, resolveReferences } from '../records/resolve-references.ts';
 import { callPath, maxPaths, valuesAt } from '../text/call-values.ts';
-import {
-  firstRows,
-  type PagePosition,
-  pageArguments,
-  pageMembers,
-  pagePosition,
-  pluralize,
-  renderPage,
-} from '../text/page.ts';
+import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 const input = z.strictObject({
@@ -33,21 +26,15 @@ const input = z.strictObject({
   fields: z.array(callPath).min(1).max(maxPaths).optional().describe('Paths like inputs.question; ["*"] for all.'),
 });
 
-const output = z.looseObject({
-  calls: z.array(z.looseObject({ id: z.string() })).describe('Values by path; those that a call lacks are omitted.'),
+const output = z.object({
+  calls: z.array(z.record(z.string(), z.unknown())).describe('Values by path; those that a call lacks are omitted.'),
   ...pageMembers,
   total: z.int().optional().describe('Number of matching calls, if known.'),
   total_at_least: z.int().optional(),
   missing: z.array(z.string()).optional().describe('Fields that no call of this page has.'),
 });
 
-interface CallPage extends PagePosition {
-  calls: Record<string, unknown>[];
-  total?: number;
-  total_at_least?: number;
-  missing?: string[];
-}
-
+type CallPage = z.output<typeof output>;
 type Total = Pick<CallPage, 'total' | 'total_at_least'>;
 
 const newestFirst: SortKey[] = [{ field: 'started_at', direction: 'desc' }];
@@ -76,15 +63,18 @@ Example: {"filter":{"op_name":"answer","text":"refund"},"fields":["inputs.questi
     const matching = callsQuery(filter);
     const paths = fields ?? defaultFields;
     const pageSize = Math.min(limit, Math.ceil(context.maxResultChars / minCallChars));
-    const found = await context.service.queryCalls(
+    const found = await context.service.call(
+      'queryCalls',
       {
-        project_id,
-        ...matching,
-        sort_by: sort_by ?? newestFirst,
-        // Asking for one call more than needed tells whether there is a next page.
-        limit: pageSize + 1,
-        offset,
-        ...columnsOf(paths),
+        body: {
+          project_id,
+          ...matching,
+          sort_by: sort_by ?? newestFirst,
+          // Asking for one call more than needed tells whether there is a next page.
+          limit: pageSize + 1,
+          offset,
+          ...columnsOf(paths),
+        },
       },
       { signal: context.signal },
     );
@@ -123,14 +113,11 @@ Example: {"filter":{"op_name":"answer","text":"refund"},"fields":["inputs.questi
     return renderPage(summary, calls, ['id', ...defaultFields], next_offset);
   },
 
-  shrink({ calls, offset, ...rest }, share) {
-    const kept = firstRows(calls, share, offset, 'call');
-    return { ...rest, calls: kept, ...pagePosition(offset, kept.length, true) };
-  },
+  rows: 'calls',
 });
 
 /** Returns the columns to ask for, which are all of them for `*`. */
-function columnsOf(paths: readonly string[]): Pick<QueryCallsRequest, 'columns' | 'expand_columns'> {
+function columnsOf(paths: readonly string[]): Pick<BodyOf<'queryCalls'>, 'columns' | 'expand_columns'> {
   const columns = paths.includes('*') ? undefined : columnsFor(paths);
   const expand_columns = expandColumns(paths);
   return { ...(columns && { columns }), ...(expand_columns.length > 0 && { expand_columns }) };
@@ -149,7 +136,7 @@ function isEmpty(value: unknown): boolean {
 
 /** Returns the number of matching calls where a page tells it, and else counts them with the first page, up to a limit. */
 async function totalOf(
-  matching: CountCallsRequest,
+  matching: BodyOf<'countCalls'>,
   { offset, count, hasMore }: { offset: number; count: number; hasMore: boolean },
   { service, signal }: ToolContext,
 ): Promise<Total> {
@@ -157,7 +144,7 @@ async function totalOf(
   if (hasMore && offset > 0) return {};
   return withFallback(
     async () => {
-      const { count: total } = await service.countCalls(matching, { signal });
+      const { count: total } = await service.call('countCalls', { body: matching }, { signal });
       // Some services do not tell whether there are more.
       return matching.limit != null && total >= matching.limit ? { total_at_least: total } : { total };
     },

@@ -16,16 +16,8 @@ import { emptyFilterHint, itemsFilter, matchingItems } from '../queues/matching-
 import type { QueueAccess } from '../queues/queue-access.ts';
 import { requireQueue } from '../queues/require-queue.ts';
 import { countEach } from '../text/count-each.ts';
-import {
-  firstRows,
-  type PagePosition,
-  pageArguments,
-  pageMembers,
-  pagePosition,
-  pluralize,
-  renderPage,
-} from '../text/page.ts';
-import { type ShownRows, showRows, withCommonMembers } from '../text/show-rows.ts';
+import { pageArguments, pageMembers, pagePosition, pluralize, renderPage, withFirstRows } from '../text/page.ts';
+import { type ShownRows, showRows } from '../text/show-rows.ts';
 import { cell } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
@@ -48,9 +40,9 @@ const input = z.strictObject({
   max_value_chars: z.int().min(20).default(500).describe('Length at which a value is cut.'),
 });
 
-const output = z.looseObject({
-  items: z.array(z.looseObject({})),
-  common: z.looseObject({}).optional().describe('Members that are the same in every item.'),
+const output = z.object({
+  items: z.array(z.record(z.string(), z.unknown())),
+  common: z.record(z.string(), z.unknown()).optional().describe('Members that are the same in every item.'),
   omitted_fields: z.array(z.string()).optional().describe('Further members, for fields.'),
   ...pageMembers,
   state_counts: z.record(z.string(), z.int()).describe('Number of items on this page by annotation_state.'),
@@ -64,12 +56,7 @@ const output = z.looseObject({
 
 type Item = ItemWithValues & { judgements?: object[] };
 
-interface ItemPage extends PagePosition, ShownRows {
-  state_counts: Record<string, number>;
-  as_of?: string;
-  matching?: number;
-  hint?: string;
-}
+type ItemPage = z.output<typeof output>;
 
 const defaultFields = ['position_in_queue', 'call_op_name', 'call_started_at', 'call_id'];
 /** Members that were asked for by an argument of their own. */
@@ -115,17 +102,13 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
     const asOf = as_of === undefined ? '' : ` as_of ${as_of}.`;
     const omitted = omitted_fields ? ` Further fields: ${omitted_fields.map(cell).join(', ')}.` : '';
     const summary = `${pluralize(items.length, 'item')} from offset ${offset} (${states.join(', ')}).${asOf}${omitted}`;
-    const rows = withCommonMembers({ items, ...(common && { common }) }).map(toItemRow);
-    return renderPage(summary, rows, columns, next_offset);
+    const rows = items.map((item) => toItemRow(item, common));
+    return renderPage(summary, rows, columns, next_offset, common && toItemRow(common));
   },
 
-  shrink: ({ items, offset, common, omitted_fields, as_of }, share) => {
-    const shown = {
-      items: firstRows(items, share, offset, 'item'),
-      ...(common && { common }),
-      ...(omitted_fields && { omitted_fields }),
-    };
-    return { ...itemPage(shown, offset, true), ...(as_of !== undefined && { as_of }) };
+  shrink(page, share) {
+    const kept = withFirstRows(page, 'items', share);
+    return { ...kept, state_counts: stateCounts(kept) };
   },
 });
 
@@ -156,6 +139,9 @@ function withJudgements(items: readonly Item[], feedback: readonly StoredFeedbac
 }
 
 function itemPage(shown: ShownRows, offset: number, hasMore: boolean): ItemPage {
-  const states = withCommonMembers(shown).map(({ annotation_state }) => String(annotation_state));
-  return { ...shown, ...pagePosition(offset, shown.items.length, hasMore), state_counts: countEach(states) };
+  return { ...shown, ...pagePosition(offset, shown.items.length, hasMore), state_counts: stateCounts(shown) };
+}
+
+function stateCounts({ items, common }: ShownRows): Record<string, number> {
+  return countEach(items.map(({ annotation_state = common?.annotation_state }) => String(annotation_state)));
 }

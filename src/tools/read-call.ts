@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import type { RecordedCall } from '../contract/calls.ts';
 import { resolveReferences } from '../records/resolve-references.ts';
 import { unknownCall } from '../records/unknown-call.ts';
 import { callPath, cutValue, endOfPath, maxPaths, valuesAt } from '../text/call-values.ts';
@@ -14,7 +13,7 @@ const input = z.strictObject({
   max_value_chars: z.int().min(20).default(4000).describe('Length at which a value is cut.'),
 });
 
-const output = z.looseObject({
+const output = z.object({
   call_id: z.string(),
   call: z.looseObject({}).optional().describe('The whole call.'),
   values: z.record(z.string(), z.unknown()).optional().describe('Values by path.'),
@@ -26,14 +25,7 @@ const output = z.looseObject({
   nearest: z.record(z.string(), z.array(z.string())).optional().describe('Paths that are nearest to the missing ones.'),
 });
 
-interface CallResult {
-  call_id: string;
-  call?: RecordedCall;
-  values?: Record<string, unknown>;
-  missing?: string[];
-  members?: Record<string, string[]>;
-  nearest?: Record<string, string[]>;
-}
+type CallResult = z.output<typeof output>;
 
 /** Missing paths whose nearest are looked for. */
 const maxSearched = 20;
@@ -51,7 +43,11 @@ Example: {"call_id":"call-001","paths":["inputs.question","output.answer"]}`,
 
   async run({ call_id, paths, max_value_chars, ...query }, context): Promise<CallResult> {
     const project = projectOf(query, context);
-    const { call } = await context.service.readCall({ project_id: project, id: call_id }, { signal: context.signal });
+    const { call } = await context.service.call(
+      'readCall',
+      { body: { project_id: project, id: call_id } },
+      { signal: context.signal },
+    );
     if (!call) {
       throw await unknownCall(call_id, project, context);
     }

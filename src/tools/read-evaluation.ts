@@ -1,13 +1,16 @@
 import * as z from 'zod';
 import type { EvaluationRun } from '../contract/evaluation-runs.ts';
+import { splitProjectId } from '../contract/identifiers.ts';
 import { HeddleError } from '../core/errors.ts';
 import { compareScores, type ScorerComparison } from '../evaluations/compare-runs.ts';
 import {
   type ResultRow,
-  type RunFacts,
+  type RunWithFigures,
+  readFigures,
   readRunResults,
   resolveRows,
   runFacts,
+  unknownRun,
 } from '../evaluations/evaluation-results.ts';
 import {
   agreementWithExpected,
@@ -15,14 +18,13 @@ import {
   rowColumnsOf,
   type ScorerAgreement,
   type ShownRow,
-  scoresOfRuns,
   toShownRow,
 } from '../evaluations/evaluation-rows.ts';
 import { evaluationReferences } from '../evaluations/find-evaluation.ts';
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
-import { figuresOf, type RunFigures, summarizedFigures } from '../evaluations/score-figures.ts';
+import { figuresOf } from '../evaluations/score-figures.ts';
 import { nearest, shortName } from '../text/names.ts';
-import { firstRows, type PagePosition, pageMembers, pagePosition, pluralize } from '../text/page.ts';
+import { type PagePosition, pageMembers, pagePosition, pluralize, withFirstRows } from '../text/page.ts';
 import { cell, compactTable } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
@@ -68,8 +70,9 @@ interface RunComparison {
   scorers: ScorerComparison[];
 }
 
-interface EvaluationResult extends PagePosition {
-  runs: (RunFacts & Partial<RunFigures>)[];
+/** The result of read_evaluation. */
+export interface EvaluationResult extends PagePosition {
+  runs: RunWithFigures[];
   comparisons?: RunComparison[];
   agreement?: ScorerAgreement[];
   rows?: ShownRow[];
@@ -99,7 +102,11 @@ Example: {"run_ids":["RUN_A","RUN_B"],"only":"changed"}`,
     if (evaluation === undefined) return readRuns(await knownRuns(run_ids!, project, context), args, project, context);
     const evaluations = await evaluationReferences(evaluation, project, context);
     const query = { evaluations, limit: maxListedRuns };
-    const listed = await context.service.listEvaluationRuns(project, query, { signal: context.signal });
+    const listed = await context.service.call(
+      'listEvaluationRuns',
+      { path: splitProjectId(project), query },
+      { signal: context.signal },
+    );
     const runs = [...listed].sort((a, b) => ((a.started_at ?? '') < (b.started_at ?? '') ? 1 : -1));
     if (!compare) return listRuns(runs, args, project, context);
     const finished = runs.filter(({ status }) => status !== 'running');
@@ -131,22 +138,20 @@ Example: {"run_ids":["RUN_A","RUN_B"],"only":"changed"}`,
       ...(note === undefined ? [] : [note]),
       ...agreement.map((entry) => renderAgreement(entry, runs)),
       ...warnings.map(cell),
-      rows.length === 0
-        ? `No rows at offset ${offset}: ${total} match.`
-        : `${pluralize(rows.length, 'row')} of ${total} from offset ${offset}.${more}`,
-      ...(rows.length === 0 ? [] : [compactTable(rows.map(tableRow), ['call_id'])]),
+      ...(rows.length > 0
+        ? [
+            `${pluralize(rows.length, 'row')} of ${total} from offset ${offset}.${more}`,
+            compactTable(rows.map(tableRow), ['call_id']),
+          ]
+        : offset > 0 || total === 0
+          ? [`No rows at offset ${offset}: ${total} match.`]
+          : []),
     ].join('\n');
   },
 
   shrink(result, share) {
-    const { rows, runs, offset } = result;
-    if (rows === undefined) {
-      const kept = firstRows(runs, share, offset, 'run');
-      return { ...result, runs: kept, ...pagePosition(offset, kept.length, true) };
-    }
-    if (rows.length === 0) return undefined;
-    const kept = firstRows(rows, share, offset, 'row');
-    return { ...result, rows: kept, ...pagePosition(offset, kept.length, true) };
+    if (result.rows === undefined) return withFirstRows(result, 'runs', share);
+    return result.rows.length === 0 ? undefined : withFirstRows(result, 'rows', share);
   },
 });
 
@@ -162,15 +167,15 @@ async function knownRuns(
   { service, signal }: ToolContext,
 ): Promise<EvaluationRun[]> {
   const wanted = [...new Set(ids)];
-  const found = await service.listEvaluationRuns(project, { evaluation_run_ids: wanted }, { signal });
+  const found = await service.call(
+    'listEvaluationRuns',
+    { path: splitProjectId(project), query: { evaluation_run_ids: wanted } },
+    { signal },
+  );
   const runs = new Map(found.map((run) => [run.evaluation_run_id, run]));
   const unknown = wanted.find((id) => !runs.has(id));
   if (unknown === undefined) return wanted.map((id) => runs.get(id)!);
-  throw new HeddleError({
-    code: 'not_found',
-    message: `Project ${project} has no run ${JSON.stringify(shortName(unknown))}.`,
-    hint: 'Call read_evaluation with evaluation for its runs, and use the same project_id.',
-  });
+  throw unknownRun(unknown, project);
 }
 
 /** Lists runs with the figures that the service computes. */
@@ -184,21 +189,13 @@ async function listRuns(
   const position = pagePosition(offset, page.length, runs.length > offset + limit);
   if (page.length === 0) return { runs: [], ...position, total: runs.length };
   const facts = await runFacts(page, project, context);
-  const query = {
-    evaluation_run_ids: page.map(({ evaluation_run_id }) => evaluation_run_id),
-    include_rows: false,
-    include_summary: true,
-    include_costs: true,
-  };
-  const { summary, warnings } = await context.service.queryEvaluationResults(project, query, {
-    signal: context.signal,
-  });
-  const figures = new Map(summary?.evaluations.map((one) => [one.evaluation_call_id, summarizedFigures(one)]));
+  const runIds = page.map(({ evaluation_run_id }) => evaluation_run_id);
+  const { figures, warnings } = await readFigures(runIds, project, context);
   return {
     runs: facts.map((fact) => ({ ...fact, ...figures.get(fact.run_id) })),
     ...position,
     total: runs.length,
-    ...(warnings?.length && { warnings }),
+    ...(warnings.length > 0 && { warnings }),
   };
 }
 
@@ -255,14 +252,14 @@ async function readRuns(
 function compareWith(baseline: string, run_id: string, rows: readonly ResultRow[]): RunComparison {
   const inEither = rows.filter(({ runs }) => runs.has(baseline) || runs.has(run_id));
   const shared = inEither.filter(({ runs }) => runs.has(baseline) && runs.has(run_id));
-  const scores = shared.map((row) => scoresOfRuns(row, [baseline, run_id]).map((scoresInRun) => scoresInRun!));
+  const scores = shared.map(({ runs }) => [runs.get(baseline)!.scores, runs.get(run_id)!.scores] as const);
   const other_rows = inEither.length - shared.length;
   return {
     baseline,
     run_id,
     shared_rows: shared.length,
     ...(other_rows > 0 && { other_rows }),
-    scorers: compareScores(scores.map(([before, after]) => [before!, after!] as const)),
+    scorers: compareScores(scores),
   };
 }
 
@@ -278,6 +275,7 @@ function agreementOfRuns(rows: readonly ResultRow[], runIds: readonly string[], 
         .map(shortName)
         .join(', ')}.`,
       detail: [{ loc: ['arguments', 'expected'], msg, type: 'value_error' }],
+      statedDetails: 1,
     });
   }
   const agreement = runIds.flatMap((runId) => agreementWithExpected(rows, runId, column));
@@ -288,6 +286,7 @@ function agreementOfRuns(rows: readonly ResultRow[], runIds: readonly string[], 
     message: `${msg}, so nothing can agree.`,
     hint: 'Compare with a column whose values are those of the scorer, like true and false. Read the rows without expected to see both.',
     detail: [{ loc: ['arguments', 'expected'], msg, type: 'value_error' }],
+    statedDetails: 1,
   });
 }
 

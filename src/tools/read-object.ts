@@ -1,14 +1,14 @@
 import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
 import type { ObjectVersion } from '../contract/objects.ts';
+import { findPlaceholders } from '../contract/prompts.ts';
 import { formatReference, type PartReference, parsePartReference, parseReference } from '../contract/references.ts';
 import { parseScorer } from '../contract/scorers.ts';
 import { HeddleError } from '../core/errors.ts';
 import { readVersion } from '../records/object-versions.ts';
-import { promptVariables } from '../records/prompt-variables.ts';
 import { unknownObject } from '../records/unknown-object.ts';
 import { cutValue } from '../text/call-values.ts';
-import { firstRows, type PagePosition, pageArguments, pagePosition, pluralize, renderPage } from '../text/page.ts';
+import { pageArguments, pagePosition, pluralize, renderPage, withFirstRows } from '../text/page.ts';
 import { cell, escapeInvisible } from '../text/table.ts';
 import { defineTool, type ToolContext } from './definition/tool.ts';
 
@@ -18,7 +18,7 @@ const input = z.strictObject({
   offset: pageArguments.offset,
 });
 
-const output = z.looseObject({
+const output = z.object({
   ref: z.string().describe('Reference with the digest of the version.'),
   kind: z.string().optional(),
   version_index: z.int().optional(),
@@ -39,17 +39,7 @@ const output = z.looseObject({
   next_offset: z.int().optional(),
 });
 
-interface ReadObject extends Partial<PagePosition> {
-  ref: string;
-  kind?: string;
-  version_index?: number;
-  is_latest?: boolean;
-  created_at?: string;
-  val?: unknown;
-  variables?: string[];
-  row_count?: number;
-  rows?: unknown[];
-}
+type ReadObject = z.output<typeof output>;
 
 /** Length at which a value of a row, and a value of a result that is too large, is cut. */
 const maxValueChars = 4000;
@@ -109,11 +99,9 @@ Example: {"ref":"weave:///demo/support/object/tickets:latest"}`,
     return lines.join('\n');
   },
 
-  shrink({ rows, offset = 0, val, next_offset: _, ...rest }, share) {
-    if (rows && rows.length > 0) {
-      const kept = firstRows(rows, share, offset, 'row');
-      return { ...rest, ...(val !== undefined && { val }), rows: kept, ...pagePosition(offset, kept.length, true) };
-    }
+  shrink(page, share) {
+    if (page.rows && page.rows.length > 0) return withFirstRows(page, 'rows', share);
+    const { rows, offset, val, next_offset: _, ...rest } = page;
     // A value that is too large is returned member by member, each cut to an equal share.
     const members = isObject(val) ? Object.entries(val) : [];
     const maxChars = Math.floor((JSON.stringify(val ?? null).length * share * 0.8) / Math.max(members.length, 1));
@@ -148,7 +136,7 @@ async function readPart({ object, path }: PartReference, context: ToolContext): 
   if (object.kind !== 'table' && !version) throw await unknownObject(object, context);
   const steps = path.map(({ edge, name }) => `/${edge}/${encodeURIComponent(name)}`).join('');
   const ref = `${formatReference(version ? { ...object, version: version.digest } : object)}${steps}`;
-  const { vals } = await context.service.readReferences({ refs: [ref] }, { signal: context.signal });
+  const { vals } = await context.service.call('readReferences', { body: { refs: [ref] } }, { signal: context.signal });
   if (vals[0] == null) {
     throw new HeddleError({
       code: 'not_found',
@@ -192,8 +180,8 @@ async function contentOf(
 function variablesOf({ messages, content }: Record<string, unknown>): Pick<ReadObject, 'variables'> {
   const texts = typeof content === 'string' ? [content] : Array.isArray(messages) ? messages.flatMap(textsOf) : [];
   const names = texts.flatMap((text) => {
-    const found = promptVariables(text);
-    return typeof found === 'string' ? [] : found;
+    const found = findPlaceholders([text]);
+    return found.loneBrace === undefined ? found.names : [];
   });
   return names.length > 0 ? { variables: [...new Set(names)] } : {};
 }
@@ -224,12 +212,12 @@ async function readRows(
   if (table?.kind !== 'table') return rows === undefined ? {} : { val: rows };
   const named = { project_id: `${table.entity}/${table.project}`, digest: table.name };
   // Asking for one row more than needed tells whether there is a next page.
-  const found = await service.queryTable({ ...named, limit: limit + 1, offset }, { signal });
+  const found = await service.call('queryTable', { body: { ...named, limit: limit + 1, offset } }, { signal });
   const isWhole = offset === 0 && found.rows.length <= limit;
   const count = isWhole
     ? found.rows.length
     : await withFallback<number | undefined>(
-        async () => (await service.countTableRows(named, { signal })).count,
+        async () => (await service.call('countTableRows', { body: named }, { signal })).count,
         async () => undefined,
       );
   return pageOfRows(

@@ -9,26 +9,13 @@ import {
   withReadableTimes,
 } from '../queues/item-pages.ts';
 import { type ItemsFilter, itemsFilter } from '../queues/matching-items.ts';
-import { type OwnFeedback, readOwnFeedback, type Suggestion } from '../queues/queue-feedback.ts';
-import {
-  type FieldSummary,
-  fieldSummaries,
-  readFieldsOfQueues,
-  renderFields,
-  summarizeField,
-} from '../queues/queue-fields.ts';
+import { type OwnFeedback, ownFeedback, readOwnFeedback } from '../queues/queue-feedback.ts';
+import { fieldSummaries, readFieldsOfQueues, renderFields, summarizeField } from '../queues/queue-fields.ts';
 import { requireQueue } from '../queues/require-queue.ts';
 import { rememberFields } from '../queues/shown-items.ts';
+import { errorMember } from '../records/error-member.ts';
 import { cutValue } from '../text/call-values.ts';
-import {
-  firstRows,
-  type PagePosition,
-  pageArguments,
-  pageMembers,
-  pagePosition,
-  pluralize,
-  renderPage,
-} from '../text/page.ts';
+import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
 import { cell } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
@@ -42,13 +29,33 @@ const input = z.strictObject({
   limit: z.int().min(1).max(100).default(20).describe('Maximum number of items on the first page.'),
 });
 
-const output = z.looseObject({
-  queue: z.looseObject({}).describe('Id, project, name, guidelines, remaining and total of the queue.'),
+const output = z.object({
+  queue: z
+    .object({
+      id: z.string(),
+      project_id: z.string(),
+      name: z.string(),
+      guidelines: z.string().optional(),
+      remaining: z.int().optional(),
+      total: z.int().optional(),
+    })
+    .describe('Id, project, name, guidelines, remaining and total of the queue.'),
   fields: fieldSummaries,
   can_write: z.boolean().describe('False where this server offers no tool that judges.'),
-  filter: z.looseObject({}),
+  filter: itemsFilter,
   items: z
-    .array(z.looseObject({}))
+    .array(
+      z.object({
+        id: z.string(),
+        annotation_state: z.string(),
+        call_id: z.string(),
+        call_op_name: z.string(),
+        call_started_at: z.string(),
+        call_values: z.record(z.string(), z.unknown()).optional(),
+        call_error: errorMember.optional(),
+        ...ownFeedback.shape,
+      }),
+    )
     .describe("The items with their call_values, the user's own judgements and note, and suggestions of scorers."),
   ...pageMembers,
   as_of: z.string().describe('Time of reading, for update_queue_items.'),
@@ -56,27 +63,9 @@ const output = z.looseObject({
   hint: z.string(),
 });
 
-interface ReviewedItem extends Pick<ItemWithValues, 'call_values' | 'call_error'> {
-  id: string;
-  annotation_state: string;
-  call_id: string;
-  call_op_name: string;
-  call_started_at: string;
-  judgements?: Record<string, unknown>;
-  note?: string;
-  suggestions?: Suggestion[];
-}
-
-interface Review extends PagePosition {
-  queue: { id: string; project_id: string; name: string; guidelines?: string; remaining?: number; total?: number };
-  fields?: FieldSummary[];
-  can_write: boolean;
-  filter: ItemsFilter;
-  items: ReviewedItem[];
-  as_of: string;
-  account?: string;
-  hint: string;
-}
+/** A page of a queue as the board shows it. */
+export type Review = z.output<typeof output>;
+export type ReviewedItem = Review['items'][number];
 
 /** The name of the tool that writes judgements. */
 const writingTool = 'update_queue_items';
@@ -110,7 +99,7 @@ Example: {"queue_id":"support-triage"}`,
     const page = await readItemPage({ ...args, filter }, access);
     const [queue, { stats }] = await Promise.all([
       requireQueue(queue_id, project, context),
-      service.queueStats({ project_id: project, queue_ids: [queue_id] }, { signal }),
+      service.call('queueStats', { body: { project_id: project, queue_ids: [queue_id] } }, { signal }),
     ]);
     const callIds = page.items.map(({ call_id }) => call_id);
     const [fields = []] = await readFieldsOfQueues([queue], context);
@@ -166,10 +155,7 @@ Example: {"queue_id":"support-triage"}`,
     return [...about, renderPage(summary, rows, columns, next_offset)].join('\n');
   },
 
-  shrink: ({ items, ...rest }, share) => {
-    const kept = firstRows(items, share, rest.offset, 'item');
-    return { ...rest, items: kept, ...pagePosition(rest.offset, kept.length, true) };
-  },
+  rows: 'items',
 });
 
 function reviewedItem({

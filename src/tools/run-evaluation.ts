@@ -1,7 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
-import type { EvaluationStatusResponse } from '../contract/evaluations.ts';
+import type { BodyOf } from '../contract/endpoints.ts';
+import { splitProjectId } from '../contract/identifiers.ts';
 import { classMembers } from '../contract/objects.ts';
 import { objectReference, parseReference } from '../contract/references.ts';
 import { llmModelClass } from '../contract/scorers.ts';
@@ -9,18 +9,18 @@ import { HeddleError } from '../core/errors.ts';
 import { comparisonWarning } from '../evaluations/comparison-warning.ts';
 import {
   type DatasetRows,
+  placeholdersOf,
   planOf,
   type RunPlan,
   readDataset,
+  readMessages,
   readScorers,
-  readTemplate,
   unfilledPlaceholders,
 } from '../evaluations/evaluation-plan.ts';
-import { type RunFacts, runFacts } from '../evaluations/evaluation-results.ts';
+import { type RunWithFigures, readFigures, runFacts, unknownRun } from '../evaluations/evaluation-results.ts';
 import { type FoundEvaluation, findEvaluation } from '../evaluations/find-evaluation.ts';
+import { followRun, type RunStatus } from '../evaluations/follow-run.ts';
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
-import { type RunFigures, summarizedFigures } from '../evaluations/score-figures.ts';
-import { placeholdersOf } from '../records/prompt-template.ts';
 import { shortName } from '../text/names.ts';
 import { pluralize } from '../text/page.ts';
 import { cell } from '../text/table.ts';
@@ -33,9 +33,6 @@ const maxConcurrency = 64;
 /** Rows that max_rows can choose; they are stored as a dataset of their own. */
 const maxDerivedRows = 10_000;
 
-/** Time between two looks at a run: short at first, because small runs end soon. */
-const minPollMs = 100;
-const maxPollMs = 2000;
 /** Time that is left for the result when the waiting ends, at most, and as a share of the time of the call. */
 const maxReserveMs = 10_000;
 const reserveShare = 0.2;
@@ -69,14 +66,14 @@ const input = z
     if (isStored && hasMessages) refuse('has a stored model, whose own messages would be ignored');
   });
 
-const output = z.looseObject({
+const output = z.object({
   run_id: z.string().optional(),
   status: z.string().describe('dry_run, running, complete or failed.'),
   scorers: z.array(z.looseObject({ scorer: z.string() })).optional(),
   next: z.string().optional(),
 });
 
-interface RunResult extends Partial<RunFacts & RunFigures & RunPlan> {
+interface RunResult extends Partial<RunWithFigures & RunPlan> {
   status: string;
   /** The way in which the tokens were estimated. */
   estimate?: string;
@@ -165,8 +162,6 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
           ];
     return [...lines, ...warnings.map(cell), ...(next === undefined ? [] : [next])].join('\n');
   },
-
-  shrink: () => undefined,
 });
 
 interface PromptArguments {
@@ -198,15 +193,11 @@ async function prepare(
   const isStoredModel = parseReference(model) !== undefined;
   const argument = isStoredModel ? 'model' : prompt === undefined ? 'messages' : 'prompt';
   const template = isStoredModel
-    ? await readTemplate(model, 'model', context)
-    : { messages: messages ?? (await promptMessages(prompt!, context)) };
+    ? await readMessages(model, 'model', context)
+    : (messages ?? (await promptMessages(prompt!, context)));
   const [dataset, scorers] = await Promise.all([readDataset(found, context), readScorers(found, context)]);
   const maxRows = max_rows ?? dataset.count;
-  const { missing, columns } = await unfilledPlaceholders(
-    placeholdersOf(template.messages, argument),
-    dataset,
-    maxRows,
-  );
+  const { missing, columns } = await unfilledPlaceholders(placeholdersOf(template, argument), dataset, maxRows);
   if (missing.length > 0) {
     const names = missing.map((name) => `{${shortName(name)}}`).join(', ');
     const msg = `No column for ${names}`;
@@ -226,10 +217,10 @@ async function prepare(
     ...(await comparisonWarning(comparisons, context)),
   ];
   return {
-    messages: template.messages,
+    messages: template,
     ...(isStoredModel && { model_ref: model }),
     dataset,
-    plan: planOf(template.messages, dataset, scorers, { trials, maxRows }),
+    plan: planOf(template, dataset, scorers, { trials, maxRows }),
     max_rows,
     warnings,
   };
@@ -237,7 +228,7 @@ async function prepare(
 
 async function promptMessages(prompt: string, context: ToolContext): Promise<unknown[]> {
   if (parseReference(prompt) === undefined) return [{ role: 'user', content: prompt }];
-  return (await readTemplate(prompt, 'prompt', context)).messages;
+  return readMessages(prompt, 'prompt', context);
 }
 
 /** Returns the evaluation to run: with max_rows one on a dataset of the first rows, which is stored as well. */
@@ -249,24 +240,30 @@ async function storeEvaluation(
   if (max_rows === undefined || max_rows >= dataset.count) return reference;
   const datasetName = parseReference(dataset.reference)!.name;
   const rows = await dataset.read(max_rows);
-  const stored = await service.createDataset(
-    projectId,
+  const stored = await service.call(
+    'createDataset',
     {
-      name: withSuffix(datasetName, max_rows),
-      description: `The first ${max_rows} rows of ${dataset.reference}`,
-      rows,
+      path: splitProjectId(projectId),
+      body: {
+        name: withSuffix(datasetName, max_rows),
+        description: `The first ${max_rows} rows of ${dataset.reference}`,
+        rows,
+      },
     },
     { signal },
   );
   const { scorers, trials } = val as { scorers?: string[]; trials?: number };
-  const created = await service.createEvaluation(
-    projectId,
+  const created = await service.call(
+    'createEvaluation',
     {
-      name: withSuffix(name, max_rows),
-      dataset: objectReference(projectId, stored.object_id, stored.digest),
-      description: `${reference} on the first ${max_rows} rows`,
-      scorers: scorers ?? [],
-      trials: trials ?? 1,
+      path: splitProjectId(projectId),
+      body: {
+        name: withSuffix(name, max_rows),
+        dataset: objectReference(projectId, stored.object_id, stored.digest),
+        description: `${reference} on the first ${max_rows} rows`,
+        scorers: scorers ?? [],
+        trials: trials ?? 1,
+      },
     },
     { signal },
   );
@@ -294,21 +291,18 @@ async function storeModel(
     ...classMembers('Model', llmModelClass),
   };
   const obj = { project_id, object_id, val, builtin_object_class: llmModelClass };
-  const { digest } = await service.createObject({ obj }, { signal });
+  const { digest } = await service.call('createObject', { body: { obj } }, { signal });
   return objectReference(project_id, object_id, digest);
 }
-
-type StartRequest = Parameters<ToolContext['service']['evaluateModel']>[0];
 
 /**
  * Starts a run. It is not broken off when the call is cancelled, because the run could then be neither followed nor cancelled.
  * @throws HeddleError that says how to find out whether the run was started.
  */
-async function start(request: StartRequest, { service, signal }: ToolContext) {
+async function start(request: BodyOf<'evaluateModel'>, { service, signal }: ToolContext) {
   signal.throwIfAborted();
-  const { concurrency, ...body } = request;
   try {
-    return await service.evaluateModel({ ...body, ...(concurrency !== undefined && { concurrency }) });
+    return await service.call('evaluateModel', { body: request });
   } catch (error) {
     const mayHaveStarted =
       error instanceof HeddleError &&
@@ -329,13 +323,16 @@ async function waitForRun(
   const { service, signal } = context;
   const isNew = facts.evaluation_ref !== undefined;
   // A client that gives up before the first look knows the run from here.
-  context.progress(0, `run_id ${run_id}: started`);
+  context.progress({ done: 0, unit: 'predictions', run_id });
+  const reserveMs = Math.min(maxReserveMs, service.remainingMs * reserveShare);
+  const isTimeUp = (pollMs: number): boolean => service.remainingMs - pollMs < reserveMs;
   try {
-    const status = await pollUntilEnd(run_id, project, isNew, context);
+    const status = await followRun(run_id, project, context, { isNew, isTimeUp });
+    if (status.code === 'not_found' && !isNew) throw unknownRun(run_id, project);
     return await resultOf(run_id, project, status, facts, context);
   } catch (error) {
     if (signal.aborted) {
-      await service.cancelEvaluation({ project_id: project, call_id: run_id }).catch(() => undefined);
+      await service.call('cancelEvaluation', { body: { project_id: project, call_id: run_id } }).catch(() => undefined);
       throw error;
     }
     if (!(error instanceof HeddleError) || !isNew) throw error;
@@ -344,43 +341,11 @@ async function waitForRun(
   }
 }
 
-type Status = EvaluationStatusResponse['status'];
-
-async function pollUntilEnd(
-  call_id: string,
-  project_id: string,
-  isNew: boolean,
-  { service, signal, progress }: ToolContext,
-): Promise<Status> {
-  const reserveMs = Math.min(maxReserveMs, service.remainingMs * reserveShare);
-  let pollMs = minPollMs;
-  for (;;) {
-    const { status } = await service.evaluationStatus({ project_id, call_id }, { signal });
-    const { code, completed_rows, total_rows } = status;
-    if (code === 'not_found' && !isNew) throw unknownRun(call_id, project_id);
-    // A service may record a run only a moment after it has answered.
-    if (code !== 'running' && code !== 'not_found') return status;
-    const done = completed_rows ?? 0;
-    progress(done, `run_id ${call_id}: ${done} of ${total_rows ?? '?'} predictions`);
-    if (service.remainingMs - pollMs < reserveMs) return status;
-    await delay(pollMs, undefined, { signal });
-    pollMs = Math.min(maxPollMs, pollMs * 1.5);
-  }
-}
-
-function unknownRun(run_id: string, project: string): HeddleError {
-  return new HeddleError({
-    code: 'not_found',
-    message: `Project ${project} has no run ${JSON.stringify(shortName(run_id))}.`,
-    hint: 'Call read_evaluation with evaluation for its runs, and use the same project_id.',
-  });
-}
-
 /** Returns what a run has come to, with its figures as far as the service tells them. */
 async function resultOf(
   run_id: string,
   project: string,
-  { code, completed_rows, total_rows, error }: Status,
+  { code, completed_rows, total_rows, error }: RunStatus,
   { predictions, ...facts }: Partial<RunResult>,
   context: ToolContext,
 ): Promise<RunResult> {
@@ -388,13 +353,15 @@ async function resultOf(
   const isRunning = code === 'running' || code === 'not_found';
   const result = await withFallback<Partial<RunResult>>(
     async () => {
-      const listed = await service.listEvaluationRuns(project, { evaluation_run_ids: [run_id] }, { signal });
+      const listed = await service.call(
+        'listEvaluationRuns',
+        { path: splitProjectId(project), query: { evaluation_run_ids: [run_id] } },
+        { signal },
+      );
       const [fact] = isRunning ? [] : await runFacts(listed, project, context);
-      const query = { evaluation_run_ids: [run_id], include_rows: false, include_summary: true, include_costs: true };
-      const { summary, warnings } = await service.queryEvaluationResults(project, query, { signal });
-      const figures = summary?.evaluations.find((one) => one.evaluation_call_id === run_id);
-      const all = [...new Set([...(facts.warnings ?? []), ...(warnings ?? [])])];
-      return { ...fact, ...(figures && summarizedFigures(figures)), ...(all.length > 0 && { warnings: all }) };
+      const { figures, warnings } = await readFigures([run_id], project, context);
+      const all = [...new Set([...(facts.warnings ?? []), ...warnings])];
+      return { ...fact, ...figures.get(run_id), ...(all.length > 0 && { warnings: all }) };
     },
     async () => ({}),
   );

@@ -25,17 +25,14 @@ const input = z.strictObject({
   path: inferencePath.default('/chat/completions').describe('Path below the inference prefix.'),
 });
 
-const output = z.looseObject({
+const output = z.object({
   response: z
     .looseObject({})
     .describe("The service's reply; numbers that JavaScript cannot hold are strings of their digits."),
   truncated: z.string().optional().describe('Present when the reply was shortened; says what is missing.'),
 });
 
-interface InferenceResult {
-  response: InferenceResponse;
-  truncated?: string;
-}
+type InferenceResult = z.output<typeof output>;
 
 /** Members of a chat completion that the text shows. */
 const chatCompletion = z.looseObject({
@@ -65,11 +62,15 @@ Example: {"model":"heddle/echo","prompt":"weave:///demo/support/object/triage:la
   output,
 
   async run({ path, ...request }, context) {
-    const response = await context.service.runInference(path, request, {
-      signal: context.signal,
-      project: context.project,
-      onProgress: (characters) => context.progress(characters, `${characters} characters received`),
-    });
+    const response = await context.service.call(
+      'runInference',
+      { path: { path }, body: request },
+      {
+        signal: context.signal,
+        project: context.project,
+        onProgress: (done) => context.progress({ done, unit: 'characters' }),
+      },
+    );
     return { response };
   },
 

@@ -15,6 +15,7 @@ import {
 import type { QueueAccess } from '../queues/queue-access.ts';
 import {
   type Agreement,
+  agreementOfTwo,
   compareAnnotators,
   dimensions,
   type JudgedItem,
@@ -23,6 +24,7 @@ import {
   type SummarizedItem,
   type SummaryPart,
   type SummaryTable,
+  summaryTable,
   summaryTables,
 } from '../queues/queue-summary.ts';
 import { requireQueue } from '../queues/require-queue.ts';
@@ -43,52 +45,19 @@ const input = z.strictObject({
   project_id: projectArgument('Project of the queue'),
 });
 
-const cells = z.array(z.unknown());
-const output = z.looseObject({
+const output = z.object({
   total_items: z.int().describe('Items that match.'),
   total_judgements: z.int().optional().describe('Judgements of these items that count.'),
   unjudged_items: z
     .int()
     .optional()
     .describe('Items without a judgement, in the field and by the annotator of the filter.'),
-  tables: z.array(
-    z.looseObject({
-      field: z.string().optional().describe('Field that the table is about.'),
-      columns: cells,
-      rows: z.array(cells).describe('Most frequent first.'),
-      others: z
-        .looseObject({ rows: z.int(), cells, next_offset: z.int().optional() })
-        .optional()
-        .describe('Number of rows left out, their cells together, and the offset of the next rows.'),
-      total: cells.optional().describe('Cells of all rows together; an item counts once.'),
-    }),
-  ),
-  agreement: z
-    .array(
-      z.looseObject({
-        field: z.string(),
-        annotators: z.array(z.string()),
-        items: z.int().describe('Items that both judged.'),
-        percent: z.number().optional().describe('Of these items, those with the same value.'),
-        kappa: z.number().optional().describe("Cohen's kappa, unweighted."),
-        no_kappa: z.string().optional().describe('Why kappa is undefined.'),
-        confusion: z.array(z.array(z.int())).optional().describe('Row: first annotator. Column: second. By classes.'),
-        disagreements: z.int().optional(),
-        disagreement_ids: z.array(z.string()).optional().describe('Item ids.'),
-      }),
-    )
-    .optional(),
+  tables: z.array(summaryTable),
+  agreement: z.array(agreementOfTwo).optional(),
   left_out: z.string().optional().describe('What the result does not have, and how to get it.'),
 });
 
-interface Summary {
-  total_items: number;
-  total_judgements?: number;
-  unjudged_items?: number;
-  tables: SummaryTable[];
-  agreement?: Agreement[];
-  left_out?: string;
-}
+type Summary = z.output<typeof output>;
 
 export const summarizeQueueTool = defineTool({
   name: 'summarize_queue',
@@ -161,7 +130,11 @@ async function readItems(
   doneBefore: number,
 ): Promise<SummarizedItem[]> {
   const query = { project_id: project, filter: serviceFilter(filter) };
-  const pages = readPages(async (page) => (await service.queryQueueItems(id, { ...query, ...page }, { signal })).items);
+  const pages = readPages(
+    async (page) =>
+      (await service.call('queryQueueItems', { path: { queue_id: id }, body: { ...query, ...page } }, { signal }))
+        .items,
+  );
   // An item may be on two pages when the queue changes meanwhile.
   const items = new Map<string, SummarizedItem>();
   for await (const page of pages) {
@@ -169,7 +142,7 @@ async function readItems(
     for (const { id, call_id, call_op_name, annotation_state } of page) {
       items.set(id, { id, call_id, call_op_name, annotation_state });
     }
-    progress?.(doneBefore + items.size, `${items.size} items read`);
+    progress?.({ done: doneBefore + items.size, unit: doneBefore > 0 ? 'judgements and items' : 'items' });
   }
   return [...items.values()];
 }

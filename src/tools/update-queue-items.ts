@@ -1,10 +1,11 @@
 import * as z from 'zod';
 import { pathSegment } from '../contract/identifiers.ts';
 import { HeddleError } from '../core/errors.ts';
-import { type ChangedItems, type ChangeTarget, changeItems, type ItemResult } from '../queues/changes/change-items.ts';
+import { type ChangedItems, type ChangeTarget, changeItems, itemResult } from '../queues/changes/change-items.ts';
 import type { Change } from '../queues/changes/plan-updates.ts';
 import { emptyFilterHint, type ItemsFilter, itemsFilter } from '../queues/matching-items.ts';
 import { rememberItems } from '../queues/shown-items.ts';
+import { errorMember } from '../records/error-member.ts';
 import { countEach } from '../text/count-each.ts';
 import { pluralize } from '../text/page.ts';
 import { cell, compactTable } from '../text/table.ts';
@@ -49,26 +50,17 @@ const input = z.strictObject({
   project_id: projectArgument('Project of the queue'),
 });
 
-const output = z.looseObject({
+const output = z.object({
   counts: z.record(z.string(), z.int()).describe('Number of items by result.'),
   items: z
-    .array(
-      z.looseObject({
-        item_id: z.string(),
-        result: z.enum(['done', 'would_send', 'unchanged', 'refused']),
-        annotation_state: z.string().optional().describe('State that the item shows now.'),
-        meanwhile: z
-          .string()
-          .optional()
-          .describe('What others did to it during this call; only with as_of or expected_state.'),
-        error: z.looseObject({}).optional(),
-      }),
-    )
+    .array(itemResult)
     .describe(
       'One result per change, or none if all are the same; for a filter, items that were refused or that others changed.',
     ),
   annotation_state: z.string().optional().describe('State that all items show, where all have the same result.'),
+  matched: z.int().optional().describe('Items that match the filter.'),
   remaining: z.int().optional().describe('Items that were not reached; call again to continue.'),
+  stopped_by: errorMember.optional(),
   dry_run: z.boolean().optional(),
   hint: z.string().optional(),
   first_changed: z.array(z.string()).optional().describe('Ids of the first changed items of a filter.'),
@@ -76,21 +68,7 @@ const output = z.looseObject({
   state_counts: z.record(z.string(), z.int()).optional().describe('Shown states of the matching items, in a dry run.'),
 });
 
-interface UpdateResult {
-  counts: Record<string, number>;
-  items: ItemResult[];
-  /** For a filter: how many matched, and how many were not reached. */
-  matched?: number;
-  remaining?: number;
-  stopped_by?: HeddleError;
-  dry_run?: boolean;
-  /** The state that all items show, where all have the same result. */
-  annotation_state?: string;
-  hint?: string;
-  first_changed?: string[];
-  as_of?: string;
-  state_counts?: Record<string, number>;
-}
+type UpdateResult = z.output<typeof output>;
 
 export const updateQueueItemsTool = defineTool({
   name: 'update_queue_items',
@@ -123,7 +101,7 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
             context,
           );
         },
-        onProgress: (finished, total) => context.progress(finished, `${finished} of ${total} items`),
+        onProgress: (finished, total) => context.progress({ done: finished, total, unit: 'items' }),
       },
       queue,
     );
@@ -215,6 +193,7 @@ function callRefusal(reason: string, hint: string): HeddleError {
     message: `Nothing was changed: ${reason}.`,
     hint,
     detail: [{ loc: ['arguments'], msg: reason, type: 'value_error' }],
+    statedDetails: 1,
   });
 }
 

@@ -94,7 +94,7 @@ describe('heddle board', () => {
     // The arguments of the page's first call.
     const args = { queue_id: 'support-triage', limit: 50 };
     const first = JSON.parse((await callTool('review_queue', args)).body);
-    expect(first.structuredContent.items).toHaveLength(1);
+    expect(first.data.items).toHaveLength(1);
     expect(read()).toBe(1);
     await callTool('review_queue', args);
     expect(read()).toBe(2);
@@ -103,15 +103,15 @@ describe('heddle board', () => {
   it("stores judgements as the account's own, apart from those of an agent", async () => {
     const { callTool } = await startSession();
     const queue_id = 'support-triage';
-    const review = JSON.parse((await callTool('review_queue', { queue_id })).body).structuredContent;
+    const review = JSON.parse((await callTool('review_queue', { queue_id })).body).data;
     const items = [{ item_id: review.items[0].id, judgements: { helpful: true } }];
     await callTool('update_queue_items', { queue_id, items: [{ ...items[0], judgements: { helpful: false } }] });
     const written = JSON.parse((await callTool('update_queue_items', { queue_id, items, by_user: true })).body);
-    expect(written.structuredContent.counts).toEqual({ done: 1 });
-    const again = JSON.parse((await callTool('review_queue', { queue_id })).body).structuredContent;
+    expect(written.data.counts).toEqual({ done: 1 });
+    const again = JSON.parse((await callTool('review_queue', { queue_id })).body).data;
     expect(again.items[0].judgements).toEqual({ helpful: true });
     const args = { queue_id, filter: { id: review.items[0].id }, include_judgements: true };
-    const read = JSON.parse((await callTool('query_queue_items', args)).body).structuredContent;
+    const read = JSON.parse((await callTool('query_queue_items', args)).body).data;
     const given = read.items[0].judgements.map(({ annotator, value }: { annotator: string; value: boolean }) => [
       annotator,
       value,
@@ -126,7 +126,7 @@ describe('heddle board', () => {
 
   it('writes nothing in read-only mode', async () => {
     const { callTool } = await startSession(['--read-only']);
-    const review = JSON.parse((await callTool('review_queue', { queue_id: 'support-triage' })).body).structuredContent;
+    const review = JSON.parse((await callTool('review_queue', { queue_id: 'support-triage' })).body).data;
     expect(review.can_write).toBe(false);
     expect((await callTool('update_queue_items', { queue_id: 'support-triage', items: [] })).status).toBe(404);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { interruptedRun } from '../../src/cli/commands/evaluation/follow-run.ts';
 import { junitReport } from '../../src/cli/commands/evaluation/junit-report.ts';
 import { missedThresholds, type Run } from '../../src/cli/commands/evaluation/results.ts';
+import { interruptedRun } from '../../src/cli/commands/evaluation/wait-for-run.ts';
 import { prepareEvaluation, runArgs } from '../support/evaluation-command.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { startScriptedModel } from '../support/scripted-model.ts';
@@ -75,7 +75,7 @@ describe('heddle evaluation', () => {
     [['run', 'none', '--model', 'm', '--prompt', 'a', '--prompt-file', 'b'], 2, 'only one of --prompt'],
     [['show', 'none'], 3, 'has no run "none"'],
     [['show', 'none', '--min-pass-rate', '1.5'], 2, 'a share from 0 to 1'],
-    [['list', 'none', '--limit', '0'], 2, 'a whole number from 1 on'],
+    [['list', 'none', '--limit', '0'], 2, 'a whole number from 1 to 999999'],
   ])('ends %j with exit code %i', async (args, code, message) => {
     const result = await run(['evaluation', ...args], emptyHome(temporaryFolder()));
     expect(result.code, result.stderr).toBe(code);
@@ -88,7 +88,7 @@ describe('heddle evaluation', () => {
     expect([result.code, result.stderr]).toEqual([2, expect.stringContaining('switches run_evaluation off')]);
   });
 
-  it('prints results as JSON in a pipe, and as tables with --table', async () => {
+  it('prints results as JSON in a pipe, and as the text that a model reads with --table', async () => {
     const model = await startScriptedModel(() => 'yes');
     const environment = await prepareEvaluation(model.url);
     const plan = await run([...runArgs, '--dry-run'], environment);
@@ -96,9 +96,13 @@ describe('heddle evaluation', () => {
     const result = JSON.parse((await run(runArgs, environment)).stdout);
     expect(result).toMatchObject({ passed: true, rows: [{}, {}, {}] });
     const [{ run_id }] = result.runs;
+    const { stdout } = await run(['evaluation', 'show', run_id, '--rows', '0', '--table'], environment);
+    expect(stdout).toMatch(/^run \S+ complete, .*\nscorer +result\nsays_yes +100% of 3 passed\n$/);
     const list = ['evaluation', 'list', 'Yes'];
     expect(JSON.parse((await run(list, environment)).stdout)).toMatchObject({ runs: [{ run_id }] });
-    expect((await run([...list, '--table'], environment)).stdout).toMatch(/^run +status +started/);
+    expect((await run([...list, '--table'], environment)).stdout).toMatch(
+      /^1 run of 1 from offset 0, the newest first\.\nrun \S+ complete, evaluation /,
+    );
     const other = JSON.parse((await run([...runArgs.slice(0, 6), 'Say: {question}'], environment)).stdout);
     const compare = ['evaluation', 'compare', run_id, other.runs[0].run_id];
     expect(JSON.parse((await run(compare, environment)).stdout)).toMatchObject({ comparisons: [{ shared_rows: 3 }] });
@@ -111,6 +115,7 @@ describe('heddle evaluation', () => {
 
 describe('interruptedRun', () => {
   const project = 'acme/support';
+  const reached = { done: 1, total: 3, unit: 'predictions' };
   it.each([
     [
       'failed',
@@ -124,15 +129,15 @@ describe('interruptedRun', () => {
       '`heddle evaluation show r1 --wait` waits for its end',
     ],
   ])('reports the outcome when the status of the run is %s', async (code, message, hint) => {
-    const service = { evaluationStatus: async () => ({ status: { code } }) };
+    const service = { call: async () => ({ status: { code } }) };
     const serverOptions = { project, service: async () => service } as never;
-    const error = await interruptedRun({ runId: 'r1', done: 1, total: 3 }, serverOptions);
+    const error = await interruptedRun('r1', reached, serverOptions);
     expect(error).toMatchObject({ code: 'cancelled', message, hint: expect.stringContaining(hint) });
   });
 
   it('reports why the status of the run could not be read', async () => {
     const service = (): Promise<never> => Promise.reject(new Error('The service cannot be reached.'));
-    const error = await interruptedRun({ runId: 'r1', done: 1, total: 3 }, { project, service } as never);
+    const error = await interruptedRun('r1', reached, { project, service } as never);
     expect(error.message).toBe('The run r1 may go on: its state could not be read. The service cannot be reached.');
   });
 });

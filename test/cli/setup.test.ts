@@ -224,7 +224,7 @@ describe('heddle setup', () => {
       const { code, stdout, stderr } = await setup('cursor');
       expect([code, stderr]).toEqual([
         2,
-        'heddle: nothing was written: there is no terminal to ask for confirmation on; add --yes\n',
+        'heddle: nothing was changed: there is no terminal to ask for confirmation on; add --yes\n',
       ]);
       expect(stdout).toContain('+    "heddle": {');
       expect(readFileSync(path, 'utf8')).toBe(other);

@@ -11,7 +11,7 @@ describe('a mistyped command line', () => {
     ['tools read_cal', '(did you mean read_call?)'],
     ['serve --htp', "unknown option '--htp' (did you mean --http?)"],
     ['config set projct x', "unknown key 'projct' (did you mean project?)"],
-    ['call --text --structured list_queues', "option '--structured' cannot be used with option '--text'"],
+    ['call --text --table list_queues', "option '--text' cannot be used with option '--table'"],
     ['setup', 'no client: name one of claude-desktop'],
   ])('`heddle %s` exits with 2 and suggests what was meant', async (line, message) => {
     const { code, stdout, stderr } = await run(line.split(' '), emptyHome(temporaryFolder()));

@@ -45,9 +45,11 @@ const body = { model: 'm', messages: [] };
 describe('ServiceClient with a separate inference URL', () => {
   it('sends inference there, and everything else to the base URL', async () => {
     const { service, inference, client } = await start();
-    expect(await client.runInference('/chat/completions', body)).toMatchObject({ id: 'r1' });
-    expect(await client.listModels()).toMatchObject({ data: [{ id: 'm' }] });
-    await client.readCall({ project_id: 'a/b', id: 'c' });
+    expect(await client.call('runInference', { path: { path: '/chat/completions' }, body })).toMatchObject({
+      id: 'r1',
+    });
+    expect(await client.call('listModels', {})).toMatchObject({ data: [{ id: 'm' }] });
+    await client.call('readCall', { body: { project_id: 'a/b', id: 'c' } });
     expect(inference.requestLines()).toEqual([
       'POST /v1/chat/completions Bearer token-of-user',
       'GET /v1/models Bearer token-of-user',
@@ -62,32 +64,34 @@ describe('ServiceClient with a separate inference URL', () => {
   ])('keeps the path of the inference URL: "%s"', async (path, requested) => {
     const { inference, client } = await start(path);
     inference.respond = (request) => sendResponse(request, 200, { data: [] });
-    await client.listModels();
+    await client.call('listModels', {});
     expect(inference.requests.map((request) => request.path)).toEqual([requested]);
   });
 
   it('keeps requests below the path of the inference URL', async () => {
     const { inference, client } = await start();
-    await expect(client.runInference('/../admin', body)).rejects.toMatchObject({ code: 'invalid_arguments' });
+    await expect(client.call('runInference', { path: { path: '/../admin' }, body })).rejects.toMatchObject({
+      code: 'invalid_arguments',
+    });
     expect(inference.requests).toEqual([]);
   });
 
   it('names the request that was sent and the inference URL in errors, and no secret', async () => {
     const { inference, client } = await start();
     inference.respond = (request) => sendResponse(request, 401, { reason: `bad ${credentials.token}` });
-    await expect(client.listModels()).rejects.toMatchObject({
+    await expect(client.call('listModels', {})).rejects.toMatchObject({
       code: 'unauthorized',
       message: 'The service rejected the credentials (Bearer), status 401, on GET /v1/models: "bad [secret]".',
     });
     inference.respond = (request) => sendResponse(request, 302, '', { location: 'https://elsewhere.example' });
-    await expect(client.runInference('/chat/completions', body)).rejects.toMatchObject({
+    await expect(client.call('runInference', { path: { path: '/chat/completions' }, body })).rejects.toMatchObject({
       code: 'bad_response',
       message:
         'The service sent a redirect, which is not followed with credentials, status 302, on POST /v1/chat/completions.',
       hint: 'Ask the user to set the inference URL to the real address of the service.',
     });
     inference.respond = (request) => sendResponse(request, 200, `<h1>${credentials.token}</h1>`);
-    await expect(client.listModels()).rejects.toMatchObject({
+    await expect(client.call('listModels', {})).rejects.toMatchObject({
       code: 'bad_response',
       message:
         'The service answered GET /v1/models with status 200, but the body is not JSON. It starts with "<h1>[secret]</h1>"',
@@ -104,7 +108,7 @@ describe('ServiceClient with a separate inference URL', () => {
         bearer: credentials.token,
       }),
     });
-    await expect(client.runInference('/chat/completions', body)).rejects.toMatchObject({
+    await expect(client.call('runInference', { path: { path: '/chat/completions' }, body })).rejects.toMatchObject({
       code: 'network',
       message: expect.stringContaining(
         `No complete response from http://127.0.0.1:${port} to POST /v1/chat/completions: `,
@@ -117,7 +121,7 @@ describe('ServiceClient with a separate inference URL', () => {
     const { client } = await start('', {
       connect: async () => ({ baseUrl: 'https://own.example', inferenceUrl: 'https://llm.example/v1' }),
     });
-    await expect(client.listModels()).rejects.toMatchObject({
+    await expect(client.call('listModels', {})).rejects.toMatchObject({
       code: 'credentials_missing',
       message: 'No bearer token for https://llm.example: nothing was sent.',
     });
@@ -142,7 +146,7 @@ describe('ServiceClient with a separate inference URL', () => {
         retries += 1;
       },
     };
-    await client.withSharedDeadline(scope).listModels();
+    await client.withSharedDeadline(scope).call('listModels', {});
     const attempt = { operation: 'listModels', method: 'GET', baseUrl: inference.url, template: '/v1/models' };
     expect(started).toEqual([
       { ...attempt, attempt: 1 },
@@ -155,7 +159,7 @@ describe('ServiceClient with a separate inference URL', () => {
   it('applies the time limit of inference, and names the request that was sent', async () => {
     const { inference, client } = await start('/v1', { timeoutMs: 60_000, inferenceTimeoutMs: 100 });
     inference.respond = () => {};
-    await expect(client.runInference('/chat/completions', body)).rejects.toMatchObject({
+    await expect(client.call('runInference', { path: { path: '/chat/completions' }, body })).rejects.toMatchObject({
       code: 'timeout',
       message: 'POST /v1/chat/completions got no complete response within 100 ms.',
     });
@@ -169,7 +173,10 @@ describe('ServiceClient with a separate inference URL', () => {
       request.socket.write(chunked(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`));
       request.socket.write(chunked(''));
     };
-    const reply = await client.runInference('/chat/completions', { ...body, stream: true });
+    const reply = await client.call('runInference', {
+      path: { path: '/chat/completions' },
+      body: { ...body, stream: true },
+    });
     expect(reply).toMatchObject({ choices: [{ message: { content: 'Hello' } }] });
   });
 });
@@ -177,10 +184,10 @@ describe('ServiceClient with a separate inference URL', () => {
 describe('ServiceClient with a project for inference', () => {
   it('names the project in a header', async () => {
     const { inference, service, client } = await start();
-    await client.runInference('/chat/completions', body, { project: 'team/app' });
-    await client.listModels({ project: 'team/app' });
-    await client.listModels();
-    await client.readCall({ project_id: 'team/app', id: 'c' });
+    await client.call('runInference', { path: { path: '/chat/completions' }, body }, { project: 'team/app' });
+    await client.call('listModels', {}, { project: 'team/app' });
+    await client.call('listModels', {});
+    await client.call('readCall', { body: { project_id: 'team/app', id: 'c' } });
     expect(inference.requests.map(({ headers }) => headers['openai-project'])).toEqual([
       'team/app',
       'team/app',
@@ -191,8 +198,8 @@ describe('ServiceClient with a project for inference', () => {
 
   it.each(['team/späti', 'チーム/app', 'team/app\r\nx: y', ''])('leaves the header out for %j', async (project) => {
     const { inference, client } = await start();
-    await client.runInference('/chat/completions', body, { project });
-    await client.listModels({ project });
+    await client.call('runInference', { path: { path: '/chat/completions' }, body }, { project });
+    await client.call('listModels', {}, { project });
     expect(inference.requests.map(({ headers }) => [headers['openai-project'], headers.x])).toEqual([
       [undefined, undefined],
       [undefined, undefined],
@@ -206,7 +213,7 @@ describe('createClient', () => {
     const { token } = credentials;
     const client = createClient({ baseUrl: service.url, inferenceUrl: `${inference.url}/v1/`, token });
     onTestFinished(() => client.close());
-    await client.listModels();
+    await client.call('listModels', {});
     expect(inference.requestLines()).toEqual(['GET /v1/models Bearer token-of-user']);
     expect(() => createClient({ baseUrl: service.url, inferenceUrl: 'llm.example' })).toThrow(
       '--inference-url must be an http or https URL.',

@@ -33,7 +33,7 @@ function movableClock(): { advance: (ms: number) => void } {
 }
 
 const readCall = (client: ServiceClient, options: RequestOptions = {}) =>
-  client.readCall({ project_id: 'a/b', id: 'c' }, options);
+  client.call('readCall', { body: { project_id: 'a/b', id: 'c' } }, options);
 
 describe('RequestSender', () => {
   it('stops waiting for a retry when the request is cancelled', async () => {
@@ -59,37 +59,74 @@ describe('RequestSender', () => {
   });
 
   const project_id = 'a/b';
+  const project = { entity: 'a', project: 'b' };
   const feedback = { project_id, id: 'f', weave_ref: 'weave:///a/b/call/c', feedback_type: 't', payload: {} };
   const requests: [string, number, (client: ServiceClient) => Promise<unknown>][] = [
-    ['queryQueueItems', 3, (client) => client.queryQueueItems('q', { project_id })],
-    ['runInference', 1, (client) => client.runInference('/chat/completions', { model: 'm' })],
-    ['createEvaluation', 1, (client) => client.createEvaluation('a/b', { name: 'e', dataset: 'd' })],
-    ['listModels', 3, (client) => client.listModels()],
-    ['listProjects', 3, (client) => client.listProjects()],
-    ['queryQueues', 3, (client) => client.queryQueues({ project_id })],
-    ['readQueue', 3, (client) => client.readQueue('q', project_id)],
-    ['queueStats', 3, (client) => client.queueStats({ project_id, queue_ids: ['q'] })],
-    ['updateProgress', 3, (client) => client.updateProgress('q', 'i', { project_id, annotation_state: 'completed' })],
-    ['readCall', 3, (client) => client.readCall({ project_id, id: 'c' })],
-    ['queryCalls', 3, (client) => client.queryCalls({ project_id })],
-    ['countCalls', 3, (client) => client.countCalls({ project_id })],
-    ['createFeedback', 3, (client) => client.createFeedback(feedback)],
-    ['createFeedbackBatch', 3, (client) => client.createFeedbackBatch([feedback])],
-    ['queryFeedback', 3, (client) => client.queryFeedback({ project_id })],
-    ['purgeFeedback', 3, (client) => client.purgeFeedback(project_id, ['f'])],
-    ['createQueue', 1, (client) => client.createQueue({ project_id, name: 'Q', scorer_refs: [] })],
-    ['createTable', 3, (client) => client.createTable({ table: { project_id, rows: [{ q: 1 }] } })],
-    ['queryTable', 3, (client) => client.queryTable({ project_id, digest: 'd' })],
-    ['countTableRows', 3, (client) => client.countTableRows({ project_id, digest: 'd' })],
-    ['createDataset', 3, (client) => client.createDataset('a/b', { name: 'd', rows: [{ q: 1 }] })],
-    ['addQueueItems', 3, (client) => client.addQueueItems('q', { project_id, call_ids: ['c'], display_fields: [] })],
-    ['createObject', 3, (client) => client.createObject({ obj: { project_id, object_id: 'o', val: {} } })],
-    ['readObject', 3, (client) => client.readObject({ project_id, object_id: 'o', digest: 'x' })],
-    ['queryObjects', 3, (client) => client.queryObjects({ project_id })],
-    ['readReferences', 3, (client) => client.readReferences({ refs: ['weave:///a/b/object/o:x'] })],
-    ['listEvaluations', 3, (client) => client.listObjects('evaluation', project_id, {})],
-    ['listDatasets', 3, (client) => client.listObjects('dataset', project_id, {})],
-    ['listScorers', 3, (client) => client.listObjects('scorer', project_id, {})],
+    [
+      'queryQueueItems',
+      3,
+      (client) => client.call('queryQueueItems', { path: { queue_id: 'q' }, body: { project_id } }),
+    ],
+    [
+      'runInference',
+      1,
+      (client) => client.call('runInference', { path: { path: '/chat/completions' }, body: { model: 'm' } }),
+    ],
+    [
+      'createEvaluation',
+      1,
+      (client) => client.call('createEvaluation', { path: project, body: { name: 'e', dataset: 'd' } }),
+    ],
+    ['listModels', 3, (client) => client.call('listModels', {})],
+    ['listProjects', 3, (client) => client.call('listProjects', {})],
+    ['queryQueues', 3, (client) => client.call('queryQueues', { body: { project_id } })],
+    ['readQueue', 3, (client) => client.call('readQueue', { path: { queue_id: 'q' }, query: { project_id } })],
+    ['queueStats', 3, (client) => client.call('queueStats', { body: { project_id, queue_ids: ['q'] } })],
+    [
+      'updateProgress',
+      3,
+      (client) =>
+        client.call('updateProgress', {
+          path: { queue_id: 'q', item_id: 'i' },
+          body: { project_id, annotation_state: 'completed' },
+        }),
+    ],
+    ['readCall', 3, (client) => client.call('readCall', { body: { project_id, id: 'c' } })],
+    ['queryCalls', 3, (client) => client.call('queryCalls', { body: { project_id } })],
+    ['countCalls', 3, (client) => client.call('countCalls', { body: { project_id } })],
+    ['createFeedback', 3, (client) => client.call('createFeedback', { body: feedback })],
+    ['createFeedbackBatch', 3, (client) => client.call('createFeedbackBatch', { body: { batch: [feedback] } })],
+    ['queryFeedback', 3, (client) => client.call('queryFeedback', { body: { project_id } })],
+    ['purgeFeedback', 3, (client) => client.call('purgeFeedback', { body: { project_id, query: { $expr: {} } } })],
+    ['createQueue', 1, (client) => client.call('createQueue', { body: { project_id, name: 'Q', scorer_refs: [] } })],
+    ['createTable', 3, (client) => client.call('createTable', { body: { table: { project_id, rows: [{ q: 1 }] } } })],
+    ['queryTable', 3, (client) => client.call('queryTable', { body: { project_id, digest: 'd' } })],
+    ['countTableRows', 3, (client) => client.call('countTableRows', { body: { project_id, digest: 'd' } })],
+    [
+      'createDataset',
+      3,
+      (client) => client.call('createDataset', { path: project, body: { name: 'd', rows: [{ q: 1 }] } }),
+    ],
+    [
+      'addQueueItems',
+      3,
+      (client) =>
+        client.call('addQueueItems', {
+          path: { queue_id: 'q' },
+          body: { project_id, call_ids: ['c'], display_fields: [] },
+        }),
+    ],
+    [
+      'createObject',
+      3,
+      (client) => client.call('createObject', { body: { obj: { project_id, object_id: 'o', val: {} } } }),
+    ],
+    ['readObject', 3, (client) => client.call('readObject', { body: { project_id, object_id: 'o', digest: 'x' } })],
+    ['queryObjects', 3, (client) => client.call('queryObjects', { body: { project_id } })],
+    ['readReferences', 3, (client) => client.call('readReferences', { body: { refs: ['weave:///a/b/object/o:x'] } })],
+    ['listEvaluations', 3, (client) => client.call('listEvaluations', { path: project })],
+    ['listDatasets', 3, (client) => client.call('listDatasets', { path: project })],
+    ['listScorers', 3, (client) => client.call('listScorers', { path: project })],
   ];
 
   it('sends repeatable requests three times and others once when the service fails', async () => {
@@ -128,11 +165,15 @@ describe('RequestSender', () => {
     const { service, client } = await start({ timeoutMs: 100, inferenceTimeoutMs: 100 });
     service.respond = () => {};
     const dataset = 'weave:///a/b/object/rows:latest';
-    await expect(client.createEvaluation('a/b', { name: 'e', dataset })).rejects.toMatchObject({
+    await expect(
+      client.call('createEvaluation', { path: project, body: { name: 'e', dataset } }),
+    ).rejects.toMatchObject({
       code: 'timeout',
       hint: expect.stringMatching(/raise HEDDLE_TIMEOUT_MS\.$/),
     });
-    await expect(client.runInference('/chat/completions', { model: 'm' })).rejects.toMatchObject({
+    await expect(
+      client.call('runInference', { path: { path: '/chat/completions' }, body: { model: 'm' } }),
+    ).rejects.toMatchObject({
       code: 'timeout',
       hint: expect.stringMatching(/raise HEDDLE_INFERENCE_TIMEOUT_MS\.$/),
     });
@@ -208,7 +249,9 @@ describe('RequestSender', () => {
       message: 'Processing the response to POST /call/read did not finish within 20000 ms.',
       hint: 'Request less at once, or raise HEDDLE_TIMEOUT_MS.',
     });
-    await expect(client.createEvaluation('a/b', { name: 'e', dataset: 'd' })).resolves.toHaveProperty('evaluation_ref');
+    await expect(
+      client.call('createEvaluation', { path: project, body: { name: 'e', dataset: 'd' } }),
+    ).resolves.toHaveProperty('evaluation_ref');
     expect(service.requests).toHaveLength(2);
   });
 

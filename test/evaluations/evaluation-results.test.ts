@@ -6,7 +6,7 @@ import { readRunResults } from '../../src/evaluations/evaluation-results.ts';
 async function limitsAskedFor(maxRows: number, failure: HeddleError): Promise<number[]> {
   const limits: number[] = [];
   const service = {
-    queryEvaluationResults: async (_project: string, { limit }: { limit: number }) => {
+    call: async (_name: string, { body: { limit } }: { body: { limit: number } }) => {
       limits.push(limit);
       if (limit > maxRows) throw failure;
       return { rows: [], total_rows: 0 };

@@ -1,28 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { figuresOf, scoreValues, summarizedFigures } from '../../src/evaluations/score-figures.ts';
-
-describe('scoreValues', () => {
-  it('names the members of nested outputs by their paths, and skips lists, null and NaN', () => {
-    const scores = {
-      exact: true,
-      judge: { passed: false, detail: { score: 3 } },
-      list: [1],
-      none: null,
-      nan: Number.NaN,
-    };
-    expect([...scoreValues(scores)]).toEqual([
-      ['exact', true],
-      ['judge.passed', false],
-      ['judge.detail.score', 3],
-    ]);
-  });
-
-  it('ends at a depth of ten', () => {
-    let nested: object = { deep: true };
-    for (let depth = 0; depth < 10_000; depth += 1) nested = { in: nested };
-    expect(scoreValues({ nested }).size).toBe(0);
-  });
-});
+import { figuresOf, summarizedFigures } from '../../src/evaluations/score-figures.ts';
 
 describe('figuresOf', () => {
   it('counts passes, means, labels, and trials without a score', () => {

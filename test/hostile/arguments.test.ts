@@ -2,9 +2,10 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ServiceClient } from '../../src/client/service-client.ts';
 import { Redactor } from '../../src/core/secrets/redaction.ts';
-import { type CallOptions, callTool, parseErrorText } from '../../src/mcp/call-tool.ts';
+import { type CallOptions, errorText, runTool } from '../../src/mcp/run-tool.ts';
 import { tools } from '../../src/tools/definition/registry.ts';
 import { caseCount } from '../support/cases.ts';
+import { parseErrorText } from '../support/error-text.ts';
 import { startFakeService } from '../support/fake-service.ts';
 import { tally } from '../support/tally.ts';
 import { toolCalls } from '../support/tool-server.ts';
@@ -33,17 +34,17 @@ const settings: CallOptions = {
 };
 
 /** Calls a tool and checks what holds for any arguments: a bounded result and no internal failure. */
-async function answered(name: string, args: unknown): Promise<{ isError?: boolean; text: string }> {
+async function answered(name: string, args: unknown): Promise<{ isError: boolean; text: string }> {
   const tool = tools.find((candidate) => candidate.name === name)!;
   const { signal } = new AbortController();
-  const result = await callTool(tool, args, { signal, ask: () => 'cannot', progress: () => {} }, settings);
+  const outcome = await runTool(tool, args, { signal }, settings);
   expect(unexpected).toEqual([]);
-  const [block] = result.content as unknown as [{ text: string }];
-  expect(JSON.stringify(result).length).toBeLessThan(60_000);
-  expect(block.text.isWellFormed()).toBe(true);
-  if (result.isError)
-    expect(parseErrorText(block.text)).toMatchObject({ code: expect.any(String), hint: expect.any(String) });
-  return { isError: result.isError, text: block.text };
+  const isError = 'error' in outcome;
+  const text = isError ? errorText(outcome.error) : outcome.text;
+  expect(JSON.stringify(isError ? text : outcome).length).toBeLessThan(60_000);
+  expect(text.isWellFormed()).toBe(true);
+  if (isError) expect(parseErrorText(text)).toMatchObject({ code: expect.any(String), hint: expect.any(String) });
+  return { isError, text };
 }
 
 const nasty = fc.oneof(

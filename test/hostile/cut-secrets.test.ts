@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { ServiceClient } from '../../src/client/service-client.ts';
 import { Redactor } from '../../src/core/secrets/redaction.ts';
-import { type CallOptions, callTool } from '../../src/mcp/call-tool.ts';
 import { readResource } from '../../src/mcp/resources.ts';
+import { type CallOptions, runTool } from '../../src/mcp/run-tool.ts';
 import { tools } from '../../src/tools/definition/registry.ts';
 import { range, someCases } from '../support/cases.ts';
 import { type RecordedRequest, sendResponse, startFakeService } from '../support/fake-service.ts';
@@ -41,7 +41,7 @@ async function output(name: string, args: unknown, options: Partial<CallOptions>
   };
   const tool = tools.find((candidate) => candidate.name === name)!;
   const { signal } = new AbortController();
-  const result = await callTool(tool, args, { signal, ask: () => 'yes', progress: () => {} }, settings);
+  const result = await runTool(tool, args, { signal, ask: () => 'yes' }, settings);
   return JSON.stringify(result) + redactor.redact(JSON.stringify(logged));
 }
 

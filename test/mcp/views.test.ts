@@ -42,6 +42,20 @@ describe.each(['legacy', 'auto'] as const)('the Views of a client in the %s era'
     expect(cache).toMatchObject({ ttlMs: 3_600_000, cacheScope: 'public' });
   });
 
+  it('find the error of a failed call in its _meta, without the lists that its text has', async () => {
+    const { isError, _meta } = await client.callTool({
+      name: 'review_queue',
+      arguments: { queue_id: 'support-triag' },
+    });
+    expect(isError).toBe(true);
+    expect(_meta?.['io.github.heddle-mcp/error']).toEqual({
+      code: 'not_found',
+      message: 'Project demo/support has no queue with the id "support-triag".',
+      hint: 'The nearest ids are support-triage. Call list_queues for all of them.',
+      retryable: false,
+    });
+  });
+
   it('are not offered without their tools', async () => {
     const { client } = await connectClient(emptyHome(temporaryFolder(), { HEDDLE_TOOLS: 'evaluation' }), { mode });
     expect(await listedViews(client)).toMatchObject([{ uri: evaluation }]);

@@ -2,11 +2,11 @@ import { Client, InMemoryTransport, type Transport } from '@modelcontextprotocol
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { runtimeOptions } from '../../src/cli/access/secrets.ts';
 import { withInvocation } from '../../src/cli/invocation.ts';
-import { parseErrorText } from '../../src/mcp/call-tool.ts';
 import { connect } from '../../src/mcp/connect.ts';
 import { serverFactory } from '../../src/mcp/server.ts';
 import { openRuntime } from '../../src/runtime/runtime.ts';
 import { resolveSettings } from '../../src/settings/resolve-settings.ts';
+import { parseErrorText } from './error-text.ts';
 import { command, inInvocation } from './heddle.ts';
 import { onEnd } from './on-end.ts';
 

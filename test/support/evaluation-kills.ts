@@ -10,7 +10,8 @@ import { tally } from './tally.ts';
 
 const workerFile = fileURLToPath(new URL('evaluation-worker.ts', import.meta.url));
 const leaseMs = 1000;
-const concurrency = 6;
+/** Of each of the two runs that are under way at once. */
+const concurrency = 3;
 const latencyMs = 20;
 
 /** A call that is stored: its id, what it is about, and its output. */
@@ -64,14 +65,19 @@ export async function killSharedRuns(kills: number): Promise<KillOutcome> {
   const processes: (Worker | undefined)[] = [undefined, undefined];
   while (outcome.kills < kills) {
     await startMissing(processes, data, model.url);
-    const rows = Array.from({ length: 150 }, (_, index) => ({ question: `r${outcome.kills}-${index}` }));
+    const datasets = processes.map((_, at) =>
+      Array.from({ length: 75 }, (_, index) => ({ question: `r${outcome.kills}-${at}-${index}` })),
+    );
     const scorers = [
       await setup.judge('rated', { scoring_prompt: '{output}' }),
       await setup.scorer('exact', { kind: 'contains', expected: 'question' }),
     ];
-    const evaluation_ref = await setup.evaluation(await setup.dataset(rows), scorers);
-    const ofWorker = new EvaluationSetup({ url: processes[0]!.url });
-    const run = await ofWorker.start(evaluation_ref, await setup.model('{question}'), { concurrency });
+    const runs: string[] = [];
+    for (const [at, rows] of datasets.entries()) {
+      const evaluation_ref = await setup.evaluation(await setup.dataset(rows), scorers);
+      const ofWorker = new EvaluationSetup({ url: processes[at]!.url });
+      runs.push(await ofWorker.start(evaluation_ref, await setup.model('{question}'), { concurrency }));
+    }
     while (outcome.kills < kills) {
       await wait(100 + Math.random() * 600);
       const victims = pickVictims(processes);
@@ -81,10 +87,11 @@ export async function killSharedRuns(kills: number): Promise<KillOutcome> {
       outcome.kills += victims.length;
       tally('kill rounds', victims.length);
       await startMissing(processes, data, model.url);
-      if ((await setup.status(run)).code === 'complete') break;
+      const statuses = await Promise.all(runs.map((run) => setup.status(run)));
+      if (statuses.every(({ code }) => code === 'complete')) break;
     }
-    expect(await setup.ended(run, 60_000)).toMatchObject({ code: 'complete' });
-    const trials = await setup.results([run]);
+    for (const run of runs) expect(await setup.ended(run, 60_000)).toMatchObject({ code: 'complete' });
+    const trials = await setup.results(runs);
     for (const { raw_data_row, evaluations } of trials.rows) {
       const [trial, ...others] = evaluations[0].trials;
       outcome.predictions += 1;
@@ -93,7 +100,7 @@ export async function killSharedRuns(kills: number): Promise<KillOutcome> {
       expect(trial.model_output).toContain(raw_data_row.question);
       expect(trial.scores.rated).toEqual({ seen: trial.model_output });
     }
-    expect(trials.rows).toHaveLength(rows.length);
+    expect(trials.rows).toHaveLength(datasets.flat().length);
   }
   await Promise.all(processes.map((worker) => worker && kill(worker)));
   const last = new Map((await storedCalls(data)).map((call) => [call.id, call]));
@@ -105,8 +112,8 @@ export async function killSharedRuns(kills: number): Promise<KillOutcome> {
   return outcome;
 }
 
-/** The most requests that can be under way at a kill: asked, or answered and not stored. */
-export const mostUnderWay = 3 * concurrency;
+/** The most requests that can be under way at a kill: asked, or answered and not stored, of both runs. */
+export const mostUnderWay = 2 * 3 * concurrency;
 
 interface Worker {
   child: ChildProcess;

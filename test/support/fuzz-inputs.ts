@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import * as z from 'zod';
-import { type Endpoint, endpoints } from '../../src/contract/endpoints.ts';
+import type { Endpoint } from '../../src/contract/endpoint.ts';
+import { endpoints } from '../../src/contract/endpoints.ts';
 import { itemLine } from '../../src/service/admin/import-items.ts';
 import type { JsonSchema } from '../../src/tools/definition/arguments.ts';
 import { tools } from '../../src/tools/definition/registry.ts';

@@ -1,5 +1,6 @@
 import type * as z from 'zod';
-import { type Endpoint, type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
+import type { Endpoint } from '../../src/contract/endpoint.ts';
+import { type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
 
 const time = '2025-04-07T14:39:02.000Z';
 const item = {
@@ -156,18 +157,20 @@ const routes = Object.entries(endpoints as Record<EndpointName, Endpoint>).map((
   return { name: name as EndpointName, method, pattern: new RegExp(`${pattern}$`), lines };
 });
 
+/** Returns the endpoint that a request is for; undefined for a path that is not in the interface. */
+export function routeOf({ method, path }: { method: string; path: string }): (typeof routes)[number] | undefined {
+  const [pathname = ''] = path.replace(/^\/v1\//, '/inference/v1/').split('?');
+  const matching = routes.filter((route) => route.method === method && route.pattern.test(pathname));
+  // `/inference/v1/models` also matches the path of inference; the endpoint with the literal path is meant.
+  return matching.find(({ pattern }) => !pattern.source.includes('.*')) ?? matching[0];
+}
+
 /**
  * Returns the response of a working service to a request; `{}` for a path that is not in the interface. Inference is also at
  * `/v1`, as at an address of its own.
  */
-export function goodResponse({ method, path }: { method: string; path: string }): {
-  contentType: string;
-  body: string;
-} {
-  const [pathname = ''] = path.replace(/^\/v1\//, '/inference/v1/').split('?');
-  const matching = routes.filter((route) => route.method === method && route.pattern.test(pathname));
-  // `/inference/v1/models` also matches the path of inference; the endpoint with the literal path is meant.
-  const route = matching.find(({ pattern }) => !pattern.source.includes('.*')) ?? matching[0];
+export function goodResponse(request: { method: string; path: string }): { contentType: string; body: string } {
+  const route = routeOf(request);
   if (!route) return { contentType: 'application/json', body: '{}' };
   const body = JSON.stringify(goodBodies[route.name]);
   return route.lines

@@ -1,6 +1,6 @@
 import type { Client } from '@modelcontextprotocol/client';
-import { parseErrorText } from '../../src/mcp/call-tool.ts';
 import { connectToProcess, startServer } from './client.ts';
+import { parseErrorText } from './error-text.ts';
 import { emptyHome, temporaryFolder } from './heddle.ts';
 
 /** Arguments for each tool. `project` marks the requests of a call, so calls can run at the same time. */

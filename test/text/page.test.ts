@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { firstRows, pagePosition, renderPage } from '../../src/text/page.ts';
+import { pagePosition, renderPage, withFirstRows } from '../../src/text/page.ts';
 
 describe('pagePosition', () => {
   it('adds the offset of the next page only when more rows follow', () => {
@@ -19,17 +19,19 @@ describe('renderPage', () => {
   });
 });
 
-describe('firstRows', () => {
+describe('withFirstRows', () => {
   it.each([
     [0.5, [1, 2]],
     [0.99, [1, 2, 3]],
     [0.01, [1]],
   ])('keeps a share of %d, but at least one row and never all', (share, kept) => {
-    expect(firstRows([1, 2, 3, 4], share, 0, 'item')).toEqual(kept);
+    const page = { items: [1, 2, 3, 4], offset: 5, note: 'n' };
+    const next_offset = 5 + kept.length;
+    expect(withFirstRows(page, 'items', share)).toEqual({ items: kept, offset: 5, next_offset, note: 'n' });
   });
 
   it('fails with the offset to continue from when only one row is left', () => {
-    expect(() => firstRows([1], 0.5, 7, 'item')).toThrow(
+    expect(() => withFirstRows({ items: [1], offset: 7 }, 'items', 0.5)).toThrow(
       expect.objectContaining({
         code: 'too_large',
         message: 'The item at offset 7 alone exceeds the result limit.',

@@ -132,7 +132,7 @@ describe('add_queue_items at a service that answers as the public one', () => {
       ['c1000', 1000],
       ['c2000', 500],
     ]);
-    expect(progress[0]).toEqual({ progress: 1000, message: '1000 of 2500 calls sent' });
+    expect(progress[0]).toEqual({ progress: 1000, total: 2500, message: '1000 of 2500 calls' });
   });
 
   it('reads at most 10,000 matching calls, and says how many there are', async () => {

@@ -99,13 +99,11 @@ describe('run_evaluation', () => {
       { code: 'running', completed_rows: 3, total_rows: 4 },
       { code: 'complete' },
     ];
-    const seen: string[] = [];
-    await client.callTool(
-      { name: 'run_evaluation', arguments: run },
-      { onprogress: ({ progress, message }) => void seen.push(`${progress} ${message}`) },
-    );
-    expect(seen[0]).toBe('0 run_id run-1: started');
-    expect(seen).toContain('3 run_id run-1: 3 of 4 predictions');
+    const seen: unknown[] = [];
+    await client.callTool({ name: 'run_evaluation', arguments: run }, { onprogress: (report) => seen.push(report) });
+    const _meta = { 'io.github.heddle-mcp/run_id': 'run-1' };
+    expect(seen[0]).toEqual({ progress: 0, message: 'run_id run-1: 0 predictions', _meta });
+    expect(seen).toContainEqual({ progress: 3, total: 4, message: 'run_id run-1: 3 of 4 predictions', _meta });
   });
 
   it('returns the progress of a run shortly before the deadline, and continues waiting with run_id', async () => {

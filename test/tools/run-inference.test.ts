@@ -123,7 +123,7 @@ describe('run_inference', () => {
 
   it('shortens its longest texts to nine tenths of the share that fits, not below 100 characters', () => {
     const shortened = (chars: number, share: number) =>
-      runInferenceTool.shrink({ response: { choices: [{ message: { content: 'x'.repeat(chars) } }] } }, share);
+      runInferenceTool.shrink!({ response: { choices: [{ message: { content: 'x'.repeat(chars) } }] } }, share);
     const ofText = (content: string): object => ({ response: { choices: [{ message: { content } }] } });
     expect(shortened(1000, 0.5)).toMatchObject(ofText(`${'x'.repeat(450)}…[+550 characters]`));
     expect(shortened(1000, 0.01)).toMatchObject(ofText(`${'x'.repeat(100)}…[+900 characters]`));

@@ -204,7 +204,7 @@ describe('summarize_queue at another service', () => {
         { project_id: 'team/project', filter: { added_by: 'me' }, limit: 5000, offset },
       ]),
     ]);
-    expect(progress[0]).toMatchObject({ progress: 5000, message: '5000 judgements read' });
+    expect(progress[0]).toMatchObject({ progress: 5000, message: '5000 judgements' });
   });
 
   it('counts feedback once when the service lists it twice, but separately for two users with the same id', async () => {
@@ -396,13 +396,13 @@ describe('a summary beyond the size limit', () => {
 
   it('keeps as many tables and comparisons as the limit has room for, and says so', () => {
     const summary = { total_items: 1, tables: [table, table, table, table], agreement: [agreement, agreement] };
-    expect(summarizeQueueTool.shrink(summary, 0.5)).toEqual({
+    expect(summarizeQueueTool.shrink!(summary, 0.5)).toEqual({
       total_items: 1,
       tables: [table, table],
       agreement: [agreement],
       left_out,
     });
-    expect(summarizeQueueTool.shrink(summary, 0.3)).toEqual({ total_items: 1, tables: [table], left_out });
-    expect(summarizeQueueTool.shrink(summary, 0.1)).toBeUndefined();
+    expect(summarizeQueueTool.shrink!(summary, 0.3)).toEqual({ total_items: 1, tables: [table], left_out });
+    expect(summarizeQueueTool.shrink!(summary, 0.1)).toBeUndefined();
   });
 });

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { splitProjectId } from '../../../src/contract/identifiers.ts';
 import type { Client } from '../../../src/library.ts';
 import { faultsOfNumbers } from '../answer.ts';
 import type { Job } from '../job.ts';
@@ -29,15 +30,18 @@ const model = z.looseObject({
 
 /** Checks that each prompt has a finished run with all rows, whose only scorer has the pass rate that heddle/echo gives. */
 async function faultsOfRuns(client: Client): Promise<string[]> {
-  const runs = await client.listEvaluationRuns(project, {});
+  const runs = await client.call('listEvaluationRuns', { path: splitProjectId(project), query: {} });
   const found = new Map<string, string>();
   for (const run of runs.filter(({ status }) => status === 'success')) {
-    const { vals } = await client.readReferences({ refs: [String(run.model)] });
+    const { vals } = await client.call('readReferences', { body: { refs: [String(run.model)] } });
     const prompt = String(model.safeParse(vals[0]).data?.default_params.messages_template.at(-1)?.content);
-    const { summary } = await client.queryEvaluationResults(project, {
-      evaluation_run_ids: [run.evaluation_run_id],
-      include_rows: false,
-      include_summary: true,
+    const { summary } = await client.call('queryEvaluationResults', {
+      path: splitProjectId(project),
+      body: {
+        evaluation_run_ids: [run.evaluation_run_id],
+        include_rows: false,
+        include_summary: true,
+      },
     });
     const rates = summary?.evaluations[0]?.scorer_stats.map(({ pass_rate }) => pass_rate) ?? [];
     found.set(prompt, `${summary?.row_count} rows and the pass rates ${JSON.stringify(rates)}`);
@@ -64,9 +68,11 @@ export const compareRuns: Job = {
       ],
       async check([answer = '']) {
         const client = await workspace.client();
-        const { objs } = await client.queryObjects({
-          project_id: project,
-          filter: { base_object_classes: ['Evaluation'], latest_only: true },
+        const { objs } = await client.call('queryObjects', {
+          body: {
+            project_id: project,
+            filter: { base_object_classes: ['Evaluation'], latest_only: true },
+          },
         });
         const stored = objs.map(({ val }) => evaluation.safeParse(val).data);
         const isStored = stored.some((one) => one?.dataset === reference);

@@ -22,7 +22,7 @@ async function rowsOf(val: unknown, client: Awaited<ReturnType<Workspace['client
   const { rows } = val as { rows?: unknown };
   const digest = /\/table\/(\w+)$/.exec(String(rows))?.[1];
   if (digest === undefined) return rows;
-  return (await client.queryTable({ project_id: project, digest })).rows.map((row) => row.val);
+  return (await client.call('queryTable', { body: { project_id: project, digest } })).rows.map((row) => row.val);
 }
 
 export const datasetFromFailures: Job = {
@@ -47,9 +47,11 @@ export const datasetFromFailures: Job = {
       ],
       async check() {
         const client = await workspace.client();
-        const { objs } = await client.queryObjects({
-          project_id: project,
-          filter: { base_object_classes: ['Dataset'], object_ids: ['wrong-answers'], latest_only: true },
+        const { objs } = await client.call('queryObjects', {
+          body: {
+            project_id: project,
+            filter: { base_object_classes: ['Dataset'], object_ids: ['wrong-answers'], latest_only: true },
+          },
         });
         const faults = await faultsOfItems(workspace, {});
         if (!objs[0]) return ['there is no dataset "wrong-answers"', ...faults];

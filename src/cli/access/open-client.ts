@@ -1,10 +1,28 @@
 import type { Command } from 'commander';
 import type { ServiceClient } from '../../client/service-client.ts';
-import { openRuntime } from '../../runtime/runtime.ts';
+import { openRuntime, type Runtime } from '../../runtime/runtime.ts';
 import { withInterrupt } from '../invocation.ts';
+import { showProgress } from '../terminal/progress.ts';
 import { UsageError } from '../terminal/report-failure.ts';
 import { settingsOf } from '../usage/flags.ts';
 import { runtimeOptions } from './secrets.ts';
+
+export type RuntimeUse<T> = (options: Runtime['serverOptions'], signal: AbortSignal) => Promise<T>;
+
+/**
+ * Opens what the settings of a command describe, and closes it after `use`.
+ * @param use gets a signal that aborts when the person presses Ctrl-C.
+ */
+export async function withRuntime<T>(command: Command, use: RuntimeUse<T>): Promise<T> {
+  const settings = settingsOf(command);
+  const { serverOptions, close } = openRuntime(settings, runtimeOptions(settings));
+  try {
+    return await withInterrupt((signal) => use(serverOptions, signal));
+  } finally {
+    showProgress('');
+    await close();
+  }
+}
 
 /** Access to the service that the settings of a command name, as the tools have it. */
 export interface OpenedService {
@@ -18,14 +36,9 @@ export interface OpenedService {
  * Opens the service that the settings of a command name, and closes it after `use`.
  * @throws UsageError without a project.
  */
-export async function withService<T>(command: Command, use: (opened: OpenedService) => Promise<T>): Promise<T> {
-  const settings = settingsOf(command);
-  const { serverOptions, close } = openRuntime(settings, runtimeOptions(settings));
-  const { project } = serverOptions;
-  if (project === undefined) throw new UsageError('no project: pass --project entity/project or set HEDDLE_PROJECT');
-  try {
-    return await withInterrupt(async (signal) => use({ service: await serverOptions.service(), project, signal }));
-  } finally {
-    await close();
-  }
+export function withService<T>(command: Command, use: (opened: OpenedService) => Promise<T>): Promise<T> {
+  return withRuntime(command, async ({ service, project }, signal) => {
+    if (project === undefined) throw new UsageError('no project: pass --project entity/project or set HEDDLE_PROJECT');
+    return use({ service: await service(), project, signal });
+  });
 }

@@ -1,5 +1,6 @@
 import { type Connection, ownInferenceUrl } from '../../client/connection.ts';
 import { ServiceClient } from '../../client/service-client.ts';
+import { splitProjectId } from '../../contract/identifiers.ts';
 import { HeddleError } from '../../core/errors.ts';
 import { version } from '../../core/version.ts';
 import type { SettingValues } from '../../settings/settings.ts';
@@ -36,15 +37,18 @@ export async function probeService(
   const inferenceUrl = ownInferenceUrl(connection) ?? url;
   try {
     if (connection.basic) {
-      const query = client.queryQueueItems(unusedQueueId, { project_id, limit: 0 });
+      const query = client.call('queryQueueItems', {
+        path: { queue_id: unusedQueueId },
+        body: { project_id, limit: 0 },
+      });
       probes.push({ operation: 'query_queue_items', scheme: 'Basic', url, ...(await judge(query, isPlaceholder)) });
     }
     if (connection.basic && withCreation) {
-      const creation = client.createEvaluation(project_id, {} as never);
+      const creation = client.call('createEvaluation', { path: splitProjectId(project_id), body: {} as never });
       probes.push({ operation: 'create_evaluation', scheme: 'Basic', url, ...(await judge(creation, isPlaceholder)) });
     }
     if (connection.bearer) {
-      const models = client.listModels({ project });
+      const models = client.call('listModels', {}, { project });
       const verdict = await judge(models, false);
       probes.push({ operation: 'run_inference', scheme: 'Bearer', url: inferenceUrl, ...verdict });
     }
@@ -58,7 +62,7 @@ export async function probeService(
 export async function listVisibleProjects(connection: Connection, timeoutMs: number): Promise<string[] | undefined> {
   const client = clientOf(connection, timeoutMs);
   try {
-    return (await client.listProjects()).projects.map(({ project_id }) => project_id);
+    return (await client.call('listProjects', {})).projects.map(({ project_id }) => project_id);
   } catch (error) {
     if (error instanceof HeddleError) return undefined;
     throw error;

@@ -1,39 +1,30 @@
 import { text } from 'node:stream/consumers';
 import { Argument, type Command, Help, Option } from 'commander';
 import { InexactNumberError, parseExactJson } from '../../core/json/json-numbers.ts';
-import { callTool, parseErrorText } from '../../mcp/call-tool.ts';
-import { openRuntime } from '../../runtime/runtime.ts';
+import { errorText, runTool, type ToolReturn } from '../../mcp/run-tool.ts';
 import { tools } from '../../tools/definition/registry.ts';
-import { runtimeOptions } from '../access/secrets.ts';
-import { invocation, withInterrupt } from '../invocation.ts';
-import { drawResult } from '../terminal/draw-result.ts';
+import { withRuntime } from '../access/open-client.ts';
+import { invocation } from '../invocation.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../terminal/output-form.ts';
-import { printJson, printLine, printText } from '../terminal/print.ts';
-import { showProgress } from '../terminal/progress.ts';
+import { printAligned, printJson, printText } from '../terminal/print.ts';
+import { drawProgress, showProgress } from '../terminal/progress.ts';
 import { reportToolError, UsageError } from '../terminal/report-failure.ts';
-import { resultWidth } from '../terminal/terminal.ts';
 import { describeTool } from '../usage/describe-tool.ts';
-import { addSettingFlags, runtimeFlags, settingsOf } from '../usage/flags.ts';
+import { addSettingFlags, runtimeFlags } from '../usage/flags.ts';
 import { completeWith, explain } from '../usage/help.ts';
 import { toolNames, unknownTool } from '../usage/tool-names.ts';
 
 export function addCall(program: Command): void {
   const call = program
     .command('call')
-    .description('call one tool, and print its structured result')
+    .description('call one tool, and print its result')
     .addArgument(
       completeWith(new Argument('<tool>', 'name of the tool; `heddle call TOOL --help` describes it'), toolNames),
     )
     .argument('[arguments]', 'arguments as a JSON object, or - to read them from stdin', '{}');
-  addOutputOptions(call)
-    .addOption(new Option('--text', 'print the text that a model reads').conflicts(['json', 'table']))
-    .addOption(
-      new Option('--structured', 'print the structured result as a model reads it, on one line').conflicts([
-        'json',
-        'table',
-        'text',
-      ]),
-    );
+  addOutputOptions(call).addOption(
+    new Option('--text', 'print the text exactly as a model reads it').conflicts(['json', 'table']),
+  );
   const described = () => tools.find(({ name }) => name === call.args[0]);
   call.configureHelp({
     ...call.configureHelp(),
@@ -63,7 +54,6 @@ export function addCall(program: Command): void {
 /** How a command prints the result of a tool. */
 export interface ResultForm extends OutputForm {
   text?: true;
-  structured?: true;
 }
 
 interface ToolCall {
@@ -76,33 +66,23 @@ interface ToolCall {
 /** Calls a tool with the settings of a command, prints the result or the error, and sets the exit code. */
 export async function runCall(call: Command, { name, json, form }: ToolCall): Promise<void> {
   const current = invocation();
-  const settings = settingsOf(call);
-  const runtime = openRuntime(settings, runtimeOptions(settings));
-  const { serverOptions } = runtime;
-  const tool = serverOptions.tools.find((candidate) => candidate.name === name);
-  if (!tool) throw unknownTool(name, serverOptions.tools);
-  const args = parseArgumentsText(json === '-' ? await text(current.stdin) : json);
-  const context = {
-    ask: () => 'cannot' as const,
-    progress: (_done: number, message: string) => showProgress(message),
-  };
-  const result = await withInterrupt((signal) => callTool(tool, args, { ...context, signal }, serverOptions)).finally(
-    () => showProgress(''),
-  );
-  const [block] = result.content;
-  const read = block?.type === 'text' ? block.text : '';
-  if (result.isError && form.text) printText(read);
-  else if (result.isError) reportToolError(parseErrorText(read));
-  else printResult(result.structuredContent ?? {}, read, form);
-  await runtime.close();
-  current.exitCode = result.isError ? 1 : 0;
+  const typed = json === '-' ? await text(current.stdin) : json;
+  await withRuntime(call, async (options, signal) => {
+    const tool = options.tools.find((candidate) => candidate.name === name);
+    if (!tool) throw unknownTool(name, options.tools);
+    const outcome = await runTool(tool, parseArgumentsText(typed), { signal, progress: drawProgress }, options);
+    showProgress('');
+    if (!('error' in outcome)) printResult(outcome, form);
+    else if (form.text) printText(errorText(outcome.error));
+    else reportToolError(outcome.error);
+    current.exitCode = 'error' in outcome ? 1 : 0;
+  });
 }
 
-function printResult(structured: object, read: string, form: ResultForm): void {
-  if (form.text) printText(read);
-  else if (form.structured) printText(JSON.stringify(structured));
-  else if (isForPeople(form)) printLine(drawResult(structured, resultWidth()));
-  else printJson(structured);
+function printResult({ data, text }: ToolReturn, form: ResultForm): void {
+  if (form.text) printText(text);
+  else if (isForPeople(form)) printAligned(text);
+  else printJson(data);
 }
 
 function parseArgumentsText(json: string): unknown {

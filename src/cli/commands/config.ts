@@ -5,10 +5,9 @@ import { type Setting, settingDefinitions, settingNames } from '../../settings/s
 import { invocation } from '../invocation.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../terminal/output-form.ts';
 import { printJson, printLine } from '../terminal/print.ts';
-import { UsageError } from '../terminal/report-failure.ts';
+import { didYouMean, UsageError } from '../terminal/report-failure.ts';
 import { drawRecord } from '../terminal/table.ts';
 import { resultWidth } from '../terminal/terminal.ts';
-import { didYouMean } from '../usage/did-you-mean.ts';
 import { addSettingFlags, flagsOf } from '../usage/flags.ts';
 import { completeWith, explain } from '../usage/help.ts';
 
@@ -26,8 +25,7 @@ export function addConfig(program: Command): void {
     ],
     page: 'docs/configuration.md',
   });
-  const add = (name: string, description: string): Command =>
-    addSettingFlags(config.command(name).description(description), ['profile']);
+  const add = (name: string, description: string): Command => config.command(name).description(description);
   const list = addOutputOptions(add('list', 'show the values of a profile, and the names of the others'));
   list.action((form: OutputForm) => listValues(profileNameOf(list), form));
   const get = add('get', 'print one value').addArgument(keyArgument());
@@ -36,6 +34,7 @@ export function addConfig(program: Command): void {
   set.action((key: string, value: string) => setValue(profileNameOf(set), key, value));
   const unset = add('unset', 'remove a value, so that the default applies').addArgument(keyArgument());
   unset.action((key: string) => unsetValue(profileNameOf(unset), key));
+  for (const command of config.commands) addSettingFlags(command, ['profile']);
 }
 
 function keyArgument(): Argument {
@@ -68,7 +67,7 @@ function listValues(name: string, form: OutputForm): void {
   printLine(`Profile "${name}" of ${configFileIn(folders)}`);
   if (profile === undefined || Object.keys(profile).length === 0)
     printLine('It has no values; every setting has its default.');
-  else printLine(drawRecord(profile, { width: resultWidth() }));
+  else printLine(drawRecord(Object.entries(profile), resultWidth()));
   if (others.length > 0) printLine(`Other profiles: ${others.join(', ')}`);
 }
 

@@ -1,6 +1,5 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { confirm } from '@clack/prompts';
 import { Argument, type Command, InvalidArgumentError } from 'commander';
 import {
   type ClientName,
@@ -19,9 +18,10 @@ import { hasSqlite, sqliteAdvice } from '../../core/sqlite.ts';
 import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
 import { type Setting, settingDefinitions, settingNames } from '../../settings/settings.ts';
 import { invocation } from '../invocation.ts';
+import { confirmChange } from '../terminal/confirm-change.ts';
 import { printLine } from '../terminal/print.ts';
 import { reportFailure, UsageError } from '../terminal/report-failure.ts';
-import { isInteractive, paint, questionStreams } from '../terminal/terminal.ts';
+import { paint } from '../terminal/terminal.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../usage/flags.ts';
 import { explain } from '../usage/help.ts';
 
@@ -149,7 +149,7 @@ async function runSetup(
   const isRemoved = entry === undefined && isEmptyConfig(after);
   printLine(`${isRemoved ? 'Remove' : file.text === undefined ? 'Create' : 'Change'} ${file.path}:`);
   for (const line of diffOf(before, isRemoved ? '' : after)) printLine(colored(line));
-  if (!options.yes && !(await askToWrite())) return printLine('Nothing was written.');
+  if (!(await confirmChange('Write this?', options, true))) return printLine('Nothing was written.');
   const isOnlyOurs = isRemoved && isOwnConfig(before, edit);
   const copy = replaceConfig(file, isRemoved ? undefined : after, { keepsCopy: !isOnlyOurs });
   printLine(copy === undefined ? 'Done.' : `Done. The previous version was saved as ${copy}`);
@@ -163,12 +163,6 @@ async function runSetup(
       `heddle: the embedded service cannot run on Node ${process.versions.node}. ${sqliteAdvice}\n`,
     );
   }
-}
-
-/** @throws UsageError if there is no terminal to ask on. */
-async function askToWrite(): Promise<boolean> {
-  if (isInteractive()) return (await confirm({ message: 'Write this?', ...questionStreams() })) === true;
-  throw new UsageError('nothing was written: there is no terminal to ask for confirmation on; add --yes');
 }
 
 /** Returns an entry that starts this installation with the settings given as flags, or that connects to a server over HTTP. */

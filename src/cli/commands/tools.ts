@@ -1,9 +1,9 @@
 import { Argument, type Command } from 'commander';
 import { toMcpTool } from '../../mcp/server.ts';
+import { compactTable } from '../../text/table.ts';
 import { type ListedTool, selectTools } from '../../tools/definition/registry.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../terminal/output-form.ts';
-import { printJson, printLine } from '../terminal/print.ts';
-import { drawTable } from '../terminal/table.ts';
+import { printAligned, printJson, printLine } from '../terminal/print.ts';
 import { resultWidth } from '../terminal/terminal.ts';
 import { describeTool } from '../usage/describe-tool.ts';
 import { addSettingFlags, settingsOf } from '../usage/flags.ts';
@@ -29,7 +29,7 @@ export function addTools(program: Command): void {
       return isForPeople(form) ? printLine(describeTool(tool, resultWidth())) : printJson(toMcpTool(tool));
     }
     if (!isForPeople(form)) return printJson(tools.map(toMcpTool));
-    printLine(drawTable(tools.map(rowOf), { width: resultWidth(), uncut: ['tool'] }));
+    printAligned(compactTable(tools.map(rowOf), ['tool']));
     printLine('\n`heddle tools TOOL` describes a tool with its arguments, `heddle call TOOL` calls it.');
   });
 }

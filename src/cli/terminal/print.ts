@@ -1,5 +1,7 @@
 import { escapeInvisible } from '../../text/table.ts';
 import { invocation } from '../invocation.ts';
+import { alignTables } from './table.ts';
+import { resultWidth } from './terminal.ts';
 
 export function printLine(text: string): void {
   invocation().stdout.write(`${text}\n`);
@@ -12,6 +14,11 @@ export function printJson(value: unknown): void {
 /** Prints text that others wrote. On a terminal, control characters in it are escaped, except tabs and line ends. */
 export function printText(text: string): void {
   printLine(invocation().stdout.isTTY ? escapeControls(text) : text);
+}
+
+/** Prints the text of a tool, or a table in the form of one, for people. */
+export function printAligned(text: string): void {
+  printLine(alignTables(escapeControls(text), resultWidth()));
 }
 
 /** Escapes characters that could change a terminal, except tabs and line ends. */

@@ -1,5 +1,7 @@
+import type { Progress } from '../../records/call-context.ts';
+import { escapeInvisible } from '../../text/table.ts';
 import { invocation } from '../invocation.ts';
-import { cut, textOfValue } from './table.ts';
+import { cut } from './table.ts';
 import { columnsOf } from './terminal.ts';
 
 const barWidth = 30;
@@ -12,9 +14,14 @@ export function showProgress(text: string): void {
   const { stderr } = invocation();
   if (!stderr.isTTY || (text === '' && !streamsWithLine.has(stderr))) return;
   // A line that wraps could not be replaced. The last column stays free, where some terminals wrap already.
-  stderr.write(`\r${cut(textOfValue(text), columnsOf(stderr) - 1)}\u001b[K`);
+  stderr.write(`\r${cut(escapeInvisible(text), columnsOf(stderr) - 1)}\u001b[K`);
   if (text === '') streamsWithLine.delete(stderr);
   else streamsWithLine.add(stderr);
+}
+
+/** Draws the progress of a tool call. */
+export function drawProgress({ unit, done, total }: Progress): void {
+  showProgress(progressBar(unit, done, total));
 }
 
 /** Returns a bar with its numbers: `writing [####......] 4 of 10`. Without a total, only the number. */

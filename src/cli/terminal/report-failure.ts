@@ -1,10 +1,17 @@
 import { CommanderError } from 'commander';
 import { HeddleError } from '../../core/errors.ts';
+import { meantName } from '../../text/names.ts';
 import { invocation } from '../invocation.ts';
 import { escapeControls } from './print.ts';
 
 /** A mistake in how a command was called. It is reported in one line, with exit code 2. */
 export class UsageError extends Error {}
+
+/** Returns ` (did you mean NAME?)` if a known name is spelled nearly like a text, else an empty text. */
+export function didYouMean(text: string, known: readonly string[]): string {
+  const name = meantName(text, known);
+  return name === undefined ? '' : ` (did you mean ${name}?)`;
+}
 
 /** Returns whether the command line asks for JSON; errors are then JSON too. */
 export function wantsJson({ args } = invocation()): boolean {
@@ -44,19 +51,11 @@ export function reportFailure(error: unknown): number {
 }
 
 /** Reports the error of a tool: what happened and the next step, then the part of a reply that arrived, if any. */
-export function reportToolError(error: ToolError): void {
-  const { message, hint, code, status, partial_text } = error;
+export function reportToolError(error: HeddleError): void {
+  const { message, hint, code, status, partialText } = error;
   const facts = status === undefined ? code : `${code}, status ${status}`;
-  const partial = partial_text === undefined ? '' : `\nReceived until then:\n${partial_text}`;
+  const partial = partialText === undefined ? '' : `\nReceived until then:\n${partialText}`;
   printError(escapeControls(`${message}\n${hint} (${facts})${partial}`), error);
-}
-
-interface ToolError {
-  code: string;
-  message?: string;
-  hint?: string;
-  status?: number;
-  partial_text?: string;
 }
 
 /** Reports a mistake in how a command was called. */

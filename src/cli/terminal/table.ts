@@ -3,71 +3,77 @@ import { wrapAnsi } from 'fast-wrap-ansi';
 import { escapeInvisible } from '../../text/table.ts';
 import { paint } from './terminal.ts';
 
-type Row = Record<string, unknown>;
-
-export interface TableOptions {
-  /** Number of columns of the terminal. */
-  width: number;
-  /** Names of the columns that come first; the others follow in the order in which rows have them. */
-  order?: readonly string[];
-  /** Names of columns that are never cut, since people copy them. */
-  uncut?: readonly string[];
-}
-
 const gap = '  ';
 /** A column is cut to this width at least; a table that would need narrower ones is written as a list. */
 const minWidth = 10;
 const ellipsis = '…';
 
 interface Column {
-  name: string;
   cells: string[];
   width: number;
-  isCut: boolean;
   isNumeric: boolean;
 }
 
 /**
- * Draws rows as a table for people: a line of names, then one line for each row, cut to the width. Columns that are empty in
- * every row are left out. Where even cut columns do not fit, each row becomes a list of its values.
+ * Aligns the tables in a text of a tool, whose cells have tabs between them, and cuts them to the width of a terminal. The
+ * first column is never cut, since people copy the ids and names in it. Where even cut columns do not fit, each row becomes
+ * a list of its values.
  */
-export function drawTable(rows: readonly Row[], options: TableOptions): string {
-  const columns = columnsOfRows(rows, options);
-  if (!narrowTo(columns, options.width)) return rows.map((row) => drawRecord(row, options)).join('\n\n');
-  const line = (textOf: (column: Column) => string): string =>
-    columns
-      .map((column) => pad(cut(textOf(column), column.width), column))
-      .join(gap)
-      .trimEnd();
-  const head = line(({ name }) => name);
-  return [paint('bold', head), ...rows.map((_, index) => line(({ cells }) => cells[index]!))].join('\n');
+export function alignTables(text: string, width: number): string {
+  const drawn: string[] = [];
+  let table: string[][] = [];
+  const endTable = (): void => {
+    if (table.length > 0) drawn.push(drawTable(table, width));
+    table = [];
+  };
+  for (const line of text.split('\n')) {
+    if (line.includes('\t')) table.push(line.split('\t'));
+    else {
+      endTable();
+      drawn.push(line);
+    }
+  }
+  endTable();
+  return drawn.join('\n');
 }
 
-/** Draws the members of an object as lines of name and value. Long values are wrapped, and keep their own lines. */
-export function drawRecord(record: Row, { width, order = [] }: TableOptions): string {
-  const names = [...new Set([...order, ...Object.keys(record)])].filter((name) => isShown(record[name]));
-  const nameWidth = Math.min(Math.max(0, ...names.map(widthOf)), Math.floor(width / 3));
+function drawTable(lines: readonly string[][], width: number): string {
+  const [names, ...rows] = lines as [string[], ...string[][]];
+  const columns = names.map((_, at) => columnOf(lines.map((cells) => cells[at] ?? '')));
+  if (!narrowTo(columns, width)) {
+    return rows
+      .map((cells) =>
+        drawRecord(
+          names.map((name, at) => [name, cells[at] ?? '']),
+          width,
+        ),
+      )
+      .join('\n\n');
+  }
+  const [head, ...body] = lines.map((_, row) =>
+    columns
+      .map((column) => pad(cut(column.cells[row]!, column.width), column))
+      .join(gap)
+      .trimEnd(),
+  );
+  return [paint('bold', head!), ...body].join('\n');
+}
+
+/** Draws lines of name and value. Long values are wrapped and keep their own lines; empty ones are left out. */
+export function drawRecord(entries: readonly (readonly [name: string, value: unknown])[], width: number): string {
+  const shown = entries.filter(([, value]) => value !== '').map(([name, value]) => [name, String(value)] as const);
+  const nameWidth = Math.min(Math.max(0, ...shown.map(([name]) => widthOf(name))), Math.floor(width / 3));
   const valueWidth = Math.max(minWidth, width - nameWidth - gap.length);
   const indent = `\n${' '.repeat(nameWidth)}${gap}`;
-  return names
-    .map((name) => {
-      const lines = linesOf(record[name], valueWidth);
-      const shown = cut(escapeInvisible(name), nameWidth);
-      return `${paint('bold', shown)}${' '.repeat(nameWidth - widthOf(shown))}${gap}${lines.join(indent)}`.trimEnd();
+  return shown
+    .map(([name, value]) => {
+      const lines = value
+        .split('\n')
+        .flatMap((line) => wrapAnsi(escapeInvisible(line), valueWidth, { hard: true }).split('\n'));
+      const cutName = cut(name, nameWidth);
+      return `${paint('bold', cutName)}${' '.repeat(nameWidth - widthOf(cutName))}${gap}${lines.join(indent)}`.trimEnd();
     })
     .join('\n');
-}
-
-/** Returns a value as one line without control characters, which could change the terminal. */
-export function textOfValue(value: unknown): string {
-  if (value === undefined || value === null) return '';
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return escapeInvisible(
-    text
-      .trim()
-      .replaceAll(/\s*\r?\n\s*/g, ' ')
-      .replaceAll('\t', ' '),
-  );
 }
 
 /** Cuts a text to a width, with an ellipsis. */
@@ -81,43 +87,23 @@ export function widthOf(text: string): number {
   return truncate(text).width;
 }
 
-function columnsOfRows(rows: readonly Row[], { order = [], uncut = [] }: TableOptions): Column[] {
-  const names = new Set([...order, ...rows.flatMap((row) => Object.keys(row))]);
-  return [...names].flatMap((name) => {
-    const values = rows.map((row) => row[name]);
-    const shown = values.filter(isShown);
-    if (shown.length === 0) return [];
-    const cells = values.map(textOfValue);
-    const column = { name: escapeInvisible(name), cells, isCut: !uncut.includes(name) };
-    const width = Math.max(widthOf(column.name), ...cells.map(widthOf));
-    return [{ ...column, width, isNumeric: shown.every((value) => typeof value === 'number') }];
-  });
+function columnOf(cells: string[]): Column {
+  const isNumeric = cells.slice(1).every((text) => /^(-?\d+(\.\d+)?)?$/.test(text));
+  return { cells, width: Math.max(...cells.map(widthOf)), isNumeric };
 }
 
-/** Narrows the widest columns until all fit. Returns false if they do not. */
-function narrowTo(columns: Column[], width: number): boolean {
+/** Narrows the widest columns behind the first until all fit. Returns false if they do not. */
+function narrowTo([first, ...others]: Column[], width: number): boolean {
   const total = (limit: number): number =>
-    columns.reduce((sum, column) => sum + (column.isCut ? Math.min(column.width, limit) : column.width), 0) +
-    gap.length * (columns.length - 1);
-  let limit = Math.max(minWidth, Math.min(width, Math.max(...columns.map((column) => column.width))));
+    others.reduce((sum, column) => sum + gap.length + Math.min(column.width, limit), first?.width ?? 0);
+  let limit = Math.max(minWidth, width);
   while (limit > minWidth && total(limit) > width) limit -= 1;
   if (total(limit) > width) return false;
-  for (const column of columns) if (column.isCut) column.width = Math.min(column.width, limit);
+  for (const column of others) column.width = Math.min(column.width, limit);
   return true;
 }
 
 function pad(text: string, { width, isNumeric }: Column): string {
   const space = ' '.repeat(width - widthOf(text));
   return isNumeric ? space + text : text + space;
-}
-
-function linesOf(value: unknown, width: number): string[] {
-  const text = typeof value === 'string' ? value.trim() : textOfValue(value);
-  return text
-    .split(/\r?\n/)
-    .flatMap((line) => wrapAnsi(escapeInvisible(line.replaceAll('\t', ' ')), width, { hard: true }).split('\n'));
-}
-
-function isShown(value: unknown): boolean {
-  return value !== undefined && value !== null && value !== '' && !(Array.isArray(value) && value.length === 0);
 }

@@ -19,7 +19,7 @@ export function describeTool(tool: ListedTool, width: number): string {
     purpose,
     '',
     paint('bold', 'Arguments (* required):'),
-    drawRecord(texts, { width }) || 'none',
+    drawRecord(Object.entries(texts), width) || 'none',
     ...(example === undefined ? [] : ['', paint('bold', 'Example:'), `  $ heddle call ${name} '${example}'`]),
     '',
     `${paint('bold', 'Hints:')} ${trueHints.join(', ') || 'none'}`,

@@ -2,7 +2,13 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { logLevels } from '../../core/log.ts';
 import { readProfiles } from '../../settings/profiles.ts';
 import { type Inputs, type ResolvedSettings, resolveSettings } from '../../settings/resolve-settings.ts';
-import { type Setting, type SettingName, settingDefinitions, settingNames } from '../../settings/settings.ts';
+import {
+  type Setting,
+  type SettingName,
+  settingDefinitions,
+  settingNames,
+  wholeNumber,
+} from '../../settings/settings.ts';
 import { invocation } from '../invocation.ts';
 import { completeWith, settingsHeading } from './help.ts';
 
@@ -54,8 +60,16 @@ export function flagsOf(command: Command): Partial<Record<SettingName, string>> 
   return flags;
 }
 
-export function asPort(text: string): number {
-  const port = Number(text);
-  if (/^\d+$/.test(text) && port <= 65_535) return port;
-  throw new InvalidArgumentError('It must be a whole number from 0 to 65535.');
+/** Returns a parser of options that are whole numbers. */
+export function asWholeNumber(minimum: number, maximum: number): (text: string) => number {
+  const parse = wholeNumber(minimum, maximum);
+  return (text) => {
+    try {
+      return parse(text);
+    } catch (error) {
+      throw new InvalidArgumentError(`It ${(error as Error).message}.`);
+    }
+  };
 }
+
+export const asPort = asWholeNumber(0, 65_535);

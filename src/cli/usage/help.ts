@@ -1,4 +1,4 @@
-import { type Argument, type Command, Help, type Option } from 'commander';
+import type { Argument, Command, Option } from 'commander';
 import { invocation } from '../invocation.ts';
 import { columnsOf, paint, showsColors } from '../terminal/terminal.ts';
 
@@ -28,9 +28,6 @@ export function styleHelp(program: Command): Command {
     .configureHelp({
       showGlobalOptions: false,
       minWidthToWrap: 20,
-      visibleOptions: orderedOptions,
-      // The headings have the order of the options below them.
-      groupItems: (_, visible, headingOf) => new Help().groupItems(visible, visible, headingOf),
       styleTitle: (text) => paint('bold', text),
       styleCommandText: (text) => paint('cyan', text),
       styleSubcommandText: (text) => paint('cyan', text),
@@ -57,14 +54,6 @@ export function explain(command: Command, helpParts: HelpParts, isReplaced = () 
     const rules = notes.length > 0 ? ['', ...notes] : [];
     return ['', title, ...lines, ...rules, '', `${paint('bold', 'Documentation:')} ${page}`].join('\n');
   });
-}
-
-/** Lists the options of a command: its own, those of a group, those that many commands share, and --help. */
-function orderedOptions(command: Command): Option[] {
-  const rank = ({ helpGroupHeading, long }: Option): number =>
-    long === '--help' || long === '--version' ? 3 : helpGroupHeading === settingsHeading ? 2 : helpGroupHeading ? 1 : 0;
-  const options = new Help().visibleOptions(command);
-  return options.sort((a, b) => rank(a) - rank(b));
 }
 
 const completions = new WeakMap<Option | Argument, () => readonly string[]>();

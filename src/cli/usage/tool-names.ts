@@ -1,6 +1,5 @@
 import { tools } from '../../tools/definition/registry.ts';
-import { UsageError } from '../terminal/report-failure.ts';
-import { didYouMean } from './did-you-mean.ts';
+import { didYouMean, UsageError } from '../terminal/report-failure.ts';
 
 /** Returns the names of all tools. */
 export function toolNames(): string[] {

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { Refusal } from './refusal.ts';
 
 /** Reads request bodies within limits. */
@@ -14,16 +14,19 @@ export class BodyReader {
   }
 
   /**
-   * Reads the whole body. Listens to events, because leaving an iteration would close the connection before the refusal
+   * Reads the whole body of the request that a response belongs to; asks for it first if the client waits for that
+   * (`Expect: 100-continue`). Listens to events, because leaving an iteration would close the connection before the refusal
    * is sent.
    * @returns undefined if the client disconnects before the end.
    * @throws Refusal 413 for a body that is too large, 503 if too many are being received.
    */
-  async read(request: IncomingMessage): Promise<Buffer | undefined> {
+  async read(response: ServerResponse): Promise<Buffer | undefined> {
+    const { req: request } = response;
     const maxBytes = this.#maxBytes;
     const tooLarge = new Refusal(413, `Payload too large: a request body may have ${maxBytes} bytes`);
     if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge;
     if (request.destroyed) return undefined;
+    askForBody(response);
     const parts: Buffer[] = [];
     let size = 0;
     try {
@@ -43,6 +46,11 @@ export class BodyReader {
       this.#receivedBytes -= size;
     }
   }
+}
+
+/** Tells a client that waits for it (`Expect: 100-continue`) to send its body. */
+export function askForBody(response: ServerResponse): void {
+  if (response.req.headers.expect !== undefined) response.writeContinue();
 }
 
 /** Returns the refusal of a server at its limit; the client should try again. */

@@ -10,7 +10,7 @@ export interface HttpRequest {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   url: string;
   headers: Record<string, string>;
-  body?: string;
+  body?: string | Uint8Array;
   /** Ends the request and the body of its response. */
   signal: AbortSignal;
 }

@@ -1,5 +1,5 @@
 import type { ErrorDetail } from '../errors.ts';
-import { nextTurn } from '../event-loop.ts';
+import { nextTurn } from '../turns.ts';
 import { checkJsonLimits, endOfString, parseCheckedJson, parseJsonText } from './json.ts';
 
 /*

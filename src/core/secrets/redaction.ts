@@ -1,5 +1,5 @@
 import { Transform } from 'node:stream';
-import { resultInSteps, resultOf, type Steps } from '../steps.ts';
+import { type Pause, resultInTurns, resultOf, type Steps } from '../turns.ts';
 import { SecretFinder } from './secret-forms.ts';
 
 /** Minimum length of a secret: shorter ones are too often ordinary words. */
@@ -102,8 +102,8 @@ export class Redactor {
   }
 
   /** Does what `redactValue` does, and calls `pause` now and then, which may throw to end the work. */
-  async redactValueInSteps<T>(value: T, pause?: () => Promise<void>): Promise<T> {
-    return (await resultInSteps(this.#valueInSteps(value), pause)) as T;
+  async redactValueInSteps<T>(value: T, pause?: Pause): Promise<T> {
+    return (await resultInTurns(this.#valueInSteps(value), pause)) as T;
   }
 
   *#valueInSteps(value: unknown): Steps<unknown> {
@@ -119,7 +119,7 @@ export class Redactor {
    * run now and then.
    */
   async redactCut(text: string): Promise<string> {
-    return withoutCutSecret(await resultInSteps(this.#finder.replaceInSteps(text, mark)), this.#finder);
+    return withoutCutSecret(await resultInTurns(this.#finder.replaceInSteps(text, mark)), this.#finder);
   }
 
   /**

@@ -1,4 +1,4 @@
-import { resultOf, type Steps } from '../steps.ts';
+import { resultOf, type Steps } from '../turns.ts';
 
 /** Backslashes that nested quoting may put before a character: JSON inside JSON, four levels deep. */
 const maxBackslashes = 15;
@@ -6,7 +6,7 @@ const backslash = 0x5c;
 const percent = 0x25;
 const ampersand = 0x26;
 /** Maximum length of one character that is written as four bytes, each behind backslashes. */
-const maxCharacterChars = 4 * (3 * maxBackslashes + 6);
+const maxCharacterChars = 4 * (maxBackslashes + 6);
 
 /** Characters that are searched in one step. */
 const charsPerStep = 4096;
@@ -22,11 +22,11 @@ interface Character {
   escaped: string[][];
 }
 
-/** A secret, or its Base64 or hexadecimal form, as the characters of which it consists. */
-export type Spelling = readonly Character[];
+/** A secret, or its Base64 form, as the characters of which it consists. */
+type Spelling = readonly Character[];
 
 /** Returns the spellings of a secret. Each matches every mix of the encodings that docs/security.md lists. */
-export function spellingsOf(secret: string): Spelling[] {
+function spellingsOf(secret: string): Spelling[] {
   const bytes = Buffer.from(secret);
   // The Base64 of a secret inside a longer string has three variants by offset. The outer characters, which also encode
   // neighbouring bytes, are dropped.
@@ -35,154 +35,99 @@ export function spellingsOf(secret: string): Spelling[] {
     return digits.slice(offset === 0 ? 0 : offset + 1, Math.floor(((offset + bytes.length) * 8) / 6));
   });
   return [
-    charactersOf(secret),
+    charactersOf(secret, { ' ': [' ', '+'] }),
     ...base64.map((digits) => charactersOf(digits, { '+': ['+', '-'], '/': ['/', '_'] })),
-    charactersOf(
-      bytes.toString('hex'),
-      Object.fromEntries([...'abcdef'].map((digit) => [digit, [digit, digit.toUpperCase()]])),
-    ),
   ];
 }
 
-function charactersOf(text: string, literals: Record<string, string[]> = {}): Character[] {
+/** @param literals the ways to write some characters without an encoding; the others are written as they are. */
+function charactersOf(text: string, literals: Record<string, string[]>): Character[] {
   const units = text.match(/\\+|[^\\]/gsu) ?? [];
   // A key of several kilobytes consists of few different characters.
-  const characters = new Map<string, Character>();
-  for (const unit of new Set(units)) {
-    const character = characterOf(unit);
-    characters.set(unit, { ...character, literals: literals[unit] ?? character.literals });
-  }
+  const characters = new Map([...new Set(units)].map((unit) => [unit, characterOf(unit, literals[unit] ?? [unit])]));
   return units.map((unit) => characters.get(unit)!);
 }
 
 const alphanumeric = /^[A-Za-z\d]$/;
-const shortEscapes: Record<string, string> = {
-  '\n': 'n',
-  '\r': 'r',
-  '\t': 't',
-  '\b': 'b',
-  '\f': 'f',
-  '\v': 'v',
-  '\0': '0',
-};
+const shortEscapes: Record<string, string> = { '\n': 'n', '\r': 'r', '\t': 't', '\b': 'b', '\f': 'f' };
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&apos;' };
-/** Forms of a space, and of quotes in SQL, CSV and shells. */
-const furtherLiterals: Record<string, string[]> = { ' ': ['+'], "'": ["''", `'\\''`, `'"'"'`], '"': ['""'] };
 
-function characterOf(unit: string): Character {
+function characterOf(unit: string, literals: string[]): Character {
+  const backslashes = unit[0] === '\\' ? unit.length : 0;
   const code = unit.codePointAt(0)!;
-  const hex = code.toString(16);
-  const utf8 = [...Buffer.from(unit[0] === '\\' ? '\\' : unit)].map((byte) => byte.toString(16).padStart(2, '0'));
-  const utf16 = Array.from({ length: code > 0xffff ? 2 : 1 }, (_, at) =>
-    unit.charCodeAt(at).toString(16).padStart(4, '0'),
-  );
-  const repeated = (text: string): string => (unit[0] === '\\' ? text.repeat(unit.length) : text);
-  return {
-    backslashes: unit[0] === '\\' ? unit.length : 0,
-    literals: unit[0] === '\\' ? [] : [unit, ...(furtherLiterals[unit] ?? [])],
-    encoded: [
-      ...['%', '%25'].map((sign) => repeated(utf8.map((byte) => sign + byte).join(''))),
-      repeated(utf16.map((word) => `%u${word}`).join('')),
-      repeated(`&#${code};`),
-      repeated(`&#x${hex};`),
-      ...(entities[unit] ? [entities[unit]] : []),
-    ],
-    escaped: [
-      ...(alphanumeric.test(unit) || unit[0] === '\\' ? [] : [[unit]]),
-      ...(shortEscapes[unit] ? [[shortEscapes[unit]]] : []),
-      utf16.map((word) => `u${word}`),
-      utf8.map((byte) => `x${byte}`),
-      [`x${hex.padStart(2, '0')}`],
-      [`u{${hex}}`],
-      [`u${hex.padStart(8, '0')}`],
-    ].map((parts) => (unit[0] === '\\' ? Array.from({ length: unit.length }, () => parts).flat() : parts)),
-  };
+  const character = String.fromCodePoint(code);
+  const utf8 = [...Buffer.from(character)].map((byte) => byte.toString(16).padStart(2, '0'));
+  const utf16 = character.split('').map((half) => half.charCodeAt(0).toString(16).padStart(4, '0'));
+  const encoded = [
+    ...['%', '%25'].map((sign) => utf8.map((byte) => sign + byte).join('')),
+    `&#${code};`,
+    `&#x${code.toString(16)};`,
+    ...(entities[character] ? [entities[character]] : []),
+  ];
+  if (backslashes > 0) {
+    return { backslashes, literals: [], encoded: encoded.map((form) => form.repeat(backslashes)), escaped: [] };
+  }
+  const escaped = [
+    ...(alphanumeric.test(character) ? [] : [[character]]),
+    ...(shortEscapes[character] ? [[shortEscapes[character]]] : []),
+    utf16.map((word) => `u${word}`),
+    utf8.map((byte) => `x${byte}`),
+  ];
+  return { backslashes, literals, encoded, escaped };
 }
 
-/** Positions after what was matched so far, and whether the text ended in the middle of a possible match. */
-interface Progress {
-  ends: number[];
-  isCut: boolean;
-}
-
-/** Matches `wanted`, which is in lower case where case is ignored, at a position; the text may end inside it. */
-function matchText(text: string, at: number, wanted: string, progress: Progress, ignoresCase: boolean): void {
+/**
+ * Returns the position after `wanted`, which is in lower case where case is ignored; -1 if it is not at a position, and a
+ * position beyond the text if the text ends inside of it.
+ */
+function endOf(text: string, at: number, wanted: string, ignoresCase: boolean): number {
   for (let offset = 0; offset < wanted.length; offset += 1) {
-    if (at + offset >= text.length) {
-      progress.isCut = true;
-      return;
-    }
+    if (at + offset >= text.length) return text.length + 1;
     const code = text.charCodeAt(at + offset);
-    const isSame = code === wanted.charCodeAt(offset);
-    const isUpperCase = ignoresCase && code >= 0x41 && code <= 0x5a && (code | 0x20) === wanted.charCodeAt(offset);
-    if (!isSame && !isUpperCase) return;
+    const isUpperCase = ignoresCase && code >= 0x41 && code <= 0x5a;
+    if ((isUpperCase ? code | 0x20 : code) !== wanted.charCodeAt(offset)) return -1;
   }
-  addEnd(progress, at + wanted.length);
+  return at + wanted.length;
 }
 
-function addEnd({ ends }: Progress, end: number): void {
-  if (!ends.includes(end)) ends.push(end);
+/** Counts the backslashes at a position, up to a limit. */
+function countBackslashes(text: string, at: number, limit: number): number {
+  let count = 0;
+  while (count < limit && text.charCodeAt(at + count) === backslash) count += 1;
+  return count;
 }
 
-/** Returns the length of a backslash at a position, which may be percent-encoded; 0 if there is none. */
-function backslashAt(text: string, at: number): number {
-  const code = text.charCodeAt(at);
-  if (code === backslash) return 1;
-  const isEncoded = code === percent && text.charCodeAt(at + 1) === 0x35 && (text.charCodeAt(at + 2) | 0x20) === 0x63;
-  return isEncoded ? 3 : 0;
-}
-
-/** Returns whether the text ends at a position, or inside a percent-encoded backslash there. */
-function endsAt(text: string, at: number): boolean {
-  return text.length - at < 3 && '%5c'.startsWith(text.slice(at).toLowerCase());
-}
-
-/** Returns the positions after each of the backslashes at a position. */
-function afterBackslashes(text: string, start: number, maxCount: number): number[] {
-  const positions: number[] = [];
-  let at = start;
-  for (let length = backslashAt(text, at); length > 0 && positions.length < maxCount; length = backslashAt(text, at)) {
-    at += length;
-    positions.push(at);
-  }
-  return positions;
-}
-
-/** Matches parts that each follow one or more backslashes; a match begins at a backslash, so only one precedes
- * its first part. */
-function matchEscaped(text: string, start: number, parts: string[], isFirst: boolean, progress: Progress): void {
+/** Returns the position after parts that each follow one or more backslashes, as {@link endOf} does. */
+function endOfEscaped(text: string, start: number, parts: string[], isFirst: boolean): number {
   let at = start;
   for (const [index, part] of parts.entries()) {
-    const after = afterBackslashes(text, at, isFirst && index === 0 ? 1 : maxBackslashes).at(-1);
-    progress.isCut ||= endsAt(text, after ?? at);
-    if (after === undefined) return;
-    const found: Progress = { ends: [], isCut: false };
-    matchText(text, after, part, found, part.length > 1);
-    progress.isCut ||= found.isCut;
-    if (found.ends.length === 0) return;
-    at = after + part.length;
+    // A match begins at a backslash, so only one precedes its first part.
+    const count = countBackslashes(text, at, isFirst && index === 0 ? 1 : maxBackslashes);
+    if (at + count === text.length) return text.length + 1;
+    if (count === 0) return -1;
+    at = endOf(text, at + count, part, part.length > 1);
+    if (at === -1 || at > text.length) return at;
   }
-  addEnd(progress, at);
+  return at;
 }
 
-function matchCharacter(text: string, at: number, character: Character, isFirst: boolean, progress: Progress): void {
-  progress.isCut ||= endsAt(text, at);
+function addEnd(ends: number[], end: number): void {
+  if (end !== -1 && !ends.includes(end)) ends.push(end);
+}
+
+/** Adds the positions after each way in which a character may be written at a position; one beyond a text that ends inside. */
+function addEnds(ends: number[], text: string, at: number, character: Character, isFirst: boolean): void {
+  if (at === text.length) addEnd(ends, at + 1);
   const { backslashes, literals, encoded, escaped } = character;
-  for (const literal of literals) matchText(text, at, literal, progress, false);
+  for (const literal of literals) addEnd(ends, endOf(text, at, literal, false));
   const code = text.charCodeAt(at);
-  if (code === percent || code === ampersand) for (const form of encoded) matchText(text, at, form, progress, true);
-  if (backslashAt(text, at) === 0) return;
-  for (const parts of escaped) matchEscaped(text, at, parts, isFirst, progress);
-  if (backslashes > 0) {
-    const ends = afterBackslashes(text, at, backslashes * (maxBackslashes + 1));
-    for (const end of ends.slice(backslashes - 1)) addEnd(progress, end);
-    progress.isCut ||= endsAt(text, ends.at(-1)!);
-  } else if (escaped[0]?.[0] === literals[0]) {
-    // A character that is escaped as itself may be percent-encoded like its backslashes.
-    const after = afterBackslashes(text, at, isFirst ? 1 : maxBackslashes).at(-1)!;
-    progress.isCut ||= endsAt(text, after);
-    for (const form of encoded) matchText(text, after, form, progress, true);
-  }
+  if (code === percent || code === ampersand) for (const form of encoded) addEnd(ends, endOf(text, at, form, true));
+  if (code !== backslash) return;
+  for (const parts of escaped) addEnd(ends, endOfEscaped(text, at, parts, isFirst));
+  if (backslashes === 0) return;
+  const count = countBackslashes(text, at, backslashes * (maxBackslashes + 1));
+  for (let taken = backslashes; taken <= count; taken += 1) addEnd(ends, at + taken);
+  if (at + count === text.length) addEnd(ends, text.length + 1);
 }
 
 /** The outcome of matching a spelling. */
@@ -195,16 +140,20 @@ interface Match {
 
 /** Matches a spelling at a position. Follows all readings in parallel, so the time for each position is bounded. */
 function matchSpelling(text: string, start: number, spelling: Spelling): Match {
-  let ends = [start];
+  let reached = [start];
   let cutAfter = -1;
   for (const [index, character] of spelling.entries()) {
-    const progress: Progress = { ends: [], isCut: false };
-    for (const at of ends) matchCharacter(text, at, character, index === 0, progress);
-    if (progress.isCut) cutAfter = index;
-    if (progress.ends.length === 0) return { cutAfter };
-    ends = progress.ends;
+    const ends: number[] = [];
+    for (const at of reached) addEnds(ends, text, at, character, index === 0);
+    const cutAt = ends.indexOf(text.length + 1);
+    if (cutAt !== -1) {
+      cutAfter = index;
+      ends.splice(cutAt, 1);
+    }
+    if (ends.length === 0) return { cutAfter };
+    reached = ends;
   }
-  return { end: Math.max(...ends), cutAfter };
+  return { end: Math.max(...reached), cutAfter };
 }
 
 /** A spelling, and the characters that may follow its first character. */
@@ -315,9 +264,6 @@ function beginningsOf({ backslashes, literals, encoded, escaped }: Character): s
   return [
     ...literals.map((literal) => literal.slice(0, 2)),
     ...insensitive.flatMap((text) => [text, text.toUpperCase()]),
-    // A backslash may be percent-encoded, and then so may what follows it.
-    '%5',
-    '\\%',
     ...(backslashes > 0 ? ['\\'] : []),
   ];
 }

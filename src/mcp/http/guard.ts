@@ -76,14 +76,11 @@ const tokenHint =
 
 /** Creates the guard that admits clients with this one bearer token. */
 export function tokenGuard(token: string): Guard {
-  // Hashed, so that neither content nor length of a token decides how long the comparison takes.
-  const digest = (text: string): Buffer => hash('sha256', text, 'buffer');
-  const expected = digest(token);
   return {
     loginHint: tokenHint,
     identify(request) {
       const given = bearerOf(request);
-      if (given !== undefined && timingSafeEqual(digest(given), expected)) return {};
+      if (given !== undefined && isSameSecret(given, token)) return {};
       const fault = faultOf(given);
       const error = given === undefined ? '' : `, error="invalid_token", error_description="${fault}"`;
       const challenge = `Bearer realm="heddle"${error}`;
@@ -103,9 +100,21 @@ function faultOf(given: string | undefined): string {
   return `the token is wrong; ${tokenHint}`;
 }
 
+/** Compares secrets in a time that neither their contents nor their lengths decide. */
+export function isSameSecret(given: string, expected: string): boolean {
+  const digest = (text: string): Buffer => hash('sha256', text, 'buffer');
+  return timingSafeEqual(digest(given), digest(expected));
+}
+
 /** Returns the bearer token of a request (RFC 6750, section 2.1). */
 export function bearerOf({ headers }: IncomingMessage): string | undefined {
   return /^bearer +([\x21-\x7e]+) *$/i.exec(headers.authorization ?? '')?.[1];
+}
+
+/** @throws Refusal 405 for a request with another method. */
+export function checkMethod({ method = '' }: IncomingMessage, ...allowed: string[]): void {
+  if (allowed.includes(method)) return;
+  throw new Refusal(405, `Method not allowed: send ${allowed[0]}`, { headers: { allow: allowed.join(', ') } });
 }
 
 /** Returns a name or address in the form it has in a URL. */

@@ -1,21 +1,21 @@
-import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import { BodyReader, tooBusy } from '../../core/http/body-reader.ts';
 import { endServer } from '../../core/http/end-server.ts';
+import { createHttpServer } from '../../core/http/http-server.ts';
 import { listen } from '../../core/http/listen.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { refuseMalformed } from '../../core/http/refuse-malformed.ts';
-import { asRequestId, requestIdHeader } from '../../core/http/request-id.ts';
+import { requestIdHeader } from '../../core/http/request-id.ts';
 import type { Log } from '../../core/log.ts';
 import type { ServerFactory } from '../server.ts';
 import { Cancellations } from './cancellations.ts';
-import { AccessChecks, type ClientIdentity, type Guard } from './guard.ts';
+import { AccessChecks, type ClientIdentity, checkMethod, type Guard } from './guard.ts';
 import { keepResponseAlive } from './keep-response-alive.ts';
 import { httpLimits } from './limits.ts';
 import { checkMethodAndHeaders, readRequestBody } from './read-request.ts';
 import { cachedReadiness } from './readiness.ts';
-import { checkMethod, jsonRpcError, sendPreflight, sendRefusal } from './responses.ts';
+import { jsonRpcError, sendPreflight } from './responses.ts';
 
 export interface HttpOptions {
   /** Configured host to listen on: a name or an IP address. */
@@ -44,14 +44,7 @@ export interface HttpOptions {
 export class McpHttpServer {
   readonly #options: HttpOptions;
   readonly #handler: ReturnType<typeof createMcpHandler>;
-  readonly #server = createHttpServer({
-    headersTimeout: httpLimits.headersTimeoutMs,
-    requestTimeout: httpLimits.requestTimeoutMs,
-    connectionsCheckingInterval: httpLimits.timeoutCheckMs,
-    keepAliveTimeout: httpLimits.idleTimeoutMs,
-    // A request without a Host is refused like one with a foreign Host, in the same form.
-    requireHostHeader: false,
-  });
+  readonly #server: Server;
   readonly #access: AccessChecks;
   readonly #isReady: () => Promise<boolean>;
   readonly #bodies = new BodyReader(httpLimits.maxBodyBytes, httpLimits.maxTotalBodyBytes);
@@ -73,12 +66,12 @@ export class McpHttpServer {
         onerror: (error) => log('info', 'protocol', { error: error.message }),
       },
     );
-    this.#server.maxConnections = httpLimits.maxConnections;
-    const onRequest = (request: IncomingMessage, response: ServerResponse): void => void this.#serve(request, response);
-    this.#server.on('request', onRequest);
-    // With `Expect: 100-continue`, the request is checked before its body is asked for.
-    this.#server.on('checkContinue', onRequest);
-    refuseMalformed(this.#server, { bodyOf: jsonRpcError, onRefused: options.onRefused });
+    this.#server = createHttpServer((request, response) => this.#route(request, response), {
+      limits: httpLimits,
+      errorBody: jsonRpcError,
+      log,
+      onRefused: options.onRefused,
+    });
   }
 
   /**
@@ -97,17 +90,6 @@ export class McpHttpServer {
     this.#stopping = true;
     await endServer(this.#server, graceMs);
     await this.#handler.close();
-  }
-
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const requestId = asRequestId(request.headers[requestIdHeader]) ?? crypto.randomUUID();
-    request.headers[requestIdHeader] = requestId;
-    response.setHeader(requestIdHeader, requestId);
-    try {
-      await this.#route(request, response);
-    } catch (error) {
-      this.#fail(request, response, error);
-    }
   }
 
   async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -147,7 +129,7 @@ export class McpHttpServer {
     const client = (await this.#guard?.identify(request)) ?? {};
     checkMethodAndHeaders(request);
     this.#checkLoad();
-    const body = await readRequestBody(this.#bodies, request, response);
+    const body = await readRequestBody(this.#bodies, response);
     if (body === undefined) return;
     this.#guard?.permit?.(client, body);
     // Checked again, because the limit may have been reached while the body arrived. A call counts only from here on, so
@@ -157,7 +139,11 @@ export class McpHttpServer {
     response.once('close', () => {
       this.#runningCalls -= 1;
       // Refusals by the SDK do not throw, so they are reported here.
-      if (response.writableFinished && response.statusCode >= 400) this.#reportRefusal(request, response.statusCode);
+      if (response.writableFinished && response.statusCode >= 400) {
+        const { log, onRefused } = this.#options;
+        log('info', 'request refused', { request_id: request.headers[requestIdHeader], status: response.statusCode });
+        onRefused?.(response.statusCode);
+      }
     });
     await this.#respond(client, body, response);
   }
@@ -182,22 +168,6 @@ export class McpHttpServer {
       return keepResponseAlive(responding, httpLimits.maxSilenceMs);
     };
     await toNodeHandler({ fetch }, { maxRequestBodySize: httpLimits.maxBodyBytes })(request, response);
-  }
-
-  #fail(request: IncomingMessage, response: ServerResponse, error: unknown): void {
-    if (error instanceof Refusal) {
-      this.#reportRefusal(request, error.status, error.message);
-      sendRefusal(request, response, error);
-      return;
-    }
-    const { stack } = error as Error;
-    this.#options.log('error', 'request failed', { request_id: request.headers[requestIdHeader], error: stack });
-    sendRefusal(request, response, new Refusal(500, 'Internal error'));
-  }
-
-  #reportRefusal({ headers }: IncomingMessage, status: number, reason?: string): void {
-    this.#options.log('info', 'request refused', { request_id: headers[requestIdHeader], status, reason });
-    this.#options.onRefused?.(status);
   }
 }
 

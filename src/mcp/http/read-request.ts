@@ -5,8 +5,8 @@ import { Refusal } from '../../core/http/refusal.ts';
 import { JsonLimitError } from '../../core/json/json.ts';
 import { InexactNumberError, parseExactJson } from '../../core/json/json-numbers.ts';
 import { maxBatchMessages } from '../limits.ts';
-import { httpLimits } from './limits.ts';
-import { checkMethod, jsonRpcError } from './responses.ts';
+import { checkMethod } from './guard.ts';
+import { jsonRpcError } from './responses.ts';
 
 /**
  * Checks the method and the headers of a request to the endpoint, before its body is read.
@@ -33,14 +33,8 @@ export function checkMethodAndHeaders(request: IncomingMessage): void {
  * @returns undefined when the client goes away before its end.
  * @throws Refusal 400 when it is not JSON, is nested too deeply or has a number that would change, 413 or 503 when it is beyond a limit.
  */
-export async function readRequestBody(
-  bodies: BodyReader,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<unknown> {
-  const { expect, 'content-length': length } = request.headers;
-  if (expect !== undefined && Number(length ?? 0) <= httpLimits.maxBodyBytes) response.writeContinue();
-  const bytes = await bodies.read(request);
+export async function readRequestBody(bodies: BodyReader, response: ServerResponse): Promise<unknown> {
+  const bytes = await bodies.read(response);
   if (bytes === undefined) return undefined;
   const body = parseBody(bytes.toString('utf8'));
   if (Array.isArray(body) && body.length > maxBatchMessages) {

@@ -1,6 +1,8 @@
+import * as z from 'zod';
 import type { QueueItem } from '../../contract/queue-items.ts';
 import { HeddleError } from '../../core/errors.ts';
 import { inBatches } from '../../core/in-batches.ts';
+import { errorMember } from '../../records/error-member.ts';
 import { isOwn } from '../authorship.ts';
 import { judgementsOf } from '../judgements.ts';
 import { type ItemsFilter, matchingItems } from '../matching-items.ts';
@@ -36,15 +38,18 @@ export interface ChangeOptions extends ItemConditions {
 }
 
 /** The outcome for one item. */
-export interface ItemResult {
-  item_id: string;
-  /** `would_send` only in a dry run: only the service knows whether a change of state is allowed. */
-  result: 'done' | 'would_send' | 'unchanged' | 'refused';
-  annotation_state?: string;
-  /** Changes by others to the item during this call. */
-  meanwhile?: string;
-  error?: HeddleError;
-}
+export const itemResult = z.object({
+  item_id: z.string(),
+  // `would_send` only in a dry run: only the service knows whether a change of state is allowed.
+  result: z.enum(['done', 'would_send', 'unchanged', 'refused']),
+  annotation_state: z.string().optional().describe('State that the item shows now.'),
+  meanwhile: z
+    .string()
+    .optional()
+    .describe('What others did to it during this call; only with as_of or expected_state.'),
+  error: errorMember.optional(),
+});
+type ItemResult = z.output<typeof itemResult>;
 
 /** What became of a change. */
 export interface ChangedItems {

@@ -1,4 +1,4 @@
-import type { ServiceClient } from '../../client/service-client.ts';
+import type { CallParts } from '../../contract/endpoints.ts';
 import type { StoredFeedback } from '../../contract/feedback.ts';
 import type { AnnotationState, QueueItem } from '../../contract/queue-items.ts';
 import { callReference } from '../../contract/references.ts';
@@ -48,7 +48,7 @@ export interface Update {
   error?: HeddleError;
 }
 
-type NewFeedback = Parameters<ServiceClient['createFeedback']>[0];
+type NewFeedback = CallParts<'createFeedback'>['body'];
 
 /** Returns whether a change depends on the judgements and notes that the caller has given before. */
 export function dependsOnFeedback({ judgements, note, retract }: Change): boolean {
@@ -74,6 +74,7 @@ export async function fieldsForChanges(
     message: `Nothing was changed. ${detail[0]!.msg}.`,
     hint: 'Use the names and values that the fields of the queue allow, then call again.',
     detail,
+    statedDetails: 1,
   });
 }
 

@@ -62,17 +62,19 @@ type FeedbackEntry = { update: Update; feedback: Update['feedback'][number] };
 
 /** Stores judgements and notes with one request, or one by one where the service cannot do that or refuses one of them. */
 async function writeFeedback(entries: readonly FeedbackEntry[], queue: QueueAccess): Promise<void> {
-  const { service } = queue;
+  const { service, signal } = queue;
   const store = async () => {
     const batch = entries.map(({ feedback }) => feedback);
-    await service.createFeedbackBatch(batch, queue);
+    const { res } = await service.call('createFeedbackBatch', { body: { batch } }, { signal });
+    service.learned.userId = res[0]?.wb_user_id ?? service.learned.userId;
     for (const { update } of entries) update.wrote = true;
   };
   const updates = entries.map(({ update }) => update);
   if (await attemptTogether('createFeedbackBatch', updates, queue, store)) return;
   await concurrently(entries, concurrentRequests, ({ update, feedback }) =>
     attempt(update, queue, async () => {
-      await service.createFeedback(feedback, queue);
+      const { wb_user_id } = await service.call('createFeedback', { body: feedback }, { signal });
+      service.learned.userId = wb_user_id ?? undefined;
       update.wrote = true;
     }),
   );
@@ -82,7 +84,9 @@ async function writeFeedback(entries: readonly FeedbackEntry[], queue: QueueAcce
 async function purge(updates: readonly Update[], queue: QueueAccess): Promise<void> {
   const purgeAll = async (retracting: readonly Update[]) => {
     const ids = retracting.flatMap((update) => update.purge);
-    await queue.service.purgeFeedback(queue.project, ids, queue);
+    const $or = ids.map((id) => ({ $eq: [{ $getField: 'id' }, { $literal: id }] }));
+    const body = { project_id: queue.project, query: { $expr: { $or } } };
+    await queue.service.call('purgeFeedback', { body }, { signal: queue.signal });
     for (const update of retracting) update.wrote = true;
   };
   if (await attemptTogether('purgeFeedback', updates, queue, () => purgeAll(updates))) return;
@@ -95,13 +99,14 @@ async function setStates(
   queue: QueueAccess,
   onFinished: (count: number) => void,
 ): Promise<void> {
-  const { service, project, id } = queue;
+  const { service, signal, project: project_id, id: queue_id } = queue;
   const setTogether = async () => {
     const states = updates.map(({ item, change }) => ({
       item_id: item.id,
       annotation_state: change.annotation_state!,
     }));
-    const { results } = await service.updateProgressBatch(id, { project_id: project, updates: states }, queue);
+    const parts = { path: { queue_id }, body: { project_id, updates: states } };
+    const { results } = await service.call('updateProgressBatch', parts, { signal });
     for (const [index, update] of updates.entries()) {
       const { item, reason = 'no reason' } = results[index] ?? {};
       if (item) noteState(update, item, queue);
@@ -111,9 +116,10 @@ async function setStates(
   };
   if (await attemptTogether('updateProgressBatch', updates, queue, setTogether)) return;
   await concurrently(updates, concurrentRequests, async (update) => {
-    const body = { project_id: queue.project, annotation_state: update.change.annotation_state! };
+    const path = { queue_id, item_id: update.item.id };
+    const body = { project_id, annotation_state: update.change.annotation_state! };
     await attempt(update, queue, async () => {
-      noteState(update, (await queue.service.updateProgress(queue.id, update.item.id, body, queue)).item, queue);
+      noteState(update, (await service.call('updateProgress', { path, body }, { signal })).item, queue);
     });
     if (update.error?.code === 'invalid_request')
       update.error = refusedState(update.error.message, update.error.status);

@@ -9,6 +9,7 @@ import { normalizeTimestamp } from '../../core/timestamps.ts';
 import { toCallRow } from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
+import { newQueue } from '../storage/queue-rows.ts';
 import { checkArguments } from './check-arguments.ts';
 
 const timestamp = z
@@ -134,26 +135,17 @@ function invalidLinesError(lines: ErrorDetail[][], total: number): HeddleError {
  */
 export async function ensureQueue(
   transaction: Transaction,
-  { projectId, queueId, addedBy }: ImportTarget,
+  { projectId: project_id, queueId: id, addedBy: created_by = 'import' }: ImportTarget,
+  scorer_refs: readonly string[] = [],
 ): Promise<void> {
-  const now = new Date().toISOString();
+  const queue = newQueue({ project_id, id, name: id, description: null, scorer_refs, created_by });
   await transaction
     .insertInto('queues')
-    .values({
-      project_id: projectId,
-      id: queueId,
-      name: queueId,
-      description: null,
-      scorer_refs: '[]',
-      created_at: now,
-      created_by: addedBy ?? 'import',
-      updated_at: now,
-      deleted_at: null,
-    })
+    .values(queue)
     .onConflict((conflict) =>
       conflict
         .columns(['project_id', 'id'])
-        .doUpdateSet({ deleted_at: null, updated_at: now })
+        .doUpdateSet({ deleted_at: null, updated_at: queue.updated_at })
         .where('queues.deleted_at', 'is not', null),
     )
     .execute();

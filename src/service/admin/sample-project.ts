@@ -26,16 +26,10 @@ export async function ensureSampleProject(database: Database): Promise<void> {
   if (queue) return;
   const { field, objects, items } = sampleSchema.parse(sampleJson);
   await database.write(async (transaction) => {
-    await ensureQueue(transaction, target);
-    await addItems(transaction, items, target);
     for (const object of objects) await putObject(transaction, object);
     const { reference } = await putObject(transaction, field);
-    await transaction
-      .updateTable('queues')
-      .set({ scorer_refs: JSON.stringify([reference]) })
-      .where('project_id', '=', target.projectId)
-      .where('id', '=', target.queueId)
-      .execute();
+    await ensureQueue(transaction, target, [reference]);
+    await addItems(transaction, items, target);
   });
 }
 

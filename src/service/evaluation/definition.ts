@@ -1,4 +1,5 @@
-import type { EvaluateModelResponse } from '../../contract/evaluations.ts';
+import type { ResultOf } from '../../contract/endpoints.ts';
+import { messagesOfPrompt } from '../../contract/prompts.ts';
 import { objectReference, parseReference, type Reference } from '../../contract/references.ts';
 import {
   type ComparisonScorer,
@@ -41,7 +42,7 @@ export type RunScorer = { key: string; reference: string; operation: string } & 
 );
 
 /** A scorer that a run cannot apply. */
-export type LeftOutScorer = NonNullable<EvaluateModelResponse['left_out_scorers']>[number];
+export type LeftOutScorer = NonNullable<ResultOf<'evaluateModel'>['left_out_scorers']>[number];
 
 /** The plan of a run, as it was when the run began. */
 export interface RunDefinition {
@@ -88,7 +89,7 @@ export async function resolveDefinition(
   const rows = await readDataset(transaction, dataset, request);
   const count = rows.rowCount * Number(trials);
   if (count > maxTrials) throw new Refusal(400, `A run has at most ${maxTrials} predictions, not ${count}`);
-  const operation = (name: string) => operationReference(transaction, { project_id, name: name.slice(-128), account });
+  const operation = (name: string) => operationReference(transaction, { project_id, name, account });
   const resolved = await resolveScorers(transaction, Array.isArray(scorers) ? scorers : [], maySee, operation);
   return {
     definition: {
@@ -164,14 +165,36 @@ async function readDataset(
     }
     return { table, rowCount: rows.length, rowReference: null };
   }
-  const named = typeof rows === 'string' ? parseReference(rows) : undefined;
-  const table = named?.kind === 'table' && {
-    project_id: `${named.entity}/${named.project}`,
-    table_digest: named.name,
-  };
-  const found = table && maySee(table.project_id) ? await findTable(transaction, table) : undefined;
-  if (!table || !found) throw new Refusal(400, `The dataset ${stored.name} has no rows that can be read`);
-  return { table, rowCount: found.row_count, rowReference: `${reference}/attr/rows/id/` };
+  const found = await findRowTable(transaction, rows, maySee);
+  if (!found) throw new Refusal(400, `The dataset ${stored.name} has no rows that can be read`);
+  return { ...found, rowReference: `${reference}/attr/rows/id/` };
+}
+
+/** Finds the table that a dataset refers to for its rows; undefined if it is unknown or may not be seen. */
+async function findRowTable(
+  transaction: Transaction,
+  rows: unknown,
+  maySee: ProjectFilter,
+): Promise<Pick<RunDefinition, 'table' | 'rowCount'> | undefined> {
+  const reference = typeof rows === 'string' ? parseReference(rows) : undefined;
+  const project_id = `${reference?.entity}/${reference?.project}`;
+  if (reference?.kind !== 'table' || !maySee(project_id)) return undefined;
+  const table = { project_id, table_digest: reference.name };
+  const found = await findTable(transaction, table);
+  return found && { table, rowCount: found.row_count };
+}
+
+/** Counts the predictions that a run of an evaluation makes; 0 if that cannot be told. */
+export async function countPlanned(
+  transaction: Transaction,
+  evaluationReference: unknown,
+  maySee: ProjectFilter,
+): Promise<number> {
+  const evaluation = await findStored(transaction, evaluationReference, maySee);
+  const { dataset, trials = 1 } = membersOf(evaluation?.val);
+  const { rows } = membersOf((await findStored(transaction, dataset, maySee))?.val);
+  const rowCount = Array.isArray(rows) ? rows.length : (await findRowTable(transaction, rows, maySee))?.rowCount;
+  return (rowCount ?? 0) * Number(trials);
 }
 
 async function resolveScorers(
@@ -241,23 +264,12 @@ async function resolveScorer(
   const text = scoring_prompt_ref ?? scoring_prompt;
   if (text == null) return 'It has no scoring_prompt.';
   const prompt = parseReference(text)
-    ? await promptMessages(transaction, text, maySee)
+    ? messagesOfPrompt(await readPrompt(transaction, text, maySee))
     : [{ role: 'user', content: text }];
   if (!prompt) return `Its prompt ${text} was not found.`;
   const request = await modelRequest(transaction, llmModel, maySee);
   const columns = column_map ?? {};
   return { kind: 'judge', request, prompt, columns, replySchema: reply_schema ?? null };
-}
-
-/** Returns the messages of a stored prompt; undefined if there is none. */
-async function promptMessages(
-  transaction: Transaction,
-  reference: string,
-  maySee: ProjectFilter,
-): Promise<unknown[] | undefined> {
-  const { messages, content } = membersOf(await readPrompt(transaction, reference, maySee));
-  if (Array.isArray(messages)) return messages;
-  return typeof content === 'string' ? [{ role: 'user', content }] : undefined;
 }
 
 /** Parameters of a model that are members of a request under the same name. */
@@ -272,7 +284,7 @@ async function modelRequest(
   const { prompt, messages_template, response_format } = given;
   let messages: unknown[] = Array.isArray(messages_template) ? messages_template.map(withoutNulls) : [];
   if (typeof prompt === 'string') {
-    const stored = await promptMessages(transaction, prompt, maySee);
+    const stored = messagesOfPrompt(await readPrompt(transaction, prompt, maySee));
     if (!stored) throw new Refusal(404, `Prompt ${prompt} not found`);
     messages = stored;
   }

@@ -1,6 +1,7 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import { splitProjectId } from '../../contract/identifiers.ts';
 import { formatReference, parsePartReference, parseReference, referenceScheme } from '../../contract/references.ts';
+import { inBatches } from '../../core/in-batches.ts';
 import { findCalls } from '../query/find-calls.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import { contentDigest } from '../storage/digest.ts';
@@ -37,24 +38,29 @@ export function attributesOf(call: RecordedCall): Members {
   return membersOf(membersOf(call.attributes).weave);
 }
 
+/** Maximum number of characters in the name of an object. */
+const maxNameChars = 128;
+
 /** The content of operations that no program of a user defines. */
 const builtInOperation = { _type: 'CustomWeaveType', weave_type: { type: 'Op' }, files: {} };
 
-/** Stores an operation, in a write transaction, and returns the reference to it for the `op_name` of calls. */
+/** Stores an operation, in a write transaction, and returns the reference to it for the `op_name` of calls; a long name loses its beginning. */
 export async function operationReference(
   transaction: Transaction,
   { project_id, name, account }: { project_id: string; name: string; account: string },
 ): Promise<string> {
+  const object_id = name.slice(-maxNameChars);
   const { digest } = await putVersion(transaction, {
     project_id,
-    object_id: name,
+    object_id,
     kind: 'op',
     base_object_class: null,
     leaf_object_class: null,
     content: builtInOperation,
     created_by: account,
   });
-  return formatReference({ scheme: referenceScheme, ...splitProjectId(project_id), kind: 'op', name, version: digest });
+  const operation = { ...splitProjectId(project_id), kind: 'op' as const, name: object_id, version: digest };
+  return formatReference({ scheme: referenceScheme, ...operation });
 }
 
 /** Returns the digest of the row of a trial: that in the reference to the row, or that of the row itself. */
@@ -74,8 +80,7 @@ export async function readChildren(
   parents: readonly string[],
 ): Promise<Map<string, RecordedCall[]>> {
   const children = new Map<string, RecordedCall[]>();
-  for (let start = 0; start < parents.length; start += idsPerQuery) {
-    const parent_ids = parents.slice(start, start + idsPerQuery);
+  for (const parent_ids of inBatches(parents, idsPerQuery)) {
     for await (const calls of findCalls(database, { project_id, filter: { parent_ids } })) {
       for (const call of calls) {
         const known = children.get(call.parent_id!);
@@ -93,10 +98,13 @@ export async function* readCallsById(
   project_id: string,
   ids: readonly string[],
 ): AsyncGenerator<RecordedCall[], void, undefined> {
-  for (let start = 0; start < ids.length; start += idsPerQuery) {
-    const call_ids = ids.slice(start, start + idsPerQuery);
-    yield* findCalls(database, { project_id, filter: { call_ids } });
-  }
+  for (const call_ids of inBatches(ids, idsPerQuery)) yield* findCalls(database, { project_id, filter: { call_ids } });
+}
+
+/** Reads a call by its id; undefined if there is none. */
+export async function findCall(database: Database, project_id: string, id: string): Promise<RecordedCall | undefined> {
+  for await (const [call] of readCallsById(database, project_id, [id])) return call;
+  return undefined;
 }
 
 /** Counts the trials of a run that have ended. */

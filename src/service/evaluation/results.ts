@@ -1,17 +1,13 @@
 import type { RecordedCall } from '../../contract/calls.ts';
-import type {
-  EvaluationRow,
-  EvaluationSummary,
-  EvaluationTrial,
-  QueryEvaluationResultsRequest,
-  QueryEvaluationResultsResponse,
-} from '../../contract/evaluation-runs.ts';
+import type { BodyOf, ResultOf } from '../../contract/endpoints.ts';
+import type { EvaluationRow, EvaluationSummary, EvaluationTrial } from '../../contract/evaluation-runs.ts';
 import { parsePartReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import { meanOf, ScoreLists, sumOf } from '../../core/statistics/score-lists.ts';
 import { addCosts } from '../operations/costs.ts';
 import { ResponseSize } from '../operations/response-size.ts';
-import { compareValues } from '../query/compare-values.ts';
-import { compileExpression, fieldAt } from '../query/record-condition.ts';
+import { compileCondition } from '../query/condition.ts';
+import { compareValues, fieldAt } from '../query/sort-records.ts';
 import type { Database, ProjectFilter } from '../storage/database.ts';
 import { createPartReader } from '../storage/read-part.ts';
 import {
@@ -23,11 +19,11 @@ import {
   readTrials,
   rowDigestOf,
 } from './recorded-runs.ts';
-import { ScoreStatistics } from './score-statistics.ts';
+import { statisticsOf } from './score-statistics.ts';
 import { outputOf, scoresOf, toTrial } from './trials.ts';
 
 type Members = Record<string, unknown>;
-type SortKey = NonNullable<QueryEvaluationResultsRequest['sort_by']>[number];
+type SortKey = NonNullable<BodyOf<'queryEvaluationResults'>['sort_by']>[number];
 
 /** A row of the dataset, without its contents: where its trials are, and what decides on its place. */
 interface IndexedRow {
@@ -41,9 +37,9 @@ interface IndexedRow {
 }
 
 interface SortValues {
-  sum: number;
-  count: number;
-  first: unknown;
+  numbers: number[];
+  /** The first value that is no number. */
+  text: string | undefined;
 }
 
 /** The parts of a request that every step needs. */
@@ -52,7 +48,7 @@ interface ResultsQuery {
   project_id: string;
   runIds: string[];
   maySee: ProjectFilter;
-  request: QueryEvaluationResultsRequest;
+  request: BodyOf<'queryEvaluationResults'>;
 }
 
 /**
@@ -63,9 +59,9 @@ interface ResultsQuery {
 export async function readResults(
   database: Database,
   project_id: string,
-  request: QueryEvaluationResultsRequest,
+  request: BodyOf<'queryEvaluationResults'>,
   maySee: ProjectFilter,
-): Promise<QueryEvaluationResultsResponse> {
+): Promise<ResultOf<'queryEvaluationResults'>> {
   const runIds = [...new Set([...(request.evaluation_call_ids ?? []), ...(request.evaluation_run_ids ?? [])])];
   const query: ResultsQuery = { database, project_id, runIds, maySee, request };
   const index = await indexRows(query);
@@ -109,7 +105,7 @@ async function indexRows(query: ResultsQuery): Promise<Map<string, IndexedRow>> 
   const keys = (sort_by ?? []).map(checkSortKey);
   const tests = (filters ?? []).map(({ evaluation_call_id, query: { $expr } }) => {
     checkFields($expr);
-    return { run: evaluation_call_id ?? undefined, test: compileExpression($expr) };
+    return { run: evaluation_call_id ?? undefined, test: compileCondition($expr).accepts };
   });
   const needsRow = JSON.stringify([sort_by, filters]).includes('"inputs.');
   const index = new Map<string, IndexedRow>();
@@ -145,13 +141,12 @@ async function indexRows(query: ResultsQuery): Promise<Map<string, IndexedRow>> 
 }
 
 function addSortValue(values: Map<string, SortValues>, run: string, value: unknown): void {
-  const known = values.get(run) ?? { sum: 0, count: 0, first: undefined };
+  const known = values.get(run) ?? { numbers: [], text: undefined };
   values.set(run, known);
-  const number = typeof value === 'boolean' ? Number(value) : value;
-  if (typeof number === 'number') {
-    known.sum += number;
-    known.count += 1;
-  } else known.first ??= typeof number === 'object' && number !== null ? JSON.stringify(number) : number;
+  if (typeof value === 'boolean' || typeof value === 'number') known.numbers.push(Number(value));
+  else if (value !== undefined && value !== null) {
+    known.text ??= typeof value === 'string' ? value : JSON.stringify(value);
+  }
 }
 
 const fieldPattern = /^(scores|inputs|outputs?)(\.|$)/;
@@ -198,28 +193,18 @@ function selectRows(
     .filter(({ trials }) => !intersection || runIds.every((id) => trials.has(id)))
     .filter(fits)
     .map((row) => ({ row, keys: (request.sort_by ?? []).map((key, number) => sortableOf(row.keys[number]!, key)) }))
-    .sort((a, b) => {
-      for (const [number, { direction }] of (request.sort_by ?? []).entries()) {
-        const order = compareValues(a.keys[number], b.keys[number], direction);
-        if (order !== 0) return order;
-      }
-      return a.row.digest < b.row.digest ? -1 : 1;
-    })
+    .sort((a, b) => compareValues(a.keys, b.keys, request.sort_by ?? []) || (a.row.digest < b.row.digest ? -1 : 1))
     .map(({ row }) => row);
 }
 
 /** Returns the mean of the values of a row, the difference between its runs, or its first text. */
 function sortableOf(values: ReadonlyMap<string, SortValues>, { mode }: SortKey): number | string | undefined {
   const all = [...values.values()];
-  const counted = all.filter(({ count }) => count > 0);
   if (mode === 'difference') {
-    const means = counted.map(({ sum, count }) => sum / count);
+    const means = all.flatMap(({ numbers }) => meanOf(numbers) ?? []);
     return means.length === 0 ? undefined : Math.max(...means) - Math.min(...means);
   }
-  const count = counted.reduce((total, entry) => total + entry.count, 0);
-  if (count > 0) return counted.reduce((total, entry) => total + entry.sum, 0) / count;
-  const text = all.find(({ first }) => first !== undefined && first !== null)?.first;
-  return text === undefined ? undefined : String(text);
+  return meanOf(all.flatMap(({ numbers }) => numbers)) ?? all.find(({ text }) => text !== undefined)?.text;
 }
 
 /** Returns the rows to which references lead, in their order; anything else, and what leads nowhere, stays as it is. */
@@ -236,54 +221,37 @@ async function resolveRows({ database, maySee }: ResultsQuery, examples: readonl
   });
 }
 
-/** Maximum number of trials that are read before they are put into their rows. */
-const trialsPerRead = 500;
-
+/** Reads the trials of rows, and the rows of the dataset themselves if the request asks for those. */
 async function readRows(query: ResultsQuery, page: readonly IndexedRow[]): Promise<EvaluationRow[]> {
-  const size = new ResponseSize('ask for fewer rows at once, with limit and offset');
-  const rows: EvaluationRow[] = [];
-  let start = 0;
-  while (start < page.length) {
-    const part: IndexedRow[] = [];
-    const ids: string[] = [];
-    while (start < page.length && (part.length === 0 || ids.length < trialsPerRead)) {
-      const row = page[start]!;
-      part.push(row);
-      ids.push(...[...row.trials.values()].flat());
-      start += 1;
-    }
-    const { trials, examples } = await readTrialsById(query, ids, size);
-    for (const { digest, trials: idsByRun } of part) {
-      const evaluations = [...idsByRun].map(([evaluation_call_id, ofRun]) => ({
-        evaluation_call_id,
-        trials: ofRun.flatMap((id) => trials.get(id) ?? []),
-      }));
-      const first = [...idsByRun.values()].flat().find((id) => examples.has(id));
-      rows.push({ row_digest: digest, raw_data_row: first === undefined ? null : examples.get(first), evaluations });
-    }
-  }
-  return rows;
-}
-
-/** Reads trials, and the rows of the dataset that they are about if the request asks for those. */
-async function readTrialsById(query: ResultsQuery, ids: readonly string[], size: ResponseSize) {
   const { database, project_id, request } = query;
+  const size = new ResponseSize('ask for fewer rows at once, with limit and offset');
+  const found = page.map((row) => ({ ...row, ids: [...row.trials.values()].flat() }));
+  const firstIds = new Set(found.map(({ ids }) => ids[0]));
   const trials = new Map<string, EvaluationTrial>();
   const examples = new Map<string, unknown>();
-  for await (const calls of readCallsById(database, project_id, ids)) {
+  const allIds = found.flatMap(({ ids }) => ids);
+  for await (const calls of readCallsById(database, project_id, allIds)) {
     for (const trial of await toTrials(query, calls)) {
       size.add(JSON.stringify(trial).length);
       trials.set(trial.predict_and_score_call_id, trial);
     }
     if (!request.include_raw_data_rows) continue;
-    const recorded = calls.map(({ inputs }) => membersOf(inputs).example ?? null);
+    const first = calls.filter(({ id }) => firstIds.has(id));
+    const recorded = first.map(({ inputs }) => membersOf(inputs).example ?? null);
     const rows = request.resolve_row_refs ? await resolveRows(query, recorded) : recorded;
-    for (const [at, { id }] of calls.entries()) {
+    for (const [at, { id }] of first.entries()) {
       size.add(JSON.stringify(rows[at]).length);
       examples.set(id, rows[at]);
     }
   }
-  return { trials, examples };
+  return found.map(({ digest, ids, trials: idsByRun }) => ({
+    row_digest: digest,
+    raw_data_row: examples.get(ids[0]!) ?? null,
+    evaluations: [...idsByRun].map(([evaluation_call_id, idsOfRun]) => ({
+      evaluation_call_id,
+      trials: idsOfRun.flatMap((id) => trials.get(id) ?? []),
+    })),
+  }));
 }
 
 async function toTrials(
@@ -310,53 +278,49 @@ async function summarize(
   query: ResultsQuery,
   index: ReadonlyMap<string, IndexedRow>,
   runs: ReadonlyMap<string, RecordedCall>,
-): Promise<QueryEvaluationResultsResponse['summary']> {
+): Promise<ResultOf<'queryEvaluationResults'>['summary']> {
   const { request, database, project_id } = query;
   const intersection = request.summary_require_intersection ?? request.require_intersection ?? false;
   const isCounted = ({ trials }: IndexedRow): boolean => !intersection || query.runIds.every((id) => trials.has(id));
   const counted = new Set([...index.values()].filter(isCounted).map(({ digest }) => digest));
   const evaluations: EvaluationSummary[] = [];
   for (const id of query.runIds) {
-    const statistics = new ScoreStatistics();
-    const totals = {
-      trials: 0,
-      errors: 0,
-      tokens: undefined as number | undefined,
-      cost: undefined as number | undefined,
-    };
+    const lists = new ScoreLists({ keepsTexts: false });
+    const scorerErrors = new Map<string, number>();
+    const tokens: number[] = [];
+    const costs: number[] = [];
+    let [trial_count, error_count] = [0, 0];
     for await (const calls of readTrials(database, project_id, [id])) {
       const included = calls.filter((call) => counted.has(rowDigestOf(membersOf(call.inputs).example)));
       for (const trial of await toTrials(query, included)) {
-        totals.trials += 1;
-        totals.errors += trial.error == null ? 0 : 1;
-        totals.tokens = added(totals.tokens, trial.total_tokens);
-        totals.cost = added(totals.cost, trial.total_cost);
-        statistics.add(trial.scores ?? {});
-        for (const scorer of Object.keys(trial.scorer_errors ?? {})) statistics.addError(scorer);
+        trial_count += 1;
+        if (trial.error != null) error_count += 1;
+        if (trial.total_tokens != null) tokens.push(trial.total_tokens);
+        if (trial.total_cost != null) costs.push(trial.total_cost);
+        lists.add(trial.scores);
+        for (const scorer of Object.keys(trial.scorer_errors ?? {})) {
+          scorerErrors.set(scorer, (scorerErrors.get(scorer) ?? 0) + 1);
+        }
       }
     }
     const run = runs.get(id);
-    if (!run && totals.trials === 0) continue;
+    if (!run && trial_count === 0) continue;
     const { self, this: itself, model } = membersOf(run?.inputs) as Members;
     evaluations.push({
       evaluation_call_id: id,
-      trial_count: totals.trials,
-      scorer_stats: statistics.toList(),
-      predict_total_tokens: totals.tokens ?? null,
-      predict_total_cost: totals.cost ?? null,
+      trial_count,
+      scorer_stats: statisticsOf(lists, scorerErrors),
+      predict_total_tokens: sumOf(tokens) ?? null,
+      predict_total_cost: sumOf(costs) ?? null,
       evaluation_ref: textOf(self ?? itself),
       model_ref: textOf(model),
       display_name: run?.display_name ?? null,
       trace_id: run?.trace_id ?? null,
       started_at: run?.started_at ?? null,
-      error_count: totals.errors,
+      error_count,
     });
   }
   return { row_count: counted.size, evaluations };
-}
-
-function added(sum: number | undefined, value: number | null | undefined): number | undefined {
-  return value == null ? sum : (sum ?? 0) + value;
 }
 
 function textOf(value: unknown): string | null {

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { defaultTimeoutsMs } from '../../contract/endpoints.ts';
+import { defaultTimeoutsMs } from '../../contract/endpoint.ts';
 import type { Log } from '../../core/log.ts';
 import { ModelAsker } from '../inference/ask-model.ts';
 import type { ModelProvider } from '../inference/model-provider.ts';
 import type { Database } from '../storage/database.ts';
-import { findJob, listJobs, type RunKey } from '../storage/evaluation-jobs.ts';
-import type { RunDefinition } from './definition.ts';
+import { listLeases, type RunKey, type RunLease, takeLease } from '../storage/evaluation-jobs.ts';
 import { RunWorker } from './run-worker.ts';
 
 export interface RunnerLimits {
@@ -25,13 +24,18 @@ export interface RunnerOptions extends RunnerLimits {
 const maxRuns = 4;
 const defaultLeaseMs = 10_000;
 
-/** Works on the runs of evaluations in a database, which other processes with the same model provider may do as well. */
+/**
+ * Works on the runs of evaluations in a database, which other processes with the same model provider may do as well. Each run
+ * is the work of the process that holds its lease.
+ */
 export class EvaluationRunner {
   readonly #options: RunnerOptions;
   readonly #leaseMs: number;
   readonly #owner = randomUUID();
   readonly #asker: ModelAsker;
   readonly #workers = new Map<string, { worker: RunWorker; ended: Promise<void> }>();
+  /** The heartbeats of runs, and when this process first saw them, by its own clock. */
+  #heartbeats = new Map<string, { beat: number; seenAtMs: number }>();
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
   #isStopped = false;
@@ -76,29 +80,45 @@ export class EvaluationRunner {
   async #lookForRuns(): Promise<void> {
     const { database, log } = this.#options;
     try {
-      // Those that this process works on may be the oldest.
-      const keys = await database.read((transaction) => listJobs(transaction, this.provider, maxRuns));
-      for (const key of keys) {
+      const leases = await database.read((transaction) => listLeases(transaction, this.provider));
+      this.#noteHeartbeats(leases);
+      for (const lease of leases) {
         if (this.#isStopped || this.#workers.size >= maxRuns) return;
-        if (!this.#workers.has(nameOf(key))) await this.#workOn(key);
+        if (this.#isFree(lease)) await this.#workOn(lease);
       }
     } catch (error) {
       log('error', 'evaluation runs not read', { error: String(error) });
     }
   }
 
-  async #workOn(key: RunKey): Promise<void> {
+  #noteHeartbeats(leases: readonly RunLease[]): void {
+    const seenAtMs = performance.now();
+    this.#heartbeats = new Map(
+      leases.map((lease) => {
+        const known = this.#heartbeats.get(nameOf(lease));
+        return [nameOf(lease), known?.beat === lease.beat ? known : { beat: lease.beat, seenAtMs }];
+      }),
+    );
+  }
+
+  /** Returns whether no process works on a run: its lease was given up, or its owner has shown no sign of life. */
+  #isFree(lease: RunLease): boolean {
+    const name = nameOf(lease);
+    if (this.#workers.has(name)) return false;
+    return lease.owner === null || performance.now() - this.#heartbeats.get(name)!.seenAtMs > this.#leaseMs;
+  }
+
+  async #workOn(lease: RunLease): Promise<void> {
     const { database, log } = this.#options;
-    const job = await database.read((transaction) => findJob(transaction, key));
-    if (!job || this.#isStopped) return;
-    const definition = JSON.parse(job.definition) as RunDefinition;
+    const job = await database.write((transaction) => takeLease(transaction, lease, this.#owner));
+    if (!job) return;
     const context = { database, log, asker: this.#asker, owner: this.#owner, leaseMs: this.#leaseMs };
-    const worker = new RunWorker(context, { key, account: job.account, definition });
+    const worker = new RunWorker(context, job);
     const ended = worker.run().finally(() => {
-      this.#workers.delete(nameOf(key));
+      this.#workers.delete(nameOf(lease));
       this.start();
     });
-    this.#workers.set(nameOf(key), { worker, ended });
+    this.#workers.set(nameOf(lease), { worker, ended });
   }
 }
 

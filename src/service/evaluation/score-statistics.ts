@@ -1,118 +1,58 @@
 import type { ScorerStatistics } from '../../contract/evaluation-runs.ts';
+import { meanOf, type ScoreLists, type ScoreValue } from '../../core/statistics/score-lists.ts';
 
 type Members = Record<string, unknown>;
 
-interface Leaf {
-  scorer: string;
-  path: string[];
-  values: number;
-  texts: number;
-  numbers: number;
-  sum: number;
-  booleans: number;
-  trues: number;
+/**
+ * Returns the statistics of scores in the form of the results of evaluations.
+ * @param errors the number of trials in which each scorer failed.
+ */
+export function statisticsOf(lists: ScoreLists, errors: ReadonlyMap<string, number>): ScorerStatistics[] {
+  const scored = lists.toArray();
+  const failed = [...errors.keys()].filter((name) => !scored.some(({ scorer }) => scorer === name));
+  const failedLists = failed.map((scorer) => ({ scorer, path: [], values: [] }));
+  return [...scored, ...failedLists].map(({ scorer, path, values }) => {
+    const { numbers, passes } = countValues(values);
+    const type = passes.length > 0 ? 'binary' : numbers.length > 0 ? 'continuous' : 'text';
+    return {
+      scorer_key: scorer,
+      path: path.length === 0 ? null : path.join('.'),
+      value_type: values.length === 0 ? null : type,
+      trial_count: values.length,
+      numeric_count: numbers.length,
+      numeric_mean: meanOf(numbers) ?? null,
+      pass_true_count: passes.filter(Boolean).length,
+      pass_known_count: passes.length,
+      pass_rate: meanOf(passes.map(Number)) ?? null,
+      pass_signal_coverage: values.length === 0 ? null : passes.length / values.length,
+      error_count: errors.get(scorer) ?? 0,
+    };
+  });
 }
 
-/** Scores have arbitrary members; those beyond this number of different paths are not counted. */
-const maxLeaves = 1000;
-const maxDepth = 20;
-
-/** Collects the scores of trials, one set of counts for each member of the outputs of each scorer. */
-export class ScoreStatistics {
-  readonly #leaves = new Map<string, Leaf>();
-  readonly #errors = new Map<string, number>();
-
-  /** Adds the scores of a trial, by the names of the scorers. */
-  add(scores: Members): void {
-    for (const [scorer, value] of Object.entries(scores)) this.#addValue(scorer, [], value);
-  }
-
-  /** Counts a trial in which a scorer failed. */
-  addError(scorer: string): void {
-    this.#errors.set(scorer, (this.#errors.get(scorer) ?? 0) + 1);
-  }
-
-  #addValue(scorer: string, path: string[], value: unknown): void {
-    if (value === null || value === undefined || Array.isArray(value)) return;
-    if (typeof value === 'object') {
-      if (path.length >= maxDepth) return;
-      for (const [name, member] of Object.entries(value)) this.#addValue(scorer, [...path, name], member);
-      return;
+/** Returns the summary that SDKs compute at the end of a run: by scorer, a mean or the fraction that is true. */
+export function summaryOf(lists: ScoreLists): Members {
+  const summary = Object.create(null) as Members;
+  for (const { scorer, path, values } of lists.toArray()) {
+    const { numbers, passes } = countValues(values);
+    if (numbers.length + passes.length === 0) continue;
+    let members = summary;
+    const names = [scorer, ...path];
+    for (const name of names.slice(0, -1)) {
+      members[name] ??= Object.create(null);
+      members = members[name] as Members;
     }
-    const leaf = this.#leafOf(scorer, path);
-    if (!leaf) return;
-    leaf.values += 1;
-    if (typeof value === 'string') leaf.texts += 1;
-    else if (typeof value === 'boolean') {
-      leaf.booleans += 1;
-      leaf.trues += Number(value);
-    } else {
-      leaf.numbers += 1;
-      leaf.sum += Number(value);
-    }
+    members[names.at(-1)!] =
+      passes.length > 0
+        ? { true_count: passes.filter(Boolean).length, true_fraction: meanOf(passes.map(Number)) }
+        : { mean: meanOf(numbers) };
   }
-
-  #leafOf(scorer: string, path: string[]): Leaf | undefined {
-    const key = JSON.stringify([scorer, ...path]);
-    const known = this.#leaves.get(key);
-    if (known || this.#leaves.size >= maxLeaves) return known;
-    const leaf = { scorer, path, values: 0, texts: 0, numbers: 0, sum: 0, booleans: 0, trues: 0 };
-    this.#leaves.set(key, leaf);
-    return leaf;
-  }
-
-  /** Returns the statistics in the form of the results of evaluations. */
-  toList(): ScorerStatistics[] {
-    const list = [...this.#leaves.values()].map((leaf) => ({
-      scorer_key: leaf.scorer,
-      path: leaf.path.length === 0 ? null : leaf.path.join('.'),
-      value_type: leaf.booleans > 0 ? 'binary' : leaf.numbers > 0 ? 'continuous' : 'text',
-      trial_count: leaf.values,
-      numeric_count: leaf.numbers,
-      numeric_mean: leaf.numbers > 0 ? leaf.sum / leaf.numbers : null,
-      pass_true_count: leaf.trues,
-      pass_known_count: leaf.booleans,
-      pass_rate: leaf.booleans > 0 ? leaf.trues / leaf.booleans : null,
-      pass_signal_coverage: leaf.booleans / leaf.values,
-      error_count: this.#errors.get(leaf.scorer) ?? 0,
-    }));
-    const scored = new Set(list.map(({ scorer_key }) => scorer_key));
-    const failed = [...this.#errors].filter(([scorer]) => !scored.has(scorer));
-    return [...list, ...failed.map(([scorer, count]) => emptyStatistics(scorer, count))];
-  }
-
-  /** Returns the summary that SDKs compute at the end of a run: by scorer, a mean or the fraction that is true. */
-  toSummary(): Members {
-    const summary: Members = {};
-    for (const leaf of this.#leaves.values()) {
-      const value =
-        leaf.booleans > 0
-          ? { true_count: leaf.trues, true_fraction: leaf.trues / leaf.booleans }
-          : leaf.numbers > 0
-            ? { mean: leaf.sum / leaf.numbers }
-            : undefined;
-      if (value) setAt(summary, [leaf.scorer, ...leaf.path], value);
-    }
-    return summary;
-  }
+  return summary;
 }
 
-function emptyStatistics(scorer_key: string, error_count: number): ScorerStatistics {
-  const counts = { trial_count: 0, numeric_count: 0, pass_true_count: 0, pass_known_count: 0 };
-  const rates = { numeric_mean: null, pass_rate: null, pass_signal_coverage: null };
-  return { scorer_key, path: null, value_type: null, ...counts, ...rates, error_count };
-}
-
-function setAt(target: Members, path: readonly string[], value: unknown): void {
-  let members = target;
-  for (const name of path.slice(0, -1)) {
-    if (!Object.hasOwn(members, name)) define(members, name, {});
-    members = members[name] as Members;
-  }
-  define(members, path.at(-1)!, value);
-}
-
-/** Adds a member of any name, also `__proto__`. */
-function define(members: Members, name: string, value: unknown): void {
-  Object.defineProperty(members, name, { value, enumerable: true, configurable: true, writable: true });
+function countValues(values: readonly ScoreValue[]): { numbers: number[]; passes: boolean[] } {
+  return {
+    numbers: values.filter((value) => typeof value === 'number'),
+    passes: values.filter((value) => typeof value === 'boolean'),
+  };
 }

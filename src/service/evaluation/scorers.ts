@@ -1,6 +1,7 @@
 import type { ComparisonScorer } from '../../contract/scorers.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { canonicalJson } from '../../core/json/canonical-json.ts';
+import { parseFencedJson } from '../../core/json/fenced-json.ts';
 import { fitsSchema } from '../../core/json/json-schema.ts';
 import { compileLinearPattern } from '../../core/linear-pattern.ts';
 import { type ModelAsker, NoReply } from '../inference/ask-model.ts';
@@ -39,7 +40,7 @@ export async function predict(
     const messages = applyTemplateVariables(request.messages, row);
     const { content, usage } = await asker.ask(request.body, messages, signal);
     if (!request.isJson) return { output: content, usage };
-    const parsed = parseReply(content);
+    const parsed = typeof content === 'string' ? parseFencedJson(content) : undefined;
     return parsed ? { output: parsed.value, usage } : { exception: 'The reply of the model is not JSON.', usage };
   });
 }
@@ -88,7 +89,7 @@ const patterns = new WeakMap<PatternScorer, (text: string) => boolean>();
 /** Compiles the pattern of a scorer once. */
 function patternOf(scorer: PatternScorer): (text: string) => boolean {
   const compiled =
-    patterns.get(scorer) ?? compileLinearPattern(scorer.pattern, { ignoreCase: scorer.ignore_case ?? false });
+    patterns.get(scorer) ?? compileLinearPattern(scorer.pattern, { ignoreCase: scorer.ignore_case === true });
   patterns.set(scorer, compiled);
   return compiled;
 }
@@ -127,12 +128,12 @@ async function judge(
     const named = Object.entries(columns).map(([name, column]) => [name, row[column] ?? null]);
     const variables = { ...row, inputs: row, ...Object.fromEntries(named), output };
     const messages = [...request.messages, ...applyTemplateVariables(prompt, variables)];
-    const total: Members = {};
+    const total: Members = Object.create(null);
     for (let attempt = 1; ; attempt += 1) {
       const { content, usage } = await asker.ask(request.body, messages, signal);
-      addUsage(total, usage);
+      addCounts(total, { requests: 1, ...usage });
       if (!replySchema && !request.isJson) return { output: content, usage: total };
-      const parsed = parseReply(content);
+      const parsed = typeof content === 'string' ? parseFencedJson(content) : undefined;
       if (parsed && (!replySchema || fitsSchema(replySchema, parsed.value)))
         return { output: parsed.value, usage: total };
       if (attempt < 2) continue;
@@ -157,37 +158,20 @@ async function asOutcome(
   }
 }
 
-function parseReply(content: unknown): { value: unknown } | undefined {
-  if (typeof content !== 'string') return undefined;
-  // Many models put JSON into a block of Markdown.
-  let text = content.trim();
-  if (text.startsWith('```') && text.endsWith('```') && text.length > 6) {
-    text = text.slice(text.indexOf('\n') + 1, -3);
-  }
-  try {
-    return { value: JSON.parse(text) };
-  } catch {
-    return undefined;
-  }
-}
-
-/** Adds the counts of one request to those of all. */
-function addUsage(total: Members, usage: Members | undefined): void {
-  for (const [name, value] of Object.entries({ requests: 1, ...usage })) {
+/** Adds counts to those of the same name; `total` has no prototype, because the names come from outside. */
+function addCounts(total: Members, counts: unknown): void {
+  for (const [name, value] of Object.entries(membersOf(counts))) {
     if (typeof value === 'number') total[name] = Number(total[name] ?? 0) + value;
   }
 }
 
 /** Adds up usage by model. */
 export function sumUsage(list: readonly Record<string, unknown>[]): Record<string, Members> {
-  const total: Record<string, Members> = {};
+  const total: Record<string, Members> = Object.create(null);
   for (const usage of list) {
     for (const [model, counts] of Object.entries(usage)) {
-      const sums = total[model] ?? {};
-      total[model] = sums;
-      for (const [name, value] of Object.entries(membersOf(counts))) {
-        if (typeof value === 'number') sums[name] = Number(sums[name] ?? 0) + value;
-      }
+      total[model] ??= Object.create(null) as Members;
+      addCounts(total[model], counts);
     }
   }
   return total;

@@ -37,7 +37,8 @@ export class TrialEvents {
     this.#key = key;
     this.#definition = definition;
     this.#row = row;
-    ({ id: this.id, predictionId: this.predictionId } = trialIds(key.call_id, trial));
+    this.id = derivedId(key.call_id, `trial ${trial}`);
+    this.predictionId = derivedId(this.id, 'prediction');
   }
 
   scoreId({ key }: Pick<RunScorer, 'key'>): string {
@@ -84,11 +85,18 @@ export class TrialEvents {
     return { starts: [start], ends: [this.#end(id, outcome)] };
   }
 
-  /** Ends the trial with the scores of those scorers that did not fail. */
-  end(prediction: TimedOutcome, scores: ReadonlyMap<string, Outcome>): CallEvents {
-    const outcomes = [prediction, ...scores.values()];
-    const errors = outcomes.filter(({ exception }) => exception !== undefined).length;
-    const given = [...scores].filter(([, { exception }]) => exception === undefined);
+  /**
+   * Ends the trial with the scores of those scorers that did not fail.
+   * @param outcomes the outcomes of the scorers, by the ids of their calls.
+   */
+  end(prediction: TimedOutcome, outcomes: ReadonlyMap<string, Outcome>): CallEvents {
+    const scores = this.#definition.scorers.flatMap((scorer) => {
+      const outcome = outcomes.get(this.scoreId(scorer));
+      return outcome ? [[scorer.key, outcome] as const] : [];
+    });
+    const all = [prediction, ...scores.map(([, outcome]) => outcome)];
+    const errors = all.filter(({ exception }) => exception !== undefined).length;
+    const given = scores.filter(([, { exception }]) => exception === undefined);
     const end: EndedCall = {
       project_id: this.#key.project_id,
       id: this.id,
@@ -99,8 +107,8 @@ export class TrialEvents {
         model_latency: { mean: (Date.parse(prediction.ended_at) - Date.parse(prediction.started_at)) / 1000 },
       },
       summary: {
-        usage: sumUsage(outcomes.map(({ usage }) => usage)),
-        status_counts: { success: outcomes.length - errors, error: errors },
+        usage: sumUsage(all.map(({ usage }) => usage)),
+        status_counts: { success: all.length - errors, error: errors },
       },
     };
     return { starts: [], ends: [end] };
@@ -116,19 +124,13 @@ export class TrialEvents {
   }
 }
 
-/** Returns the ids of the calls of a trial and of its prediction. */
-export function trialIds(runId: string, trial: number): { id: string; predictionId: string } {
-  const id = derivedId(runId, `trial ${trial}`);
-  return { id, predictionId: derivedId(id, 'prediction') };
-}
-
 function derivedId(of: string, name: string): string {
   return digestOf(`${of}\n${name}`).slice(0, 24);
 }
 
 /** Returns the outcome that a recorded call had; undefined if it has not ended. */
-export function outcomeOf(call: RecordedCall | undefined): TimedOutcome | undefined {
-  if (!call?.ended_at || !call.started_at) return undefined;
+export function outcomeOf(call: RecordedCall): TimedOutcome | undefined {
+  if (!call.ended_at || !call.started_at) return undefined;
   const { started_at, ended_at, output, exception, summary } = call;
   const { usage } = Object(summary) as { usage?: Outcome['usage'] };
   return { started_at, ended_at, output, usage: usage ?? {}, ...(exception != null && { exception }) };

@@ -1,5 +1,6 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { EvaluationTrial } from '../../contract/evaluation-runs.ts';
+import { sumOf } from '../../core/statistics/score-lists.ts';
 import { attributesOf, membersOf, operationOf } from './recorded-runs.ts';
 
 type Members = Record<string, unknown>;
@@ -23,15 +24,15 @@ export function toTrial(trial: RecordedCall, children: readonly RecordedCall[]):
   const recorded = scoresOf(trial);
   const prediction = findPrediction(trial, children, recorded);
   const scorers = children.filter((call) => call !== prediction && isScorer(call, recorded));
-  const scores: Members = { ...recorded };
-  const scorer_errors: Record<string, string> = {};
+  const scores = new Map(Object.entries(recorded));
+  const errors = new Map<string, string>();
   for (const call of scorers) {
     const name = scorerKey(call);
-    if (call.exception) scorer_errors[keyFor(recorded, call) ?? name] = call.exception;
+    if (call.exception) errors.set(keyFor(recorded, call) ?? name, call.exception);
     // Scores may be added after the trial has ended.
-    else if (call.ended_at && keyFor(recorded, call) === undefined) scores[name] = call.output ?? null;
+    else if (call.ended_at && keyFor(recorded, call) === undefined) scores.set(name, call.output);
   }
-  const ids = Object.keys(scores).flatMap((key) => {
+  const ids = [...scores.keys()].flatMap((key) => {
     const call = scorers.find((scorer) => keyFor({ [key]: true }, scorer) !== undefined);
     return call ? [[key, call.id] as const] : [];
   });
@@ -39,13 +40,13 @@ export function toTrial(trial: RecordedCall, children: readonly RecordedCall[]):
     predict_and_score_call_id: trial.id,
     predict_call_id: prediction?.id ?? null,
     model_output: outputOf(trial) ?? prediction?.output ?? null,
-    scores,
+    scores: Object.fromEntries(scores),
     model_latency_seconds: latencyOf(trial, prediction),
     total_tokens: tokensOf(prediction ?? trial),
     total_cost: costOf(prediction),
     scorer_call_ids: Object.fromEntries(ids),
     error: prediction?.exception ?? trial.exception ?? null,
-    scorer_errors,
+    scorer_errors: Object.fromEntries(errors),
   };
 }
 
@@ -98,15 +99,13 @@ function tokensOf(call: RecordedCall): number | null {
   const counts = Object.values(membersOf(membersOf(call.summary).usage))
     .map((usage) => membersOf(usage).total_tokens)
     .filter((tokens) => typeof tokens === 'number');
-  return counts.length === 0 ? null : counts.reduce((sum, tokens) => sum + Math.trunc(tokens), 0);
+  return sumOf(counts.map(Math.trunc)) ?? null;
 }
 
 /** Returns what the models of a call cost; null if no price is known. */
 function costOf(call: RecordedCall | undefined): number | null {
   const costs = Object.values(membersOf(membersOf(membersOf(call?.summary).weave).costs)).map(membersOf);
-  if (costs.length === 0) return null;
-  return costs.reduce(
-    (sum, cost) => sum + Number(cost.prompt_tokens_total_cost ?? 0) + Number(cost.completion_tokens_total_cost ?? 0),
-    0,
-  );
+  const costOfModel = ({ prompt_tokens_total_cost, completion_tokens_total_cost }: Members): number =>
+    Number(prompt_tokens_total_cost ?? 0) + Number(completion_tokens_total_cost ?? 0);
+  return sumOf(costs.map(costOfModel)) ?? null;
 }

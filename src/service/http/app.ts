@@ -5,7 +5,8 @@ import { type Context, type Handler, Hono, type MiddlewareHandler } from 'hono';
 import { methodNotAllowed } from 'hono/method-not-allowed';
 import * as z from 'zod';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { type Endpoint, type EndpointName, endpoints } from '../../contract/endpoints.ts';
+import type { Endpoint } from '../../contract/endpoint.ts';
+import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
 import { inferencePath, pathSegment } from '../../contract/identifiers.ts';
 import { validateValue } from '../../contract/validation.ts';
 import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
@@ -14,10 +15,8 @@ import { asRequestId, requestIdHeader } from '../../core/http/request-id.ts';
 import type { Log } from '../../core/log.ts';
 import { handlers } from '../operations/index.ts';
 import type { OperationInput, ServiceContext } from '../operations/operation.ts';
-import { schemaVersion } from '../storage/migrations.ts';
 import type { Authenticator } from './authenticator.ts';
 import { openApiDocument } from './openapi.ts';
-import { checkProjects } from './project-access.ts';
 import { readJson } from './read-json.ts';
 import { withUpload } from './read-upload.ts';
 
@@ -76,8 +75,8 @@ function refuseMethod(context: Context, methods: string[]): Response {
 
 async function checkHealth({ database, log }: AppOptions): Promise<Response> {
   try {
-    await database.read((transaction) => transaction.selectFrom('schema_version').select('version').execute());
-    return Response.json({ status: 'ok', version: packageJson.version, schema_version: schemaVersion });
+    await database.read((transaction) => transaction.selectFrom('schema_version').select('digest').execute());
+    return Response.json({ status: 'ok', version: packageJson.version });
   } catch (error) {
     log('error', 'health check failed', { error: String(error) });
     return Response.json({ status: 'unavailable', reason: 'The database cannot be read' }, { status: 503 });
@@ -93,7 +92,7 @@ function serveEndpoint<Name extends EndpointName>(name: Name, options: AppOption
     context.set('operation', name);
     const { path, ...segments } = context.req.param();
     const account = await options.authenticator.authenticate(endpoint.auth, context.req.header('Authorization'));
-    const { incoming, outgoing } = context.env;
+    const { outgoing } = context.env;
     const checked = {
       account: account.name,
       maySee: account.maySee,
@@ -105,12 +104,13 @@ function serveEndpoint<Name extends EndpointName>(name: Name, options: AppOption
       const body = endpoint.request && validate(endpoint.request, content, 'body');
       // The compiler cannot see that the endpoint's schemas produce this input.
       const input = { ...checked, body } as unknown as OperationInput<Name>;
-      checkProjects(name, input);
+      // The response must not tell a project that the account may not see from one that does not exist.
+      if (!endpoint.projects(input).every(account.maySee)) throw new Refusal(403, 'Forbidden');
       return handlers[name](input, options);
     };
     const result = endpoint.form
-      ? await withUpload(incoming, run)
-      : await run(endpoint.request && (await readJson(incoming)));
+      ? await withUpload(outgoing, run)
+      : await run(endpoint.request && (await readJson(outgoing)));
     if (result === undefined) return RESPONSE_ALREADY_SENT;
     if (result instanceof Response) return result;
     if (isAsyncIterable(result)) return sendLines(result, context);

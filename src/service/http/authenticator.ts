@@ -1,4 +1,4 @@
-import type { AuthScheme } from '../../contract/endpoints.ts';
+import type { AuthScheme } from '../../contract/endpoint.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { type Account, grantsOf, hashedAccount, hashSecret } from '../admin/accounts.ts';
 import type { Database, ProjectFilter } from '../storage/database.ts';

@@ -1,20 +1,6 @@
 import * as z from 'zod';
-import * as calls from '../../contract/calls.ts';
-import * as costs from '../../contract/costs.ts';
-import * as datasets from '../../contract/datasets.ts';
-import { type Endpoint, endpoints } from '../../contract/endpoints.ts';
-import * as evaluationRuns from '../../contract/evaluation-runs.ts';
-import * as evaluations from '../../contract/evaluations.ts';
-import * as feedback from '../../contract/feedback.ts';
-import * as files from '../../contract/files.ts';
-import * as inference from '../../contract/inference.ts';
-import * as objects from '../../contract/objects.ts';
-import * as projects from '../../contract/projects.ts';
-import * as items from '../../contract/queue-items.ts';
-import * as queues from '../../contract/queues.ts';
-import * as scorers from '../../contract/scorers.ts';
-import * as sortKeys from '../../contract/sort-keys.ts';
-import * as tables from '../../contract/tables.ts';
+import type { Endpoint } from '../../contract/endpoint.ts';
+import { contractFiles, endpoints } from '../../contract/endpoints.ts';
 import { errorDetail, validationErrorBody } from '../../contract/validation.ts';
 import { version } from '../../core/version.ts';
 
@@ -26,30 +12,24 @@ interface OpenApiDocument extends Schema {
   components: { schemas: Record<string, Schema> } & Schema;
 }
 
-/** The schemas of the contract that the document lists by name. Other schemas are written out where they are used. */
-const namedSchemas = new Map<string, z.ZodType>(
-  [
-    evaluations,
-    evaluationRuns,
-    feedback,
-    objects,
-    items,
-    projects,
-    queues,
-    sortKeys,
-    calls,
-    costs,
-    inference,
-    files,
-    scorers,
-    tables,
-    datasets,
-    { errorDetail, validationErrorBody },
-  ]
-    .flatMap((module) => Object.entries<unknown>({ ...module }))
-    .filter((entry): entry is [string, z.ZodType] => entry[1] instanceof z.ZodType)
-    .map(([name, schema]) => [name[0]!.toUpperCase() + name.slice(1), schema]),
-);
+/**
+ * The schemas that the document lists by name: those that the contract exports, and those that an operation has in its
+ * definition, such as `QueryQueuesRequest`. Other schemas are written out where they are used.
+ */
+const namedSchemas = new Map<string, z.ZodType>();
+
+for (const file of [...contractFiles, { errorDetail, validationErrorBody }]) {
+  for (const [name, value] of Object.entries(file)) if (value instanceof z.ZodType) nameSchema(name, value);
+}
+for (const [name, { request, query, response }] of Object.entries<Endpoint>(endpoints)) {
+  if (request) nameSchema(`${name}Request`, request);
+  if (query) nameSchema(`${name}Query`, query);
+  nameSchema(`${name}Response`, response);
+}
+
+function nameSchema(name: string, schema: z.ZodType): void {
+  if (nameOfSchema(schema) === undefined) namedSchemas.set(name[0]!.toUpperCase() + name.slice(1), schema);
+}
 
 /** Returns the name of a schema in the document; undefined if it is written out. */
 export function nameOfSchema(schema: z.ZodType | undefined): string | undefined {

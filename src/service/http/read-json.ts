@@ -1,9 +1,9 @@
-import type { IncomingMessage } from 'node:http';
-import { nextTurn } from '../../core/event-loop.ts';
+import type { ServerResponse } from 'node:http';
 import { BodyReader } from '../../core/http/body-reader.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { JsonLimitError } from '../../core/json/json.ts';
 import { InexactNumberError, parseExactJson, parseExactJsonInTurns } from '../../core/json/json-numbers.ts';
+import { nextTurn } from '../../core/turns.ts';
 
 const bodyReader = new BodyReader(32 * 1024 * 1024);
 /** Length from which a body is parsed in several turns of the event loop. */
@@ -11,12 +11,12 @@ const longBodyBytes = 512 * 1024;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Reads the JSON body of a request.
+ * Reads the JSON body of the request that a response belongs to.
  * @throws Refusal 413 for more than 32 MiB, 422 for a body that is not JSON in UTF-8, is beyond the limits of JSON or has a
  * number that would change.
  */
-export async function readJson(request: IncomingMessage): Promise<unknown> {
-  const bytes = await bodyReader.read(request);
+export async function readJson(response: ServerResponse): Promise<unknown> {
+  const bytes = await bodyReader.read(response);
   if (bytes === undefined) throw new Refusal(400, 'The connection was closed before the body was complete');
   try {
     const text = utf8.decode(bytes);

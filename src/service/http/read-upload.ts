@@ -1,7 +1,8 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { UploadedFile } from '../../contract/files.ts';
 import { HeddleError } from '../../core/errors.ts';
+import { askForBody } from '../../core/http/body-reader.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { DiskBudget, SpooledFile } from './spooled-file.ts';
 
@@ -17,12 +18,14 @@ const diskBudget = new DiskBudget(1024 * 1024 * 1024);
 type FormFields = Record<string, string | UploadedFile>;
 
 /**
- * Reads a form (multipart/form-data) with a file, in whatever order its fields come, and passes it on. The file is gone
+ * Reads the form (multipart/form-data) with a file of the request that a response belongs to, in whatever order its fields come, and passes it on. The file is gone
  * afterwards.
  * @throws Refusal 413 for a file that is too large, 422 for a body that is no such form.
  */
-export async function withUpload<T>(request: IncomingMessage, use: (fields: FormFields) => Promise<T>): Promise<T> {
+export async function withUpload<T>(response: ServerResponse, use: (fields: FormFields) => Promise<T>): Promise<T> {
+  const { req: request } = response;
   if (Number(request.headers['content-length'] ?? 0) > maxFileBytes + maxOtherBytes) throw tooLarge();
+  askForBody(response);
   const file = new SpooledFile(diskBudget);
   try {
     return await use(await readForm(request, file));

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { InferenceRequest } from '../../contract/inference.ts';
+import type { BodyOf } from '../../contract/endpoints.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { retryAfterMs } from '../../core/http/retry-after.ts';
 import { runEchoModel } from './echo-model.ts';
@@ -72,7 +72,7 @@ export class ModelAsker {
     return this.#busyUntil - performance.now();
   }
 
-  async #attempt(body: InferenceRequest, signal: AbortSignal): Promise<Attempt> {
+  async #attempt(body: BodyOf<'runInference'>, signal: AbortSignal): Promise<Attempt> {
     if (!this.#provider) return echoed(body);
     const deadline = AbortSignal.timeout(this.#timeoutMs);
     try {
@@ -100,7 +100,7 @@ function failed(message: string, isTransient: boolean): Attempt {
   return { message, isBusy: false, isTransient, waitMs: undefined };
 }
 
-async function echoed(body: InferenceRequest): Promise<Attempt> {
+async function echoed(body: BodyOf<'runInference'>): Promise<Attempt> {
   try {
     return readReply(await runEchoModel('/chat/completions', body, body.messages ?? []).text());
   } catch (error) {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { InferenceRequest } from '../../contract/inference.ts';
+import type { BodyOf } from '../../contract/endpoints.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 
 /** The built-in model, which shows everything around a language model without being one. */
@@ -33,7 +33,7 @@ export function readEchoModel(id: string) {
  * Answers like an OpenAI chat completion, in one piece or as a server-sent event stream.
  * @throws Refusal 404 for another path or model, 413 for a reply that would be too large.
  */
-export function runEchoModel(path: string, request: InferenceRequest, messages: unknown[]): Response {
+export function runEchoModel(path: string, request: BodyOf<'runInference'>, messages: unknown[]): Response {
   const { model } = request;
   if (path !== '/chat/completions') {
     const message = `Without a model provider, only /chat/completions is available, not ${path}.`;
@@ -71,7 +71,7 @@ export function runEchoModel(path: string, request: InferenceRequest, messages: 
 }
 
 /** Returns the choice of a request about usage in streams; undefined if it makes none. */
-function asksForUsage({ stream_options }: InferenceRequest): boolean | undefined {
+function asksForUsage({ stream_options }: BodyOf<'runInference'>): boolean | undefined {
   const { include_usage } = (stream_options ?? {}) as { include_usage?: unknown };
   return typeof include_usage === 'boolean' ? include_usage : undefined;
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { InferenceRequest } from '../../contract/inference.ts';
+import type { BodyOf } from '../../contract/endpoints.ts';
 import { decodersOf, HttpClient, type HttpResponse } from '../../core/http/http-client.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { Redactor } from '../../core/secrets/redaction.ts';
@@ -68,7 +68,7 @@ export class ModelProvider {
    * @throws ModelProviderFailure when there is no whole response, the reason of `signal` when it is aborted.
    */
   async complete(
-    body: InferenceRequest,
+    body: BodyOf<'runInference'>,
     signal: AbortSignal,
   ): Promise<{ status: number; headers: HttpResponse['headers']; text: string }> {
     const received = await this.#send(
@@ -111,7 +111,12 @@ export class ModelProvider {
    * @param messages the messages with the stored prompt and the template variables applied; undefined if there are none.
    * @throws Refusal 400 for a header that cannot be sent, 502 or 504 when the model provider fails before it responds.
    */
-  async infer(path: string, request: InferenceRequest, messages: unknown[] | undefined, response: ServerResponse) {
+  async infer(
+    path: string,
+    request: BodyOf<'runInference'>,
+    messages: unknown[] | undefined,
+    response: ServerResponse,
+  ) {
     const { prompt: _, template_vars: __, api_version: ___, extra_headers, timeout, ...rest } = request;
     const timeoutMs =
       typeof timeout === 'number' && timeout > 0 ? Math.ceil(Math.min(timeout * 1000, longestTimerMs)) : undefined;

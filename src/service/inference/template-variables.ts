@@ -1,3 +1,4 @@
+import { fillPlaceholders } from '../../contract/prompts.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 
 /** Maximum number of characters that variables add to all messages; as many bytes as a request may have. */
@@ -46,18 +47,12 @@ function shortened(name: string): string {
 }
 
 function fillValue(value: unknown, textOf: (name: string) => string): unknown {
-  if (typeof value === 'string') return fillString(value, textOf);
+  if (typeof value === 'string') {
+    return fillPlaceholders(value, textOf, (brace) => {
+      throw new Refusal(400, `Lone ${brace} in a message: write ${brace}${brace} for a literal brace`);
+    });
+  }
   if (Array.isArray(value)) return value.map((element) => fillValue(element, textOf));
   if (value === null || typeof value !== 'object') return value;
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, fillValue(member, textOf)]));
-}
-
-function fillString(text: string, textOf: (name: string) => string): string {
-  return text.replace(/\{\{|\}\}|\{([^{}]*)\}|[{}]/g, (found, name: string | undefined) => {
-    if (found === '{{' || found === '}}') return found[0]!;
-    if (name === undefined) {
-      throw new Refusal(400, `Lone ${found} in a message: write ${found}${found} for a literal brace`);
-    }
-    return textOf(name);
-  });
 }

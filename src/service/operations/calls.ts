@@ -1,16 +1,19 @@
-import type { CompletedCall, EndedCall, QueryCallsRequest, RecordedCall, StartedCall } from '../../contract/calls.ts';
+import type { CompletedCall, EndedCall, RecordedCall, StartedCall } from '../../contract/calls.ts';
+import type { BodyOf } from '../../contract/endpoints.ts';
 import { callReference } from '../../contract/references.ts';
-import { nextTurn } from '../../core/event-loop.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import { inBatches } from '../../core/in-batches.ts';
+import { nextTurn } from '../../core/turns.ts';
 import { ReferenceExpander } from '../query/expand-references.ts';
 import { countFoundCalls, findCalls } from '../query/find-calls.ts';
 import { deleteCallTrees, nameCall, recordEvents } from '../storage/call-events.ts';
 import { emptyMembers } from '../storage/call-rows.ts';
 import type { Database, ProjectFilter, Transaction } from '../storage/database.ts';
 import { deleteJobs } from '../storage/evaluation-jobs.ts';
+import { isStorableText } from '../storage/storable-text.ts';
 import { addCosts } from './costs.ts';
 import { readFeedbackOf } from './feedback.ts';
-import type { OperationHandler, TransactionOperation } from './operation.ts';
+import { inTransaction, type OperationHandler } from './operation.ts';
 
 /** Reads one recorded call; null when the project has no call with this id. */
 export const readCall: OperationHandler<'readCall'> = async ({ body, maySee }, { database }) => {
@@ -29,7 +32,7 @@ export const queryCalls: OperationHandler<'queryCalls'> = async ({ body, maySee 
 
 async function* readCalls(
   database: Database,
-  body: QueryCallsRequest,
+  body: BodyOf<'queryCalls'>,
   maySee: ProjectFilter,
 ): AsyncGenerator<RecordedCall, void, undefined> {
   const { columns, expand_columns, include_costs, include_feedback } = body;
@@ -112,8 +115,7 @@ export const recordCalls: OperationHandler<'recordCalls'> = async ({ body: { bat
   // A start without an id that is sent again is another call, so all of such a batch is recorded, or nothing.
   const hasIds = batch.every(({ req }) => !('start' in req) || req.start.id);
   const step = hasIds ? eventsPerTransaction : batch.length;
-  for (let at = 0; at < batch.length; at += step) {
-    const events = batch.slice(at, at + step);
+  for (const events of inBatches(batch, step)) {
     const starts = events.flatMap(({ req }) => ('start' in req ? [req.start] : []));
     const ends = events.flatMap(({ req }) => ('end' in req ? [req.end] : []));
     await nextTurn();
@@ -125,37 +127,39 @@ export const recordCalls: OperationHandler<'recordCalls'> = async ({ body: { bat
 
 /** @throws Refusal 400 for text that the databases do not keep; in values, which are stored as JSON, it is escaped. */
 function checkStorable(events: readonly object[]): void {
-  const isStorable = (value: unknown) => typeof value !== 'string' || (!value.includes('\0') && value.isWellFormed());
+  const isStorable = (value: unknown): boolean => typeof value !== 'string' || isStorableText(value);
   if (events.every((event) => Object.values(event).every(isStorable))) return;
   throw new Refusal(400, 'Text contains a NUL character or an unpaired surrogate, which cannot be stored');
 }
 
 /** Records the start of a call in a write transaction. */
-export const startCall: TransactionOperation<'startCall'> = async (transaction, { body, account }) => {
-  const [started] = await recordEvents(transaction, account, { starts: [body.start], ends: [] });
+export const startCall = inTransaction('startCall', (transaction, { body, account }) =>
+  recordStart(transaction, body.start, account),
+);
+
+async function recordStart(transaction: Transaction, start: StartedCall, account: string) {
+  const [started] = await recordEvents(transaction, account, { starts: [start], ends: [] });
   return started!;
-};
+}
 
 /** Records the end of a call in a write transaction. */
-export const endCall: TransactionOperation<'endCall'> = async (transaction, { body, account }) => {
+export const endCall = inTransaction('endCall', async (transaction, { body, account }) => {
   await recordEvents(transaction, account, { starts: [], ends: [body.end] });
   return {};
-};
+});
 
 /** Records the start of a call of the project that the path names. @throws Refusal 400 for a call of another project. */
-export const startCallInProject: TransactionOperation<'startCallInProject'> = async (
-  transaction,
-  { path, ...input },
-) => {
-  checkSameProject(path, [input.body.start]);
-  return startCall(transaction, { ...input, path: {} });
-};
+export const startCallInProject = inTransaction('startCallInProject', async (transaction, { path, body, account }) => {
+  checkSameProject(path, [body.start]);
+  return recordStart(transaction, body.start, account);
+});
 
 /** Records the end of a call of the project that the path names. @throws Refusal 400 for a call of another project. */
-export const endCallInProject: TransactionOperation<'endCallInProject'> = async (transaction, { path, ...input }) => {
-  checkSameProject(path, [input.body.end]);
-  return endCall(transaction, { ...input, path: {} });
-};
+export const endCallInProject = inTransaction('endCallInProject', async (transaction, { path, body, account }) => {
+  checkSameProject(path, [body.end]);
+  await recordEvents(transaction, account, { starts: [], ends: [body.end] });
+  return {};
+});
 
 /**
  * Records calls that have ended: none if one of them is invalid. A failure between two transactions leaves some recorded,
@@ -168,9 +172,8 @@ export const completeCalls: OperationHandler<'completeCalls'> = async (
 ) => {
   checkSameProject(path, batch);
   checkStorable(batch);
-  for (let at = 0; at < batch.length; at += eventsPerTransaction / 2) {
+  for (const calls of inBatches(batch, eventsPerTransaction / 2)) {
     await nextTurn();
-    const calls = batch.slice(at, at + eventsPerTransaction / 2);
     const ends = calls.map((call) => ({ ...call, summary: call.summary ?? {} }));
     await database.write((transaction) => recordEvents(transaction, account, { starts: calls, ends }));
   }
@@ -189,15 +192,15 @@ function checkSameProject(
  * Names a call, in a write transaction. A call that has not arrived gets its name once it does.
  * @throws Refusal 400 without a name.
  */
-export const updateCall: TransactionOperation<'updateCall'> = async (transaction, { body }) => {
+export const updateCall = inTransaction('updateCall', async (transaction, { body }) => {
   const { project_id, call_id, display_name } = body;
   if (display_name == null) throw new Refusal(400, 'display_name is required');
   await nameCall(transaction, { project_id, id: call_id, display_name });
   return {};
-};
+});
 
 /** Deletes calls and those that they made, in a write transaction. Runs of evaluations that are deleted end. */
-export const deleteCalls: TransactionOperation<'deleteCalls'> = async (transaction, { body }) => {
+export const deleteCalls = inTransaction('deleteCalls', async (transaction, { body }) => {
   await deleteJobs(transaction, body.project_id, body.call_ids);
   return { num_deleted: await deleteCallTrees(transaction, body.project_id, body.call_ids) };
-};
+});

@@ -1,16 +1,17 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { StoredCost } from '../../contract/costs.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
-import { compareValues } from '../query/compare-values.ts';
-import { compileExpression, fieldAt, idsIn } from '../query/record-condition.ts';
+import { compileCondition, idsIn } from '../query/condition.ts';
+import { sortRecords } from '../query/sort-records.ts';
 import type { Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
-import { inChunks } from '../storage/in-chunks.ts';
+import { deleteByIds } from '../storage/in-chunks.ts';
 import type { Tables } from '../storage/tables.ts';
-import type { TransactionOperation } from './operation.ts';
+import { inTransaction } from './operation.ts';
+import { pickMembers } from './pick-members.ts';
 
 /** Stores prices of models, in a write transaction. */
-export const createCosts: TransactionOperation<'createCosts'> = async (transaction, { body, account }) => {
+export const createCosts = inTransaction('createCosts', async (transaction, { body, account }) => {
   const now = new Date().toISOString();
   const models = Object.entries(body.costs);
   const ids = newIds(models.length);
@@ -33,47 +34,31 @@ export const createCosts: TransactionOperation<'createCosts'> = async (transacti
       .execute();
   }
   return { ids: models.map(([llm_id], index) => [ids[index]!, llm_id]) };
-};
-
-const members = [
-  'id',
-  'llm_id',
-  'prompt_token_cost',
-  'completion_token_cost',
-  'prompt_token_cost_unit',
-  'completion_token_cost_unit',
-  'effective_date',
-  'provider_id',
-] as const;
+});
 
 /**
  * Reads prices, by default in the order of their creation.
  * @throws Refusal 422 for a query that cannot be evaluated.
  */
-export const queryCosts: TransactionOperation<'queryCosts'> = async (transaction, { body }) => {
+export const queryCosts = inTransaction('queryCosts', async (transaction, { body }) => {
   const { project_id, query, sort_by, fields } = body;
-  const fits = query ? compileExpression(query.$expr) : () => true;
   const rows = await readPrices(transaction, project_id);
-  const found: StoredCost[] = rows
-    .map((row) => Object.fromEntries(members.map((name) => [name, row[name]])))
-    .filter((cost) => fits(cost));
-  for (const { field, direction } of [...(sort_by ?? [])].reverse()) {
-    found.sort((a, b) => compareValues(fieldAt(a, field), fieldAt(b, field), direction));
-  }
+  const costs: StoredCost[] = rows.map(({ project_id: _, created_at: _time, created_by: _account, ...cost }) => cost);
+  const found = sortRecords(
+    query ? costs.filter(compileCondition(query.$expr).accepts) : costs,
+    sort_by ?? [],
+    (cost) => cost,
+  );
   const offset = body.offset ?? 0;
   const page = found.slice(offset, offset + (body.limit ?? found.length));
-  const returned = members.filter((name) => !fields?.length || fields.includes(name));
-  return { results: page.map((cost) => Object.fromEntries(returned.map((name) => [name, cost[name]]))) };
-};
+  return { results: page.map((cost) => pickMembers(cost, fields)) };
+});
 
 /** Deletes prices by their ids, in a write transaction. @throws Refusal 400 for any other query. */
-export const purgeCosts: TransactionOperation<'purgeCosts'> = async (transaction, { body: { project_id, query } }) => {
-  await inChunks(idsIn(query.$expr), async (chunk) => {
-    await transaction.deleteFrom('costs').where('project_id', '=', project_id).where('id', 'in', chunk).execute();
-    return [];
-  });
+export const purgeCosts = inTransaction('purgeCosts', async (transaction, { body: { project_id, query } }) => {
+  await deleteByIds(transaction, 'costs', project_id, idsIn(query.$expr));
   return {};
-};
+});
 
 function readPrices(transaction: Transaction, project_id: string): Promise<Tables['costs'][]> {
   return transaction.selectFrom('costs').selectAll().where('project_id', '=', project_id).orderBy('id').execute();
@@ -102,9 +87,11 @@ export async function addCosts(
 
 /** Returns the price of a model that applied last when a call started; if none did, the latest. */
 function priceAt(prices: readonly Tables['costs'][], model: string, startedAt: string): Tables['costs'] | undefined {
-  const ofModel = prices
-    .filter(({ llm_id }) => llm_id === model)
-    .sort((a, b) => compareValues(a.effective_date, b.effective_date, 'desc'));
+  const ofModel = sortRecords(
+    prices.filter(({ llm_id }) => llm_id === model),
+    [{ field: 'effective_date', direction: 'desc' }],
+    (price) => price,
+  );
   return ofModel.find(({ effective_date }) => effective_date <= startedAt) ?? ofModel[0];
 }
 

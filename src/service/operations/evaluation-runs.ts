@@ -2,9 +2,9 @@ import type { RecordedCall } from '../../contract/calls.ts';
 import type { EvaluationRun, Prediction, Score } from '../../contract/evaluation-runs.ts';
 import { callReference, parseReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { endRun, summarizeTrials } from '../evaluation/end-run.ts';
 import {
   attributesOf,
+  findCall,
   isRun,
   isTrial,
   membersOf,
@@ -13,12 +13,13 @@ import {
   runOperations,
 } from '../evaluation/recorded-runs.ts';
 import { readResults } from '../evaluation/results.ts';
+import { endRun, startRun, summarizeTrials } from '../evaluation/run-events.ts';
 import { toTrial } from '../evaluation/trials.ts';
 import { findCalls } from '../query/find-calls.ts';
 import { recordEvents } from '../storage/call-events.ts';
 import type { Database } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
-import { createFeedback } from './feedback.ts';
+import { storeFeedback } from './feedback.ts';
 import type { OperationHandler } from './operation.ts';
 
 const projectOf = ({ entity, project }: { entity: string; project: string }): string => `${entity}/${project}`;
@@ -29,17 +30,8 @@ export const createEvaluationRun: OperationHandler<'createEvaluationRun'> = ({ p
     const project_id = projectOf(path);
     const [id = ''] = newIds(1);
     const { evaluation, model, source_evaluation_run_id } = body;
-    const source = source_evaluation_run_id == null ? {} : { source_evaluation_run_id };
-    const start = {
-      project_id,
-      id,
-      trace_id: id,
-      op_name: await operationReference(transaction, { project_id, name: runOperations.run, account }),
-      started_at: now(),
-      attributes: { weave: { evaluation_run: 'true', evaluation, model, ...source } },
-      inputs: { self: evaluation, model },
-    };
-    await recordEvents(transaction, account, { starts: [start], ends: [] });
+    const attributes = source_evaluation_run_id == null ? {} : { source_evaluation_run_id };
+    await startRun(transaction, { project_id, id, account, started_at: now(), evaluation, model, attributes });
     return { evaluation_run_id: id };
   });
 
@@ -86,8 +78,8 @@ function toRun(call: RecordedCall): EvaluationRun {
     evaluation: text(attributes.evaluation ?? inputs.self ?? inputs.this),
     model: text(attributes.model ?? inputs.model),
     status: text(membersOf(membersOf(call.summary).weave).status),
-    started_at: call.started_at ?? null,
-    finished_at: call.ended_at ?? null,
+    started_at: call.started_at,
+    finished_at: call.ended_at,
     summary: membersOf(call.summary),
     source_evaluation_run_id: typeof source_evaluation_run_id === 'string' ? source_evaluation_run_id : null,
   };
@@ -127,7 +119,7 @@ export const createPrediction: OperationHandler<'createPrediction'> = async ({ p
     const operation = (operationName: string) =>
       operationReference(transaction, { project_id, name: operationName, account });
     const [trialId = '', id = ''] = newIds(2);
-    const trace_id = run ? (run.trace_id ?? run.id) : id;
+    const trace_id = run ? run.trace_id : id;
     const starts = [];
     if (run) {
       starts.push({
@@ -147,7 +139,7 @@ export const createPrediction: OperationHandler<'createPrediction'> = async ({ p
       id,
       trace_id,
       parent_id: run ? trialId : null,
-      op_name: await operation(`${name}.predict`.slice(-128)),
+      op_name: await operation(`${name}.predict`),
       started_at: now(),
       attributes: { weave: { prediction: 'true', model, ...ofRun } },
       inputs: { self: model, inputs },
@@ -177,9 +169,9 @@ function toPrediction(call: RecordedCall): Prediction {
     prediction_id: call.id,
     model: String(model),
     inputs: inputs ?? others,
-    output: call.output ?? null,
+    output: call.output,
     evaluation_run_id: evaluation_run_id === null ? null : String(evaluation_run_id),
-    wb_user_id: call.wb_user_id ?? null,
+    wb_user_id: call.wb_user_id,
   };
 }
 
@@ -190,7 +182,7 @@ function toPrediction(call: RecordedCall): Prediction {
 export const finishPrediction: OperationHandler<'finishPrediction'> = async ({ path, account }, { database }) => {
   const project_id = projectOf(path);
   const prediction = await requireCall(database, project_id, path.prediction_id, 'Prediction', isPrediction);
-  const trial = prediction.parent_id ? await readCallOf(database, project_id, prediction.parent_id) : undefined;
+  const trial = prediction.parent_id ? await findCall(database, project_id, prediction.parent_id) : undefined;
   if (!trial || !isTrial(trial) || trial.ended_at) return { success: true };
   const children = (await readChildren(database, project_id, [trial.id])).get(trial.id) ?? [];
   const { scores, model_latency_seconds } = toTrial(trial, children);
@@ -205,7 +197,7 @@ export const finishPrediction: OperationHandler<'finishPrediction'> = async ({ p
  * Records a score of a prediction, as a call and as feedback on the prediction.
  * @throws Refusal 404 for an unknown prediction, 400 for a scorer that is no reference to an object.
  */
-export const createScore: OperationHandler<'createScore'> = async ({ path, body, account, ...input }, { database }) => {
+export const createScore: OperationHandler<'createScore'> = async ({ path, body, account }, { database }) => {
   const project_id = projectOf(path);
   const { prediction_id, scorer, value, evaluation_run_id } = body;
   const prediction = await requireCall(database, project_id, prediction_id, 'Prediction', () => true);
@@ -221,7 +213,7 @@ export const createScore: OperationHandler<'createScore'> = async ({ path, body,
       parent_id: evaluation_run_id == null ? null : (prediction.parent_id ?? evaluation_run_id),
       op_name: await operationReference(transaction, {
         project_id,
-        name: `${reference.name}.score`.slice(-128),
+        name: `${reference.name}.score`,
         account,
       }),
       started_at: now(),
@@ -241,7 +233,7 @@ export const createScore: OperationHandler<'createScore'> = async ({ path, body,
       payload: { output: value ?? null },
       runnable_ref: scorer,
     };
-    await createFeedback(transaction, { ...input, path: {}, body: feedback, account });
+    await storeFeedback(transaction, feedback, account);
     return { score_id: id };
   });
 };
@@ -261,9 +253,9 @@ function toScore(call: RecordedCall): Score {
   return {
     score_id: call.id,
     scorer: String(scorer),
-    value: call.output ?? null,
+    value: call.output,
     evaluation_run_id: evaluation_run_id === null ? null : String(evaluation_run_id),
-    wb_user_id: call.wb_user_id ?? null,
+    wb_user_id: call.wb_user_id,
   };
 }
 
@@ -285,17 +277,12 @@ async function* readMarked<Value>(
     $eq: [{ $getField: `attributes.weave.${name}` }, { $literal: value }],
   });
   const ofRun = evaluation_run_id === undefined ? [] : [isEqual('evaluation_run_id', evaluation_run_id)];
-  const run = evaluation_run_id === undefined ? undefined : await readCallOf(database, project_id, evaluation_run_id);
+  const run = evaluation_run_id === undefined ? undefined : await findCall(database, project_id, evaluation_run_id);
   // Without the run, every call of the project would be searched.
   const traces = evaluation_run_id === undefined ? {} : { trace_ids: [run?.trace_id ?? evaluation_run_id] };
   const query = { $expr: { $and: [isEqual(mark, 'true'), ...ofRun] } };
   const body = { project_id, filter: traces, query, limit: limit ?? null, offset: offset ?? null };
   for await (const calls of findCalls(database, body)) yield* calls.map(toValue);
-}
-
-async function readCallOf(database: Database, project_id: string, id: string): Promise<RecordedCall | undefined> {
-  for await (const [call] of findCalls(database, { project_id, filter: { call_ids: [id] }, limit: 1 })) return call;
-  return undefined;
 }
 
 async function requireCall(
@@ -305,7 +292,7 @@ async function requireCall(
   kind: string,
   isKind: (call: RecordedCall) => boolean,
 ): Promise<RecordedCall> {
-  const call = await readCallOf(database, project_id, id);
+  const call = await findCall(database, project_id, id);
   if (!call || !isKind(call)) throw new Refusal(404, `${kind} ${id} not found`);
   return call;
 }

@@ -1,33 +1,22 @@
 import type { RecordedCall } from '../../contract/calls.ts';
-import type { EvaluationStatusResponse } from '../../contract/evaluations.ts';
-import { parseReference } from '../../contract/references.ts';
+import type { ResultOf } from '../../contract/endpoints.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { resolveDefinition } from '../evaluation/definition.ts';
-import {
-  countEndedTrials,
-  isRun,
-  membersOf,
-  operationReference,
-  readCallsById,
-  runOperations,
-} from '../evaluation/recorded-runs.ts';
+import { countPlanned, resolveDefinition } from '../evaluation/definition.ts';
+import { countEndedTrials, findCall, isRun, membersOf } from '../evaluation/recorded-runs.ts';
+import { startRun } from '../evaluation/run-events.ts';
 import { recordEvents } from '../storage/call-events.ts';
-import type { Database, ProjectFilter, Transaction } from '../storage/database.ts';
-import { deleteJobs, findProgress, listLeases, putJob } from '../storage/evaluation-jobs.ts';
+import type { Database, ProjectFilter } from '../storage/database.ts';
+import { deleteJobs, findProgress, putJob, type RunKey } from '../storage/evaluation-jobs.ts';
 import { newIds } from '../storage/ids.ts';
-import { findReferenced, objectOfKind, putVersion } from '../storage/object-versions.ts';
-import { findTable } from '../storage/row-tables.ts';
+import { objectOfKind, putVersion } from '../storage/object-versions.ts';
 import { requireObjectId } from './object-id.ts';
-import type { OperationHandler, TransactionOperation } from './operation.ts';
+import { inTransaction, type OperationHandler } from './operation.ts';
 
 /**
  * Stores an evaluation definition; the same content returns the existing version.
  * @throws Refusal 422 for a name that cannot become an object id.
  */
-export const createEvaluation: TransactionOperation<'createEvaluation'> = async (
-  transaction,
-  { path, body, account },
-) => {
+export const createEvaluation = inTransaction('createEvaluation', async (transaction, { path, body, account }) => {
   const object_id = requireObjectId(body.name);
   const scorers = body.scorers ?? [];
   const content = {
@@ -43,7 +32,7 @@ export const createEvaluation: TransactionOperation<'createEvaluation'> = async 
   const object = objectOfKind('evaluation', { project_id, object_id, content, created_by: account });
   const { digest, version_index, reference } = await putVersion(transaction, object);
   return { digest, object_id, version_index, evaluation_ref: reference };
-};
+});
 
 const defaultConcurrency = 8;
 
@@ -61,19 +50,17 @@ export const evaluateModel: OperationHandler<'evaluateModel'> = async (
     const request = { ...body, account, maySee };
     const { definition, leftOut, name } = await resolveDefinition(transaction, request);
     const { evaluation, model, rowCount, trials } = definition;
-    const now = new Date().toISOString();
-    const left = leftOut.length > 0 ? { left_out_scorers: leftOut } : {};
-    const start = {
+    const created_at = new Date().toISOString();
+    await startRun(transaction, {
       project_id,
       id: call_id,
-      trace_id: call_id,
-      op_name: await operationReference(transaction, { project_id, name: runOperations.run, account }),
+      account,
+      started_at: created_at,
       display_name: name,
-      started_at: now,
-      attributes: { weave: { evaluation_run: 'true', evaluation, model, ...left } },
-      inputs: { self: evaluation, model },
-    };
-    await recordEvents(transaction, account, { starts: [start], ends: [] });
+      evaluation,
+      model,
+      attributes: leftOut.length > 0 ? { left_out_scorers: leftOut } : {},
+    });
     await putJob(transaction, {
       project_id,
       call_id,
@@ -82,8 +69,7 @@ export const evaluateModel: OperationHandler<'evaluateModel'> = async (
       definition: JSON.stringify(definition),
       concurrency: concurrency ?? defaultConcurrency,
       trial_count: rowCount * trials,
-      next_trial: 0,
-      created_at: now,
+      created_at,
     });
     return leftOut;
   });
@@ -105,7 +91,7 @@ export const cancelEvaluation: OperationHandler<'cancelEvaluation'> = async (
 ) => {
   const { project_id, call_id } = body;
   await database.write(async (transaction) => {
-    if (!(await findProgress(transaction, body))) return;
+    if ((await deleteJobs(transaction, project_id, [call_id])) === 0) return;
     const end = {
       project_id,
       id: call_id,
@@ -115,24 +101,17 @@ export const cancelEvaluation: OperationHandler<'cancelEvaluation'> = async (
       summary: {},
     };
     await recordEvents(transaction, account, { starts: [], ends: [end] });
-    await deleteJobs(transaction, project_id, [call_id]);
   });
   runner.cancel(body);
   return statusOf(database, body, maySee);
 };
 
-interface RunId {
-  project_id: string;
-  call_id: string;
-}
-
 async function statusOf(
   database: Database,
-  { project_id, call_id }: RunId,
+  { project_id, call_id }: RunKey,
   maySee: ProjectFilter,
-): Promise<EvaluationStatusResponse> {
-  let run: RecordedCall | undefined;
-  for await (const calls of readCallsById(database, project_id, [call_id])) run = calls[0];
+): Promise<ResultOf<'evaluationStatus'>> {
+  const run = await findCall(database, project_id, call_id);
   if (!run) return { status: { code: 'not_found' } };
   if (!isRun(run)) throw new Refusal(400, 'Call is not an evaluation');
   if (run.exception) return { status: { code: 'failed', error: run.exception } };
@@ -144,34 +123,14 @@ async function statusOf(
 /** Counts the predictions that a run has made and is going to make; the latter is 0 if it cannot be told. */
 async function countTrials(
   database: Database,
-  key: RunId,
+  key: RunKey,
   run: RecordedCall,
   maySee: ProjectFilter,
 ): Promise<{ completed: number; total: number }> {
   return database.read(async (transaction) => {
     const progress = await findProgress(transaction, key);
-    if (progress) {
-      const claimed = (await listLeases(transaction, key)).reduce((sum, { trials }) => sum + trials.length, 0);
-      return { completed: progress.next_trial - claimed, total: progress.trial_count };
-    }
+    if (progress) return progress;
     const completed = await countEndedTrials(transaction, key);
-    return { completed, total: await countPlanned(transaction, run, maySee) };
+    return { completed, total: await countPlanned(transaction, membersOf(run.inputs).self, maySee) };
   });
-}
-
-/** Counts the rows of the dataset of a run, as often as it has trials. */
-async function countPlanned(transaction: Transaction, run: RecordedCall, maySee: ProjectFilter): Promise<number> {
-  const read = async (text: unknown): Promise<Record<string, unknown>> => {
-    const reference = typeof text === 'string' ? parseReference(text) : undefined;
-    const row = reference?.kind === 'object' ? await findReferenced(transaction, reference, maySee) : undefined;
-    return row ? membersOf(JSON.parse(row.content)) : {};
-  };
-  const { dataset, trials = 1 } = await read(membersOf(run.inputs).self);
-  const { rows } = await read(dataset);
-  if (Array.isArray(rows)) return rows.length * Number(trials);
-  const table = typeof rows === 'string' ? parseReference(rows) : undefined;
-  const project_id = `${table?.entity}/${table?.project}`;
-  if (table?.kind !== 'table' || !maySee(project_id)) return 0;
-  const found = await findTable(transaction, { project_id, table_digest: table.name });
-  return (found?.row_count ?? 0) * Number(trials);
 }

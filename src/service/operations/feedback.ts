@@ -1,35 +1,25 @@
 import * as z from 'zod';
-import {
-  annotationFeedbackType,
-  type CreateFeedbackRequest,
-  type CreateFeedbackResponse,
-  type StoredFeedback,
-} from '../../contract/feedback.ts';
+import type { BodyOf, ResultOf } from '../../contract/endpoints.ts';
+import { annotationFeedbackType, type StoredFeedback } from '../../contract/feedback.ts';
 import { parseReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { canonicalJson } from '../../core/json/canonical-json.ts';
 import { fitsSchema } from '../../core/json/json-schema.ts';
-import { columnConditions, compileExpression, idsIn } from '../query/record-condition.ts';
+import { allOf, type ConditionColumns, compileCondition, idsIn, joinParts } from '../query/condition.ts';
 import type { Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
-import { inChunks } from '../storage/in-chunks.ts';
+import { deleteByIds, inChunks } from '../storage/in-chunks.ts';
 import { findVersion } from '../storage/object-versions.ts';
-import type { Tables } from '../storage/tables.ts';
+import { findQueue } from '../storage/queue-rows.ts';
+import { type Tables, tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
-import type { OperationInput, TransactionOperation } from './operation.ts';
-import { readQueue } from './queues.ts';
+import { inTransaction } from './operation.ts';
+import { pickMembers } from './pick-members.ts';
+
+const columns = Object.keys(tables.feedback.columns) as (keyof Tables['feedback'])[];
 
 /** The members that must be equal when feedback is sent again under the same id. */
-const contentMembers = [
-  'weave_ref',
-  'feedback_type',
-  'payload',
-  'annotation_ref',
-  'runnable_ref',
-  'call_ref',
-  'trigger_ref',
-  'queue_id',
-] as const;
+const contentMembers = columns.filter((column) => !/^(project_id|id|wb_user_id|creator|created_at)$/.test(column));
 
 /** Maximum size of a payload, as JSON. */
 const maxPayloadBytes = 1024 * 1024;
@@ -38,37 +28,36 @@ const maxPayloadBytes = 1024 * 1024;
  * Stores feedback, in a write transaction. An id that the account has used already returns what is stored.
  * @throws Refusal 400 for feedback that its type does not allow, 409 for an id that is stored with other content.
  */
-export const createFeedback: TransactionOperation<'createFeedback'> = (transaction, { body, account }) =>
-  storeFeedback(transaction, body, account);
+export const createFeedback = inTransaction('createFeedback', (transaction, { body, account }) =>
+  storeFeedback(transaction, body, account),
+);
 
 /**
  * Stores several feedbacks, in one write transaction: all of them, or none.
  * @throws Refusal as {@link createFeedback} does.
  */
-export const createFeedbackBatch: TransactionOperation<'createFeedbackBatch'> = async (
-  transaction,
-  { body, account }: OperationInput<'createFeedbackBatch'>,
-) => {
-  const res: CreateFeedbackResponse[] = [];
+export const createFeedbackBatch = inTransaction('createFeedbackBatch', async (transaction, { body, account }) => {
+  const res: ResultOf<'createFeedback'>[] = [];
   for (const feedback of body.batch) res.push(await storeFeedback(transaction, feedback, account));
   return { res };
-};
+});
 
 /**
  * Deletes feedback and stores another in its place, in one write transaction.
  * @throws Refusal as {@link createFeedback} does; nothing is deleted then.
  */
-export const replaceFeedback: TransactionOperation<'replaceFeedback'> = async (transaction, { body, account }) => {
+export const replaceFeedback = inTransaction('replaceFeedback', async (transaction, { body, account }) => {
   const { feedback_id, ...feedback } = body;
-  await deleteFeedback(transaction, body.project_id, [feedback_id]);
+  await deleteByIds(transaction, 'feedback', body.project_id, [feedback_id]);
   return storeFeedback(transaction, feedback, account);
-};
+});
 
-async function storeFeedback(
+/** Stores feedback in a write transaction. @throws Refusal as {@link createFeedback} does. */
+export async function storeFeedback(
   transaction: Transaction,
-  body: CreateFeedbackRequest,
+  body: BodyOf<'createFeedback'>,
   account: string,
-): Promise<CreateFeedbackResponse> {
+): Promise<ResultOf<'createFeedback'>> {
   await checkFeedback(transaction, body);
   const [newId = ''] = newIds(1);
   const feedback = {
@@ -105,74 +94,43 @@ async function storeFeedback(
   return { id, created_at, wb_user_id, payload: JSON.parse(payload) };
 }
 
-const columns = [
-  'project_id',
-  'id',
-  'weave_ref',
-  'feedback_type',
-  'payload',
-  'annotation_ref',
-  'runnable_ref',
-  'call_ref',
-  'trigger_ref',
-  'queue_id',
-  'creator',
-  'created_at',
-  'wb_user_id',
-] as const;
 /** The members that feedback has whichever members a request asks for. */
-const requiredColumns = ['id', 'weave_ref', 'feedback_type', 'payload', 'created_at'] as const;
-const queryColumns = ['id', 'weave_ref', 'feedback_type', 'wb_user_id', 'creator', 'queue_id'] as const;
+const requiredMembers = ['id', 'weave_ref', 'feedback_type', 'payload', 'created_at'];
 const sortColumns = ['created_at', 'id', 'wb_user_id', 'feedback_type', 'weave_ref'] as const;
+const conditionColumns: ConditionColumns = {
+  texts: columns.filter((column) => column !== 'payload' && column !== 'created_at'),
+  times: ['created_at'],
+};
 
 /**
  * Reads feedback, by default the oldest first.
  * @throws Refusal 422 for a query that cannot be evaluated.
  */
-export const queryFeedback: TransactionOperation<'queryFeedback'> = async (transaction, { body }) => {
-  const { project_id, query, sort_by } = body;
+export const queryFeedback = inTransaction('queryFeedback', async (transaction, { body }) => {
+  const { project_id, query, sort_by, fields } = body;
   const offset = body.offset ?? 0;
   const limit = body.limit ?? Number.MAX_SAFE_INTEGER;
-  const fits = query ? compileExpression(query.$expr) : undefined;
-  const { conditions, isComplete } = query
-    ? columnConditions(query.$expr, queryColumns)
-    : { conditions: [], isComplete: true };
-  const returned = returnedColumns(body.fields);
+  const { parts, isExact, accepts } = query ? compileCondition(query.$expr, conditionColumns) : allOf([]);
   let rows = transaction
     .selectFrom('feedback')
-    .select(isComplete ? returned : columns)
-    .where('project_id', '=', project_id);
-  for (const { column, values } of conditions) rows = rows.where(column, 'in', values);
+    .selectAll()
+    .where('project_id', '=', project_id)
+    .where(joinParts(parts));
   for (const { column, direction } of totalOrder(sort_by, sortColumns, { field: 'created_at', direction: 'asc' })) {
     rows = rows.orderBy(column, direction);
   }
-  if (isComplete) return { result: (await rows.limit(limit).offset(offset).execute()).map(toFeedback) };
-  const found = (await rows.execute()).map(toFeedback).filter((feedback) => fits!(feedback));
-  const isReturned = ([name]: [string, unknown]): boolean => (returned as readonly string[]).includes(name);
-  const result = found
-    .slice(offset, offset + limit)
-    .map((feedback) => Object.fromEntries(Object.entries(feedback).filter(isReturned)) as typeof feedback);
-  return { result };
-};
-
-function returnedColumns(fields: readonly string[] | null | undefined): readonly (typeof columns)[number][] {
-  if (!fields?.length) return columns;
-  const names: readonly string[] = [...requiredColumns, ...fields];
-  return columns.filter((column) => names.includes(column));
-}
+  if (isExact) rows = rows.limit(limit).offset(offset);
+  const found = (await rows.execute()).map(toFeedback);
+  const page = isExact ? found : found.filter(accepts).slice(offset, offset + limit);
+  const members = fields?.length ? [...requiredMembers, ...fields] : undefined;
+  return { result: page.map((feedback) => pickMembers(feedback, members)) };
+});
 
 /** Deletes feedback by its ids, in a write transaction. @throws Refusal 400 for any other query. */
-export const purgeFeedback: TransactionOperation<'purgeFeedback'> = async (transaction, { body }) => {
-  await deleteFeedback(transaction, body.project_id, idsIn(body.query.$expr));
+export const purgeFeedback = inTransaction('purgeFeedback', async (transaction, { body }) => {
+  await deleteByIds(transaction, 'feedback', body.project_id, idsIn(body.query.$expr));
   return {};
-};
-
-async function deleteFeedback(transaction: Transaction, project_id: string, ids: string[]): Promise<void> {
-  await inChunks(ids, async (chunk) => {
-    await transaction.deleteFrom('feedback').where('project_id', '=', project_id).where('id', 'in', chunk).execute();
-    return [];
-  });
-}
+});
 
 /**
  * Reads the feedback on calls or objects, by the references to them, the oldest on each first. With `queueId`, only
@@ -187,7 +145,7 @@ export async function readFeedbackOf(
   const rows = await inChunks(references, (chunk) => {
     const onCalls = transaction
       .selectFrom('feedback')
-      .select(columns)
+      .selectAll()
       .where('project_id', '=', project_id)
       .where('weave_ref', 'in', chunk)
       .orderBy('created_at')
@@ -202,7 +160,7 @@ function toFeedback(row: Tables['feedback']) {
 }
 
 /** @throws Refusal 400 for feedback that its type does not allow. */
-async function checkFeedback(transaction: Transaction, body: CreateFeedbackRequest): Promise<void> {
+async function checkFeedback(transaction: Transaction, body: BodyOf<'createFeedback'>): Promise<void> {
   if (Buffer.byteLength(JSON.stringify(body.payload)) > maxPayloadBytes) throw refused('the payload is over 1 MiB');
   checkPayload(body);
   const type = body.feedback_type;
@@ -212,7 +170,8 @@ async function checkFeedback(transaction: Transaction, body: CreateFeedbackReque
   else if (body.runnable_ref || body.call_ref || body.trigger_ref) {
     throw refused('only feedback of a runnable has a runnable_ref, call_ref or trigger_ref');
   }
-  if (body.queue_id) await checkQueue(transaction, body.project_id, body.queue_id);
+  const { project_id, queue_id } = body;
+  if (queue_id && !(await findQueue(transaction, project_id, queue_id))) throw refused(`queue ${queue_id} not found`);
 }
 
 /** The payloads of the types that the public service defines. */
@@ -223,7 +182,7 @@ const payloads: [RegExp, z.ZodType][] = [
   [/^wandb\.runnable\b/, z.looseObject({ output: z.unknown().refine((value) => value !== undefined, 'is missing') })],
 ];
 
-function checkPayload({ feedback_type, payload }: CreateFeedbackRequest): void {
+function checkPayload({ feedback_type, payload }: BodyOf<'createFeedback'>): void {
   const schema = payloads.find(([type]) => type.test(feedback_type))?.[1];
   const error = schema?.safeParse(payload).error;
   if (error) throw refused(`the payload does not fit ${feedback_type}: ${z.prettifyError(error)}`);
@@ -237,7 +196,7 @@ function hasOneEmoji(text: string): boolean {
   return text.length <= 64 && text.match(emoji)?.length === 1;
 }
 
-async function checkAnnotation(transaction: Transaction, body: CreateFeedbackRequest): Promise<void> {
+async function checkAnnotation(transaction: Transaction, body: BodyOf<'createFeedback'>): Promise<void> {
   const { annotation_ref, project_id, payload, feedback_type } = body;
   if (!annotation_ref) throw refused('an annotation needs annotation_ref');
   const reference = parseReference(annotation_ref);
@@ -254,7 +213,7 @@ async function checkAnnotation(transaction: Transaction, body: CreateFeedbackReq
   if (!fitsSchema(field_schema ?? {}, payload.value)) throw refused('the value does not fit the schema of the field');
 }
 
-function checkScore({ runnable_ref, call_ref, feedback_type }: CreateFeedbackRequest): void {
+function checkScore({ runnable_ref, call_ref, feedback_type }: BodyOf<'createFeedback'>): void {
   const reference = runnable_ref ? parseReference(runnable_ref) : undefined;
   if (reference?.kind !== 'object' && reference?.kind !== 'op') {
     throw refused('feedback of a runnable needs runnable_ref, a reference to an object or an op');
@@ -263,15 +222,6 @@ function checkScore({ runnable_ref, call_ref, feedback_type }: CreateFeedbackReq
     throw refused(`runnable_ref names ${reference.name}, which is not that of ${feedback_type}`);
   }
   if (reference.kind === 'op' && !call_ref) throw refused('feedback of an op needs call_ref');
-}
-
-async function checkQueue(transaction: Transaction, project_id: string, queue_id: string): Promise<void> {
-  try {
-    await readQueue(transaction, { path: { queue_id }, query: { project_id } });
-  } catch (error) {
-    if (error instanceof Refusal && error.status === 404) throw refused(`queue ${queue_id} not found`);
-    throw error;
-  }
 }
 
 function refused(reason: string): Refusal {

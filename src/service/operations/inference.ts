@@ -1,4 +1,4 @@
-import type { InferenceRequest } from '../../contract/inference.ts';
+import type { BodyOf } from '../../contract/endpoints.ts';
 import { parseReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { echoModels, readEchoModel, runEchoModel } from '../inference/echo-model.ts';
@@ -33,7 +33,7 @@ export const readModel: OperationHandler<'readModel'> = async ({ path, response 
  */
 async function effectiveMessages(
   database: Database,
-  { prompt, messages, template_vars }: InferenceRequest,
+  { prompt, messages, template_vars }: BodyOf<'runInference'>,
   maySee: ProjectFilter,
 ): Promise<unknown[] | undefined> {
   if (prompt == null && messages === undefined) return undefined;

@@ -1,22 +1,24 @@
+import type { ExpressionBuilder } from 'kysely';
 import * as z from 'zod';
+import type { BodyOf } from '../../contract/endpoints.ts';
 import { classMembers, type ObjectVersion, type StoredObject } from '../../contract/objects.ts';
 import { objectNamePattern, parsePartReference } from '../../contract/references.ts';
 import { llmModel, llmModelClass } from '../../contract/scorers.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import type { Transaction } from '../storage/database.ts';
 import { inChunks } from '../storage/in-chunks.ts';
-import { findVersion, objectClasses, putVersion, withMarks } from '../storage/object-versions.ts';
+import { findVersion, objectClasses, putVersion, versionsOf, withMarks } from '../storage/object-versions.ts';
 import { createPartReader } from '../storage/read-part.ts';
 import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
-import type { OperationInput, TransactionOperation } from './operation.ts';
+import { inTransaction, type OperationInput } from './operation.ts';
 import { ResponseSize } from './response-size.ts';
 
 /**
  * Stores a version of an object; storing the same content again returns the existing version.
  * @throws Refusal 400 for an invalid name, or a value that does not fit the class.
  */
-export const createObject: TransactionOperation<'createObject'> = async (transaction, { body: { obj }, account }) => {
+export const createObject = inTransaction('createObject', async (transaction, { body: { obj }, account }) => {
   const { project_id, object_id, builtin_object_class } = obj;
   if (!objectNamePattern.test(object_id)) throw new Refusal(400, `Invalid object name: ${object_id}`);
   const content = builtin_object_class ? withClass(obj.val, builtin_object_class) : obj.val;
@@ -28,7 +30,7 @@ export const createObject: TransactionOperation<'createObject'> = async (transac
     created_by: account,
   });
   return { digest, object_id };
-};
+});
 
 const typeName = z.enum(['array', 'boolean', 'integer', 'null', 'number', 'object', 'string']);
 
@@ -83,45 +85,49 @@ function classesOf(val: unknown): Pick<Tables['objects'], 'kind' | 'base_object_
  * Reads one version of an object.
  * @throws Refusal 404 when there is none.
  */
-export const readObject: TransactionOperation<'readObject'> = async (transaction, { body }) => {
+export const readObject = inTransaction('readObject', async (transaction, { body }) => {
   const { project_id, object_id, digest } = body;
   const row = await findVersion(transaction, { project_id, object_id, version: digest });
   if (!row) throw new Refusal(404, `Object ${object_id}:${digest} not found`);
   const latest = await findVersion(transaction, { project_id, object_id, version: 'latest' });
   const { content, ...version } = row;
-  return { obj: toVersion(version, row.version_index === latest?.version_index, content) };
-};
+  return { obj: toVersion({ ...version, latest_index: latest!.version_index }, content) };
+});
 
 /**
  * Deletes versions of an object for good, in a write transaction: all that are named, or none.
  * @throws Refusal 404 for an unknown version, or an object without versions.
  */
-export const deleteObject: TransactionOperation<'deleteObject'> = async (transaction, { body }) => {
+export const deleteObject = inTransaction('deleteObject', async (transaction, { body }) => {
   const { project_id, object_id, digests } = body;
-  const versions = transaction
-    .selectFrom('objects')
-    .select('digest')
-    .where('project_id', '=', project_id)
-    .where('object_id', '=', object_id);
   const named = new Set<string>();
   for (const version of digests ?? []) {
     const row = await findVersion(transaction, { project_id, object_id, version });
     if (!row) throw new Refusal(404, `Object ${object_id}:${version} not found`);
     named.add(row.digest);
   }
-  const deleted = digests?.length ? [...named] : (await versions.execute()).map(({ digest }) => digest);
+  const deleted = digests?.length
+    ? [...named]
+    : (await versionsOf(transaction, body).select('digest').execute()).map(({ digest }) => digest);
   if (deleted.length === 0) throw new Refusal(404, `Object ${object_id} not found`);
-  await inChunks(deleted, async (chunk) => {
-    await transaction
+  await inChunks(deleted, (chunk) =>
+    transaction
       .deleteFrom('objects')
       .where('project_id', '=', project_id)
       .where('object_id', '=', object_id)
       .where('digest', 'in', chunk)
-      .execute();
-    return [];
-  });
+      .execute(),
+  );
   return { num_deleted: deleted.length };
-};
+});
+
+/** Selects the index of the latest version of an object. */
+function latestIndex({ selectFrom }: ExpressionBuilder<Tables, 'objects'>) {
+  return selectFrom('objects as version')
+    .select(({ fn }) => fn.max('version.version_index').as('latest'))
+    .whereRef('version.project_id', '=', 'objects.project_id')
+    .whereRef('version.object_id', '=', 'objects.object_id');
+}
 
 const sortFields = ['created_at', 'object_id'] as const;
 
@@ -129,69 +135,44 @@ const sortFields = ['created_at', 'object_id'] as const;
  * Reads versions of objects, by default the oldest first.
  * @throws Refusal 413 for versions whose content is too large in total.
  */
-export const queryObjects: TransactionOperation<'queryObjects'> = async (transaction, { body }) => {
-  const { project_id, filter, metadata_only } = body;
+export const queryObjects = inTransaction('queryObjects', async (transaction, { body }) => ({
+  objs: await findVersions(transaction, body),
+}));
+
+/** Finds versions of objects as {@link queryObjects} does. */
+async function findVersions(transaction: Transaction, body: BodyOf<'queryObjects'>): Promise<ObjectVersion[]> {
   let versions = transaction
     .selectFrom('objects')
     .select(['project_id', 'object_id', 'digest', 'version_index', 'kind', 'base_object_class', 'leaf_object_class'])
     .select(['created_at', 'created_by'])
-    .select(({ selectFrom }) =>
-      selectFrom('objects as version')
-        .select(({ fn }) => fn.max('version.version_index').as('latest'))
-        .whereRef('version.project_id', '=', 'objects.project_id')
-        .whereRef('version.object_id', '=', 'objects.object_id')
-        .as('latest_index'),
-    )
+    .select((eb) => latestIndex(eb).as('latest_index'))
     .select(({ fn }) => fn<number>('length', ['content']).as('chars'))
-    .where('project_id', '=', project_id)
+    .where('project_id', '=', body.project_id)
     .limit(body.limit ?? Number.MAX_SAFE_INTEGER)
     .offset(body.offset ?? 0);
-  const { base_object_classes, leaf_object_classes, object_ids, is_op, latest_only } = filter ?? {};
+  const { base_object_classes, leaf_object_classes, object_ids, is_op, latest_only } = body.filter ?? {};
   if (base_object_classes?.length) versions = versions.where('base_object_class', 'in', base_object_classes);
   if (leaf_object_classes?.length) versions = versions.where('leaf_object_class', 'in', leaf_object_classes);
   if (object_ids?.length) versions = versions.where('object_id', 'in', object_ids);
   if (is_op != null) versions = versions.where('kind', '=', is_op ? 'op' : 'object');
-  if (latest_only) {
-    versions = versions.where('version_index', '=', ({ selectFrom }) =>
-      selectFrom('objects as version')
-        .select(({ fn }) => fn.max('version.version_index').as('latest'))
-        .whereRef('version.project_id', '=', 'objects.project_id')
-        .whereRef('version.object_id', '=', 'objects.object_id'),
-    );
+  if (latest_only) versions = versions.where('version_index', '=', latestIndex);
+  for (const { column, direction } of totalOrder(body.sort_by, sortFields, { field: 'created_at', direction: 'asc' })) {
+    if (column !== 'id') versions = versions.orderBy(column, direction);
   }
-  const order = totalOrder(body.sort_by, sortFields, { field: 'created_at', direction: 'asc' }).filter(
-    ({ column }) => column !== 'id',
-  );
-  for (const { column, direction } of order)
-    versions = versions.orderBy(column as (typeof sortFields)[number], direction);
   versions = versions.orderBy('object_id').orderBy('version_index');
   const metadata = await versions.execute();
-  if (metadata_only) {
-    return {
-      objs: metadata.map(({ latest_index, chars: _, ...row }) =>
-        toVersion(row, row.version_index === latest_index, undefined),
-      ),
-    };
-  }
+  if (body.metadata_only) return metadata.map((row) => toVersion(row, undefined));
   const size = new ResponseSize('ask for fewer versions at once, or for metadata_only');
   for (const { chars } of metadata) size.add(chars);
-  const rows = await versions.select('content').execute();
-  return {
-    objs: rows.map(({ latest_index, chars: _, content, ...row }) =>
-      toVersion(row, row.version_index === latest_index, content),
-    ),
-  };
-};
+  return (await versions.select('content').execute()).map(({ content, ...row }) => toVersion(row, content));
+}
 
 /**
  * Reads the values of references, in their order; null for one that leads nowhere, or that the account may not see.
  * @throws Refusal 400 for text that is not a reference, or whose version is not a digest; 413 for values that are too large
  * in total.
  */
-export const readReferences: TransactionOperation<'readReferences'> = async (
-  transaction,
-  { body: { refs }, maySee },
-) => {
+export const readReferences = inTransaction('readReferences', async (transaction, { body: { refs }, maySee }) => {
   const vals: unknown[] = [];
   const known = new Map<string, { value: unknown; chars: number }>();
   const read = createPartReader(transaction, maySee);
@@ -213,32 +194,44 @@ export const readReferences: TransactionOperation<'readReferences'> = async (
     vals.push(entry.value);
   }
   return { vals };
-};
+});
 
-/** Lists every version of a project's evaluations, datasets or scorers, the oldest first. */
-export async function listObjects(
+/** Lists every version of a project's evaluations, the oldest first. */
+export const listEvaluations = inTransaction('listEvaluations', (transaction, input) =>
+  listObjects(transaction, input, 'evaluation'),
+);
+
+/** Lists every version of a project's datasets, the oldest first. */
+export const listDatasets = inTransaction('listDatasets', (transaction, input) =>
+  listObjects(transaction, input, 'dataset'),
+);
+
+/** Lists every version of a project's scorers, the oldest first. */
+export const listScorers = inTransaction('listScorers', (transaction, input) =>
+  listObjects(transaction, input, 'scorer'),
+);
+
+async function listObjects(
   transaction: Transaction,
   { path, query: { limit, offset } }: OperationInput<'listEvaluations' | 'listDatasets' | 'listScorers'>,
   kind: 'evaluation' | 'dataset' | 'scorer',
 ): Promise<StoredObject[]> {
-  const rows = await transaction
-    .selectFrom('objects')
-    .select(['object_id', 'digest', 'version_index', 'created_at'])
+  const found = await findVersions(transaction, {
+    project_id: `${path.entity}/${path.project}`,
+    filter: { base_object_classes: [objectClasses[kind][0]] },
     // The content of a dataset is only its rows, which may be large.
-    .$if(kind !== 'dataset', (select) => select.select('content'))
-    .where('project_id', '=', `${path.entity}/${path.project}`)
-    .where('base_object_class', '=', objectClasses[kind][0])
-    .orderBy('created_at')
-    .orderBy('object_id')
-    .orderBy('version_index')
-    .limit(limit ?? Number.MAX_SAFE_INTEGER)
-    .offset(offset ?? 0)
-    .execute();
-  return rows.map(({ content = '{}', ...version }) => {
-    const val = JSON.parse(content) as Record<string, unknown>;
+    metadata_only: kind === 'dataset',
+    limit,
+    offset,
+  });
+  return found.map(({ object_id, digest, version_index, created_at, val: content }) => {
+    const val = content as Record<string, unknown>;
     const members = {
-      ...version,
-      name: typeof val.name === 'string' ? val.name : version.object_id,
+      object_id,
+      digest,
+      version_index,
+      created_at,
+      name: typeof val.name === 'string' ? val.name : object_id,
       description: typeof val.description === 'string' ? val.description : null,
     };
     return kind === 'evaluation' ? { ...members, ...evaluationMembers(val) } : members;
@@ -253,13 +246,13 @@ function evaluationMembers({ dataset, scorers, trials, evaluation_name }: Record
 
 /** Returns a version as clients see it. Without its content, `val` is an empty object. */
 function toVersion(
-  { created_by, ...row }: Omit<Tables['objects'], 'content'>,
-  isLatest: boolean,
+  row: Omit<Tables['objects'], 'content'> & { latest_index: number | null; chars?: number },
   content: string | undefined,
 ): ObjectVersion {
+  const { created_by, latest_index, chars: _, ...version } = row;
   return {
-    ...row,
-    is_latest: isLatest ? 1 : 0,
+    ...version,
+    is_latest: row.version_index === latest_index ? 1 : 0,
     deleted_at: null,
     val: content === undefined ? {} : withMarks(JSON.parse(content), row),
     wb_user_id: created_by,

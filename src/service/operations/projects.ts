@@ -1,7 +1,7 @@
-import type { TransactionOperation } from './operation.ts';
+import { inTransaction } from './operation.ts';
 
 /** Lists the projects that have queues, objects or recorded calls, with the number of their queues. */
-export const listProjects: TransactionOperation<'listProjects'> = async (transaction, { maySee }) => {
+export const listProjects = inTransaction('listProjects', async (transaction, { maySee }) => {
   const counts = await transaction
     .selectFrom('queues')
     .select(({ fn }) => ['project_id', fn.countAll<number>().as('queues')])
@@ -17,4 +17,4 @@ export const listProjects: TransactionOperation<'listProjects'> = async (transac
   const queues = new Map(counts.map(({ project_id, queues }) => [project_id, Number(queues)]));
   const ids = [...new Set([...queues.keys(), ...others.map(({ project_id }) => project_id)])].filter(maySee).sort();
   return { projects: ids.map((project_id) => ({ project_id, queues: queues.get(project_id) ?? 0 })) };
-};
+});

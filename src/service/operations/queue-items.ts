@@ -6,16 +6,17 @@ import { Refusal } from '../../core/http/refusal.ts';
 import { addItems } from '../admin/import-items.ts';
 import type { Transaction } from '../storage/database.ts';
 import { inChunks } from '../storage/in-chunks.ts';
+import { findQueue } from '../storage/queue-rows.ts';
 import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
 import { readFeedbackOf } from './feedback.ts';
-import type { TransactionOperation } from './operation.ts';
-import { readQueue } from './queues.ts';
+import { inTransaction } from './operation.ts';
+import { requireQueueRow } from './queues.ts';
 
 /** Reads a page of a queue's items, with their positions in the whole queue when the request asks for them. */
-export const queryQueueItems: TransactionOperation<'queryQueueItems'> = async (transaction, { path, body }) => {
+export const queryQueueItems = inTransaction('queryQueueItems', async (transaction, { path, body }) => {
   // Asked for by itself: as a condition of the items, SQLite would look at it once for each of them.
-  if (!(await hasQueue(transaction, body.project_id, path.queue_id))) return { items: [] };
+  if (!(await findQueue(transaction, body.project_id, path.queue_id))) return { items: [] };
   const order = sql.join(
     totalOrder(body.sort_by, sortFields, { field: 'created_at', direction: 'asc' }).map(
       ({ column, direction }) => sql`${sql.ref(`queue_items.${column}`)} ${sql.raw(direction)}`,
@@ -57,7 +58,7 @@ export const queryQueueItems: TransactionOperation<'queryQueueItems'> = async (t
   // PostgreSQL's driver returns row numbers as strings.
   const positionsById = new Map(positions.map(({ id, position }) => [id, Number(position)]));
   return { items: rows.map((row) => toItem(row, positionsById.get(row.id))), ...included };
-};
+});
 
 /** Maximum number of feedbacks that come with items. */
 const maxIncludedFeedback = 5000;
@@ -83,9 +84,9 @@ const maxDisplayFieldsChars = 32 * 1024 * 1024;
  * unknown calls are skipped.
  * @throws Refusal 404 for an unknown queue, 413 for display fields that are too long for the number of calls.
  */
-export const addQueueItems: TransactionOperation<'addQueueItems'> = async (transaction, { path, body, account }) => {
+export const addQueueItems = inTransaction('addQueueItems', async (transaction, { path, body, account }) => {
   const { project_id, call_ids, display_fields } = body;
-  await readQueue(transaction, { path, query: body });
+  await requireQueueRow(transaction, project_id, path.queue_id);
   const rows = await inChunks(call_ids, (ids) =>
     transaction
       .selectFrom('calls')
@@ -106,7 +107,7 @@ export const addQueueItems: TransactionOperation<'addQueueItems'> = async (trans
   const target = { projectId: project_id, queueId: path.queue_id, addedBy: account };
   const { added, duplicates } = await addItems(transaction, items, target);
   return { added_count: added, duplicates };
-};
+});
 
 const progressStates = ['in_progress', 'completed', 'skipped'] as const;
 type ProgressState = (typeof progressStates)[number];
@@ -124,29 +125,29 @@ const nextStates: Record<AnnotationState, readonly ProgressState[]> = {
  * state again changes nothing.
  * @throws Refusal 400 for an unknown queue, item or state, and for a state that cannot follow.
  */
-export const updateProgress: TransactionOperation<'updateProgress'> = async (transaction, { path, body, account }) => {
+export const updateProgress = inTransaction('updateProgress', async (transaction, { path, body, account }) => {
   const { project_id, annotation_state } = body;
   const queue = { project_id, queue_id: path.queue_id };
   return { item: await setProgress(transaction, queue, { item_id: path.item_id, annotation_state }, account) };
-};
+});
 
 /** Sets an annotator's states for several items, in one write transaction. A refusal is the result of its update. */
-export const updateProgressBatch: TransactionOperation<'updateProgressBatch'> = async (
-  transaction,
-  { path, body, account },
-) => {
-  const queue = { project_id: body.project_id, queue_id: path.queue_id };
-  const results: { item?: QueueItem; reason?: string }[] = [];
-  for (const update of body.updates) {
-    try {
-      results.push({ item: await setProgress(transaction, queue, update, account) });
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      results.push({ reason: error.message });
+export const updateProgressBatch = inTransaction(
+  'updateProgressBatch',
+  async (transaction, { path, body, account }) => {
+    const queue = { project_id: body.project_id, queue_id: path.queue_id };
+    const results: { item?: QueueItem; reason?: string }[] = [];
+    for (const update of body.updates) {
+      try {
+        results.push({ item: await setProgress(transaction, queue, update, account) });
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        results.push({ reason: error.message });
+      }
     }
-  }
-  return { results };
-};
+    return { results };
+  },
+);
 
 async function setProgress(
   transaction: Transaction,
@@ -165,7 +166,7 @@ async function setProgress(
     .where('queue_id', '=', queue_id)
     .where('deleted_at', 'is', null)
     .executeTakeFirst();
-  if (!item || !(await hasQueue(transaction, project_id, queue_id)))
+  if (!item || !(await findQueue(transaction, project_id, queue_id)))
     throw new Refusal(400, `Item ${item_id} not found in queue ${queue_id}`);
   const progress = await transaction
     .selectFrom('annotator_progress')
@@ -201,16 +202,4 @@ function toItem(row: Tables['queue_items'], position: number | null = null): Que
     display_fields: JSON.parse(row.display_fields),
     position_in_queue: position,
   });
-}
-
-/** Returns whether a queue exists and is not deleted. */
-async function hasQueue(transaction: Transaction, projectId: string, queueId: string): Promise<boolean> {
-  const queue = await transaction
-    .selectFrom('queues')
-    .select('id')
-    .where('project_id', '=', projectId)
-    .where('id', '=', queueId)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst();
-  return queue !== undefined;
 }

@@ -1,14 +1,16 @@
-import { type Queue, queueSortFields, type ReadQueueResponse } from '../../contract/queues.ts';
+import type { ResultOf } from '../../contract/endpoints.ts';
+import { type Queue, queueSortFields } from '../../contract/queues.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import type { Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
 import { inChunks } from '../storage/in-chunks.ts';
+import { findQueue, newQueue } from '../storage/queue-rows.ts';
 import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
-import type { OperationInput, TransactionOperation } from './operation.ts';
+import { inTransaction } from './operation.ts';
 
 /** Reads queues of a project, by default the newest first. */
-export const queryQueues: TransactionOperation<'queryQueues'> = async (transaction, { body }) => {
+export const queryQueues = inTransaction('queryQueues', async (transaction, { body }) => {
   let queues = transaction
     .selectFrom('queues')
     .selectAll()
@@ -21,75 +23,71 @@ export const queryQueues: TransactionOperation<'queryQueues'> = async (transacti
   const found = (await queues.execute()).filter((queue) => queue.name.toLowerCase().includes(name));
   const offset = body.offset ?? 0;
   return found.slice(offset, offset + (body.limit ?? found.length)).map(toQueue);
-};
+});
 
 /**
  * Reads one queue.
  * @throws Refusal 404 when the project has no queue with this id.
  */
-export async function readQueue(
+export const readQueue = inTransaction('readQueue', async (transaction, { path, query }) => ({
+  queue: toQueue(await requireQueueRow(transaction, query.project_id, path.queue_id)),
+}));
+
+/** Returns the row of a queue. @throws Refusal 404 when the project has no queue with this id. */
+export async function requireQueueRow(
   transaction: Transaction,
-  { path, query }: Pick<OperationInput<'readQueue'>, 'path' | 'query'>,
-): Promise<ReadQueueResponse> {
-  const row = await transaction
-    .selectFrom('queues')
-    .selectAll()
-    .where('project_id', '=', query.project_id)
-    .where('id', '=', path.queue_id)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst();
-  if (!row) throw new Refusal(404, `Queue ${path.queue_id} not found`);
-  return { queue: toQueue(row) };
+  projectId: string,
+  queueId: string,
+): Promise<Tables['queues']> {
+  const row = await findQueue(transaction, projectId, queueId);
+  if (!row) throw new Refusal(404, `Queue ${queueId} not found`);
+  return row;
 }
 
 /** Creates an empty queue; its name need not be unique. */
-export const createQueue: TransactionOperation<'createQueue'> = async (transaction, { body, account }) => {
+export const createQueue = inTransaction('createQueue', async (transaction, { body, account }) => {
   const [id = ''] = newIds(1);
-  const now = new Date().toISOString();
-  await transaction
-    .insertInto('queues')
-    .values({
-      project_id: body.project_id,
-      id,
-      name: body.name,
-      description: body.description ?? '',
-      scorer_refs: JSON.stringify(body.scorer_refs),
-      created_at: now,
-      created_by: account,
-      updated_at: now,
-      deleted_at: null,
-    })
-    .execute();
+  const { project_id, name, scorer_refs } = body;
+  const queue = newQueue({
+    project_id,
+    id,
+    name,
+    description: body.description ?? '',
+    scorer_refs,
+    created_by: account,
+  });
+  await transaction.insertInto('queues').values(queue).execute();
   return { id };
-};
+});
 
 /**
  * Changes the members of a queue that the request has, and returns the queue. Needs a write transaction.
  * @throws Refusal 404 when the project has no queue with this id.
  */
-export const updateQueue: TransactionOperation<'updateQueue'> = async (transaction, { path, body }) => {
+export const updateQueue = inTransaction('updateQueue', async (transaction, { path, body }) => {
   const { project_id, name, description, scorer_refs } = body;
   return changeQueue(transaction, path.queue_id, project_id, {
     ...(name != null && { name }),
     ...(description != null && { description }),
     ...(scorer_refs != null && { scorer_refs: JSON.stringify(scorer_refs) }),
   });
-};
+});
 
 /**
  * Marks a queue as deleted, so that neither it nor its items are found any more. Needs a write transaction.
  * @throws Refusal 404 when the project has no queue with this id.
  */
-export const deleteQueue: TransactionOperation<'deleteQueue'> = (transaction, { path, query }) =>
-  changeQueue(transaction, path.queue_id, query.project_id, { deleted_at: new Date().toISOString() });
+export const deleteQueue = inTransaction('deleteQueue', (transaction, { path, query }) =>
+  changeQueue(transaction, path.queue_id, query.project_id, { deleted_at: new Date().toISOString() }),
+);
 
 async function changeQueue(
   transaction: Transaction,
   queue_id: string,
   project_id: string,
   members: Partial<Tables['queues']>,
-): Promise<ReadQueueResponse> {
-  const { queue } = await readQueue(transaction, { path: { queue_id }, query: { project_id } });
+): Promise<ResultOf<'readQueue'>> {
+  const row = await requireQueueRow(transaction, project_id, queue_id);
   const change = { ...members, updated_at: new Date().toISOString() };
   await transaction
     .updateTable('queues')
@@ -97,15 +95,14 @@ async function changeQueue(
     .where('project_id', '=', project_id)
     .where('id', '=', queue_id)
     .execute();
-  const { scorer_refs, ...rest } = change;
-  return { queue: { ...queue, ...rest, ...(scorer_refs !== undefined && { scorer_refs: JSON.parse(scorer_refs) }) } };
+  return { queue: toQueue({ ...row, ...change }) };
 }
 
 /**
  * Counts the items of queues, in the order of the request. An item counts as completed once any annotator has completed
  * or skipped it; unknown queues are empty.
  */
-export const queueStats: TransactionOperation<'queueStats'> = async (transaction, { body }) => {
+export const queueStats = inTransaction('queueStats', async (transaction, { body }) => {
   const counts = await inChunks(body.queue_ids, (ids) =>
     transaction
       .selectFrom('queue_items')
@@ -145,7 +142,7 @@ export const queueStats: TransactionOperation<'queueStats'> = async (transaction
       return { queue_id, total_items: Number(total), completed_items: Number(completed) };
     }),
   };
-};
+});
 
 const finishedStates = ['completed', 'skipped'] as const;
 

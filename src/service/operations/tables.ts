@@ -1,9 +1,7 @@
-import type { SortKey } from '../../contract/sort-keys.ts';
 import type { TableRow } from '../../contract/tables.ts';
-import { nextTurn, Pacer } from '../../core/event-loop.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { compareValues } from '../query/compare-values.ts';
-import { fieldAt } from '../query/record-condition.ts';
+import { nextTurn, Pacer } from '../../core/turns.ts';
+import { sortRecords } from '../query/sort-records.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import { contentDigest, tableDigest } from '../storage/digest.ts';
 import { inChunks } from '../storage/in-chunks.ts';
@@ -17,7 +15,7 @@ import {
   selectRows,
   type TableKey,
 } from '../storage/row-tables.ts';
-import type { OperationHandler, OperationInput, TransactionOperation } from './operation.ts';
+import { inTransaction, type OperationHandler, type OperationInput } from './operation.ts';
 import { ResponseSize } from './response-size.ts';
 
 /** Maximum number of rows of a list; updates can make it longer than one request. */
@@ -55,10 +53,7 @@ export async function storeRows(
       putRows(transaction, project_id, rows.slice(at, end), row_digests.slice(at, end)),
     );
   }
-  await database.write(async (transaction) => {
-    if (await findTable(transaction, { project_id, table_digest: digest })) return;
-    await putTable(transaction, { project_id, digest, created_by }, row_digests);
-  });
+  await database.write((transaction) => putTable(transaction, { project_id, digest, created_by }, row_digests));
   return { digest, row_digests };
 }
 
@@ -66,42 +61,37 @@ export async function storeRows(
  * Stores the list that results from changes of a stored one, which stays as it is.
  * @throws Refusal 404 for an unknown list, 400 for an index outside of it, 413 for too many rows or changes.
  */
-export const updateTable: TransactionOperation<'updateTable'> = async (transaction, { body, account }) => {
+export const updateTable = inTransaction('updateTable', async (transaction, { body, account }) => {
   const { project_id, base_digest, updates } = body;
   const digests = await rowDigestsOf(transaction, { project_id, table_digest: base_digest });
   if (!digests) throw new Refusal(404, `Table ${base_digest} not found`);
-  const added = updates.flatMap((update) =>
-    'append' in update ? [update.append.row] : 'insert' in update ? [update.insert.row] : [],
-  );
+  const additions = updates.filter((update) => !('pop' in update)).length;
   const moves = updates.filter((update) => !('append' in update)).length;
   if (moves > maxMoves)
     throw new Refusal(413, `More than ${maxMoves} rows are inserted or removed: send fewer at once`);
-  if (digests.length + added.length > maxRows) throw new Refusal(413, `A table has at most ${maxRows} rows`);
-  const addedDigests = added.map(contentDigest);
-  await putRows(transaction, project_id, added, addedDigests);
-  let next = 0;
+  if (digests.length + additions > maxRows) throw new Refusal(413, `A table has at most ${maxRows} rows`);
+  const added: object[] = [];
+  const addedDigests: string[] = [];
   const updated_row_digests: string[] = [];
   for (const update of updates) {
-    if ('append' in update) {
-      digests.push(addedDigests[next]!);
-      updated_row_digests.push(addedDigests[next]!);
-      next += 1;
-    } else if ('insert' in update) {
-      checkIndex(update.insert.index, digests.length);
-      digests.splice(update.insert.index, 0, addedDigests[next]!);
-      updated_row_digests.push(addedDigests[next]!);
-      next += 1;
-    } else {
+    if ('pop' in update) {
       checkIndex(update.pop.index, digests.length - 1);
       updated_row_digests.push(...digests.splice(update.pop.index, 1));
+      continue;
     }
+    const { row, index } = 'append' in update ? { ...update.append, index: digests.length } : update.insert;
+    checkIndex(index, digests.length);
+    const rowDigest = contentDigest(row);
+    added.push(row);
+    addedDigests.push(rowDigest);
+    digests.splice(index, 0, rowDigest);
+    updated_row_digests.push(rowDigest);
   }
+  await putRows(transaction, project_id, added, addedDigests);
   const digest = tableDigest(digests);
-  if (!(await findTable(transaction, { project_id, table_digest: digest }))) {
-    await putTable(transaction, { project_id, digest, created_by: account }, digests);
-  }
+  await putTable(transaction, { project_id, digest, created_by: account }, digests);
   return { digest, updated_row_digests };
-};
+});
 
 function checkIndex(index: number, last: number): void {
   if (index < 0 || index > last) throw new Refusal(400, `Index out of range: ${index}`);
@@ -111,7 +101,7 @@ function checkIndex(index: number, last: number): void {
  * Reads rows of a list, by default in their order; an unknown list has none.
  * @throws Refusal 400 for a sort field that is no path, 413 for rows that are too large together.
  */
-export const queryTable: TransactionOperation<'queryTable'> = async (transaction, { body }) => {
+export const queryTable = inTransaction('queryTable', async (transaction, { body }) => {
   const { sort_by } = body;
   for (const { field } of sort_by ?? []) {
     if (field.split('.').some((name) => name.trim() === '')) throw new Refusal(400, `Invalid sort field: ${field}`);
@@ -120,8 +110,8 @@ export const queryTable: TransactionOperation<'queryTable'> = async (transaction
   const limit = body.limit ?? Number.MAX_SAFE_INTEGER;
   if (!sort_by?.length) return { rows: await readRows(transaction, body, { limit, offset }) };
   const rows = await readRows(transaction, body, { limit: Number.MAX_SAFE_INTEGER, offset: 0 });
-  return { rows: rows.sort(byKeys(sort_by)).slice(offset, offset + limit) };
-};
+  return { rows: sortRecords(rows, sort_by, ({ val }) => val as object).slice(offset, offset + limit) };
+});
 
 /**
  * Stores a list of rows that the project has already; the same rows again are the same list.
@@ -146,7 +136,7 @@ export const createTableFromDigests: OperationHandler<'createTableFromDigests'> 
 };
 
 /** Counts the rows of lists; unknown lists are skipped. */
-export const countRowsOfTables: TransactionOperation<'countRowsOfTables'> = async (transaction, { body }) => {
+export const countRowsOfTables = inTransaction('countRowsOfTables', async (transaction, { body }) => {
   const digests = [...new Set(body.digests ?? [])];
   const found = await inChunks(digests, (chunk) => findTables(transaction, body.project_id, chunk));
   const counts = new Map(found.map(({ digest, row_count }) => [digest, row_count]));
@@ -155,13 +145,13 @@ export const countRowsOfTables: TransactionOperation<'countRowsOfTables'> = asyn
       .filter((digest) => counts.has(digest))
       .map((digest) => ({ digest, count: counts.get(digest)!, storage_size_bytes: null })),
   };
-};
+});
 
 /** Counts the rows of a list; an unknown list has none. */
-export const countTableRows: TransactionOperation<'countTableRows'> = async (transaction, { body }) => {
+export const countTableRows = inTransaction('countTableRows', async (transaction, { body }) => {
   const table = await findTable(transaction, { project_id: body.project_id, table_digest: body.digest });
   return { count: table?.row_count ?? 0 };
-};
+});
 
 /** Rows that are read at once, so that their size is known before much of it is in memory. */
 const rowsPerRead = 500;
@@ -192,16 +182,4 @@ async function readRows(
     if (page.length < count) break;
   }
   return rows;
-}
-
-/** Compares rows by members; rows without a member come last, and equal ones keep their order. */
-function byKeys(keys: readonly SortKey[]): (a: TableRow, b: TableRow) => number {
-  const read = ({ val }: TableRow, field: string) => fieldAt(val as Record<string, unknown>, field);
-  return (a, b) => {
-    for (const { field, direction } of keys) {
-      const order = compareValues(read(a, field), read(b, field), direction);
-      if (order !== 0) return order;
-    }
-    return 0;
-  };
 }

@@ -1,42 +1,27 @@
-import type { CallsFilter, RecordedCall } from '../../contract/calls.ts';
+import type { CallsFilter } from '../../contract/calls.ts';
+import { allOf, type Condition, hasStringIn, isNull, isOneOf, isOneOfNames } from './condition.ts';
 
-type Predicate = (call: RecordedCall) => boolean;
+const filterColumns = [
+  ['call_ids', 'id'],
+  ['trace_ids', 'trace_id'],
+  ['parent_ids', 'parent_id'],
+  ['thread_ids', 'thread_id'],
+  ['turn_ids', 'turn_id'],
+  ['wb_user_ids', 'wb_user_id'],
+  ['wb_run_ids', 'wb_run_id'],
+] as const;
 
-/** Returns the test that a call passes if it matches every member of a filter. */
-export function matchesFilter(filter: CallsFilter): Predicate {
-  const tests: Predicate[] = [];
-  const equals = (values: string[] | null | undefined, read: (call: RecordedCall) => unknown): void => {
-    if (!values?.length) return;
-    const accepted = new Set<unknown>(values);
-    tests.push((call) => accepted.has(read(call)));
-  };
-  const contains = (values: string[] | null | undefined, read: (call: RecordedCall) => unknown): void => {
-    if (!values?.length) return;
-    const accepted = new Set<unknown>(values);
-    tests.push((call) => hasString(read(call), accepted));
-  };
-  equals(filter.call_ids, (call) => call.id);
-  equals(filter.trace_ids, (call) => call.trace_id);
-  equals(filter.parent_ids, (call) => call.parent_id);
-  equals(filter.thread_ids, (call) => call.thread_id);
-  equals(filter.turn_ids, (call) => call.turn_id);
-  equals(filter.wb_user_ids, (call) => call.wb_user_id);
-  equals(filter.wb_run_ids, (call) => call.wb_run_id);
-  contains(filter.input_refs, (call) => call.inputs);
-  contains(filter.output_refs, (call) => call.output);
-  if (filter.op_names?.length) tests.push(isOneOf(filter.op_names));
-  if (filter.trace_roots_only) tests.push((call) => (call.parent_id ?? null) === null);
-  return (call) => tests.every((test) => test(call));
-}
-
-function hasString(value: unknown, accepted: ReadonlySet<unknown>): boolean {
-  if (typeof value !== 'object' || value === null) return accepted.has(value);
-  return Object.values(value).some((member) => hasString(member, accepted));
-}
-
-/** Compares the name of an operation. A reference whose version is `*` stands for all versions. */
-function isOneOf(names: readonly string[]): Predicate {
-  const exact = new Set<unknown>(names);
-  const prefixes = names.filter((name) => name.endsWith(':*')).map((name) => name.slice(0, -1));
-  return ({ op_name }) => exact.has(op_name) || prefixes.some((prefix) => op_name?.startsWith(prefix));
+/** Returns the condition that every member of a filter matches. */
+export function filterCondition(filter: CallsFilter): Condition {
+  const { op_names, input_refs, output_refs, trace_roots_only } = filter;
+  const conditions: Condition[] = [];
+  for (const [member, column] of filterColumns) {
+    const values = filter[member];
+    if (values?.length) conditions.push(isOneOf(column, values));
+  }
+  if (op_names?.length) conditions.push(isOneOfNames('op_name', op_names));
+  if (input_refs?.length) conditions.push(hasStringIn('inputs', input_refs));
+  if (output_refs?.length) conditions.push(hasStringIn('output', output_refs));
+  if (trace_roots_only) conditions.push(isNull('parent_id'));
+  return allOf(conditions);
 }

@@ -1,6 +1,7 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import { parsePartReference } from '../../contract/references.ts';
-import { Pacer } from '../../core/event-loop.ts';
+import { memberAt } from '../../core/json/member-at.ts';
+import { Pacer } from '../../core/turns.ts';
 import type { ProjectFilter, Transaction } from '../storage/database.ts';
 import { createPartReader, type PartReader } from '../storage/read-part.ts';
 
@@ -30,9 +31,9 @@ export class ReferenceExpander {
     const pacer = new Pacer();
     for (const path of paths) {
       for (const call of calls) {
-        const parent = path.slice(0, -1).reduce<unknown>(memberOf, call);
+        const parent = memberAt(call, path.slice(0, -1));
         const name = path.at(-1)!;
-        const reference = memberOf(parent, name);
+        const reference = memberAt(parent, [name]);
         if (typeof reference !== 'string') continue;
         await pacer.pause();
         let expanded = known.get(reference);
@@ -57,10 +58,4 @@ async function readExpanded(reference: string, read: PartReader): Promise<{ valu
   if (value === undefined) return { value: reference, chars: 0 };
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
   return { value: isObject ? { ...value, _ref: reference } : value, chars: JSON.stringify(value).length };
-}
-
-function memberOf(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-    ? (value as Members)[name]
-    : undefined;
 }

@@ -1,7 +1,8 @@
 import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
-import type { CallsFilter, QueryCallsRequest, RecordedCall } from '../../contract/calls.ts';
+import type { RecordedCall } from '../../contract/calls.ts';
+import type { BodyOf } from '../../contract/endpoints.ts';
 import type { SortKey } from '../../contract/sort-keys.ts';
-import { nextTurn } from '../../core/event-loop.ts';
+import { nextTurn } from '../../core/turns.ts';
 import {
   type CallRow,
   emptyMembers,
@@ -12,20 +13,9 @@ import {
 } from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/tables.ts';
-import { matchesFilter } from './calls-filter.ts';
-import { compareValues } from './compare-values.ts';
-import { compileExpression, fieldAt } from './record-condition.ts';
-import {
-  type CaseInsensitiveLike,
-  type ConditionPart,
-  type DatabaseCondition,
-  databaseCondition,
-  fieldsOf,
-  isStorable,
-  joinParts,
-  maxListedValues,
-  stringsCondition,
-} from './sql-condition.ts';
+import { filterCondition } from './calls-filter.ts';
+import { allOf, type ConditionPart, compileCondition, isOneOf, joinParts } from './condition.ts';
+import { compareValues, fieldAt } from './sort-records.ts';
 
 const eb = expressionBuilder<Tables, 'calls'>();
 
@@ -34,22 +24,59 @@ const maxBatchCalls = 500;
 const maxBatchChars = 4 * 1024 * 1024;
 
 /** The part of a query that selects calls. */
-export type CallsSelection = Pick<QueryCallsRequest, 'project_id' | 'filter' | 'query'>;
+export type CallsSelection = Pick<BodyOf<'queryCalls'>, 'project_id' | 'filter' | 'query'>;
 
 /** The evaluation of a selection: conditions for the database, and a test for what they leave open. */
 interface Plan {
   project_id: string;
   /** The conditions that the database applies. */
   parts: ConditionPart[];
-  /** True if at least one condition has no index, so that the database tests one call after the other. */
-  needsScan: boolean;
   /** Tests what the conditions leave open; undefined if they leave nothing open. */
-  test: ((call: RecordedCall) => boolean) | undefined;
+  accepts: ((call: RecordedCall) => boolean) | undefined;
   /** The paths that the test reads. */
-  fields: string[];
-  /** True if the condition lists ids, so that it matches few calls. */
-  listsIds: boolean;
+  paths: string[];
 }
+
+const timeColumns = ['started_at', 'ended_at'];
+const textColumns = smallColumns.filter((column) => !timeColumns.includes(column));
+
+function planOf({ project_id, filter, query }: CallsSelection, { caseInsensitiveLike }: Database): Plan {
+  const columns = {
+    texts: textColumns,
+    times: timeColumns,
+    json: ['inputs', 'output', 'attributes'],
+    caseInsensitiveLike,
+  };
+  const conditions = [isOneOf('project_id', [project_id]), filterCondition(filter ?? {})];
+  if (query) conditions.push(compileCondition(query.$expr, columns));
+  const open = conditions.filter(({ isExact }) => !isExact);
+  const { accepts, paths } = allOf(open);
+  return { project_id, parts: allOf(conditions).parts, accepts: open.length > 0 ? accepts : undefined, paths };
+}
+
+/** The conditions on columns that an index serves. */
+const indexed = new Map<string, readonly string[]>([
+  ['project_id', ['equal']],
+  ['id', ['equal', 'one of']],
+  ['op_name', ['equal', 'one of']],
+  ['trace_id', ['equal', 'one of']],
+  ['parent_id', ['equal', 'one of', 'null']],
+  ['thread_id', ['equal', 'one of']],
+  ['started_at', ['since', 'before']],
+  ['exception', ['not null']],
+]);
+
+function hasIndex({ about }: ConditionPart): boolean {
+  return about !== undefined && indexed.get(about.column)?.includes(about.is) === true;
+}
+
+/** Returns whether an index has the calls of a condition in order of start. Those of several operations are in another order. */
+function isInOrderOfStart(part: ConditionPart): boolean {
+  return hasIndex(part) && !(part.about?.column === 'op_name' && part.about.is === 'one of');
+}
+
+/** Returns whether a condition has no index, so that the database tests one call after the other. */
+const needsScan = ({ parts }: Plan): boolean => !parts.every(hasIndex);
 
 /**
  * Finds recorded calls, and yields them in batches. Every batch is read in a transaction of its own, so that a slow reader
@@ -58,21 +85,21 @@ interface Plan {
  */
 export async function* findCalls(
   database: Database,
-  body: QueryCallsRequest,
+  body: BodyOf<'queryCalls'>,
 ): AsyncGenerator<RecordedCall[], void, undefined> {
-  const plan = planOf(body, database.caseInsensitiveLike);
+  const plan = planOf(body, database);
   const { sort_by, columns } = body;
   const offset = body.offset ?? 0;
   const limit = body.limit ?? Number.MAX_SAFE_INTEGER;
   const [first, ...others] = sort_by ?? [];
-  const read = columns?.length ? jsonColumnsOf([...columns, ...plan.fields]) : jsonColumns;
+  const read = columns?.length ? jsonColumnsOf([...columns, ...plan.paths]) : jsonColumns;
   if (first === undefined || (first.field === 'started_at' && others.length === 0)) {
     const scan = { direction: first?.direction ?? 'asc', columns: [...smallColumns, ...read], offset, limit };
-    yield* inOrderOfStart(database, plan, scan, callIfMatching(plan));
+    yield* inOrderOfStart(database, plan, scan, callIfAccepted(plan));
     return;
   }
-  const ids = limit === 0 ? [] : await sortedIds(database, plan, sort_by!, offset + limit);
-  yield* byIds(database, plan, ids.slice(offset), read);
+  const places = limit === 0 ? [] : await sortCalls(database, plan, sort_by!, offset + limit);
+  yield* readInOrder(database, plan, places.slice(offset), read);
 }
 
 /**
@@ -80,135 +107,28 @@ export async function* findCalls(
  * @throws Refusal 422 for a query that cannot be evaluated.
  */
 export async function countFoundCalls(database: Database, selection: CallsSelection, limit: number): Promise<number> {
-  const plan = planOf(selection, database.caseInsensitiveLike);
-  const split = splitByFailure(selection);
-  // Count all and subtract the failed ones, which an index finds; calls that have not failed would be read one by one.
-  if (split && !plan.test && limit === Number.MAX_SAFE_INTEGER) {
-    const failedCount = await countFoundCalls(database, split.failed, limit);
-    return Math.max(0, (await countFoundCalls(database, split.all, limit)) - failedCount);
-  }
-  if (!plan.needsScan && !plan.test) {
-    const { count } = await database.read((transaction) => countWhere(transaction, joinParts(plan.parts)));
-    // PostgreSQL's driver returns counts as strings.
-    return Math.min(Number(count), limit);
-  }
+  const plan = planOf(selection, database);
+  const slow = plan.parts.find((part) => !hasIndex(part) && part.opposite && hasIndex(part.opposite));
+  if (!slow?.opposite || plan.accepts || limit < Number.MAX_SAFE_INTEGER) return countPlanned(database, plan, limit);
+  // Calls that have not failed would be read one by one; an index finds the failed ones, which are subtracted from all.
+  const others = plan.parts.filter((part) => part !== slow);
+  const excluded = await countPlanned(database, { ...plan, parts: [...others, slow.opposite] }, limit);
+  return Math.max(0, (await countPlanned(database, { ...plan, parts: others }, limit)) - excluded);
+}
+
+async function countPlanned(database: Database, plan: Plan, limit: number): Promise<number> {
   let count = 0;
-  if (!plan.test) {
-    for await (const found of countInRanges(database, plan)) {
-      count += found;
-      if (count >= limit) return limit;
-    }
+  if (plan.accepts) {
+    const columns = [...smallColumns, ...jsonColumnsOf(plan.paths)];
+    const scan = { direction: 'asc', columns, offset: 0, limit } as const;
+    for await (const calls of inOrderOfStart(database, plan, scan, callIfAccepted(plan))) count += calls.length;
     return count;
   }
-  const columns = [...smallColumns, ...jsonColumnsOf(plan.fields)];
-  const scan = { direction: 'asc', columns, offset: 0, limit } as const;
-  for await (const calls of inOrderOfStart(database, plan, scan, callIfMatching(plan))) {
-    count += calls.length;
+  for await (const found of countInRanges(database, plan)) {
+    count += found;
+    if (count >= limit) return limit;
   }
   return count;
-}
-
-const countWhere = (transaction: Transaction, condition: Expression<SqlBool>) =>
-  transaction
-    .selectFrom('calls')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where(condition)
-    .executeTakeFirstOrThrow();
-
-/**
- * Splits a selection with the condition that calls have not failed: `all` is the selection without it, and `failed` are the
- * failed calls among these. Returns undefined if it has no such condition.
- */
-function splitByFailure(selection: CallsSelection): { all: CallsSelection; failed: CallsSelection } | undefined {
-  const expression = selection.query?.$expr;
-  const operands = Array.isArray(expression?.$and) ? (expression.$and as unknown[]) : [expression];
-  const remaining = operands.filter((operand) => JSON.stringify(operand) !== hasNotFailed);
-  if (remaining.length === operands.length) return undefined;
-  const withOperands = ($and: unknown[]): CallsSelection => ({
-    ...selection,
-    query: $and.length > 0 ? { $expr: { $and } } : null,
-  });
-  const hasFailed = { $not: [JSON.parse(hasNotFailed)] };
-  return { all: withOperands(remaining), failed: withOperands([...remaining, hasFailed]) };
-}
-
-const hasNotFailed = JSON.stringify({ $eq: [{ $getField: 'exception' }, { $literal: null }] });
-
-function planOf({ project_id, filter, query }: CallsSelection, caseInsensitiveLike: CaseInsensitiveLike): Plan {
-  const queryTest = query ? compileExpression(query.$expr) : undefined;
-  const filterTest = matchesFilter(filter ?? {});
-  const byFilter = filterCondition(filter ?? {});
-  const byQuery = query ? databaseCondition(query.$expr, caseInsensitiveLike) : undefined;
-  const tests = [...(byFilter.isExact ? [] : [filterTest]), ...(queryTest && !byQuery?.isExact ? [queryTest] : [])];
-  const byProject: ConditionPart = { condition: eb('project_id', '=', project_id), index: 'in order of start' };
-  const parts = [byProject, ...byFilter.parts, ...(byQuery?.parts ?? [])];
-  return {
-    project_id,
-    parts,
-    needsScan: parts.some(({ index }) => !index),
-    test: tests.length === 0 ? undefined : (call) => tests.every((test) => test(call)),
-    fields: [...(byFilter.isExact ? [] : ['inputs', 'output']), ...(byQuery?.isExact ? [] : fieldsOf(query?.$expr))],
-    listsIds: isListable(filter?.call_ids ?? []),
-  };
-}
-
-const filterColumns = [
-  ['call_ids', 'id'],
-  ['trace_ids', 'trace_id'],
-  ['parent_ids', 'parent_id'],
-  ['thread_ids', 'thread_id'],
-  ['turn_ids', 'turn_id'],
-  ['wb_user_ids', 'wb_user_id'],
-  ['wb_run_ids', 'wb_run_id'],
-] as const;
-
-/** Columns of the filter that no index has. */
-const unindexedColumns: readonly string[] = ['turn_id', 'wb_user_id', 'wb_run_id'];
-
-/**
- * Translates a filter to a condition. It is exact unless the filter looks into inputs or outputs, or one of its lists is too
- * long or has a string that the database cannot store.
- */
-function filterCondition(filter: CallsFilter): DatabaseCondition {
-  const parts: ConditionPart[] = [];
-  let isExact = true;
-  for (const [member, column] of filterColumns) {
-    const values = filter[member];
-    if (!values?.length) continue;
-    if (!isListable(values)) isExact = false;
-    else if (unindexedColumns.includes(column)) parts.push({ condition: eb(column, 'in', values) });
-    else parts.push({ condition: eb(column, 'in', values), index: 'in order of start' });
-  }
-  const names = filter.op_names ?? [];
-  if (isListable(names)) parts.push(namesCondition(names));
-  else if (names.length > 0) isExact = false;
-  if (filter.trace_roots_only) parts.push({ condition: eb('parent_id', 'is', null), index: 'in order of start' });
-  for (const [column, references] of [
-    ['inputs', filter.input_refs],
-    ['output', filter.output_refs],
-  ] as const) {
-    if (!references?.length) continue;
-    isExact = false;
-    parts.push(...(stringsCondition(column, references)?.parts ?? []));
-  }
-  return { parts, isExact };
-}
-
-/** Translates names of operations, of which some end in `:*` for all versions. */
-function namesCondition(names: readonly string[]): ConditionPart {
-  const exact = names.filter((name) => !name.endsWith(':*'));
-  const prefixes = names.filter((name) => name.endsWith(':*')).map((name) => name.slice(0, -1));
-  const condition = eb.or([...(exact.length > 0 ? [eb('op_name', 'in', exact)] : []), ...prefixes.map(startsWith)]);
-  // An index has the calls of one name in order of start, and those of several names or of a prefix name by name.
-  return { condition, index: names.length === 1 && exact.length === 1 ? 'in order of start' : 'in another order' };
-}
-
-const isListable = (values: readonly string[]): boolean =>
-  values.length > 0 && values.length <= maxListedValues && values.every(isStorable);
-
-/** Compares the name of an operation with a prefix that ends in a colon; the semicolon is the next character. */
-function startsWith(prefix: string): Expression<SqlBool> {
-  return eb.and([eb('op_name', '>=', prefix), eb('op_name', '<', `${prefix.slice(0, -1)};`)]);
 }
 
 /** Returns the JSON columns with the members at these paths. */
@@ -274,41 +194,59 @@ interface CallRange {
  * an engine may use the wider one, and read the same calls again for every range.
  */
 function conditionOf(parts: readonly ConditionPart[], { direction, after, upTo }: CallRange): Expression<SqlBool> {
-  const [afterReplaces, upToReplaces] = direction === 'asc' ? ['since', 'before'] : ['before', 'since'];
-  const kept = parts.filter(
-    ({ limits }) => !limits || !((after && limits === afterReplaces) || (upTo && limits === upToReplaces)),
-  );
-  const ends = [...(after ? [isAfter(after, direction)] : []), ...(upTo ? [isUpTo(upTo, direction)] : [])];
-  return eb.and([joinParts(kept), ...ends]);
+  const [since, before] = direction === 'asc' ? [after, upTo] : [upTo, after];
+  const kept = parts.filter(({ about }) => !(since && about?.is === 'since') && !(before && about?.is === 'before'));
+  return eb.and([
+    joinParts(kept),
+    ...(after ? [isBeside(after, 'after', direction)] : []),
+    ...(upTo ? [isBeside(upTo, 'up to', direction)] : []),
+  ]);
+}
+
+/** Selects the calls after a position, or up to it. Of calls with the same start, the lower id comes first in both directions. */
+function isBeside(
+  { id, started_at }: Position,
+  side: 'after' | 'up to',
+  direction: SortKey['direction'],
+): Expression<SqlBool> {
+  const isLater = (side === 'after') === (direction === 'asc');
+  const [strictly, orEqual] = isLater ? (['>', '>='] as const) : (['<', '<='] as const);
+  // The first condition is implied by the others, but it is the one that an index can use.
+  return eb.and([
+    eb('started_at', orEqual, started_at),
+    eb.or([eb('started_at', strictly, started_at), eb('id', side === 'after' ? '>' : '<=', id)]),
+  ]);
+}
+
+/** Returns what to order calls by. With the index of start, SQLite would walk through all calls to find listed ids. */
+function startOf({ parts }: Plan) {
+  const listsIds = parts.some(({ about }) => about?.column === 'id');
+  return listsIds ? sql<string>`started_at || ''` : sql<string>`started_at`;
 }
 
 /**
- * Returns where a statement that searches `calls` calls of a range must stop, counting those that fit the conditions with an
- * index in order of start; undefined if fewer are left.
+ * Returns where a statement must stop that searches `calls` calls of a range, counting those that an index finds in order of start;
+ * undefined if fewer are left, or if an index serves all conditions.
  */
 async function endOfRange(
   transaction: Transaction,
-  { parts, listsIds }: Plan,
+  plan: Plan,
   range: CallRange,
   calls: number,
 ): Promise<Position | undefined> {
+  if (!needsScan(plan)) return undefined;
   return transaction
     .selectFrom('calls')
     .select(['id', 'started_at'])
-    .where(
-      conditionOf(
-        parts.filter(({ index }) => index === 'in order of start'),
-        range,
-      ),
-    )
-    .orderBy(listsIds ? unindexedStart : 'started_at', range.direction)
+    .where(conditionOf(plan.parts.filter(isInOrderOfStart), range))
+    .orderBy(startOf(plan), range.direction)
     .orderBy('id')
     .limit(1)
     .offset(calls - 1)
     .executeTakeFirst();
 }
 
-/** Counts the calls that match conditions which only the database tests, range by range. */
+/** Counts the calls that match, range by range if not all conditions have an index. */
 async function* countInRanges(database: Database, plan: Plan): AsyncGenerator<number, void, undefined> {
   const size = new SearchSize(database);
   let after: Position | undefined;
@@ -317,95 +255,78 @@ async function* countInRanges(database: Database, plan: Plan): AsyncGenerator<nu
     const { count, end } = await database.read((transaction) =>
       size.timed(async () => {
         const end = await endOfRange(transaction, plan, { direction: 'asc', after }, size.calls);
-        const { count } = await countWhere(
-          transaction,
-          conditionOf(plan.parts, { direction: 'asc', after, upTo: end }),
-        );
+        const { count } = await transaction
+          .selectFrom('calls')
+          .select(({ fn }) => fn.countAll<number>().as('count'))
+          .where(conditionOf(plan.parts, { direction: 'asc', after, upTo: end }))
+          .executeTakeFirstOrThrow();
         return { count, end };
       }),
     );
+    // PostgreSQL's driver returns counts as strings.
     yield Number(count);
     after = end;
   } while (after);
 }
 
-/** Converts the rows of a plan, in the order of start. `convert` returns undefined for a row to leave out. */
+type SizedRow = CallRow & { chars: number };
+
+/** Returns the call of a row if the test of a plan accepts it. */
+function callIfAccepted({ accepts }: Plan): (row: SizedRow) => RecordedCall | undefined {
+  return (row) => {
+    const call = toCall(row);
+    return accepts && !accepts(call) ? undefined : call;
+  };
+}
+
+/** Converts the rows of a plan, in the order of start. `convert` returns undefined for a row that the plan does not accept. */
 async function* inOrderOfStart<T>(
   database: Database,
   plan: Plan,
   { direction, columns, offset, limit }: ScanOptions,
-  convert: (row: CallRow) => T | undefined,
+  convert: (row: SizedRow) => T | undefined,
 ): AsyncGenerator<T[], void, undefined> {
-  const { parts, needsScan, test, listsIds } = plan;
+  const { parts, accepts } = plan;
   const hasNoJson = !jsonColumns.some((column) => columns.includes(column));
   const size = new SearchSize(database);
-  // The database skips the first calls if an index applies every condition. If not, they are skipped here: before their values
-  // are read, or after the test if the plan has one.
-  const skipsInDatabase = !test && !needsScan;
-  let toSkip = skipsInDatabase ? 0 : offset;
+  // If an index applies every condition, the database skips the first calls.
+  const skippedByDatabase = !accepts && !needsScan(plan) ? offset : 0;
+  let toSkip = offset - skippedByDatabase;
   let wanted = limit;
   let after: Position | undefined;
   while (wanted > 0) {
     await nextTurn();
-    const maxFound = test ? maxBatchCalls : Math.min(toSkip + wanted, maxBatchCalls);
-    const { rows, next, skippedUnread } = await database.read(async (transaction) => {
+    const maxFound = accepts ? maxBatchCalls : Math.min(toSkip + wanted, maxBatchCalls);
+    const { rows, next, skipped } = await database.read(async (transaction) => {
       const { found, end } = await size.timed(async () => {
-        const end = needsScan ? await endOfRange(transaction, plan, { direction, after }, size.calls) : undefined;
+        const end = await endOfRange(transaction, plan, { direction, after }, size.calls);
         const positions = transaction
           .selectFrom('calls')
           .select(['id', 'started_at', 'chars', ...(hasNoJson ? columns : [])])
           .where(conditionOf(parts, { direction, after, upTo: end }))
-          .orderBy(listsIds ? unindexedStart : 'started_at', direction)
+          .orderBy(startOf(plan), direction)
           .orderBy('id')
           .limit(maxFound)
-          .offset(skipsInDatabase && !after ? offset : 0);
+          .offset(after ? 0 : skippedByDatabase);
         return { found: await positions.execute(), end };
       });
-      const kept = test ? found : found.slice(toSkip);
-      const batch = upToMaxChars(kept);
-      const mayHaveMore = batch.length < kept.length || found.length === maxFound;
+      // Without a test, the values of calls to skip need not be read.
+      const skipped = accepts ? 0 : Math.min(toSkip, found.length);
+      const batch = upToMaxChars(found.slice(skipped));
+      const mayHaveMore = skipped + batch.length < found.length || found.length === maxFound;
       const next = mayHaveMore ? (batch.at(-1) ?? found.at(-1)) : end;
-      const ids = batch.map(({ id }) => id);
-      const rows = hasNoJson ? (batch as CallRow[]) : await readRows(transaction, plan, ids, columns);
-      return { rows, next, skippedUnread: found.length - kept.length };
+      const rows = hasNoJson ? (batch as SizedRow[]) : await readRows(transaction, plan, batch, columns);
+      return { rows, next, skipped };
     });
-    const values = rows.map(convert).filter((value) => value !== undefined);
-    const chosen = test ? values.slice(toSkip, toSkip + wanted) : values;
-    toSkip = test ? Math.max(0, toSkip - values.length) : toSkip - skippedUnread;
+    toSkip -= skipped;
+    const accepted = rows.map(convert).filter((value) => value !== undefined);
+    const chosen = accepted.slice(toSkip, toSkip + wanted);
+    toSkip = Math.max(0, toSkip - accepted.length);
     wanted -= chosen.length;
     if (chosen.length > 0) yield chosen;
     if (!next) return;
     after = next;
   }
-}
-
-/** Returns the call of a row if it passes the test of a plan. */
-const callIfMatching =
-  ({ test }: Plan) =>
-  (row: CallRow): RecordedCall | undefined => {
-    const call = toCall(row);
-    return test && !test(call) ? undefined : call;
-  };
-
-/** Orders by start without the index of that order. With it, SQLite would walk through all calls to find the listed ids. */
-const unindexedStart = sql<string>`started_at || ''`;
-
-function isAfter({ id, started_at }: Position, direction: SortKey['direction']): Expression<SqlBool> {
-  const [strictly, orEqual] = direction === 'asc' ? (['>', '>='] as const) : (['<', '<='] as const);
-  // The first condition is implied by the others, but it is the one that an index can use.
-  return eb.and([
-    eb('started_at', orEqual, started_at),
-    eb.or([eb('started_at', strictly, started_at), eb('id', '>', id)]),
-  ]);
-}
-
-/** The opposite of {@link isAfter}. */
-function isUpTo({ id, started_at }: Position, direction: SortKey['direction']): Expression<SqlBool> {
-  const [strictly, orEqual] = direction === 'asc' ? (['<', '<='] as const) : (['>', '>='] as const);
-  return eb.and([
-    eb('started_at', orEqual, started_at),
-    eb.or([eb('started_at', strictly, started_at), eb('id', '<=', id)]),
-  ]);
 }
 
 /** Returns the first calls of a list that are small enough to be read together, and at least one. */
@@ -418,110 +339,85 @@ function upToMaxChars<Sized extends { chars: number }>(list: readonly Sized[]): 
   return end === -1 ? [...list] : list.slice(0, end);
 }
 
-/** Reads rows by their ids, in the order of the ids. */
+/** Reads the rows of calls, in the order of the calls. */
 async function readRows(
   transaction: Transaction,
-  { project_id }: Pick<Plan, 'project_id'>,
-  ids: readonly string[],
+  { project_id }: Plan,
+  calls: readonly { id: string }[],
   columns: readonly CallColumn[],
-): Promise<CallRow[]> {
-  if (ids.length === 0) return [];
+): Promise<SizedRow[]> {
+  if (calls.length === 0) return [];
+  const ids = calls.map(({ id }) => id);
   const rows = (await transaction
     .selectFrom('calls')
     // No index has the last column. Without it, SQLite might look for the ids in the whole index of another order.
     .select([...columns, 'chars'])
     .where('project_id', '=', project_id)
     .where('id', 'in', ids)
-    .execute()) as CallRow[];
+    .execute()) as SizedRow[];
   const byId = new Map(rows.map((row) => [row.id, row]));
   return ids.flatMap((id) => byId.get(id) ?? []);
 }
 
-/** A call, and the values by which it is sorted. */
-interface Sortable {
+/** The place of a call in another order than that of start. */
+interface SortableCall {
   id: string;
-  values: (string | number | undefined)[];
+  chars: number;
+  values: unknown[];
 }
 
-/** Returns the ids of the first `count` calls of a selection in an order that the database does not know. */
-async function sortedIds(database: Database, plan: Plan, sortBy: readonly SortKey[], count: number): Promise<string[]> {
-  const compare = byValues(sortBy);
+/** Returns the places of the first `count` calls of a selection in an order that the database does not know. */
+async function sortCalls(
+  database: Database,
+  plan: Plan,
+  sortBy: readonly SortKey[],
+  count: number,
+): Promise<SortableCall[]> {
   const fields = sortBy.map(({ field }) => field);
-  let found: Sortable[] = [];
+  let places: SortableCall[] = [];
   const keepFirst = (): void => {
-    found = found.sort(compare).slice(0, count);
+    places.sort((a, b) => compareValues(a.values, b.values, sortBy) || (a.id < b.id ? -1 : 1));
+    places = places.slice(0, count);
   };
-  const valuesOf = (record: object) =>
-    fields.map((field) => sortValueOf(fieldAt(record as Record<string, unknown>, field)));
-  const sortableOfCall = (row: CallRow): Sortable | undefined => {
-    const call = callIfMatching(plan)(row);
-    return call && { id: call.id, values: valuesOf(call) };
-  };
-  const read = jsonColumnsOf([...plan.fields, ...fields]);
+  const read = jsonColumnsOf([...plan.paths, ...fields]);
   // Building whole calls would take most of the time.
-  const needsNoCall = !plan.test && read.every((column) => column !== 'summary' && column !== 'data');
-  const columns = needsNoCall
-    ? ([...new Set(['id', ...smallColumns.filter((column) => fields.includes(column)), ...read])] as CallColumn[])
-    : [...smallColumns, ...read];
-  const sortableOfRow = (row: CallRow): Sortable => ({ id: row.id, values: valuesOf(withValues(row, read)) });
+  const needsCalls = plan.accepts !== undefined || read.includes('summary') || read.includes('data');
+  const sorted = smallColumns.filter((column) => column === 'id' || fields.includes(column));
+  const toPlace = (row: SizedRow): SortableCall | undefined => {
+    const record = needsCalls ? callIfAccepted(plan)(row) : withValues(row, read);
+    return record && { id: row.id, chars: row.chars, values: fields.map((field) => fieldAt(record, field)) };
+  };
+  const columns = [...(needsCalls ? smallColumns : sorted), ...read];
   const scan = { direction: 'asc', columns, offset: 0, limit: Number.MAX_SAFE_INTEGER } as const;
-  for await (const batch of inOrderOfStart(database, plan, scan, needsNoCall ? sortableOfRow : sortableOfCall)) {
-    found.push(...batch);
-    if (found.length > 2 * count + maxBatchCalls) keepFirst();
+  for await (const found of inOrderOfStart(database, plan, scan, toPlace)) {
+    places.push(...found);
+    if (places.length > 2 * count + maxBatchCalls) keepFirst();
   }
   keepFirst();
-  return found.map(({ id }) => id);
+  return places;
 }
 
 /** Returns a row with the values of JSON columns; a missing value of inputs or attributes is an empty object. */
-function withValues(row: CallRow, columns: readonly JsonColumn[]): object {
+function withValues(row: CallRow, read: readonly JsonColumn[]): object {
   const values: Record<string, unknown> = { ...row };
-  for (const column of columns) {
+  for (const column of read) {
     const json = row[column];
-    values[column] = json == null ? (emptyMembers as Record<string, unknown>)[column] : JSON.parse(json);
+    values[column] = json == null ? emptyMembers[column as 'inputs'] : JSON.parse(json);
   }
   return values;
 }
 
-/** Returns a number as it is and anything else as text; undefined for no value. */
-function sortValueOf(value: unknown): string | number | undefined {
-  if (value === undefined || value === null) return undefined;
-  return typeof value === 'number' || typeof value === 'string' ? value : JSON.stringify(value);
-}
-
-/** Compares calls by their values; calls without a value come last. */
-function byValues(sortBy: readonly SortKey[]): (a: Sortable, b: Sortable) => number {
-  return (a, b) => {
-    for (const [index, { direction }] of sortBy.entries()) {
-      const order = compareValues(a.values[index], b.values[index], direction);
-      if (order !== 0) return order;
-    }
-    return a.id < b.id ? -1 : 1;
-  };
-}
-
-async function* byIds(
+async function* readInOrder(
   database: Database,
   plan: Plan,
-  ids: readonly string[],
+  places: readonly SortableCall[],
   read: readonly JsonColumn[],
 ): AsyncGenerator<RecordedCall[], void, undefined> {
-  let start = 0;
-  while (start < ids.length) {
+  for (let start = 0; start < places.length; ) {
     await nextTurn();
-    const { rows, count } = await database.read(async (transaction) => {
-      const next = ids.slice(start, start + maxBatchCalls);
-      const sizes = await transaction
-        .selectFrom('calls')
-        .select(['id', 'chars'])
-        .where('project_id', '=', plan.project_id)
-        .where('id', 'in', next)
-        .execute();
-      const sizeOf = new Map(sizes.map(({ id, chars }) => [id, chars]));
-      const batch = upToMaxChars(next.map((id) => ({ id, chars: sizeOf.get(id) ?? 0 }))).map(({ id }) => id);
-      return { rows: await readRows(transaction, plan, batch, [...smallColumns, ...read]), count: batch.length };
-    });
-    start += count;
+    const batch = upToMaxChars(places.slice(start, start + maxBatchCalls));
+    const rows = await database.read((transaction) => readRows(transaction, plan, batch, [...smallColumns, ...read]));
+    start += batch.length;
     // A call that was deleted since its place was found has no row.
     if (rows.length > 0) yield rows.map(toCall);
   }

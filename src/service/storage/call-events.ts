@@ -1,9 +1,11 @@
-import type { EndedCall, StartCallResponse, StartedCall } from '../../contract/calls.ts';
+import type { EndedCall, StartedCall } from '../../contract/calls.ts';
+import type { ResultOf } from '../../contract/endpoints.ts';
+import { inBatches } from '../../core/in-batches.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
 import { countChars, toCallRow, toJson } from './call-rows.ts';
 import type { Transaction } from './database.ts';
 import { newIds } from './ids.ts';
-import { inChunks } from './in-chunks.ts';
+import { deleteByIds, inChunks } from './in-chunks.ts';
 import type { Tables } from './tables.ts';
 
 type IdentifiedStart = StartedCall & { id: string; trace_id: string };
@@ -25,7 +27,7 @@ export async function recordEvents(
   transaction: Transaction,
   account: string,
   { starts, ends }: { starts: readonly StartedCall[]; ends: readonly EndedCall[] },
-): Promise<StartCallResponse[]> {
+): Promise<ResultOf<'startCall'>[]> {
   const freshIds = newIds(starts.length * 2);
   const identified = starts.map((start) => {
     const [id, trace_id] = freshIds.splice(-2) as [string, string];
@@ -75,14 +77,7 @@ async function recordEventsOf(
     await transaction.insertInto('calls').values(rows).execute();
   }
   const startedLate = [...newCalls.keys()].filter((id) => pendingChanges.has(id));
-  await inChunks(startedLate, async (chunk) => {
-    await transaction
-      .deleteFrom('early_call_ends')
-      .where('project_id', '=', project_id)
-      .where('id', 'in', chunk)
-      .execute();
-    return [];
-  });
+  await deleteByIds(transaction, 'early_call_ends', project_id, startedLate);
   await storePendingEnds(transaction, [...pendingEnds.values()]);
   return new Map([...recorded].map(([id, { trace_id }]) => [id, trace_id]));
 }
@@ -194,10 +189,10 @@ async function endCall(transaction: Transaction, end: CallChange): Promise<void>
 
 /** Stores ends that wait for the start of their call; a name or an end that was stored before stays. */
 async function storePendingEnds(transaction: Transaction, ends: readonly CallChange[]): Promise<void> {
-  for (let start = 0; start < ends.length; start += rowsPerInsert) {
+  for (const batch of inBatches(ends, rowsPerInsert)) {
     await transaction
       .insertInto('early_call_ends')
-      .values(ends.slice(start, start + rowsPerInsert))
+      .values(batch)
       .onConflict((conflict) =>
         conflict
           .columns(['project_id', 'id'])
@@ -261,15 +256,14 @@ export async function deleteCallTrees(
     for (const id of found) deleted.add(id);
     found = (await find('parent_id', found)).filter((id) => !deleted.has(id));
   }
-  await inChunks([...deleted], async (chunk) => {
-    await transaction
+  await inChunks([...deleted], (chunk) =>
+    transaction
       .insertInto('deleted_calls')
       .values(chunk.map((id) => ({ project_id, id })))
       // The id may be there already: an import can bring a deleted call back.
       .onConflict((conflict) => conflict.columns(['project_id', 'id']).doNothing())
-      .execute();
-    await transaction.deleteFrom('calls').where('project_id', '=', project_id).where('id', 'in', chunk).execute();
-    return [];
-  });
+      .execute(),
+  );
+  await deleteByIds(transaction, 'calls', project_id, [...deleted]);
   return deleted.size;
 }

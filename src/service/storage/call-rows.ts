@@ -1,38 +1,31 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import { parseReference } from '../../contract/references.ts';
-import type { Tables } from './tables.ts';
+import { type Tables, tables } from './tables.ts';
 
 type Members = Record<string, unknown>;
 
-/** Columns with text, which an import may give any type. */
-const textColumns = [
-  'parent_id',
-  'thread_id',
-  'turn_id',
-  'display_name',
-  'exception',
-  'wb_user_id',
-  'wb_run_id',
-] as const;
 /** Columns with JSON. They are the largest, so a query reads only those that it needs. */
 export const jsonColumns = ['attributes', 'inputs', 'output', 'summary', 'data'] as const;
 export type JsonColumn = (typeof jsonColumns)[number];
+
+type SmallColumn = Exclude<keyof Tables['calls'], JsonColumn | 'chars'>;
 /** Columns that every query of calls reads. */
-export const smallColumns = [
-  'project_id',
-  'id',
-  'op_name',
-  'trace_id',
-  'started_at',
-  'ended_at',
-  ...textColumns,
-] as const;
+export const smallColumns = Object.keys(tables.calls.columns).filter(
+  (column): column is SmallColumn => column !== 'chars' && !(jsonColumns as readonly string[]).includes(column),
+);
+
+type KeyColumn = 'project_id' | 'id' | 'op_name' | 'trace_id' | 'started_at' | 'ended_at';
+const keyColumns: readonly string[] = ['project_id', 'id', 'op_name', 'trace_id', 'started_at', 'ended_at'];
+/** Columns with text, which an import may give any type. */
+const textColumns = smallColumns.filter(
+  (column): column is Exclude<SmallColumn, KeyColumn> => !keyColumns.includes(column),
+);
 
 /** A row of a call of which perhaps not all JSON columns were read. */
-export type CallRow = Pick<Tables['calls'], (typeof smallColumns)[number]> & Partial<Pick<Tables['calls'], JsonColumn>>;
+export type CallRow = Pick<Tables['calls'], SmallColumn> & Partial<Pick<Tables['calls'], JsonColumn>>;
 
 /** The members of a call that every row has. */
-type RowKey = Pick<Tables['calls'], 'project_id' | 'id' | 'op_name' | 'trace_id' | 'started_at' | 'ended_at'>;
+type RowKey = Pick<Tables['calls'], KeyColumn>;
 
 /** Returns the row of a call: its key, and the other recorded members, in which members of the key are ignored. */
 export function toCallRow(key: RowKey, members: Members): Tables['calls'] {

@@ -2,126 +2,119 @@ import type { Transaction } from './database.ts';
 import { inChunks } from './in-chunks.ts';
 import type { Tables } from './tables.ts';
 
+/** A run that is under way, and what is to be done for it. */
+export type EvaluationJob = Tables['evaluation_jobs'];
+
 /** Identifies a run that is under way. */
-export type RunKey = Pick<Tables['evaluation_jobs'], 'project_id' | 'call_id'>;
+export type RunKey = Pick<EvaluationJob, 'project_id' | 'call_id'>;
 
-/** The heartbeat of a lease whose owner has given it up; it is taken over at once. */
-export const releasedHeartbeat = -1;
+/** The lease of a run: only the process that holds it works on the run. */
+export type RunLease = RunKey & Pick<EvaluationJob, 'owner' | 'beat'>;
 
-/** A lease, with the numbers of its trials. */
-export interface EvaluationLease {
-  owner: string;
-  /** A counter that the owner keeps raising while it is alive. */
-  heartbeat: number;
-  trials: number[];
+/** The first trial that has not begun, and those that have begun and not ended. */
+export interface RunPosition {
+  next_trial: number;
+  open_trials: number[];
 }
+
+/** Maximum number of runs among which a process looks for one to work on. */
+const maxListedJobs = 1000;
 
 /** Adds a run to those that are under way, in a write transaction. */
-export async function putJob(transaction: Transaction, job: Tables['evaluation_jobs']): Promise<void> {
-  await transaction.insertInto('evaluation_jobs').values(job).execute();
-}
-
-/** Returns the keys of the runs that processes with a model provider work on, the oldest first. */
-export async function listJobs(transaction: Transaction, provider: string, limit: number): Promise<RunKey[]> {
-  return transaction
-    .selectFrom('evaluation_jobs')
-    .select(['project_id', 'call_id'])
-    .where('provider', '=', provider)
-    .orderBy('created_at')
-    .orderBy('call_id')
-    .limit(limit)
+export async function putJob(
+  transaction: Transaction,
+  job: Omit<EvaluationJob, 'owner' | 'beat' | 'next_trial' | 'open_trials'>,
+): Promise<void> {
+  const unstarted = { owner: null, beat: 0, next_trial: 0, open_trials: '[]' };
+  await transaction
+    .insertInto('evaluation_jobs')
+    .values({ ...job, ...unstarted })
     .execute();
 }
 
-/** Returns a run that is under way, with what is to be done; undefined if it has ended. */
-export async function findJob(
+/** Returns the leases of the runs that processes with a model provider work on, those of the oldest runs first. */
+export async function listLeases(transaction: Transaction, provider: string): Promise<RunLease[]> {
+  return transaction
+    .selectFrom('evaluation_jobs')
+    .select(['project_id', 'call_id', 'owner', 'beat'])
+    .where('provider', '=', provider)
+    .orderBy('created_at')
+    .orderBy('call_id')
+    .limit(maxListedJobs)
+    .execute();
+}
+
+/** Makes a process the owner of a run, in a write transaction. Returns undefined if the lease has changed since it was read. */
+export async function takeLease(
   transaction: Transaction,
-  { project_id, call_id }: RunKey,
-): Promise<Tables['evaluation_jobs'] | undefined> {
+  { project_id, call_id, beat }: RunLease,
+  owner: string,
+): Promise<EvaluationJob | undefined> {
+  await transaction
+    .updateTable('evaluation_jobs')
+    .set({ owner, beat: beat + 1 })
+    .where('project_id', '=', project_id)
+    .where('call_id', '=', call_id)
+    .where('beat', '=', beat)
+    .execute();
   return transaction
     .selectFrom('evaluation_jobs')
     .selectAll()
     .where('project_id', '=', project_id)
     .where('call_id', '=', call_id)
+    .where('owner', '=', owner)
     .executeTakeFirst();
 }
 
-/** Returns the counters of a run that is under way; undefined if it has ended. */
-export async function findProgress(
+/**
+ * Stores the position of a run and raises its heartbeat, in a write transaction.
+ * @param nextOwner null to give the lease up.
+ * @returns false if the run has ended or the lease belongs to another process.
+ */
+export async function renewLease(
   transaction: Transaction,
   { project_id, call_id }: RunKey,
-): Promise<Pick<Tables['evaluation_jobs'], 'concurrency' | 'trial_count' | 'next_trial'> | undefined> {
-  return transaction
-    .selectFrom('evaluation_jobs')
-    .select(['concurrency', 'trial_count', 'next_trial'])
-    .where('project_id', '=', project_id)
-    .where('call_id', '=', call_id)
-    .executeTakeFirst();
-}
-
-/** Stores the first trial that no process has claimed, in a write transaction. */
-export async function setNextTrial(
-  transaction: Transaction,
-  { project_id, call_id }: RunKey,
-  next_trial: number,
-): Promise<void> {
-  await transaction
-    .updateTable('evaluation_jobs')
-    .set({ next_trial })
-    .where('project_id', '=', project_id)
-    .where('call_id', '=', call_id)
-    .execute();
-}
-
-/** Removes runs from those that are under way, with their leases, in a write transaction. */
-export async function deleteJobs(transaction: Transaction, project_id: string, callIds: string[]): Promise<void> {
-  await inChunks(callIds, async (chunk) => {
-    for (const table of ['evaluation_leases', 'evaluation_jobs'] as const) {
-      await transaction.deleteFrom(table).where('project_id', '=', project_id).where('call_id', 'in', chunk).execute();
-    }
-    return [];
-  });
-}
-
-/** Returns the leases of a run in the order of their owners. */
-export async function listLeases(
-  transaction: Transaction,
-  { project_id, call_id }: RunKey,
-): Promise<EvaluationLease[]> {
-  const rows = await transaction
-    .selectFrom('evaluation_leases')
-    .select(['owner', 'beat as heartbeat', 'trials'])
-    .where('project_id', '=', project_id)
-    .where('call_id', '=', call_id)
-    .orderBy('owner')
-    .execute();
-  return rows.map(({ trials, ...lease }) => ({ ...lease, trials: JSON.parse(trials) as number[] }));
-}
-
-/** Stores a lease, or replaces that of the same owner, in a write transaction. */
-export async function putLease(
-  transaction: Transaction,
-  key: RunKey,
-  { owner, heartbeat: beat, trials }: EvaluationLease,
-): Promise<void> {
-  const text = JSON.stringify(trials);
-  await transaction
-    .insertInto('evaluation_leases')
-    .values({ ...key, owner, beat, trials: text })
-    .onConflict((conflict) => conflict.columns(['project_id', 'call_id', 'owner']).doUpdateSet({ beat, trials: text }))
-    .execute();
-}
-
-/** Deletes the lease of an owner, in a write transaction. */
-export async function deleteLease(
-  transaction: Transaction,
-  { project_id, call_id }: RunKey,
+  { next_trial, open_trials }: RunPosition,
   owner: string,
-): Promise<void> {
-  await transaction
-    .deleteFrom('evaluation_leases')
+  nextOwner: string | null = owner,
+): Promise<boolean> {
+  const { numUpdatedRows } = await transaction
+    .updateTable('evaluation_jobs')
+    .set(({ eb }) => ({
+      owner: nextOwner,
+      beat: eb('beat', '+', 1),
+      next_trial,
+      open_trials: JSON.stringify(open_trials),
+    }))
     .where('project_id', '=', project_id)
     .where('call_id', '=', call_id)
     .where('owner', '=', owner)
-    .execute();
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
+}
+
+/** Returns how many trials a run has ended, of how many; undefined if it is not under way. */
+export async function findProgress(
+  transaction: Transaction,
+  { project_id, call_id }: RunKey,
+): Promise<{ completed: number; total: number } | undefined> {
+  const job = await transaction
+    .selectFrom('evaluation_jobs')
+    .select(['trial_count', 'next_trial', 'open_trials'])
+    .where('project_id', '=', project_id)
+    .where('call_id', '=', call_id)
+    .executeTakeFirst();
+  return job && { completed: job.next_trial - JSON.parse(job.open_trials).length, total: job.trial_count };
+}
+
+/** Removes runs from those that are under way, in a write transaction. Returns how many of them were. */
+export async function deleteJobs(transaction: Transaction, project_id: string, callIds: string[]): Promise<number> {
+  const results = await inChunks(callIds, (chunk) =>
+    transaction
+      .deleteFrom('evaluation_jobs')
+      .where('project_id', '=', project_id)
+      .where('call_id', 'in', chunk)
+      .execute(),
+  );
+  return results.reduce((sum, { numDeletedRows }) => sum + Number(numDeletedRows), 0);
 }

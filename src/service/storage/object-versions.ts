@@ -23,6 +23,8 @@ export const objectClasses = {
   field: ['AnnotationSpec', 'AnnotationSpec'],
 } as const;
 
+type ObjectKey = Pick<Tables['objects'], 'project_id' | 'object_id'>;
+
 /** An object to store. */
 export interface NewObject {
   project_id: string;
@@ -51,11 +53,7 @@ export async function putVersion(transaction: Transaction, object: NewObject): P
   const { project_id, object_id } = object;
   const digest = contentDigest(withMarks(object.content, object));
   const reference = objectReference(project_id, object_id, digest);
-  const versions = transaction
-    .selectFrom('objects')
-    .select('version_index')
-    .where('project_id', '=', project_id)
-    .where('object_id', '=', object_id);
+  const versions = versionsOf(transaction, object).select('version_index');
   const same = await versions.where('digest', '=', digest).executeTakeFirst();
   if (same) return { object_id, digest, ...same, reference };
   const last = await versions.orderBy('version_index', 'desc').limit(1).executeTakeFirst();
@@ -79,16 +77,17 @@ export function withMarks(
     : content;
 }
 
+/** Selects the versions of an object. */
+export function versionsOf(transaction: Transaction, { project_id, object_id }: ObjectKey) {
+  return transaction.selectFrom('objects').where('project_id', '=', project_id).where('object_id', '=', object_id);
+}
+
 /** Returns the row of the version that is named by its digest, `vN` or `latest`; undefined if there is none. */
 export async function findVersion(
   transaction: Transaction,
-  { project_id, object_id, version }: { project_id: string; object_id: string; version: string },
+  { version, ...object }: ObjectKey & { version: string },
 ): Promise<Tables['objects'] | undefined> {
-  const versions = transaction
-    .selectFrom('objects')
-    .selectAll()
-    .where('project_id', '=', project_id)
-    .where('object_id', '=', object_id);
+  const versions = versionsOf(transaction, object).selectAll();
   const index = /^v(\d{1,9})$/.exec(version)?.[1];
   return (
     version === 'latest'

@@ -5,6 +5,7 @@ import {
   parseReference,
   type Reference,
 } from '../../contract/references.ts';
+import { memberAt } from '../../core/json/member-at.ts';
 import type { ProjectFilter, Transaction } from './database.ts';
 import { findReferenced } from './object-versions.ts';
 import { findRow } from './row-tables.ts';
@@ -31,7 +32,7 @@ export function createPartReader(transaction: Transaction, maySee: ProjectFilter
   /** Reads the part of what a reference leads to. */
   async function readPartOf(reference: Reference, step: PathStep): Promise<unknown> {
     if (reference.kind === 'call') return undefined;
-    if (reference.kind !== 'table') return memberOf(await readObject(reference), step);
+    if (reference.kind !== 'table') return memberAt(await readObject(reference), [step.name]);
     const { entity, project, name } = reference;
     const project_id = `${entity}/${project}`;
     return maySee(project_id) ? findRow(transaction, { project_id, table_digest: name }, step) : undefined;
@@ -45,14 +46,8 @@ export function createPartReader(transaction: Transaction, maySee: ProjectFilter
       const reference = typeof value === 'string' ? parseReference(value) : undefined;
       if (reference) followed += 1;
       if (followed > maxFollowed) return undefined;
-      value = reference ? await readPartOf(reference, step) : memberOf(value, step);
+      value = reference ? await readPartOf(reference, step) : memberAt(value, [step.name]);
     }
     return value;
   };
-}
-
-function memberOf(value: unknown, { name }: PathStep): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-    ? (value as Record<string, unknown>)[name]
-    : undefined;
 }

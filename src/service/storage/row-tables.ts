@@ -1,5 +1,6 @@
 import type { PathStep } from '../../contract/references.ts';
-import { Pacer } from '../../core/event-loop.ts';
+import { inBatches } from '../../core/in-batches.ts';
+import { Pacer } from '../../core/turns.ts';
 import type { Transaction } from './database.ts';
 import { inChunks } from './in-chunks.ts';
 
@@ -23,10 +24,8 @@ export async function putRows(
 ): Promise<void> {
   // Everybody inserts in the same order, so that two processes with the same rows never wait for each other.
   const distinct = [...new Map(digests.map((digest, index) => [digest, index]))].sort(([a], [b]) => (a < b ? -1 : 1));
-  for (let start = 0; start < distinct.length; start += rowsPerInsert) {
-    const values = distinct
-      .slice(start, start + rowsPerInsert)
-      .map(([digest, index]) => ({ project_id, digest, content: JSON.stringify(rows[index]) }));
+  for (const batch of inBatches(distinct, rowsPerInsert)) {
+    const values = batch.map(([digest, index]) => ({ project_id, digest, content: JSON.stringify(rows[index]) }));
     await transaction
       .insertInto('row_contents')
       .values(values)
@@ -35,12 +34,13 @@ export async function putRows(
   }
 }
 
-/** Stores a list of stored rows, which the project does not have yet, in a write transaction. */
+/** Stores a list of stored rows in a write transaction, unless the project has it already. */
 export async function putTable(
   transaction: Transaction,
   { project_id, digest, created_by }: { project_id: string; digest: string; created_by: string },
   rowDigests: readonly string[],
 ): Promise<void> {
+  if (await findTable(transaction, { project_id, table_digest: digest })) return;
   const row_count = rowDigests.length;
   await transaction
     .insertInto('row_tables')
@@ -76,12 +76,7 @@ export async function findTable(
   transaction: Transaction,
   { project_id, table_digest }: TableKey,
 ): Promise<{ row_count: number } | undefined> {
-  return transaction
-    .selectFrom('row_tables')
-    .select('row_count')
-    .where('project_id', '=', project_id)
-    .where('digest', '=', table_digest)
-    .executeTakeFirst();
+  return (await findTables(transaction, project_id, [table_digest]))[0];
 }
 
 /** Returns the numbers of rows of those lists that exist. */

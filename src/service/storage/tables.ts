@@ -1,175 +1,267 @@
 import type { AnnotationState } from '../../contract/queue-items.ts';
 
-/** The current tables. Timestamps are UTC text with milliseconds, which sorts by time; structured values are JSON text. */
-export interface Tables {
-  /** One row. The digest is that of the statements that created the tables. */
-  schema_version: { version: number; digest: string };
-  accounts: { name: string; password_hash: string; token_hash: string; created_at: string };
-  /** The projects that each account may see; `*` stands for all of them. */
-  project_grants: { account: string; project_id: string };
-  queues: {
-    project_id: string;
-    id: string;
-    name: string;
-    description: string | null;
-    scorer_refs: string;
-    created_at: string;
-    created_by: string;
-    updated_at: string;
-    deleted_at: string | null;
-  };
-  queue_items: {
-    id: string;
-    project_id: string;
-    queue_id: string;
-    call_id: string;
-    call_started_at: string;
-    call_ended_at: string | null;
-    call_op_name: string;
-    call_trace_id: string;
-    display_fields: string;
-    annotation_state: AnnotationState;
-    added_by: string | null;
-    annotator_user_id: string | null;
-    created_at: string;
-    created_by: string;
-    updated_at: string;
-    deleted_at: string | null;
-  };
-  calls: {
-    project_id: string;
-    id: string;
-    op_name: string;
-    trace_id: string;
-    parent_id: string | null;
-    thread_id: string | null;
-    turn_id: string | null;
-    started_at: string;
-    ended_at: string | null;
-    display_name: string | null;
-    exception: string | null;
-    wb_user_id: string | null;
-    wb_run_id: string | null;
-    /** Number of characters of the members that have no limit, so that large calls are read in small batches. */
-    chars: number;
-    attributes: string | null;
-    inputs: string | null;
-    output: string | null;
-    summary: string | null;
-    /** The recorded members that have no column, which only imports have. */
-    data: string;
-  };
-  /** The ends and names of calls whose start has not arrived. */
-  early_call_ends: {
-    project_id: string;
-    id: string;
-    ended_at: string | null;
-    display_name: string | null;
-    exception: string | null;
-    output: string | null;
-    summary: string | null;
-  };
-  /** The ids of deleted calls, so that a start that is sent again does not bring them back. */
-  deleted_calls: { project_id: string; id: string };
-  /** Prices of the tokens of models. */
-  costs: {
-    project_id: string;
-    id: string;
-    llm_id: string;
-    provider_id: string;
-    prompt_token_cost: number;
-    completion_token_cost: number;
-    prompt_token_cost_unit: string;
-    completion_token_cost_unit: string;
-    effective_date: string;
-    created_at: string;
-    created_by: string;
-  };
-  objects: {
-    project_id: string;
-    object_id: string;
-    digest: string;
-    version_index: number;
-    kind: 'object' | 'op';
-    /** The class of the SDK that the object extends, and its own; null for a value without a class. */
-    base_object_class: string | null;
-    leaf_object_class: string | null;
-    content: string;
-    created_at: string;
-    created_by: string;
-  };
-  /** Files by the digest of their bytes. */
-  files: { project_id: string; digest: string; size_bytes: number; created_at: string; created_by: string };
-  file_chunks: { project_id: string; digest: string; chunk_index: number; bytes: Uint8Array };
-  /** Lists of rows, such as those of datasets, by the digest of the list. */
-  row_tables: { project_id: string; digest: string; row_count: number; created_at: string; created_by: string };
-  /** The rows of all lists by the digest of their content. */
-  row_contents: { project_id: string; digest: string; content: string };
-  /** The places of the rows in their lists. */
-  table_rows: { project_id: string; table_digest: string; row_index: number; row_digest: string };
-  /** Each annotator's progress with each item. */
-  annotator_progress: {
-    item_id: string;
-    annotator_user_id: string;
-    annotation_state: AnnotationState;
-    created_at: string;
-    updated_at: string;
-  };
-  feedback: {
-    project_id: string;
-    id: string;
-    weave_ref: string;
-    feedback_type: string;
-    payload: string;
-    annotation_ref: string | null;
-    runnable_ref: string | null;
-    call_ref: string | null;
-    trigger_ref: string | null;
-    queue_id: string | null;
-    creator: string | null;
-    created_at: string;
-    wb_user_id: string;
-  };
-  /** The runs of evaluations that this service has to go on with. */
-  evaluation_jobs: {
-    project_id: string;
-    /** Id of the run, which is that of its recorded call. */
-    call_id: string;
-    /** The account that started the run. */
-    account: string;
-    /** The model provider; only processes with the same one work on the run. */
-    provider: string;
-    /** The plan of the run, as it was when the run began. */
-    definition: string;
-    concurrency: number;
-    /** Number of trials, and the first that no process has claimed. */
-    trial_count: number;
-    next_trial: number;
-    created_at: string;
-  };
-  /** The trials that each process works on. `beat` is its heartbeat: while it changes, the process is alive. */
-  evaluation_leases: { project_id: string; call_id: string; owner: string; beat: number; trials: string };
+/** A column. `Value` is the type of its values in rows. */
+interface Column<Value> {
+  type: 'text' | 'bytes' | 'integer' | 'double precision';
+  isRequired: boolean;
+  /** Never set; it carries the type. */
+  value?: Value;
 }
 
-/** The names of the current tables. */
-export const tableNames = Object.keys({
-  schema_version: true,
-  accounts: true,
-  queues: true,
-  queue_items: true,
-  calls: true,
-  early_call_ends: true,
-  deleted_calls: true,
-  costs: true,
-  objects: true,
-  annotator_progress: true,
-  feedback: true,
-  project_grants: true,
-  files: true,
-  file_chunks: true,
-  row_tables: true,
-  row_contents: true,
-  table_rows: true,
-  evaluation_jobs: true,
-  evaluation_leases: true,
-} satisfies Record<keyof Tables, true>);
+const text: Column<string> = { type: 'text', isRequired: true };
+const optionalText: Column<string | null> = { type: 'text', isRequired: false };
+const state: Column<AnnotationState> = { type: 'text', isRequired: true };
+const kind: Column<'object' | 'op'> = { type: 'text', isRequired: true };
+const integer: Column<number> = { type: 'integer', isRequired: true };
+const double: Column<number> = { type: 'double precision', isRequired: true };
+const bytes: Column<Uint8Array> = { type: 'bytes', isRequired: true };
+
+/** Columns that tell when a row was made, and which account made it. */
+const origin = { created_at: text, created_by: text };
+
+interface TableOptions {
+  /** Constraints besides the primary key, in SQL. */
+  constraints?: readonly string[];
+  /** The columns, and the condition, of each index, by its name. */
+  indexes?: Readonly<Record<string, string>>;
+}
+
+function table<Columns extends Record<string, Column<unknown>>>(
+  columns: Columns,
+  primaryKey: string,
+  { constraints = [], indexes = {} }: TableOptions = {},
+) {
+  return { columns, constraints: [`primary key (${primaryKey})`, ...constraints], indexes };
+}
+
+const itemSortColumns = ['call_started_at', 'call_op_name', 'created_at', 'updated_at'];
+
+/** Returns the columns of an index that has the items of a queue in one of their orders. */
+function itemIndex(sortColumn: string): string {
+  const others = itemSortColumns.filter((other) => other !== sortColumn).join(', ');
+  // Covers the order, the tie-break, the filters and the other sort keys, so that only the rows of the page itself are read.
+  return `(project_id, queue_id, ${sortColumn}, id, annotation_state, added_by, ${others}) where deleted_at is null`;
+}
+
+/** All tables, in an order in which they can be created. Times are UTC text with milliseconds, structured values JSON. */
+export const tables = {
+  /** One row: the digest of the statements that created the tables. */
+  schema_version: table({ digest: text }, 'digest'),
+  accounts: table({ name: text, password_hash: text, token_hash: text, created_at: text }, 'name', {
+    constraints: ['unique (token_hash)'],
+    indexes: { accounts_by_password: '(password_hash)' },
+  }),
+  /** The projects that each account may see; `*` stands for all of them. */
+  project_grants: table({ account: text, project_id: text }, 'account, project_id', {
+    constraints: ['foreign key (account) references accounts (name)'],
+  }),
+  queues: table(
+    {
+      project_id: text,
+      id: text,
+      name: text,
+      description: optionalText,
+      scorer_refs: text,
+      ...origin,
+      updated_at: text,
+      deleted_at: optionalText,
+    },
+    'project_id, id',
+  ),
+  queue_items: table(
+    {
+      id: text,
+      project_id: text,
+      queue_id: text,
+      call_id: text,
+      call_started_at: text,
+      call_ended_at: optionalText,
+      call_op_name: text,
+      call_trace_id: text,
+      display_fields: text,
+      annotation_state: state,
+      added_by: optionalText,
+      annotator_user_id: optionalText,
+      ...origin,
+      updated_at: text,
+      deleted_at: optionalText,
+    },
+    'id',
+    {
+      constraints: [
+        'unique (project_id, queue_id, call_id)',
+        'foreign key (project_id, queue_id) references queues (project_id, id)',
+      ],
+      indexes: {
+        ...Object.fromEntries(itemSortColumns.map((column) => [`queue_items_by_${column}`, itemIndex(column)])),
+        queue_items_by_trace: '(project_id, queue_id, call_trace_id)',
+      },
+    },
+  ),
+  calls: table(
+    {
+      project_id: text,
+      id: text,
+      op_name: text,
+      trace_id: text,
+      parent_id: optionalText,
+      thread_id: optionalText,
+      turn_id: optionalText,
+      started_at: text,
+      ended_at: optionalText,
+      display_name: optionalText,
+      exception: optionalText,
+      wb_user_id: optionalText,
+      wb_run_id: optionalText,
+      /** Number of characters of the members that have no limit, so that large calls are read in small batches. */
+      chars: integer,
+      attributes: optionalText,
+      inputs: optionalText,
+      output: optionalText,
+      summary: optionalText,
+      /** The recorded members that have no column, which only imports have. */
+      data: text,
+    },
+    'project_id, id',
+    {
+      indexes: {
+        calls_by_op_name: '(project_id, op_name, started_at, id)',
+        calls_by_trace_id: '(project_id, trace_id, started_at, id)',
+        calls_by_parent_id: '(project_id, parent_id, started_at, id)',
+        calls_by_thread_id: '(project_id, thread_id, started_at, id) where thread_id is not null',
+        calls_with_exception: '(project_id, started_at, id) where exception is not null',
+        // With the name of the operation, a page of one that is seldom called is found without reading the other calls.
+        calls_by_start: '(project_id, started_at, id, op_name)',
+      },
+    },
+  ),
+  /** The ends and names of calls whose start has not arrived. */
+  early_call_ends: table(
+    {
+      project_id: text,
+      id: text,
+      ended_at: optionalText,
+      display_name: optionalText,
+      exception: optionalText,
+      output: optionalText,
+      summary: optionalText,
+    },
+    'project_id, id',
+  ),
+  /** The ids of deleted calls, so that a start that is sent again does not bring them back. */
+  deleted_calls: table({ project_id: text, id: text }, 'project_id, id'),
+  /** Prices of the tokens of models. */
+  costs: table(
+    {
+      project_id: text,
+      id: text,
+      llm_id: text,
+      provider_id: text,
+      prompt_token_cost: double,
+      completion_token_cost: double,
+      prompt_token_cost_unit: text,
+      completion_token_cost_unit: text,
+      effective_date: text,
+      ...origin,
+    },
+    'project_id, id',
+  ),
+  objects: table(
+    {
+      project_id: text,
+      object_id: text,
+      digest: text,
+      version_index: integer,
+      kind,
+      /** The class of the SDK that the object extends, and its own; null for a value without a class. */
+      base_object_class: optionalText,
+      leaf_object_class: optionalText,
+      content: text,
+      ...origin,
+    },
+    'project_id, object_id, digest',
+    {
+      constraints: ['unique (project_id, object_id, version_index)'],
+      // The default order of a query of objects.
+      indexes: { objects_by_created_at: '(project_id, created_at, object_id, version_index)' },
+    },
+  ),
+  /** Files by the digest of their bytes. */
+  files: table({ project_id: text, digest: text, size_bytes: integer, ...origin }, 'project_id, digest'),
+  file_chunks: table(
+    { project_id: text, digest: text, chunk_index: integer, bytes },
+    'project_id, digest, chunk_index',
+    { constraints: ['foreign key (project_id, digest) references files (project_id, digest)'] },
+  ),
+  /** Lists of rows, such as those of datasets, by the digest of the list. */
+  row_tables: table({ project_id: text, digest: text, row_count: integer, ...origin }, 'project_id, digest'),
+  /** The rows of all lists by the digest of their content. */
+  row_contents: table({ project_id: text, digest: text, content: text }, 'project_id, digest'),
+  /** The places of the rows in their lists. */
+  table_rows: table(
+    { project_id: text, table_digest: text, row_index: integer, row_digest: text },
+    'project_id, table_digest, row_index',
+    { constraints: ['foreign key (project_id, table_digest) references row_tables (project_id, digest)'] },
+  ),
+  /** Each annotator's progress with each item. */
+  annotator_progress: table(
+    { item_id: text, annotator_user_id: text, annotation_state: state, created_at: text, updated_at: text },
+    'item_id, annotator_user_id',
+    { constraints: ['foreign key (item_id) references queue_items (id)'] },
+  ),
+  feedback: table(
+    {
+      project_id: text,
+      id: text,
+      weave_ref: text,
+      feedback_type: text,
+      payload: text,
+      annotation_ref: optionalText,
+      runnable_ref: optionalText,
+      call_ref: optionalText,
+      trigger_ref: optionalText,
+      queue_id: optionalText,
+      creator: optionalText,
+      created_at: text,
+      wb_user_id: text,
+    },
+    'project_id, id, wb_user_id',
+    {
+      indexes: {
+        feedback_by_call: '(project_id, weave_ref, created_at, id)',
+        // Holds the whole order, so that a page of the feedback of a queue is read without sorting all of it.
+        feedback_by_queue: '(project_id, queue_id, created_at, id, wb_user_id)',
+      },
+    },
+  ),
+  /** The runs of evaluations that this service has to go on with. */
+  evaluation_jobs: table(
+    {
+      project_id: text,
+      /** Id of the run, which is that of its recorded call. */
+      call_id: text,
+      /** The account that started the run. */
+      account: text,
+      /** The model provider; only processes with the same one work on the run. */
+      provider: text,
+      concurrency: integer,
+      trial_count: integer,
+      created_at: text,
+      /** The process that works on the run; null if none does. */
+      owner: optionalText,
+      /** The heartbeat of the owner: a counter that it keeps raising while it is alive. */
+      beat: integer,
+      /** The first trial that has not begun, and the JSON list of those that have begun and not ended. */
+      next_trial: integer,
+      open_trials: text,
+      /** The plan of the run, as it was when the run began; last, so that the other columns are read without it. */
+      definition: text,
+    },
+    'project_id, call_id',
+  ),
+};
+
+type Row<Columns> = { [Name in keyof Columns]: Columns[Name] extends Column<infer Value> ? Value : never };
+
+/** The rows of the tables. */
+export type Tables = { [Name in keyof typeof tables]: Row<(typeof tables)[Name]['columns']> };

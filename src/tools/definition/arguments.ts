@@ -1,14 +1,12 @@
-import { closest, distance } from 'fastest-levenshtein';
 import * as z from 'zod';
 import { validateValue } from '../../contract/validation.ts';
 import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
 import { isDeeperThan, maxNesting } from '../../core/json/json.ts';
+import { meantName, shortName } from '../../text/names.ts';
 
 /** Faults listed in the `detail` of an error, and in its message. */
 const maxDetails = 20;
 const maxMessageFaults = 5;
-/** Length at which an unknown argument name is cut. */
-const maxNameChars = 100;
 
 /** The keywords of a JSON Schema that this file reads. */
 export interface JsonSchema {
@@ -58,17 +56,14 @@ function invalidArguments(toolName: string, detail: ErrorDetail[], count = detai
     message: `Invalid arguments for ${toolName}: ${faults}${further}.`,
     hint: 'Nothing was sent. Correct the arguments and call again.',
     detail,
+    statedDetails: shown.length,
   });
 }
 
 /** Shortens long names in a fault, and suggests a known name for an unknown one. */
 function readableFault(fault: ErrorDetail, schema: JsonSchema, redact: (text: string) => string): ErrorDetail {
-  const loc = fault.loc.map((part) => (typeof part === 'string' ? shortened(redact(part)) : part));
+  const loc = fault.loc.map((part) => (typeof part === 'string' ? shortName(redact(part)) : part));
   return fault.type === 'extra_forbidden' ? withNearestName({ ...fault, loc }, schema) : { ...fault, loc };
-}
-
-function shortened(name: string): string {
-  return name.length <= maxNameChars ? name : `${name.slice(0, maxNameChars).toWellFormed()}…`;
 }
 
 /** Removes null members that the schema names; the rest is left for the schema to judge. */
@@ -93,12 +88,11 @@ function withNearestName(entry: ErrorDetail, schema: JsonSchema): ErrorDetail {
   const known = Object.keys(parent?.properties ?? {});
   if (known.length === 0) return entry;
   // `queue` is far from `queue_id` by its letters.
-  const longer = known.find((name) => name.startsWith(`${unknown}_`));
-  const nearest = longer ?? closest(unknown, known);
-  const isNear = longer !== undefined || distance(unknown, nearest) <= Math.max(2, nearest.length / 3);
-  const msg = isNear
-    ? `Unknown member, did you mean ${nearest}?`
-    : `Unknown member; valid members are ${known.join(', ')}`;
+  const meant = known.find((name) => name.startsWith(`${unknown}_`)) ?? meantName(unknown, known);
+  const msg =
+    meant === undefined
+      ? `Unknown member; valid members are ${known.join(', ')}`
+      : `Unknown member, did you mean ${meant}?`;
   return { ...entry, msg };
 }
 

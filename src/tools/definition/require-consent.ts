@@ -37,5 +37,6 @@ export function requireConsent(
     message: `Nothing was changed: ${reason}.`,
     hint: `Ask the user, then call again with confirm: true, or ${alternative}.`,
     detail: [{ loc: ['arguments', 'confirm'], msg: reason, type: 'value_error' }],
+    statedDetails: 1,
   });
 }

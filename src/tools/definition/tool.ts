@@ -30,7 +30,7 @@ export interface ToolHints {
 export const toolGroups = ['queue', 'inference', 'evaluation'] as const;
 export type ToolGroup = (typeof toolGroups)[number];
 
-/** The definition of a tool. Its functions throw {@link HeddleError}s; `callTool` turns them into results. */
+/** The definition of a tool. Its functions throw {@link HeddleError}s; `runTool` returns them as objects. */
 export interface Tool<Input = unknown, Output extends object = object> {
   name: string;
   title: string;
@@ -47,11 +47,13 @@ export interface Tool<Input = unknown, Output extends object = object> {
   run: (args: Input, context: ToolContext) => Promise<Output>;
   /** Renders the result as text for a model. */
   render: (data: Output) => string;
+  /** Name of the member with the rows of a page, a plural in s. A page that is too large loses its last rows. */
+  rows?: string & keyof Output;
   /**
    * Returns the result cut to about `share` (0–1) of its size, stating that it is partial and how to continue;
-   * undefined when it cannot be cut.
+   * undefined when it cannot be cut. Absent where `rows` says enough, and where a result is always small.
    */
-  shrink: (data: Output, share: number) => Output | undefined;
+  shrink?: (data: Output, share: number) => Output | undefined;
 }
 
 /** Returns the tool unchanged; infers its input and output types. */

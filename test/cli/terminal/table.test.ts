@@ -1,24 +1,20 @@
 import { describe, expect, it } from 'vitest';
-import { drawResult } from '../../../src/cli/terminal/draw-result.ts';
 import { progressBar } from '../../../src/cli/terminal/progress.ts';
-import { drawRecord, drawTable, widthOf } from '../../../src/cli/terminal/table.ts';
+import { alignTables, drawRecord, widthOf } from '../../../src/cli/terminal/table.ts';
 
 const lines = (...texts: string[]): string => texts.join('\n');
 
-describe('drawTable', () => {
-  it('aligns text at the left and numbers at the right, and leaves empty columns out', () => {
-    const rows = [
-      { id: 'a', items: 3, note: null, state: 'unstarted' },
-      { id: 'bcd', items: 12, note: '', state: 'done' },
-    ];
-    expect(drawTable(rows, { width: 80 })).toBe(
-      lines('id   items  state', 'a        3  unstarted', 'bcd     12  done'),
+describe('alignTables', () => {
+  it('aligns text at the left and numbers at the right, and keeps the lines around a table', () => {
+    const text = lines('2 items.', 'id\titems\tstate', 'a\t3\tunstarted', 'bcd\t12\tdone', 'Last page.');
+    expect(alignTables(text, 80)).toBe(
+      lines('2 items.', 'id   items  state', 'a        3  unstarted', 'bcd     12  done', 'Last page.'),
     );
   });
 
-  it('shortens the widest columns to fit the width, except columns marked as uncut', () => {
-    const rows = [{ id: 'x'.repeat(20), question: 'q'.repeat(60), answer: 'a'.repeat(15) }];
-    expect(drawTable(rows, { width: 60, uncut: ['id'] })).toBe(
+  it('shortens the widest columns to fit the width, except the first', () => {
+    const text = lines('id\tquestion\tanswer', `${'x'.repeat(20)}\t${'q'.repeat(60)}\t${'a'.repeat(15)}`);
+    expect(alignTables(text, 60)).toBe(
       lines(
         'id                    question               answer',
         'xxxxxxxxxxxxxxxxxxxx  qqqqqqqqqqqqqqqqqqqq…  aaaaaaaaaaaaaaa',
@@ -27,62 +23,30 @@ describe('drawTable', () => {
   });
 
   it('counts wide characters as two columns', () => {
-    const drawn = drawTable([{ a: '質問'.repeat(20), b: 'x' }], { width: 30 });
-    expect(drawn.split('\n').map(widthOf)).toEqual([30, 30]);
+    const drawn = alignTables(lines('b\ta', `x\t${'質問'.repeat(20)}`), 30);
+    expect(drawn.split('\n').map(widthOf)).toEqual([4, 30]);
   });
 
   it('writes each row as a list where the columns do not fit', () => {
     const names = ['one', 'two', 'three', 'four', 'five'];
-    const row = Object.fromEntries(names.map((name) => [name, `${name} `.repeat(10)]));
-    const drawn = drawTable([row, row], { width: 40 });
+    const row = names.map((name) => `${name} `.repeat(10).trim()).join('\t');
+    const drawn = alignTables(lines(names.join('\t'), row, row), 40);
     expect(drawn.split('\n\n')).toHaveLength(2);
     for (const line of drawn.split('\n')) expect(widthOf(line)).toBeLessThanOrEqual(40);
     expect(drawn).toContain('one    one one one');
-  });
-
-  it('escapes control characters, so that a value cannot change the terminal', () => {
-    const drawn = drawTable([{ a: 'x\u001b[2Jy\u009bz\u202e', b: 'one\ntwo' }], { width: 80 });
-    expect(drawn).toBe(lines('a                         b', 'x\\u001b[2Jy\\u009bz\\u202e  one two'));
   });
 });
 
 describe('drawRecord', () => {
   it('wraps values beside their names and keeps their line breaks', () => {
-    expect(drawRecord({ answer: 'A refund takes five days.\nAsk again.', n: 1, none: null }, { width: 24 })).toBe(
+    const record = Object.entries({ answer: 'A refund takes five days.\nAsk again.', n: 1, none: '' });
+    expect(drawRecord(record, 24)).toBe(
       lines('answer  A refund takes', '        five days.', '        Ask again.', 'n       1'),
     );
   });
-});
 
-describe('drawResult', () => {
-  it('draws lists of objects as tables and the other members below', () => {
-    const result = {
-      items: [
-        { id: 'i1', call_values: { 'inputs.q': 'Why?' } },
-        { id: 'i2', call_values: { 'inputs.q': 'How?' } },
-      ],
-      common: { annotation_state: 'unstarted' },
-      omitted_fields: ['a', 'b'],
-      next_offset: 2,
-    };
-    expect(drawResult(result, 80)).toBe(
-      lines(
-        'items: 2',
-        'id  inputs.q',
-        'i1  Why?',
-        'i2  How?',
-        '',
-        'common.annotation_state  unstarted',
-        'omitted_fields           a, b',
-        'next_offset              2',
-      ),
-    );
-  });
-
-  it('leaves out an empty list, and shows the values of a single row in full', () => {
-    const text = 'word '.repeat(30).trim();
-    const drawn = drawResult({ response: { choices: [{ index: 0, message: { content: text } }] }, items: [] }, 60);
-    expect(drawn.replaceAll(/\s+/g, ' ')).toContain(text);
+  it('escapes control characters, so that a value cannot change the terminal', () => {
+    expect(drawRecord([['a', 'x\u001b[2Jy\u009bz\u202e']], 80)).toBe('a  x\\u001b[2Jy\\u009bz\\u202e');
   });
 });
 

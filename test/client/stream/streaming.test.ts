@@ -30,7 +30,7 @@ async function start(
 const piece = (content: string, finish_reason: string | null = null): string =>
   `data: ${JSON.stringify({ object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content }, finish_reason }] })}\n\n`;
 const infer = (client: ServiceClient, options = {}) =>
-  client.runInference('/chat/completions', { model: 'm', stream: true }, options);
+  client.call('runInference', { path: { path: '/chat/completions' }, body: { model: 'm', stream: true } }, options);
 
 /** Resolves when a client in this process has read what was written. */
 async function afterItIsRead(): Promise<void> {
@@ -185,7 +185,9 @@ describe('ServiceClient.runInference with a streamed reply', () => {
       beginStream(request);
       request.socket.write(chunked(piece('Hello', 'stop') + done));
     };
-    expect(await client.runInference('/chat/completions', { model: 'm' })).toMatchObject({
+    expect(
+      await client.call('runInference', { path: { path: '/chat/completions' }, body: { model: 'm' } }),
+    ).toMatchObject({
       choices: [{ message: { content: 'Hello' } }],
     });
   });

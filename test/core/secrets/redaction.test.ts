@@ -26,17 +26,14 @@ const writings: Record<string, (text: string) => string> = {
   base64: (text) => Buffer.from(text).toString('base64'),
   'base64 of a pair': (text) => Buffer.from(`mia:${text}`).toString('base64'),
   'base64url in a longer text': (text) => Buffer.from(`ab${text}cd`).toString('base64url'),
-  hex: (text) => Buffer.from(text).toString('hex'),
-  'hex in upper case': (text) => Buffer.from(text).toString('hex').toUpperCase(),
   'uri in lower case': (text) => encodeURIComponent(text).replace(/%../g, (code) => code.toLowerCase()),
   'uri of every byte': (text) => everyByte(text, (hex) => `%${hex.toUpperCase()}`),
   'uri in uri': (text) => encodeURIComponent(encodeURIComponent(text)),
-  'json in uri': (text) => encodeURIComponent(JSON.stringify(text)),
   'json in json in json': (text) => JSON.stringify(JSON.stringify(JSON.stringify(text))),
   'ascii json in upper case': (text) => escapeUnits(JSON.stringify(text), (unit) => unit.toUpperCase()),
   'ascii json in json': (text) => JSON.stringify(escapeUnits(JSON.stringify(text), (unit) => unit)),
   'json of every character': (text) =>
-    text.replace(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
+    text.replace(/./gs, (unit) => (unit === '\\' ? '\\\\' : `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)),
   'json with escaped slashes': (text) => JSON.stringify(text).replaceAll('/', '\\/'),
   'json for a page': (text) => JSON.stringify(text).replace(/[<>&']/g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`),
   python: (text) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\n', '\\n')}'`,
@@ -45,9 +42,6 @@ const writings: Record<string, (text: string) => string> = {
   html: (text) => text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`),
   'named entities': (text) =>
     text.replace(/[&<>"]/g, (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;' })[c] ?? '&quot;'),
-  sql: (text) => text.replaceAll("'", "''"),
-  csv: (text) => text.replaceAll('"', '""'),
-  shell: (text) => text.replaceAll("'", `'\\''`),
 };
 
 /** Writes each byte of the UTF-8 text; as it is where `write` returns undefined. */

@@ -120,10 +120,10 @@ describe('the embedded service on PostgreSQL', () => {
     const url = schema(data, 'heddle');
     await withStore(url, (store) => store.addUser('ada', 'all'));
     expect(await execute(data, 'select name from heddle.accounts')).toEqual([{ name: 'ada' }]);
-    await execute(data, 'update heddle.schema_version set version = 99');
+    await execute(data, 'delete from heddle.schema_version');
     await expect(withStore(url, async () => {})).rejects.toMatchObject({
       code: 'not_configured',
-      message: expect.stringMatching(/^The database has schema version 99; this heddle supports versions up to \d+\.$/),
+      message: 'The database was made by another version of heddle and has a different schema.',
     });
     await expect(withStore(schema(data, 'nowhere'), async () => {})).rejects.toMatchObject({ code: 'not_configured' });
   });

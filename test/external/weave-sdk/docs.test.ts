@@ -1,7 +1,5 @@
-import { execFile } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../../support/free-port.ts';
 import { command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
@@ -42,13 +40,5 @@ describe.skipIf(!hasWeaveSdk)('recording with npm weave', () => {
     }
     expect(commands).toBe(13);
     expect(existsSync(join(home, 'answer.mjs'))).toBe(true);
-  });
-
-  it('is part of the demo where the package is installed', async () => {
-    const options = { cwd: join(import.meta.dirname, '../packages/weave-sdk'), env: emptyHome(temporaryFolder()) };
-    const { stdout } = await promisify(execFile)(process.execPath, [command, 'demo', '--text'], options);
-    expect(stdout).toContain('2 calls of 2 from offset 0.');
-    expect(stdout).toContain('A refund takes five days.\tHow long does a refund take?');
-    expect(stdout).toContain('2 done. All show completed.');
   });
 });

@@ -61,8 +61,10 @@ describe('the checks of jobs', () => {
       { question: 'What is 7 times 8?', answer: '57' },
     ];
     const store = (rows: object[]) =>
-      client.createObject({
-        obj: { project_id, object_id: 'wrong-answers', val: { rows }, builtin_object_class: 'Dataset' },
+      client.call('createObject', {
+        body: {
+          obj: { project_id, object_id: 'wrong-answers', val: { rows }, builtin_object_class: 'Dataset' },
+        },
       });
     await store(rows);
     expect(await check([''])).toEqual([`the dataset has the rows ${JSON.stringify(rows)}`]);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseErrorText } from '../../../src/mcp/call-tool.ts';
+import { parseErrorText } from '../../support/error-text.ts';
 import { beginStream, chunked, sendResponse, startFakeService } from '../../support/fake-service.ts';
 import { temporaryFolder } from '../../support/heddle.ts';
 import { ask, startHttpProcess } from '../../support/http-server.ts';

@@ -31,12 +31,12 @@ import type { Client, QueryQueueItemsRequest, QueueItem } from 'heddle';
 
 const client: Client = createClient({ baseUrl: 'http://127.0.0.1:9', username: 'ada', password: 'opensesame' });
 const body: QueryQueueItemsRequest = { project_id: 'team/support', filter: { annotation_states: ['unstarted'] } };
-const { items } = await client.queryQueueItems('q1', body);
+const { items } = await client.call('queryQueueItems', { path: { queue_id: 'q1' }, body });
 const item: QueueItem = items[0]!;
 const state: string = item.annotation_state;
-const { version_index } = await client.createEvaluation('team/support', { name: 'E', dataset: 'weave:///a/b/object/d:1' });
+const { version_index } = await client.call('createEvaluation', { path: { entity: 'team', project: 'support' }, body: { name: 'E', dataset: 'weave:///a/b/object/d:1' } });
 const index: number = version_index;
-await client.updateProgress('q1', 'i1', { project_id: 'team/support', annotation_state: 'completed' });
+await client.call('updateProgress', { path: { queue_id: 'q1', item_id: 'i1' }, body: { project_id: 'team/support', annotation_state: 'completed' } });
 const path: string = contract.queryQueueItems.path;
 const server = createServer({ readOnly: true, log: (level, message) => console.log(level, message, state, index, path) });
 const failure: string = new Error() instanceof HeddleError ? 'code' : (parseReference('x')?.project ?? '');
@@ -51,11 +51,21 @@ describe('the types of the package', () => {
 
   it('reject each wrong use', () => {
     const wrongUses = [
-      ['a limit that is a string', "client.queryQueueItems('q1', { project_id: 'a/b', limit: '5' });", 'TS2322'],
-      ['a body without a project', "client.queryQueueItems('q1', {});", 'TS2741'],
-      ['an unknown member of a body', "client.queryQueueItems('q1', { project_id: 'a/b', project: 'c' });", 'TS2353'],
+      [
+        'a limit that is a string',
+        "client.call('queryQueueItems', { path: { queue_id: 'q1' }, body: { project_id: 'a/b', limit: '5' } });",
+        'TS2322',
+      ],
+      ['a body without a project', "client.call('queryQueueItems', { path: { queue_id: 'q1' }, body: {} });", 'TS2741'],
+      [
+        'an unknown member of a body',
+        "client.call('queryQueueItems', { path: { queue_id: 'q1' }, body: { project_id: 'a/b', project: 'c' } });",
+        'TS2353',
+      ],
+      ['a path without its parameter', "client.call('queryQueueItems', { path: {}, body });", 'TS2741'],
+      ['no body', "client.call('queryQueueItems', { path: { queue_id: 'q1' } });", 'TS2741'],
       ['a state that no item has', "body.filter = { annotation_states: ['done'] };", 'TS2322'],
-      ['an unknown operation', "client.dropQueue('q1');", 'TS2339'],
+      ['an unknown operation', "client.call('dropQueue', {});", 'TS2345'],
       ['a list of items as a string', 'export const text: string = items;', 'TS2322'],
       ['an endpoint that is not in the contract', 'contract.renameEverything;', 'TS2339'],
       ['a server option of another type', "createServer({ readOnly: 'yes' });", 'TS2322'],
@@ -75,11 +85,11 @@ describe('the types of the package', () => {
     const { code, output } = compile(
       `
 import type * as z from 'zod';
-import type { endpoints } from ${source('endpoints.ts')};
-import type { contract, CreateEvaluationRequest, InferenceRequest, QueryQueueItemsRequest, QueueItem } from 'heddle';
+import type { CallParts as Parts, endpoints, ResultOf as Result } from ${source('endpoints.ts')};
+import type { CallParts, contract, CreateEvaluationRequest, InferenceRequest, QueryQueueItemsRequest, QueueItem, ResultOf } from 'heddle';
 
 type Body<Name extends keyof typeof endpoints> = z.input<(typeof endpoints)[Name]['response']>;
-type Request<Name extends 'queryQueueItems' | 'runInference' | 'createEvaluation'> = z.input<(typeof endpoints)[Name]['request']>;
+type Request<Name extends 'queryQueueItems' | 'runInference' | 'createEvaluation'> = z.input<NonNullable<(typeof endpoints)[Name]['request']>>;
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 
 export const checks: [
@@ -88,7 +98,11 @@ export const checks: [
   Same<InferenceRequest, Request<'runInference'>>,
   Same<CreateEvaluationRequest, Request<'createEvaluation'>>,
   Same<QueueItem, Body<'queryQueueItems'>['items'][number]>,
-] = [true, true, true, true, true];
+  Same<CallParts<'readQueue'>, Parts<'readQueue'>>,
+  Same<CallParts<'listEvaluationRuns'>, Parts<'listEvaluationRuns'>>,
+  Same<CallParts<'updateProgress'>, Parts<'updateProgress'>>,
+  Same<ResultOf<'queryQueues'>, Result<'queryQueues'>>,
+] = [true, true, true, true, true, true, true, true, true];
 `,
       'es2024',
     );

@@ -182,7 +182,7 @@ console.log(version, contract.queryQueueItems.method, contract.queryQueueItems.p
 
 const client = createClient({ baseUrl: 'http://127.0.0.1:9', username: 'ada', password: 'opensesame' });
 try {
-  const { items } = await client.queryQueueItems('q1', body);
+  const { items } = await client.call('queryQueueItems', { path: { queue_id: 'q1' }, body });
   const first: QueueItem | undefined = items[0];
   console.log(first?.annotation_state);
 } catch (error) {

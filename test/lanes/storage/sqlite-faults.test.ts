@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { parseErrorText } from '../../../src/mcp/call-tool.ts';
 import { changeFile, withStore } from '../../support/embedded-service.ts';
+import { parseErrorText } from '../../support/error-text.ts';
 import { command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
 import { tally } from '../../support/tally.ts';
 
@@ -135,18 +135,18 @@ describe('the storage of the embedded service', () => {
     },
   );
 
-  it('reports a data file of a newer version, and does not change it', async () => {
+  it('reports a data file with another schema, and does not change it', async () => {
     const folder = temporaryFolder();
     const first = await start(folder);
     await first('create_evaluation', evaluation);
     const file = join(folder, 'heddle.db');
-    await changeFile(file, 'update schema_version set version = 99; pragma wal_checkpoint(truncate)');
+    await changeFile(file, 'delete from schema_version; pragma wal_checkpoint(truncate)');
     const before = readFileSync(file);
     const call = await start(folder);
     for (let time = 0; time < 2; time += 1) {
       expect(await call('create_evaluation', { ...evaluation, name: 'other' })).toMatchObject({
         code: 'not_configured',
-        message: expect.stringContaining('schema version 99'),
+        message: expect.stringContaining('has a different schema'),
       });
     }
     expect(readFileSync(file).equals(before)).toBe(true);

@@ -147,7 +147,7 @@ test.each([
   const [first] = (await once(stream.setEncoding('utf8'), 'data')) as [string];
   expect(JSON.parse(/^data: (.*)$/m.exec(first)![1]!)).toMatchObject({
     method: 'notifications/progress',
-    params: { progressToken: 'p', progress: 5, message: '5 characters received' },
+    params: { progressToken: 'p', progress: 5, message: '5 characters' },
   });
   end(lastChunk);
   let rest = '';

@@ -131,7 +131,6 @@ describe('a run', () => {
     ).toEqual(['one', 'three', 'two']);
     expect(of('Evaluation.summarize')).toHaveLength(1);
     expect(await execute(service.data, 'select * from evaluation_jobs')).toEqual([]);
-    expect(await execute(service.data, 'select * from evaluation_leases')).toEqual([]);
   });
 
   it('uses the rows as examples when the dataset contains them itself', async () => {

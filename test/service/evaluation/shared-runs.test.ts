@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { RunnerLimits } from '../../../src/service/evaluation/runner.ts';
 import { execute, startTestService, temporaryData } from '../../support/embedded-service.ts';
 import { EvaluationSetup } from '../../support/evaluation-setup.ts';
@@ -36,15 +36,46 @@ const asks = (model: ScriptedModel): string[] => model.asked.map(({ messages }) 
 const allRows = rows.map(({ question }) => question).sort();
 
 describe('a run', () => {
-  it('is shared by the processes on its data, which request each prediction once', async () => {
+  it('is the work of one of the processes on its data, which requests each prediction once', async () => {
     const model = await startModel();
     const { data, setup, run } = await startRun(model, 4);
     await startTestService({ data, modelProvider: { url: model.url } });
     expect(await setup.ended(run)).toMatchObject({ code: 'complete' });
     expect(asks(model)).toEqual(allRows);
-    // Until the first process has noticed the second one, that has its half of the four in addition.
-    expect(model.mostUnderWay).toBeLessThanOrEqual(6);
+    expect(model.mostUnderWay).toBeLessThanOrEqual(4);
     expect(Object.keys(await setup.trials(run)).sort()).toEqual(allRows);
+  });
+
+  it('waits for a free process when its own works on four others', async () => {
+    const model = await startModel(true);
+    const { data, setup, run } = await startRun(model, 2);
+    const { evaluation_ref, model_ref } = (await setup.results([run])).summary.evaluations[0];
+    const runs = [run];
+    for (let more = 0; more < 5; more += 1) {
+      runs.push(await setup.start(evaluation_ref, model_ref, { concurrency: 2 }));
+    }
+    await expect.poll(() => model.underWay).toBe(8);
+    await startTestService({ data, modelProvider: { url: model.url } });
+    await expect.poll(() => model.underWay).toBe(12);
+    model.release();
+    for (const id of runs) expect(await setup.ended(id, 60_000)).toMatchObject({ code: 'complete' });
+    expect(model.asked).toHaveLength(6 * rows.length);
+  });
+
+  it('is given up by a process whose lease another one has taken, and goes on when that one is silent', async () => {
+    const model = await startModel(true);
+    const { data, setup, run } = await startRun(model, 2, shortLease);
+    await expect.poll(() => model.underWay).toBe(2);
+    const take = "update evaluation_jobs set owner = 'another process', beat = beat + 1";
+    // The data file may be locked for a moment.
+    await vi.waitFor(() => execute(data, take));
+    // It asks for both again once it has taken the run back, because nothing was stored.
+    await expect.poll(() => model.asked.length).toBe(4);
+    await expect.poll(() => model.underWay).toBe(2);
+    model.release();
+    expect(await setup.ended(run)).toMatchObject({ code: 'complete' });
+    expect(Object.keys(await setup.trials(run)).sort()).toEqual(allRows);
+    expect(model.asked).toHaveLength(rows.length + 2);
   });
 
   it('continues in the next process when its process is closed, without requesting stored predictions again', async () => {
@@ -92,7 +123,6 @@ describe('POST /evaluations/cancel', () => {
     expect(model.asked).toHaveLength(3);
     expect(await setup.trials(run)).toEqual({});
     expect(await execute(data, 'select * from evaluation_jobs')).toEqual([]);
-    expect(await execute(data, 'select * from evaluation_leases')).toEqual([]);
     expect(await setup.post('/evaluations/cancel', { call_id: run })).toEqual({ status: failed });
   });
 

@@ -31,7 +31,7 @@ async function found(filter: object, members: object = { project_id: 'p/q' }): P
     .map((text) => JSON.parse(text).id);
 }
 
-describe('matchesFilter', () => {
+describe('filterCondition', () => {
   it.each([
     [{}, ['child', 'longer', 'plain', 'root']],
     [{ call_ids: ['root', 'plain', 'nothing'] }, ['plain', 'root']],

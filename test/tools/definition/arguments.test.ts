@@ -52,8 +52,9 @@ describe('parseArguments', () => {
       { queue_id: 'q', filter: { annotation_state: ['unstarted'] } },
       emptyHome(temporaryFolder()),
     );
-    expect(result.message).toContain('filter.annotation_state: Unknown member, did you mean annotation_states?');
-    expect(result.detail).toEqual([{ loc: ['arguments', 'filter', 'annotation_state'], type: 'extra_forbidden' }]);
+    const msg = 'Unknown member, did you mean annotation_states?';
+    expect(result.message).toContain(`filter.annotation_state: ${msg}`);
+    expect(result.detail).toEqual([{ loc: ['arguments', 'filter', 'annotation_state'], msg, type: 'extra_forbidden' }]);
   });
 
   it('suggests a name that begins with an unknown one', async () => {

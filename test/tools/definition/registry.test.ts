@@ -1,8 +1,12 @@
 import type { ToolAnnotations } from '@modelcontextprotocol/client';
 import { describe, expect, it } from 'vitest';
+import { endpoints } from '../../../src/contract/endpoints.ts';
 import { pinnedTools, readOnlyTools, toolNames } from '../../pins/tools.ts';
 import { connectClient } from '../../support/client.ts';
+import { startFakeService } from '../../support/fake-service.ts';
+import { routeOf } from '../../support/good-responses.ts';
 import { emptyHome, run, temporaryFolder } from '../../support/heddle.ts';
+import { startToolServer, toolCalls } from '../../support/tool-server.ts';
 
 describe('the tools on offer', () => {
   const ofEvaluation = pinnedTools.filter(({ groups }) => groups.includes('evaluation')).map(({ name }) => name);
@@ -40,6 +44,15 @@ describe('the tools on offer', () => {
     expect(code).toBe(2);
     expect(stderr).toContain('HEDDLE_TOOLS or --tools names "queues", which is neither a tool nor a group.');
     expect(stderr).toContain('Valid names are queue, inference, evaluation, list_queues');
+  });
+
+  it.each(readOnlyTools)('include %s, which only reads and calls no operation that writes', async (name) => {
+    const service = await startFakeService();
+    const { call } = await startToolServer(service.url);
+    await call(name, toolCalls[name]!('b'));
+    const called = service.requests.map((request) => routeOf(request)!.name);
+    expect(called).not.toEqual([]);
+    expect(called.filter((operation) => endpoints[operation].writes)).toEqual([]);
   });
 
   it('have hints that say which only read, which overwrite data, which can be repeated and which reach other systems', async () => {

@@ -1,3 +1,4 @@
+import { errorKey } from '../../error-key.ts';
 import type { Arguments, Host, HostContext, HostEvents, ToolResult } from './host.ts';
 import { ToolFailure } from './host.ts';
 
@@ -18,6 +19,21 @@ interface Message {
   params?: Record<string, unknown>;
   result?: unknown;
   error?: { message?: unknown };
+}
+
+/** The result of a tool call, as MCP has it. */
+interface CallToolResult {
+  content?: { type: string; text?: string }[];
+  structuredContent?: object;
+  isError?: boolean;
+  _meta?: { [errorKey]?: { code: string; message: string } };
+}
+
+/** Returns a result in the form of every host. One without data is the chat's own error, which it words as it likes. */
+function toToolResult({ content, structuredContent, isError, _meta }: CallToolResult): ToolResult {
+  if (!isError && structuredContent !== undefined) return { data: structuredContent };
+  const message = content?.find(({ type }) => type === 'text')?.text ?? '';
+  return { error: _meta?.[errorKey] ?? { code: 'host', message } };
 }
 
 /** Connects to the chat in which this page is a frame. */
@@ -42,9 +58,9 @@ export function connectToChat(events: HostEvents): Host {
       clearTimeout(silence);
       events.input(args);
     },
-    'ui/notifications/tool-result': (result: ToolResult) => {
+    'ui/notifications/tool-result': (result: CallToolResult) => {
       clearTimeout(silence);
-      events.result(result);
+      events.result(toToolResult(result));
     },
     'ui/notifications/tool-cancelled': () => {
       clearTimeout(silence);
@@ -91,7 +107,7 @@ export function connectToChat(events: HostEvents): Host {
   initialize().catch((error: Error) => events.failed(`The chat refused this page: ${error.message}`));
   return {
     isChat: true,
-    callTool: (name, args) => ask('tools/call', { name, arguments: args }),
+    callTool: async (name, args) => toToolResult(await ask('tools/call', { name, arguments: args })),
     tellModel: async (text) => {
       if (!canTellModel) return;
       // A chat that refuses this has still written the judgements.

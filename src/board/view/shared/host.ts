@@ -1,9 +1,5 @@
-/** The result of a tool call, as MCP has it. */
-export interface ToolResult {
-  content?: { type: string; text?: string }[];
-  structuredContent?: Record<string, unknown>;
-  isError?: boolean;
-}
+/** The result of a tool call: its data, or the error of heddle or of the host. */
+export type ToolResult = { data: object } | { error: { code: string; message: string } };
 
 export interface HostContext {
   theme?: string;
@@ -50,15 +46,7 @@ export class ToolFailure extends Error {
  * Returns the data of a tool result.
  * @throws ToolFailure for an error result.
  */
-export function dataOf<Data>({ content, structuredContent, isError }: ToolResult): Data {
-  const text = content?.find(({ type }) => type === 'text')?.text ?? '';
-  if (!isError && structuredContent !== undefined) return structuredContent as Data;
-  const [message = '', , json = ''] = text.split('\n');
-  let code = 'host';
-  try {
-    code = String(JSON.parse(json).code);
-  } catch {
-    // A host wraps errors as it likes.
-  }
-  throw new ToolFailure(code, message);
+export function dataOf<Data>(result: ToolResult): Data {
+  if ('data' in result) return result.data as Data;
+  throw new ToolFailure(result.error.code, result.error.message);
 }

@@ -7,13 +7,11 @@ import { HeddleError } from '../../../core/errors.ts';
 import { loadSqlite } from '../../../service/index.ts';
 import { connectToServer } from '../../access/connect-to-server.ts';
 import { invocation } from '../../invocation.ts';
-import { drawResult } from '../../terminal/draw-result.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/output-form.ts';
 import { escapeControls, printLine } from '../../terminal/print.ts';
+import { alignTables } from '../../terminal/table.ts';
 import { paint, resultWidth } from '../../terminal/terminal.ts';
 import { explain } from '../../usage/help.ts';
-import { findSdk, recordedProject, recordWithSdk } from './record-with-sdk.ts';
-import recordedSteps from './recorded-steps.json' with { type: 'json' };
 import steps from './steps.json' with { type: 'json' };
 
 export function addDemo(program: Command): void {
@@ -82,13 +80,7 @@ async function runDemo(options: DemoOptions): Promise<void> {
       signal.throwIfAborted();
       const { tools } = await client.listTools();
       print(`The server offers ${tools.map(({ name }) => name).join(', ')}.`);
-      await runSteps(client, steps, options);
-      const sdk = findSdk(process.cwd());
-      if (sdk !== undefined) {
-        print(`\nA program with npm weave, which is installed here, records two calls in ${recordedProject}.`);
-        await recordWithSdk(sdk, folder, environment, signal);
-        await runSteps(client, recordedSteps, options, steps.length);
-      }
+      await runSteps(client, options);
       const files = await readdir(folder);
       print(`\nThe data folder now holds ${files.join(', ')}. It is removed again.`);
     } finally {
@@ -115,16 +107,11 @@ interface Step {
  * Makes tool calls. `ITEM_1` in their arguments stands for the id of the first item that an earlier step read, `QUEUE` for the
  * queue that one created, `RUN` for the run of an evaluation that one started.
  */
-async function runSteps(
-  client: Client,
-  calls: readonly Step[],
-  { print, signal }: DemoOptions,
-  numberedFrom = 0,
-): Promise<void> {
+async function runSteps(client: Client, { print, signal }: DemoOptions): Promise<void> {
   let itemIds: string[] = [];
   let queueId = '';
   let runId = '';
-  for (const [index, { title, tool, arguments: template, isErrorExpected = false }] of calls.entries()) {
+  for (const [index, { title, tool, arguments: template, isErrorExpected = false }] of (steps as Step[]).entries()) {
     const json = JSON.stringify(template)
       .replaceAll(/ITEM_(\d)/g, (_, position) => itemIds[position - 1]!)
       .replaceAll('QUEUE', queueId)
@@ -134,7 +121,7 @@ async function runSteps(
     const read = result.content.map((block) => (block.type === 'text' ? block.text : '')).join('\n');
     const isError = Boolean(result.isError);
     print({
-      step: numberedFrom + index + 1,
+      step: index + 1,
       title,
       tool,
       arguments: args,
@@ -142,19 +129,16 @@ async function runSteps(
       text: read,
       result: result.structuredContent as object | undefined,
     });
-    if (isError !== isErrorExpected) throw unexpectedResult(tool, read);
+    if (isError !== isErrorExpected) {
+      const hint = 'Run it once more. If it fails again, report it with this message.';
+      throw new HeddleError({ code: 'internal', message: `The demo cannot go on after ${tool}: ${read}`, hint });
+    }
     const data = (result.structuredContent ?? {}) as { items?: { id: string }[]; queue_id?: string; run_id?: string };
     const { items } = data;
     queueId = data.queue_id ?? queueId;
     runId = data.run_id ?? runId;
     if (tool === 'query_queue_items' && items) itemIds = items.map(({ id }) => id);
   }
-}
-
-/** Returns the error for a result that the demo cannot go on from, with what the tool said. */
-function unexpectedResult(tool: string, read: string): HeddleError {
-  const [message = '', hint = ''] = read.split('\n');
-  return new HeddleError({ code: 'internal', message: `The demo cannot go on after ${tool}: ${message}`, hint });
 }
 
 /** Returns an environment without the user's settings, so that the demo never reaches a real service. */
@@ -164,9 +148,7 @@ function isolatedEnvironment(folder: string): Record<string, string> {
 }
 
 const printTables: Printer = (printed) =>
-  printForPeople(printed, ({ result, text }) =>
-    result ? drawResult(result, resultWidth() - indent.length) : escapeControls(text),
-  );
+  printForPeople(printed, ({ text }) => alignTables(escapeControls(text), resultWidth() - indent.length));
 
 const printText: Printer = (printed) => printForPeople(printed, ({ text }) => escapeControls(text));
 

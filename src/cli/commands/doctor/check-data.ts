@@ -1,7 +1,7 @@
 import { constants, existsSync, statSync } from 'node:fs';
 import { access, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { databaseSecrets, dataLocation } from '../../../runtime/runtime.ts';
+import { dataLocation, secretsOf } from '../../../runtime/runtime.ts';
 import { loadSqlite, openServiceStore } from '../../../service/index.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
 import { invocation } from '../../invocation.ts';
@@ -79,7 +79,7 @@ async function checkDiskSpace(folder: string): Promise<Finding> {
 
 /** Opens the data as the service does. Returns the first faults, or an empty string. */
 async function findFaults(resolved: ResolvedSettings): Promise<string> {
-  invocation().redactor.protect(...databaseSecrets(resolved.values));
+  invocation().redactor.protect(...secretsOf(resolved.values));
   const store = await openServiceStore(dataLocation(resolved));
   try {
     return (await store.integrityCheck()).slice(0, 3).join('; ');

@@ -1,28 +1,18 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { HeddleError } from '../../../core/errors.ts';
+import type { Progress } from '../../../records/call-context.ts';
 import { showView } from '../../access/show-view.ts';
 import { invocation } from '../../invocation.ts';
-import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/output-form.ts';
-import { printJson, printLine } from '../../terminal/print.ts';
-import { progressBar, showProgress } from '../../terminal/progress.ts';
+import { addOutputOptions, type OutputForm } from '../../terminal/output-form.ts';
+import { drawProgress, showProgress } from '../../terminal/progress.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
-import { addSettingFlags, runtimeFlags } from '../../usage/flags.ts';
+import { addSettingFlags, asWholeNumber, runtimeFlags } from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
-import { interruptedRun, type RunProgress, waitForEnd } from './follow-run.ts';
 import { junitReport } from './junit-report.ts';
-import {
-  describeRun,
-  figuresTable,
-  missedThresholds,
-  type Results,
-  type Run,
-  readResultsOf,
-  rowsTable,
-  type Thresholds,
-  tableOf,
-} from './results.ts';
+import { missedThresholds, printResult, type Run, readResultsOf, type Thresholds } from './results.ts';
 import { type ToolRunner, withTools } from './tool-runner.ts';
+import { interruptedRun, waitForEnd } from './wait-for-run.ts';
 
 const page = 'docs/evaluations.md';
 /** Runs of more predictions than this need --yes. */
@@ -77,8 +67,8 @@ function addRun(evaluation: Command): void {
     .option('--prompt <text>', 'text with {column} placeholders, or reference to a stored prompt')
     .option('--prompt-file <file>', 'file with the text of the prompt')
     .option('--messages-file <file>', 'file with a JSON array of messages')
-    .option('--max-rows <number>', 'run the first rows only', asCount)
-    .option('--concurrency <number>', 'predictions at once, 1 to 64', asCount)
+    .option('--max-rows <number>', 'run the first rows only', asWholeNumber(1, 999_999))
+    .option('--concurrency <number>', 'predictions at once, 1 to 64', asWholeNumber(1, 999_999))
     .option('--dry-run', 'print what the run would take, and start nothing')
     .option('--yes', `run without asking, also more than ${maxUnconfirmed} predictions`);
   addReportOptions(command, 10);
@@ -91,26 +81,35 @@ function addRun(evaluation: Command): void {
   });
   addSettingFlags(command, runtimeFlags).action(async (name: string, options: RunOptions) => {
     const args = runArguments(name, options);
-    const progress = runProgress();
+    let reached: Progress | undefined;
+    const followProgress = (progress: Progress): void => {
+      const { run_id } = progress;
+      // A log of CI has the id from the beginning.
+      if (run_id !== undefined && run_id !== reached?.run_id) invocation().stderr.write(`run_id ${run_id}\n`);
+      reached = progress;
+      drawProgress(progress);
+    };
     await withTools(
       command,
-      async (tools, { serverOptions }) => {
+      async (tools, serverOptions) => {
         requireWritable(serverOptions.tools.map((tool) => tool.name));
         const plan = await tools.run('run_evaluation', { ...args, dry_run: true });
-        if (options.dryRun) return isForPeople(options) ? printPlan(plan) : printJson(plan);
+        if (options.dryRun) return printResult('run_evaluation', plan, options);
         if (!options.yes && plan.predictions > maxUnconfirmed) {
           throw new UsageError(
             `the run makes ${plan.predictions} predictions, about ${plan.estimated_tokens} tokens without the replies. Add --yes, or limit it with --max-rows`,
           );
         }
         const result = await runToEnd(args, tools).catch(async (error) => {
-          throw tools.signal.aborted && progress.run ? await interruptedRun(progress.run, serverOptions) : error;
+          const { run_id } = reached ?? {};
+          if (!tools.signal.aborted || !reached || run_id === undefined) throw error;
+          throw await interruptedRun(run_id, reached, serverOptions);
         });
         showProgress('');
         for (const warning of result.warnings ?? []) invocation().stderr.write(`heddle: ${warning}\n`);
         await report([result.run_id], options, tools);
       },
-      progress.show,
+      followProgress,
     );
   });
 }
@@ -119,21 +118,6 @@ async function runToEnd(args: Record<string, unknown>, tools: ToolRunner) {
   let result = await tools.run('run_evaluation', { ...args, confirm: true });
   while (result.status === 'running') result = await tools.run('run_evaluation', { run_id: result.run_id });
   return result;
-}
-
-/** Draws the progress of a run, and first prints its id, so that a log of CI has it. Keeps how far the run has come. */
-function runProgress(): { show: (done: number, message: string) => void; run: RunProgress | undefined } {
-  const progress = {
-    run: undefined as RunProgress | undefined,
-    show(done: number, message: string): void {
-      const [, runId, total] = /^run_id (\S+): (?:\d+ of (\d+|\?))?/.exec(message) ?? [];
-      if (runId !== undefined && runId !== progress.run?.runId) invocation().stderr.write(`run_id ${runId}\n`);
-      const known = total === undefined || total === '?' ? undefined : Number(total);
-      if (runId !== undefined) progress.run = { runId, done, total: known };
-      showProgress(progressBar('predictions', done, known));
-    },
-  };
-  return progress;
 }
 
 function requireWritable(offered: readonly string[]): void {
@@ -174,44 +158,19 @@ function readMessages(file: string): unknown {
   }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: the result of a dry run
-function printPlan({ rows, predictions, judge_calls, estimated_tokens, estimate, warnings = [] }: any): void {
-  printLine(
-    `${rows} rows, ${predictions} predictions, ${judge_calls} calls of judges, about ${estimated_tokens} tokens.`,
-  );
-  printLine(estimate);
-  for (const warning of warnings) printLine(warning);
-}
-
 function addList(evaluation: Command): void {
   const command = addOutputOptions(
     evaluation
       .command('list')
       .description('list the runs of an evaluation, the newest first')
       .argument('<evaluation>', 'name or reference')
-      .option('--limit <number>', 'maximum number of runs', asCount, 20),
+      .option('--limit <number>', 'maximum number of runs', asWholeNumber(1, 999_999), 20),
   );
   explain(command, { examples: ['heddle evaluation list "Support answers"'], page });
   addSettingFlags(command, runtimeFlags).action(
     async (name: string, { limit, ...form }: { limit: number } & OutputForm) => {
       await withTools(command, async (tools) => {
-        const result = await tools.run('read_evaluation', { evaluation: name, limit });
-        if (!isForPeople(form)) return printJson(result);
-        if (result.runs.length === 0) return printLine('No runs.');
-        const rows = (result.runs as Run[]).map(
-          ({ run_id, status, model, prompt, started_at, predictions, scorers = [] }) => [
-            run_id,
-            status,
-            started_at,
-            model,
-            prompt,
-            predictions,
-            scorers.map(({ scorer, pass_rate, mean }) => `${scorer} ${pass_rate ?? mean ?? '-'}`).join(', '),
-          ],
-        );
-        printLine(tableOf(['run', 'status', 'started', 'model', 'prompt', 'predictions', 'scores'], rows));
-        if (result.next_offset !== undefined)
-          printLine(`${result.total - result.runs.length} older runs are not listed.`);
+        await printResult('read_evaluation', await tools.run('read_evaluation', { evaluation: name, limit }), form);
       });
     },
   );
@@ -222,7 +181,7 @@ function addShow(evaluation: Command): void {
     .command('show')
     .description('print the results of a run, the worst rows first')
     .argument('<run>', 'id of the run')
-    .option('--only <rows>', 'failed: only rows that failed', asChoice(['failed', 'worst']))
+    .addOption(new Option('--only <rows>', 'failed: only rows that failed').choices(['failed', 'worst']))
     .option('--wait', 'wait for the end of a run that goes on')
     .option('--open', 'show the results in your browser instead, until Ctrl-C');
   addReportOptions(command, 10);
@@ -233,7 +192,7 @@ function addShow(evaluation: Command): void {
   addSettingFlags(command, runtimeFlags).action(async (run: string, { open, wait, only, ...options }: ShowOptions) => {
     const args = only === undefined ? {} : { only };
     if (open) return showResults(command, { run_ids: [run], ...args });
-    await withTools(command, async (tools, { serverOptions }) => {
+    await withTools(command, async (tools, serverOptions) => {
       if (wait) await waitForEnd(run, serverOptions, tools.signal);
       await report([run], options, tools, args);
     });
@@ -269,7 +228,7 @@ function addCompare(evaluation: Command): void {
       .description('compare runs on the rows that they share: better, worse, same, and whether that could be chance')
       .argument('<baseline>', 'id of the first run')
       .argument('<runs...>', 'ids of the runs to compare with it')
-      .option('--rows <number>', 'maximum number of rows to print', asNumberOfRows, 10)
+      .option('--rows <number>', 'maximum number of rows to print', asWholeNumber(0, 99_999), 10)
       .option('--fail-if-worse', 'exit with code 1 if a scorer is worse by more than chance')
       .option('--open', 'show the comparison in your browser instead, until Ctrl-C'),
   );
@@ -279,8 +238,7 @@ function addCompare(evaluation: Command): void {
       if (open) return showResults(command, { run_ids: [baseline, ...others] });
       await withTools(command, async (tools) => {
         const results = await readResultsOf([baseline, ...others], rows, tools, { only: 'changed' });
-        if (isForPeople(form)) printComparison(results);
-        else printJson(results);
+        await printResult('read_evaluation', results, form);
         const worse = results.comparisons?.flatMap(({ run_id, scorers }) =>
           scorers.filter(({ verdict }) => verdict === 'worse').map(({ scorer }) => `${scorer} of ${run_id} is worse`),
         );
@@ -288,32 +246,6 @@ function addCompare(evaluation: Command): void {
       });
     },
   );
-}
-
-function printComparison(results: Results): void {
-  for (const run of results.runs) printLine(describeRun(run));
-  printLine(`\n${figuresTable(results.runs)}`);
-  for (const { baseline, run_id, shared_rows, scorers } of results.comparisons ?? []) {
-    const rows = scorers.map(({ scorer, better, worse, same, p, verdict }) => [
-      scorer,
-      better,
-      worse,
-      same,
-      p,
-      verdict,
-    ]);
-    printLine(`\n${run_id} against ${baseline}, ${shared_rows} shared rows`);
-    printLine(tableOf(['scorer', 'better', 'worse', 'same', 'p', 'verdict'], rows));
-  }
-  if (results.note) printLine(results.note);
-  printRows(results, 'changed');
-}
-
-function printRows({ rows, total }: Results, kind: string): void {
-  if (rows.length === 0) return;
-  const label = kind === '' ? 'rows, the worst first' : `${kind} rows`;
-  printLine(`\n${rows.length === total ? total : `${rows.length} of ${total}`} ${label}`);
-  printLine(rowsTable(rows));
 }
 
 /** Prints the results of runs, writes the JUnit report, and sets the exit code for a missed threshold. */
@@ -332,13 +264,8 @@ async function report(
   const missed = results.runs.flatMap((run) => missedThresholds(run, thresholds));
   if (junit !== undefined) writeFileSync(junit, junitReport(results, missed));
   const shown = { ...results, rows: results.rows.slice(0, rows) };
-  if (isForPeople(form)) {
-    for (const run of results.runs) printLine(describeRun(run));
-    printLine(`\n${figuresTable(results.runs)}`);
-    printRows(shown, args.only === 'failed' ? 'failed' : '');
-  } else {
-    printJson({ ...shown, passed: missed.length === 0, ...(missed.length > 0 && { missed }) });
-  }
+  const verdict = { passed: missed.length === 0, ...(missed.length > 0 && { missed }) };
+  await printResult('read_evaluation', { ...shown, ...verdict }, form);
   const unfinished = results.runs.find(({ status }) => status !== 'complete');
   if (unfinished) throw unfinishedRun(unfinished);
   if (missed.length > 0) fail(missed);
@@ -369,23 +296,13 @@ function addReportOptions(command: Command, rows: number): void {
     )
     .option('--min-mean <number>', 'exit with code 1 if the mean of the scores is lower', asNumber)
     .option('--scorer <name>', 'scorer that must reach it, several times for several; all by default', collect)
-    .option('--rows <number>', 'maximum number of rows to print', asNumberOfRows, rows)
+    .option('--rows <number>', 'maximum number of rows to print', asWholeNumber(0, 99_999), rows)
     .option('--junit <file>', 'write a JUnit report, with every row');
   addOutputOptions(command);
 }
 
 function collect(value: string, before: string[] = []): string[] {
   return [...before, value];
-}
-
-function asCount(text: string): number {
-  if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be a whole number from 1 on.');
-}
-
-function asNumberOfRows(text: string): number {
-  if (/^\d{1,5}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be a whole number.');
 }
 
 function asNumber(text: string): number {
@@ -397,11 +314,4 @@ function asShare(text: string): number {
   const share = text.endsWith('%') ? asNumber(text.slice(0, -1)) / 100 : asNumber(text);
   if (share >= 0 && share <= 1) return share;
   throw new InvalidArgumentError('It must be a share from 0 to 1, or a percentage.');
-}
-
-function asChoice(choices: readonly string[]): (text: string) => string {
-  return (text) => {
-    if (choices.includes(text)) return text;
-    throw new InvalidArgumentError(`It must be one of ${choices.join(', ')}.`);
-  };
 }

@@ -1,26 +1,18 @@
-import type { ScorerComparison } from '../../../evaluations/compare-runs.ts';
 import type { RunFacts } from '../../../evaluations/evaluation-results.ts';
 import type { ShownRow } from '../../../evaluations/evaluation-rows.ts';
-import { renderFigures } from '../../../evaluations/render-runs.ts';
 import type { RunFigures } from '../../../evaluations/score-figures.ts';
+import { tools } from '../../../tools/definition/registry.ts';
+import type { EvaluationResult } from '../../../tools/read-evaluation.ts';
+import { isForPeople, type OutputForm } from '../../terminal/output-form.ts';
+import { printAligned, printJson } from '../../terminal/print.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
-import { drawTable } from '../../terminal/table.ts';
-import { resultWidth } from '../../terminal/terminal.ts';
 import type { ToolRunner } from './tool-runner.ts';
 
 /** A run as read_evaluation returns it. */
 export type Run = RunFacts & RunFigures;
 
-/** The result of read_evaluation for runs. */
-export interface Results {
-  runs: Run[];
-  rows: ShownRow[];
-  total: number;
-  next_offset?: number;
-  comparisons?: { baseline: string; run_id: string; shared_rows: number; scorers: ScorerComparison[] }[];
-  note?: string;
-  warnings?: string[];
-}
+/** The result of read_evaluation for runs, with their rows. */
+export type Results = Omit<EvaluationResult, 'runs'> & { runs: Run[]; rows: ShownRow[] };
 
 /** Rows that one call reads. */
 const rowsPerCall = 1000;
@@ -29,85 +21,24 @@ const rowsPerCall = 1000;
 export async function readResultsOf(
   runIds: readonly string[],
   limit: number,
-  tools: ToolRunner,
+  runner: ToolRunner,
   args: Record<string, unknown>,
 ): Promise<Results> {
   const rows: ShownRow[] = [];
   for (;;) {
     const page = Math.min(rowsPerCall, limit - rows.length);
     const part = { run_ids: runIds, limit: Math.max(1, page), offset: rows.length, max_value_chars: 1000 };
-    const results: Results = await tools.run('read_evaluation', { ...args, ...part });
+    const results: Results = await runner.run('read_evaluation', { ...args, ...part });
     rows.push(...results.rows);
     if (rows.length >= limit || results.next_offset === undefined) return { ...results, rows: rows.slice(0, limit) };
   }
 }
 
-/** Describes a run in one line. */
-export function describeRun({ run_id, status, error, model, prompt, predictions, errors, tokens, cost }: Run): string {
-  return [
-    `${run_id} ${status}${error ? `: ${error}` : ''}`,
-    ...(model ? [`model ${model}`] : []),
-    ...(prompt ? [`prompt ${JSON.stringify(prompt)}`] : []),
-    `${predictions} predictions`,
-    ...(errors ? [`${errors} of them failed`] : []),
-    ...(tokens === undefined ? [] : [`${tokens} tokens`]),
-    ...(cost === undefined ? [] : [`cost ${cost}`]),
-  ].join(', ');
-}
-
-/** Formats the figures of the scorers, a column for each run. */
-export function figuresTable(runs: readonly Run[]): string {
-  const names = [...new Set(runs.flatMap(({ scorers }) => scorers.map(({ scorer }) => scorer)))];
-  if (names.length === 0) return 'No scores.';
-  return tableOf(
-    ['scorer', ...runs.map(({ run_id }) => (runs.length === 1 ? 'result' : run_id))],
-    names.map((name) => [
-      name,
-      ...runs.map(({ scorers }) => {
-        const figures = scorers.find(({ scorer }) => scorer === name);
-        return figures && renderFigures(figures);
-      }),
-    ]),
-  );
-}
-
-/** Draws rows under headings, as wide as the terminal, or for a file. */
-export function tableOf(headings: readonly string[], rows: readonly (readonly unknown[])[]): string {
-  const records = rows.map((row) => Object.fromEntries(headings.map((heading, column) => [heading, row[column]])));
-  return drawTable(records, {
-    width: resultWidth(),
-    order: headings,
-    uncut: ['run'],
-  });
-}
-
-/** Formats rows, as many columns as there are inputs, outputs and scores. */
-export function rowsTable(rows: readonly ShownRow[]): string {
-  const inputs = [...new Set(rows.flatMap(({ inputs: row = {} }) => Object.keys(row)))];
-  const scores = [...new Set(rows.flatMap((row) => Object.keys(row.scores)))];
-  const hasChanges = rows.some(({ changes }) => changes !== undefined);
-  const hasErrors = rows.some(({ error, errors }) => error !== undefined || errors !== undefined);
-  const headings = [
-    ...inputs,
-    'output',
-    ...scores,
-    ...(hasChanges ? ['changes'] : []),
-    ...(hasErrors ? ['error'] : []),
-  ];
-  const cells = rows.map((row) => [
-    ...inputs.map((name) => row.inputs?.[name]),
-    row.outputs ?? row.output,
-    ...scores.map((name) => row.scores[name]),
-    ...(hasChanges
-      ? [
-          Object.entries(row.changes ?? {})
-            .map(([name, change]) => `${name} ${change}`)
-            .join(', '),
-        ]
-      : []),
-    ...(hasErrors ? [row.error ?? row.errors] : []),
-  ]);
-  return tableOf(headings, cells);
+/** Prints what a tool returned: for people the text that a model reads too, else JSON. */
+export async function printResult(name: string, result: object, form: OutputForm): Promise<void> {
+  if (!isForPeople(form)) return printJson(result);
+  const tool = await tools.find((each) => each.name === name)!.load();
+  printAligned(tool.render(result));
 }
 
 /** The thresholds that a run must reach. */

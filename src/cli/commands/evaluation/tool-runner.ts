@@ -1,12 +1,10 @@
 import type { Command } from 'commander';
-import { openRuntime, type Runtime } from '../../../runtime/runtime.ts';
-import { parseArguments } from '../../../tools/definition/arguments.ts';
+import { runTool } from '../../../mcp/run-tool.ts';
+import type { ReportProgress } from '../../../records/call-context.ts';
 import { tools } from '../../../tools/definition/registry.ts';
-import { runtimeOptions } from '../../access/secrets.ts';
-import { invocation, withInterrupt } from '../../invocation.ts';
-import { showProgress } from '../../terminal/progress.ts';
+import { type RuntimeUse, withRuntime } from '../../access/open-client.ts';
+import { drawProgress } from '../../terminal/progress.ts';
 import { FailedWork } from '../../terminal/report-failure.ts';
-import { settingsOf } from '../../usage/flags.ts';
 
 /** Calls tools for a command, without the limit of size that a model's result has. */
 export interface ToolRunner {
@@ -23,38 +21,21 @@ export interface ToolRunner {
  */
 export async function withTools(
   command: Command,
-  work: (runner: ToolRunner, runtime: Runtime) => Promise<void>,
-  onProgress: (done: number, message: string) => void = (_, message) => showProgress(message),
+  work: (runner: ToolRunner, options: Parameters<RuntimeUse<void>>[0]) => Promise<void>,
+  progress: ReportProgress = drawProgress,
 ): Promise<void> {
-  const settings = settingsOf(command);
-  const runtime = openRuntime(settings, runtimeOptions(settings));
-  const { redactor } = invocation();
-  const runnerFor =
-    (signal: AbortSignal): ToolRunner['run'] =>
-    async (name, args) => {
-      const { serverOptions } = runtime;
-      const listed = tools.find((tool) => tool.name === name)!;
-      const tool = await listed.load();
-      const service = (await serverOptions.service()).withSharedDeadline();
-      const input = parseArguments(tool.input, args, listed, (text) => redactor.redact(text));
-      const result = await tool.run(input, {
-        service,
-        project: serverOptions.project,
-        maxResultChars: Number.MAX_SAFE_INTEGER,
-        signal,
-        ask: () => 'cannot',
-        offersTool: (name) => serverOptions.tools.some((offered) => offered.name === name),
-        withoutSecrets: (value) => redactor.redactValueInSteps(value, async () => {}),
-        progress: onProgress,
-      });
-      return redactor.redactValueInSteps(result, async () => {});
-    };
   try {
-    await withInterrupt((signal) => work({ run: runnerFor(signal), signal }, runtime));
+    await withRuntime(command, (options, signal) => {
+      const unlimited = { ...options, maxResultChars: Number.MAX_SAFE_INTEGER };
+      const run: ToolRunner['run'] = async (name, args) => {
+        const tool = tools.find((candidate) => candidate.name === name)!;
+        const outcome = await runTool(tool, args, { signal, progress }, unlimited);
+        if ('error' in outcome) throw outcome.error;
+        return outcome.data;
+      };
+      return work({ run, signal }, options);
+    });
   } catch (error) {
     throw new FailedWork(error);
-  } finally {
-    showProgress('');
-    await runtime.close();
   }
 }

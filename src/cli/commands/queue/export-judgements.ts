@@ -9,7 +9,7 @@ import { readCalls } from '../../../records/read-calls.ts';
 import { valuesAt } from '../../../text/call-values.ts';
 import type { OpenedService } from '../../access/open-client.ts';
 import { invocation } from '../../invocation.ts';
-import { progressBar, showProgress } from '../../terminal/progress.ts';
+import { drawProgress, progressBar, showProgress } from '../../terminal/progress.ts';
 import { csvLine } from './csv-line.ts';
 
 export const exportFormats = ['jsonl', 'csv'] as const;
@@ -55,8 +55,7 @@ export async function exportJudgements(
 ): Promise<Exported> {
   const { project } = opened;
   await requireQueue(queueId, project, opened);
-  const progress = (_: number, message: string): void => showProgress(message);
-  const queue = { ...opened, id: queueId, progress };
+  const queue = { ...opened, id: queueId, progress: drawProgress };
   const { items } = await matchingItems(queue, {});
   const feedback = await readFeedback(queue);
   const judgements = all ? judgementsOf(feedback) : latestJudgements(judgementsOf(feedback));

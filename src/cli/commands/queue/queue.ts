@@ -1,13 +1,13 @@
 import { Argument, type Command, Option } from 'commander';
 import { requireQueue } from '../../../queues/require-queue.ts';
 import { pluralize } from '../../../text/page.ts';
+import { cell } from '../../../text/table.ts';
 import { withService } from '../../access/open-client.ts';
 import { invocation } from '../../invocation.ts';
 import { confirmChange } from '../../terminal/confirm-change.ts';
 import { addOutputOptions, type OutputForm } from '../../terminal/output-form.ts';
 import { printLine } from '../../terminal/print.ts';
 import { showProgress } from '../../terminal/progress.ts';
-import { textOfValue } from '../../terminal/table.ts';
 import { addSettingFlags, runtimeFlags } from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
 import { runCall } from '../call.ts';
@@ -89,12 +89,16 @@ function addDelete(queue: Command): void {
     withService(command, async (opened) => {
       const { service, project, signal } = opened;
       const { name } = await requireQueue(id, project, opened);
-      const { stats } = await service.queueStats({ project_id: project, queue_ids: [id] }, { signal });
+      const { stats } = await service.call(
+        'queueStats',
+        { body: { project_id: project, queue_ids: [id] } },
+        { signal },
+      );
       const { total_items = 0, completed_items = 0 } = stats[0] ?? {};
-      const title = name === id ? id : `${id} (${textOfValue(name)})`;
+      const title = name === id ? id : `${id} (${cell(name)})`;
       const question = `Delete the queue ${title} of ${project}, with ${total_items} items, of which ${completed_items} are finished?`;
       if (!(await confirmChange(question, options))) return printLine('Nothing was deleted.');
-      await service.deleteQueue(id, project, { signal });
+      await service.call('deleteQueue', { path: { queue_id: id }, query: { project_id: project } }, { signal });
       printLine(`Deleted the queue ${title} of ${project}.`);
     }),
   );

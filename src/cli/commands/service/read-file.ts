@@ -43,11 +43,20 @@ export async function* readFileLines(file: string): AsyncGenerator<string> {
     }
     if (lineBytes > 0) yield endLine();
   } catch (cause) {
-    if (cause instanceof HeddleError) throw cause;
-    const { code } = cause as NodeJS.ErrnoException;
-    const problem = code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'is not UTF-8 text' : `cannot be read (${code})`;
-    throw inputError(`${file} ${problem}.`, cause);
+    throw unreadableFile(file, cause);
   }
+}
+
+/** Returns the error for a file that could not be read: the cause itself, or one that names the file. */
+export function unreadableFile(file: string, cause: unknown): HeddleError {
+  if (cause instanceof HeddleError) return cause;
+  const { code = '', message } = cause as NodeJS.ErrnoException;
+  const problem = code.startsWith('CSV_')
+    ? `is not valid CSV: ${message}`
+    : code === 'ERR_ENCODING_INVALID_ENCODED_DATA'
+      ? 'is not UTF-8 text'
+      : `cannot be read (${code || message})`;
+  return inputError(`${file} ${problem}.`, cause);
 }
 
 /** Reads the JSON value of a file; for lines of JSON, the array of their values. */
@@ -74,7 +83,8 @@ export async function readJsonFile(file: string): Promise<unknown> {
   }
 }
 
-function inputError(message: string, cause?: unknown): HeddleError {
+/** Returns the error for a file with content that cannot be stored. */
+export function inputError(message: string, cause?: unknown): HeddleError {
   const hint = 'Nothing was stored. Fix the file name or the content, and try again.';
   return new HeddleError({ code: 'invalid_arguments', message, hint, cause });
 }

@@ -2,10 +2,9 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { parse } from 'csv-parse';
-import { HeddleError } from '../../../core/errors.ts';
 import { parseExactJson } from '../../../core/json/json-numbers.ts';
 import { invocation } from '../../invocation.ts';
-import { readFileLines } from './read-file.ts';
+import { inputError, readFileLines, unreadableFile } from './read-file.ts';
 
 export const importFormats = ['csv', 'jsonl'] as const;
 export type ImportFormat = (typeof importFormats)[number];
@@ -66,14 +65,7 @@ async function* readCsv(file: string): AsyncGenerator<CsvRecord> {
   try {
     for await (const row of parser) yield row as CsvRecord;
   } catch (cause) {
-    if (cause instanceof HeddleError) throw cause;
-    const { code = '', message } = cause as NodeJS.ErrnoException;
-    const reason = code.startsWith('CSV_')
-      ? `is not valid CSV: ${message}`
-      : code === 'ERR_ENCODING_INVALID_ENCODED_DATA'
-        ? 'is not UTF-8 text'
-        : `cannot be read (${code || message})`;
-    throw invalidFile(`${file} ${reason}.`, cause);
+    throw unreadableFile(file, cause);
   }
   await piped;
 }
@@ -89,8 +81,8 @@ async function* checkUtf8(source: AsyncIterable<Buffer>): AsyncGenerator<string>
 function uniqueNames(names: string[]): string[] {
   const trimmed = names.map((name) => name.trim());
   const twice = trimmed.find((name, index) => trimmed.indexOf(name) !== index);
-  if (trimmed.includes('')) throw invalidFile('A column of the first line has no name.');
-  if (twice !== undefined) throw invalidFile(`Two columns have the name ${JSON.stringify(twice)}.`);
+  if (trimmed.includes('')) throw inputError('A column of the first line has no name.');
+  if (twice !== undefined) throw inputError(`Two columns have the name ${JSON.stringify(twice)}.`);
   return trimmed;
 }
 
@@ -136,9 +128,4 @@ function fromRow(row: object, { opName, output = outputColumns }: PlainRowOption
 /** Removes empty cells, which stand for members that a row of CSV does not have. */
 function withoutEmpty(record: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== ''));
-}
-
-function invalidFile(message: string, cause?: unknown): HeddleError {
-  const hint = 'Nothing was stored. Fix the file, and import it again.';
-  return new HeddleError({ code: 'invalid_arguments', message, hint, cause });
 }

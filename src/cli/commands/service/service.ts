@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { listenAt, stopSignal, untilAborted } from '../../../runtime/process-lifecycle.ts';
-import { databaseSecrets, dataLocation, sampleProject } from '../../../runtime/runtime.ts';
+import { dataLocation, sampleProject, secretsOf } from '../../../runtime/runtime.ts';
 import {
   backUpData,
   type ImportTarget,
@@ -14,15 +14,15 @@ import {
 } from '../../../service/index.ts';
 import { resolveSettings } from '../../../settings/resolve-settings.ts';
 import type { SettingName, SettingValues } from '../../../settings/settings.ts';
+import { compactTable } from '../../../text/table.ts';
 import { logOf } from '../../access/secrets.ts';
 import { invocation } from '../../invocation.ts';
 import { confirmChange } from '../../terminal/confirm-change.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/output-form.ts';
-import { printJson, printLine } from '../../terminal/print.ts';
+import { printAligned, printJson, printLine } from '../../terminal/print.ts';
 import { progressBar, showProgress } from '../../terminal/progress.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
-import { drawTable } from '../../terminal/table.ts';
-import { paint, resultWidth } from '../../terminal/terminal.ts';
+import { paint } from '../../terminal/terminal.ts';
 import { addSettingFlags, asPort, settingsOf } from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
 import { readJsonFile } from './read-file.ts';
@@ -79,7 +79,7 @@ function addStart(service: Command): void {
     const settings = settingsOf(start);
     const { values } = settings;
     const { control, redactor, stderr } = invocation();
-    redactor.protect(values.modelProviderKey, ...databaseSecrets(values));
+    redactor.protect(...secretsOf(values));
     const starting = startService({
       data: dataLocation(settings),
       host,
@@ -286,23 +286,21 @@ function addList(service: Command): void {
   addSettingFlags(command, [...dataFlags, 'project']).action(async (form: OutputForm) => {
     const listings = await withStore(command, (store, { project }) => store.list(project));
     if (!isForPeople(form)) return printJson(listings);
-    printLine(listings.map(drawListing).join('\n\n') || 'Nothing is stored.');
+    if (listings.length === 0) printLine('Nothing is stored.');
+    listings.forEach(printListing);
   });
 }
 
-function drawListing({ project_id, queues, objects }: Listing): string {
-  const width = resultWidth();
+function printListing({ project_id, queues, objects }: Listing, place: number): void {
+  printLine(`${place === 0 ? '' : '\n'}${paint('bold', project_id)}`);
   const tables = [
-    queues.map(({ id, name, items, states }) => ({ queue: id, name: name === id ? '' : name, items, ...states })),
+    queues.map(({ id, name, items, states }) => ({ queue: id, ...(name !== id && { name }), items, ...states })),
     objects.map(({ kind, object_id, versions }) => {
       const { version_index, reference } = versions.at(-1)!;
-      return { kind, name: object_id, versions: versions.length, latest: `v${version_index}`, reference };
+      return { name: object_id, kind, versions: versions.length, latest: `v${version_index}`, reference };
     }),
   ];
-  const drawn = tables
-    .filter((rows) => rows.length > 0)
-    .map((rows) => drawTable(rows, { width, uncut: ['queue', 'name'] }));
-  return [paint('bold', project_id), ...drawn].join('\n');
+  for (const rows of tables) if (rows.length > 0) printAligned(compactTable(rows, []));
 }
 
 function addBackup(service: Command): void {
@@ -361,7 +359,7 @@ function printKept(message: string, kept: string | undefined): void {
 /** Returns where the data is, after its secrets are protected. */
 function dataOf(command: Command): string {
   const settings = settingsOf(command);
-  invocation().redactor.protect(...databaseSecrets(settings.values));
+  invocation().redactor.protect(...secretsOf(settings.values));
   return dataLocation(settings);
 }
 

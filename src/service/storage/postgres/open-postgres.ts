@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 import type { Database, Transaction } from '../database.ts';
-import { type Engine, type Migration, migrate, missingTables, readSchemaVersion } from '../migrations.ts';
 import { retryWhile } from '../retry-while.ts';
 import { runTransaction } from '../run-transaction.ts';
+import { createTables, type Engine, hasTables, missingTables } from '../schema.ts';
 import type { Tables } from '../tables.ts';
 import { openPool } from './open-pool.ts';
 import { isConflict } from './postgres-failure.ts';
@@ -39,7 +39,7 @@ export const postgresEngine: Engine = {
 };
 
 /** Opens a PostgreSQL database and creates the tables if they are missing. Survives the loss of its connections. */
-export async function openPostgres(url: string, migrations: readonly Migration[]): Promise<Database> {
+export async function openPostgres(url: string): Promise<Database> {
   const db = openPool(url);
   const conflicting = new SerialQueue();
   let begin = beginWrite;
@@ -64,8 +64,8 @@ export async function openPostgres(url: string, migrations: readonly Migration[]
     close: () => db.destroy(),
   };
   try {
-    const version = await database.read((transaction) => readSchemaVersion(transaction, postgresEngine, migrations));
-    if (version < migrations.length) await upgrade(db, migrations);
+    const isPrepared = await database.read((transaction) => hasTables(transaction, postgresEngine));
+    if (!isPrepared) await prepareTables(db);
     if (await database.read(mayWriteToLog)) begin = `${beginWrite}; ${writeToLog}`;
   } catch (error) {
     await db.destroy();
@@ -82,15 +82,14 @@ async function mayWriteToLog(transaction: Transaction): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Key of the advisory lock that every heddle takes before a migration: "heddle" in ASCII. */
-const migrationLock = 0x686564646c65;
+/** Key of the advisory lock that every heddle takes before it creates the tables: "heddle" in ASCII. */
+const tablesLock = 0x686564646c65;
 
-/** Upgrades the schema. A future migration that rewrites large tables will need a longer response timeout. */
-async function upgrade(db: Kysely<Tables>, migrations: readonly Migration[]): Promise<void> {
+async function prepareTables(db: Kysely<Tables>): Promise<void> {
   // Read committed: after waiting for the lock, it must see what the lock's previous holder did.
   await runTransaction(db, 'start transaction isolation level read committed', async (transaction) => {
-    await sql`select pg_advisory_xact_lock(${sql.lit(migrationLock)})`.execute(transaction);
-    await migrate(transaction, postgresEngine, migrations);
+    await sql`select pg_advisory_xact_lock(${sql.lit(tablesLock)})`.execute(transaction);
+    await createTables(transaction, postgresEngine);
   });
 }
 

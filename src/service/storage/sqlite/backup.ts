@@ -10,19 +10,23 @@ import {
   rmSync,
 } from 'node:fs';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
+import type { Kysely } from 'kysely';
+import { isPostgresUrl } from '../../../core/database-url.ts';
 import { HeddleError } from '../../../core/errors.ts';
 import { findOwnFile, statRegularFile } from '../../../core/secrets/private-file.ts';
-import { schemaFault, schemaVersion } from '../migrations.ts';
-import { type Tables, tableNames } from '../tables.ts';
+import { hasTables } from '../schema.ts';
+import type { Tables } from '../tables.ts';
 import { loadSqlite, retryWhileBusy } from './connection.ts';
-import { sqliteEngine } from './open-sqlite.ts';
+import { integrityCheck, openKysely, sqliteEngine } from './open-sqlite.ts';
 
 /**
  * Copies a data file to a new file, as it is at one moment, while other processes use it. The copy appears in one step, complete
  * and readable by its owner only.
- * @throws HeddleError `not_configured` if there is no data file, `conflict` if the target exists.
+ * @throws HeddleError `unsupported` for a PostgreSQL database, which has its own programs for it; `not_configured` if there is no
+ * data file, `conflict` if the target exists.
  */
-export async function backUpSqlite(dataFile: string, target: string): Promise<void> {
+export async function backUpData(dataFile: string, target: string): Promise<void> {
+  requireFile(dataFile, 'backup');
   const open = await loadSqlite();
   if (!existsSync(dataFile)) throw missingFile(dataFile);
   if (existsSync(target)) {
@@ -44,7 +48,7 @@ export async function backUpSqlite(dataFile: string, target: string): Promise<vo
         connection.close();
       }
     });
-    const faults = faultsOf(open, temporary);
+    const faults = await faultsOf(open, temporary);
     if (faults.length > 0) throw unusable(temporary, faults);
     syncFile(temporary);
     // A link fails if somebody has made the target meanwhile; a rename would replace it.
@@ -59,10 +63,11 @@ export async function backUpSqlite(dataFile: string, target: string): Promise<vo
 /**
  * Replaces a data file by a backup, which stays where it is. The data file of before is kept under another name.
  * @returns the path of the earlier data; undefined if there was none.
- * @throws HeddleError `conflict` if a process uses the data file, `invalid_arguments` if the backup is not a sound data file.
- * Nothing is changed then.
+ * @throws HeddleError `unsupported` for a PostgreSQL database, `conflict` if a process uses the data file, `invalid_arguments` if
+ * the backup is not a sound data file. Nothing is changed then.
  */
-export async function restoreSqlite(dataFile: string, backup: string): Promise<string | undefined> {
+export async function restoreData(dataFile: string, backup: string): Promise<string | undefined> {
+  requireFile(dataFile, 'restore');
   const open = await loadSqlite();
   const temporary = temporaryName(dataFile);
   try {
@@ -70,7 +75,7 @@ export async function restoreSqlite(dataFile: string, backup: string): Promise<s
     findOwnFile(dataFile);
     closeSync(openSync(temporary, 'wx', 0o600));
     copyFileSync(backup, temporary);
-    const faults = faultsOf(open, temporary);
+    const faults = await faultsOf(open, temporary);
     if (faults.length > 0) throw unusable(backup, faults);
     syncFile(temporary);
     return replaceUnused(open, dataFile, temporary);
@@ -84,9 +89,10 @@ export async function restoreSqlite(dataFile: string, backup: string): Promise<s
 /**
  * Moves a data file away, so that the next start begins with a new one.
  * @returns the path of the earlier data; undefined if there was none.
- * @throws HeddleError `conflict` if a process uses the data file.
+ * @throws HeddleError `unsupported` for a PostgreSQL database, `conflict` if a process uses the data file.
  */
-export async function resetSqlite(dataFile: string): Promise<string | undefined> {
+export async function resetData(dataFile: string): Promise<string | undefined> {
+  requireFile(dataFile, 'reset');
   const open = await loadSqlite();
   try {
     findOwnFile(dataFile);
@@ -94,6 +100,21 @@ export async function resetSqlite(dataFile: string): Promise<string | undefined>
   } catch (error) {
     throw asFileError(error, dataFile);
   }
+}
+
+const programs = {
+  backup: 'Use pg_dump --format=custom --file FILE, with the URL of the database.',
+  restore: 'Stop every heddle process, then use pg_restore --clean --if-exists, with the URL of the database.',
+  reset: 'Stop every heddle process, then drop the database and create it again (dropdb, createdb).',
+};
+
+function requireFile(data: string, action: keyof typeof programs): void {
+  if (!isPostgresUrl(data)) return;
+  throw new HeddleError({
+    code: 'unsupported',
+    message: `The data is in PostgreSQL, which heddle does not ${action === 'backup' ? 'back up' : action}.`,
+    hint: programs[action],
+  });
 }
 
 type OpenSqlite = Awaited<ReturnType<typeof loadSqlite>>;
@@ -149,27 +170,17 @@ function lock(open: OpenSqlite, dataFile: string): () => void {
   return () => connection?.close();
 }
 
-/** Returns what is wrong with a file as a data file of this version or an earlier one. */
-function faultsOf(open: OpenSqlite, file: string): string[] {
-  let connection: DatabaseSyncInstance | undefined;
+/** Returns what is wrong with a file as a data file of this version. */
+async function faultsOf(open: OpenSqlite, file: string): Promise<string[]> {
+  let db: Kysely<Tables> | undefined;
   try {
-    connection = new open(file, { timeout: 20 });
-    const check = connection.prepare('PRAGMA integrity_check').all() as { integrity_check: string }[];
-    const faults = check.map((row) => row.integrity_check).filter((fault) => fault !== 'ok');
-    const tables = connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all() as {
-      name: string;
-    }[];
-    if (!tables.some(({ name }) => name === 'schema_version')) return [...faults, 'it is not a heddle data file'];
-    const stored = connection.prepare('SELECT * FROM schema_version').get() as unknown as Tables['schema_version'];
-    const refused = schemaFault(stored, sqliteEngine);
-    if (refused) return [`it ${refused.fault}`];
-    const missing =
-      stored.version < schemaVersion ? [] : tableNames.filter((name) => !tables.some((table) => table.name === name));
-    return [...faults.slice(0, 3), ...missing.map((name) => `table ${name} is missing`)];
+    db = openKysely(new open(file, { timeout: 20 }));
+    if (!(await hasTables(db, sqliteEngine))) return ['it is empty'];
+    return (await integrityCheck(db)).slice(0, 3);
   } catch (error) {
-    return [(error as Error).message];
+    return [(error as Error).message.replace(/\.$/, '')];
   } finally {
-    connection?.close();
+    await db?.destroy();
   }
 }
 

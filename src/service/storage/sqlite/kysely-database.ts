@@ -1,6 +1,7 @@
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import type { SqliteDatabase } from 'kysely';
 import { HeddleError } from '../../../core/errors.ts';
+import { isStorableText } from '../storable-text.ts';
 
 /** Adapts a connection of the `node:sqlite` API to the one that Kysely expects. */
 export function kyselyDatabase(connection: DatabaseSyncInstance): SqliteDatabase {
@@ -27,7 +28,7 @@ export function kyselyDatabase(connection: DatabaseSyncInstance): SqliteDatabase
 
 /** Rejects text that would be stored differently: Node 20's package cuts it at NUL, and UTF-8 has no lone surrogates. */
 function checkText(parameters: readonly unknown[]): Parameters<ReturnType<DatabaseSyncInstance['prepare']>['all']> {
-  if (parameters.some((value) => typeof value === 'string' && (value.includes('\0') || !value.isWellFormed()))) {
+  if (parameters.some((value) => typeof value === 'string' && !isStorableText(value))) {
     throw new HeddleError({
       code: 'invalid_arguments',
       status: 400,

@@ -1,11 +1,12 @@
 import { closeSync, existsSync, fchownSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { Kysely, SqliteDialect, sql } from 'kysely';
 import { HeddleError } from '../../../core/errors.ts';
 import { checkFolder, statRegularFile } from '../../../core/secrets/private-file.ts';
 import type { Database } from '../database.ts';
-import { type Engine, type Migration, migrate, missingTables, readSchemaVersion } from '../migrations.ts';
 import { runTransaction } from '../run-transaction.ts';
+import { createTables, type Engine, hasTables, missingTables } from '../schema.ts';
 import type { Tables } from '../tables.ts';
 import { loadSqlite, openConnection, retryWhileBusy } from './connection.ts';
 import { kyselyDatabase } from './kysely-database.ts';
@@ -23,19 +24,16 @@ export const sqliteEngine: Engine = {
 const beginWrite = 'begin immediate';
 
 /** Opens a data file. Creates the folder (mode 0700), the file (0600) and the tables if they are missing. */
-export async function openSqlite(file: string, migrations: readonly Migration[]): Promise<Database> {
+export async function openSqlite(file: string): Promise<Database> {
   const open = await loadSqlite();
   createPrivateFile(file);
-  const connect = () => {
-    const database = kyselyDatabase(openConnection(open, file));
-    return new Kysely<Tables>({ dialect: new SqliteDialect({ database }) });
-  };
+  const connect = () => openKysely(openConnection(open, file));
   return retryWhileBusy(async () => {
     const writer = connect();
     // A connection of its own, so that reading goes on while a long change is written.
     let reader: Kysely<Tables>;
     try {
-      await upgrade(writer, migrations);
+      await prepareTables(writer);
       reader = connect();
       await sql`pragma query_only = on`.execute(reader);
     } catch (error) {
@@ -84,15 +82,19 @@ function createPrivateFile(file: string): void {
   }
 }
 
-async function upgrade(db: Kysely<Tables>, migrations: readonly Migration[]): Promise<void> {
-  const version = await readSchemaVersion(db, sqliteEngine, migrations);
-  await sql`pragma journal_mode = wal`.execute(db);
-  if (version < migrations.length) {
-    await runTransaction(db, beginWrite, (transaction) => migrate(transaction, sqliteEngine, migrations));
-  }
+/** Returns Kysely on a connection. */
+export function openKysely(connection: DatabaseSyncInstance): Kysely<Tables> {
+  return new Kysely<Tables>({ dialect: new SqliteDialect({ database: kyselyDatabase(connection) }) });
 }
 
-async function integrityCheck(db: Kysely<Tables>): Promise<string[]> {
+async function prepareTables(db: Kysely<Tables>): Promise<void> {
+  const isPrepared = await hasTables(db, sqliteEngine);
+  await sql`pragma journal_mode = wal`.execute(db);
+  if (!isPrepared) await runTransaction(db, beginWrite, (transaction) => createTables(transaction, sqliteEngine));
+}
+
+/** Returns the faults that SQLite finds in a data file, and the tables that it lacks. */
+export async function integrityCheck(db: Kysely<Tables>): Promise<string[]> {
   const { rows } = await sql<{ integrity_check: string }>`pragma integrity_check`.execute(db);
   const faults = rows.map((row) => row.integrity_check).filter((fault) => fault !== 'ok');
   return [...faults, ...(await missingTables(db, sqliteEngine))];

@@ -1,8 +1,9 @@
 import type { RecordedCall } from '../../contract/calls.ts';
+import { meanOf, ScoreLists } from '../../core/statistics/score-lists.ts';
 import { recordEvents } from '../storage/call-events.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import { membersOf, operationReference, readTrials, runOperations } from './recorded-runs.ts';
-import { ScoreStatistics } from './score-statistics.ts';
+import { summaryOf } from './score-statistics.ts';
 import { sumUsage } from './scorers.ts';
 import { scoresOf } from './trials.ts';
 
@@ -15,26 +16,51 @@ export async function summarizeTrials(
   project_id: string,
   runId: string,
 ): Promise<{ output: Record<string, unknown>; summary: Record<string, unknown> }> {
-  const statistics = new ScoreStatistics();
-  const latency = { sum: 0, count: 0 };
+  const lists = new ScoreLists({ keepsTexts: false });
+  const latencies: number[] = [];
   const status_counts = { success: 0, error: 0 };
   let usage: ReturnType<typeof sumUsage> = {};
   for await (const calls of readTrials(database, project_id, [runId])) {
     for (const call of calls) {
-      statistics.add(scoresOf(call));
+      lists.add(scoresOf(call));
       const summary = membersOf(call.summary);
       usage = sumUsage([usage, membersOf(summary.usage)]);
       const { success, error } = membersOf(summary.status_counts);
       status_counts.success += Number(success ?? 0);
       status_counts.error += Number(error ?? 0);
       const { mean } = membersOf(membersOf(call.output).model_latency);
-      if (typeof mean !== 'number') continue;
-      latency.sum += mean;
-      latency.count += 1;
+      if (typeof mean === 'number') latencies.push(mean);
     }
   }
-  const model_latency = latency.count > 0 ? { model_latency: { mean: latency.sum / latency.count } } : {};
-  return { output: { ...statistics.toSummary(), ...model_latency }, summary: { usage, status_counts } };
+  const mean = meanOf(latencies);
+  const model_latency = mean === undefined ? {} : { model_latency: { mean } };
+  return { output: { ...summaryOf(lists), ...model_latency }, summary: { usage, status_counts } };
+}
+
+/** Records the start of a run, in a write transaction. */
+export async function startRun(
+  transaction: Transaction,
+  run: {
+    project_id: string;
+    id: string;
+    account: string;
+    started_at: string;
+    display_name?: string | null;
+    evaluation: string;
+    model: string;
+    /** Further facts about the run that the service records. */
+    attributes: Record<string, unknown>;
+  },
+): Promise<void> {
+  const { account, evaluation, model, attributes, ...call } = run;
+  const start = {
+    ...call,
+    trace_id: run.id,
+    op_name: await operationReference(transaction, { project_id: run.project_id, name: runOperations.run, account }),
+    attributes: { weave: { evaluation_run: 'true', evaluation, model, ...attributes } },
+    inputs: { self: evaluation, model },
+  };
+  await recordEvents(transaction, account, { starts: [start], ends: [] });
 }
 
 /** Ends a run that has not ended, and records the call that summarizes it, in a write transaction. */

@@ -1,9 +1,9 @@
-import { setImmediate } from 'node:timers/promises';
-import type { CallToolResult } from '@modelcontextprotocol/server';
 import { parsePartReference } from '../contract/references.ts';
-import { type ErrorDetail, HeddleError } from '../core/errors.ts';
+import { HeddleError } from '../core/errors.ts';
 import type { Redactor } from '../core/secrets/redaction.ts';
+import { nextTurn, type Pause } from '../core/turns.ts';
 import { cutValue } from '../text/call-values.ts';
+import { withFirstRows } from '../text/page.ts';
 import { escapeInvisible } from '../text/table.ts';
 import { parseArguments } from '../tools/definition/arguments.ts';
 import type { ListedTool } from '../tools/definition/registry.ts';
@@ -25,19 +25,34 @@ export interface CallOptions extends WatchOptions {
   tools: readonly ListedTool[];
 }
 
+/** What a tool returned, without secrets and cut to the size limit. */
+export interface ToolReturn {
+  data: object;
+  /** The same as a model reads it. */
+  text: string;
+}
+
+/** The outcome of a tool call. Its error has no secrets either, and a long partial text and a long `detail` are cut. */
+export type ToolOutcome = ToolReturn | { error: HeddleError };
+
+/** The circumstances of a tool call. By default nobody can be asked, and nobody sees the progress. */
+export type CallCircumstances = Pick<ToolContext, 'clientName' | 'signal'> &
+  Partial<Pick<ToolContext, 'ask' | 'progress'>>;
+
 /**
- * Runs a tool. Every failure becomes an error result.
+ * Runs a tool, for every transport, page and command alike.
  * @param origin where the call came from; by default, from this process itself.
- * @throws InputRequired when the tool asks the user a question.
+ * @throws InputRequired when the tool asks the user a question. Every other failure is part of the outcome.
  */
-export async function callTool(
+export async function runTool(
   listed: ListedTool,
   args: unknown,
-  context: Pick<ToolContext, 'clientName' | 'signal' | 'ask' | 'progress'>,
+  circumstances: CallCircumstances,
   options: CallOptions,
   origin: CallOrigin = { requestId: crypto.randomUUID(), trace: {} },
-): Promise<CallToolResult> {
+): Promise<ToolOutcome> {
   const { project, maxResultChars, redactor } = options;
+  const context = { ask: () => 'cannot' as const, progress: () => {}, ...circumstances };
   const offersTool = (name: string): boolean => options.tools.some((offered) => offered.name === name);
   try {
     return await watchCall({ method: 'tools/call', tool: listed.name }, origin, options, async (service) => {
@@ -48,22 +63,17 @@ export async function callTool(
       const isSample = readsSample(listed, input, options);
       // The result of a change is returned however late, and so is one that lacks parts because a request took too long.
       const endsInTime = tool.hints.readOnlyHint && !service.missedDeadline;
-      const pause = (): Promise<void> => (endsInTime ? service.pause(context.signal) : setImmediate());
+      const pause: Pause = () => (endsInTime ? service.pause(context.signal) : nextTurn());
       return fittingResult(tool, isSample ? { ...data, sample_data: true } : data, options, pause);
     });
   } catch (error) {
-    if (error instanceof HeddleError) return errorResult(withAlternatives(error, options), options);
+    if (error instanceof HeddleError) return { error: reportable(withAlternatives(error, options), options) };
     throw error;
   }
 }
 
 /** Shrinks the data of a tool until the result fits into `maxResultChars`. Calls `pause` between its steps. */
-async function fittingResult(
-  tool: Tool,
-  data: object,
-  options: CallOptions,
-  pause: () => Promise<void>,
-): Promise<CallToolResult> {
+async function fittingResult(tool: Tool, data: object, options: CallOptions, pause: Pause): Promise<ToolReturn> {
   const { maxResultChars, redactor } = options;
   // Values of the service no longer contain secrets, but an argument that the result repeats may. Removed before anything
   // is cut, because part of a secret is not recognized.
@@ -76,10 +86,9 @@ async function fittingResult(
       rest = shrink(tool, rest, maxResultChars / dataSize);
       continue;
     }
-    const result = resultOf(tool, rest, options);
-    const [block] = result.content;
-    const textSize = block?.type === 'text' ? sizeOf(block.text) : 0;
-    if (textSize <= maxResultChars) return result;
+    const text = textOf(tool, rest, options);
+    const textSize = sizeOf(text);
+    if (textSize <= maxResultChars) return { data: rest, text };
     rest = shrink(tool, rest, maxResultChars / textSize);
   }
   throw new HeddleError({
@@ -114,17 +123,13 @@ function readsSample(listed: ListedTool, input: unknown, { project, sampleProjec
 
 /** Shrinks the data of a tool and keeps its `sample_data` mark. */
 function shrink(tool: Tool, data: object, share: number): object | undefined {
-  const rest = tool.shrink(data, share);
+  const rest = tool.rows === undefined ? tool.shrink?.(data, share) : withFirstRows(data, tool.rows, share);
   return rest && 'sample_data' in data ? { ...rest, sample_data: true } : rest;
 }
 
-function resultOf(tool: Tool, data: object, { text }: CallOptions): CallToolResult {
-  const body = text === 'json' ? JSON.stringify(data) : tool.render(data);
-  const isSample = text === 'compact' && 'sample_data' in data;
-  return {
-    content: [{ type: 'text', text: isSample ? `${body}\n(Sample data.)` : body }],
-    structuredContent: data as Record<string, unknown>,
-  };
+function textOf(tool: Tool, data: object, { text }: CallOptions): string {
+  if (text === 'json') return JSON.stringify(data);
+  return 'sample_data' in data ? `${tool.render(data)}\n(Sample data.)` : tool.render(data);
 }
 
 /** Names the tools that work without an operation that the service lacks. */
@@ -135,34 +140,23 @@ function withAlternatives(error: HeddleError, { tools }: CallOptions): HeddleErr
   return new HeddleError({ ...error, message: error.message, hint });
 }
 
-/** Maximum number of `detail` entries in an error result. */
+/** Maximum number of `detail` entries in an error. */
 const maxDetails = 50;
 
-/**
- * Formats an error for a model: what happened, the next step, and the other members as one line of JSON. A long partial text
- * is cut.
- */
-function errorResult(error: HeddleError, { redactor, maxResultChars }: CallOptions): CallToolResult {
-  const { partialText } = error;
+/** Removes secrets from an error, and cuts its long members. */
+function reportable(error: HeddleError, { redactor, maxResultChars }: CallOptions): HeddleError {
+  const { message, partialText, detail } = error;
   // The partial text has no secrets; what the cut leaves of one is found by the mark of the cut.
   const cut = partialText !== undefined && {
-    partial_text: cutValue(partialText, Math.floor(maxResultChars / 2 / charSize(partialText))),
+    partialText: String(cutValue(partialText, Math.floor(maxResultChars / 2 / charSize(partialText)))),
   };
-  const json = redactor.redactStrings({ ...error.toJSON(), detail: unstatedDetail(error), ...cut });
-  const { message, hint, ...rest } = json as Record<string, unknown>;
-  const lines = [String(message), String(hint), JSON.stringify(rest)];
-  return { content: [{ type: 'text', text: lines.map(escapeInvisible).join('\n') }], isError: true };
+  return new HeddleError(redactor.redactStrings({ ...error, message, detail: detail?.slice(0, maxDetails), ...cut }));
 }
 
-/** Returns the `detail` of an error without the sentences that its message has. */
-function unstatedDetail({ message, detail }: HeddleError): Partial<ErrorDetail>[] | undefined {
-  return detail?.slice(0, maxDetails).map(({ msg, ...place }) => (message.includes(msg) ? place : { ...place, msg }));
-}
-
-/** Reads the error from the text of an error result, as {@link HeddleError.toJSON} writes it. */
-// biome-ignore lint/suspicious/noExplicitAny: members of every shape
-export function parseErrorText(text: string): Record<string, any> & { code: string } {
-  const [message, hint, json = '{}'] = text.split('\n');
-  const { code, ...rest } = JSON.parse(json);
-  return { code, message, hint, ...rest };
+/** Formats an error for a model: what happened, the next step, and the other members as one line of JSON. */
+export function errorText(error: HeddleError): string {
+  const { statedDetails = 0 } = error;
+  const detail = error.detail?.map(({ msg, ...place }, index) => (index < statedDetails ? place : { ...place, msg }));
+  const rest = { ...error.toJSON(), message: undefined, hint: undefined, detail };
+  return [error.message, error.hint, JSON.stringify(rest)].map(escapeInvisible).join('\n');
 }

@@ -1,4 +1,7 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { compileCondition } from '../../../src/service/query/condition.ts';
+import { caseCount } from '../../support/cases.ts';
 import { basic, startTestService, withStore } from '../../support/embedded-service.ts';
 
 const service = await startTestService();
@@ -43,7 +46,7 @@ const contains = (input: unknown, text: string, members: object = {}) => ({
 });
 const isChat = { $eq: [get('op_name'), is('chat')] };
 
-describe('compileExpression', () => {
+describe('compileCondition', () => {
   it.each([
     ['$eq of strings', isChat, 'ac'],
     ['$eq of numbers', { $eq: [get('inputs.n'), is(2)] }, 'a'],
@@ -138,6 +141,75 @@ describe('compileExpression', () => {
   it('refuses an invalid condition when calls are counted', async () => {
     const body = { project_id: 'p/q', query: { $expr: { $lt: [] } } };
     expect(await service.send('POST', '/calls/query_stats', basic, body)).toMatchObject({ status: 422 });
+  });
+});
+
+const anyField = fc
+  .constantFrom(
+    'id',
+    'op_name',
+    'started_at',
+    'ended_at',
+    'exception',
+    'inputs',
+    'inputs.n',
+    'inputs.text',
+    'inputs.deep.er',
+  )
+  .map(get);
+const anyLiteral = fc
+  .constantFrom(
+    'a',
+    'chat',
+    'plan',
+    '',
+    'o',
+    'Hello',
+    '%',
+    2,
+    2.5,
+    '10',
+    true,
+    null,
+    '2026-01-02T00:00:00Z',
+    1767312000,
+  )
+  .map(is);
+const anyOperand = fc.oneof({ weight: 3, arbitrary: anyField }, { weight: 1, arbitrary: anyLiteral });
+const anyCondition = fc.letrec<{ condition: object }>((tie) => ({
+  condition: fc.oneof(
+    { maxDepth: 3 },
+    fc
+      .tuple(fc.constantFrom('$eq', '$gt', '$gte'), anyOperand, anyLiteral)
+      .map(([operator, left, right]) => ({ [operator]: [left, right] })),
+    fc.tuple(anyOperand, fc.array(anyLiteral, { maxLength: 3 })).map((operands) => ({ $in: operands })),
+    fc
+      .tuple(anyOperand, anyLiteral, fc.boolean())
+      .map(([input, substr, case_insensitive]) => ({ $contains: { input, substr, case_insensitive } })),
+    fc.array(tie('condition'), { maxLength: 3 }).map((operands) => ({ $and: operands })),
+    fc.array(tie('condition'), { maxLength: 3 }).map((operands) => ({ $or: operands })),
+    tie('condition').map((operand) => ({ $not: [operand] })),
+  ),
+})).condition;
+
+describe('what the database narrows a condition to', () => {
+  it('is what JavaScript accepts, for calls that are found and for calls that are counted', async () => {
+    const { body } = await service.send('POST', '/calls/stream_query', basic, { project_id: 'p/q' });
+    const records = (body as string)
+      .trim()
+      .split('\n')
+      .map((text) => JSON.parse(text));
+    await fc.assert(
+      fc.asyncProperty(anyCondition, async ($expr) => {
+        const { accepts } = compileCondition($expr);
+        const expected = records.filter(accepts).map(({ id }) => id);
+        expect(await matching($expr)).toBe(expected.join(''));
+        const counted = { project_id: 'p/q', query: { $expr } };
+        const { count } = (await service.send('POST', '/calls/query_stats', basic, counted)).body;
+        expect(count).toBe(expected.length);
+      }),
+      { numRuns: caseCount(2000) },
+    );
   });
 });
 

@@ -1,0 +1,452 @@
+import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
+import { Refusal } from '../../core/http/refusal.ts';
+import { normalizeTimestamp } from '../../core/timestamps.ts';
+import type { Database } from '../storage/database.ts';
+import { isStorableText } from '../storage/storable-text.ts';
+import { fieldAt } from './sort-records.ts';
+
+/** A call or another record. */
+type Members = Record<string, unknown>;
+
+/** One of several conditions of the database that must all hold. */
+export interface ConditionPart {
+  condition: Expression<SqlBool>;
+  /** What the condition says of one column; absent if no index could serve it. */
+  about?: {
+    column: string;
+    is: 'equal' | 'one of' | 'null' | 'not null' | 'since' | 'before';
+    values?: readonly string[];
+  };
+  /** The opposite in a form that an index can serve; the engines use none for `not (…)`. */
+  opposite?: ConditionPart;
+}
+
+/**
+ * A condition on records. JavaScript decides, because the engines disagree on JSON and letter case; the database only narrows the
+ * records first, and decides alone where comparing columns is exact.
+ */
+export interface Condition {
+  /** Returns whether a record satisfies the condition. */
+  accepts: (record: Members) => boolean;
+  /** Conditions for the database: every record that is accepted satisfies all of them. */
+  parts: ConditionPart[];
+  /** True if every record that satisfies the parts is accepted. */
+  isExact: boolean;
+  /** The paths of the members that `accepts` reads. */
+  paths: string[];
+}
+
+type Narrowing = Pick<Condition, 'parts' | 'isExact'>;
+
+/** The columns that the database may compare in place of members of the record with the same values. */
+export interface ConditionColumns {
+  texts?: readonly string[];
+  times?: readonly string[];
+  /** Columns with the JSON of a member. */
+  json?: readonly string[];
+  /** The engine's operator for LIKE that ignores the case of ASCII letters; absent without columns of JSON. */
+  caseInsensitiveLike?: Database['caseInsensitiveLike'];
+}
+
+/** Maximum number of values in one list; an engine allows 32,766 parameters in a statement. */
+const maxListedValues = 1000;
+
+/** Maximum number of alternatives; SQLite limits the depth of an expression to 1,000. */
+const maxAlternatives = 500;
+
+/** Maximum number of operands in a condition; every one is evaluated for every record. */
+const maxOperands = 1000;
+
+const eb = expressionBuilder<{ records: Record<string, string | null> }, 'records'>();
+
+/**
+ * Compiles a condition in the form of a MongoDB expression: `$and`, `$or`, `$not`, `$eq`, `$gt`, `$gte`, `$in`,
+ * `$contains`, `$convert`, `$getField` and `$literal`.
+ * @throws Refusal 422 for anything else, and for more than 1,000 operands.
+ */
+export function compileCondition(expression: unknown, columns: ConditionColumns = {}): Condition {
+  const compiler = new Compiler(columns, maxOperands);
+  return { ...asCondition(compiler.operand(expression)), paths: compiler.paths };
+}
+
+/**
+ * Returns the ids that an expression names: `$eq` or `$in` of `id` and literals, or `$or` of several.
+ * @throws Refusal 400 for any other expression and for more than 1,000 ids, 422 for one that is invalid.
+ */
+export function idsIn(expression: unknown): readonly string[] {
+  const compiler = new Compiler({ texts: ['id'] }, maxListedValues * 4);
+  const { parts, isExact } = asCondition(compiler.operand(expression));
+  const ids = isExact && parts.length === 1 ? parts[0]!.about?.values : undefined;
+  if (!ids) throw new Refusal(400, 'Can only purge by one or more ids');
+  return ids;
+}
+
+/** Joins parts with AND. */
+export function joinParts(parts: readonly ConditionPart[]): Expression<SqlBool> {
+  return eb.and(parts.map(({ condition }) => condition));
+}
+
+/** Joins conditions with AND. */
+export function allOf(conditions: readonly Condition[]): Condition {
+  return {
+    accepts: (record) => conditions.every(({ accepts }) => accepts(record)),
+    parts: conditions.flatMap(({ parts }) => parts),
+    isExact: conditions.every(({ isExact }) => isExact),
+    paths: conditions.flatMap(({ paths }) => paths),
+  };
+}
+
+/** Joins conditions with OR. */
+export function anyOf(conditions: readonly Condition[]): Condition {
+  return {
+    accepts: (record) => conditions.some(({ accepts }) => accepts(record)),
+    ...narrowedByAny(conditions),
+    paths: conditions.flatMap(({ paths }) => paths),
+  };
+}
+
+function narrowedByAny(conditions: readonly Condition[]): Narrowing {
+  const abouts = conditions.map(({ parts }) => (parts.length === 1 ? parts[0]!.about : undefined));
+  const column = abouts[0]?.column;
+  // Equalities of one column are a list, which an index can serve.
+  if (column !== undefined && abouts.every((about) => about?.column === column && about.values)) {
+    return equality(
+      column,
+      abouts.flatMap((about) => about!.values!),
+    );
+  }
+  const isNarrow = conditions.every(({ parts, isExact }) => isExact || parts.length > 0);
+  if (!isNarrow || conditions.length > maxAlternatives) return unnarrowed;
+  const condition = eb.or(conditions.map(({ parts }) => joinParts(parts)));
+  return { parts: [{ condition }], isExact: conditions.every(({ isExact }) => isExact) };
+}
+
+function oppositeOf({ accepts, parts, isExact, paths }: Condition): Condition {
+  const [part] = parts;
+  // A comparison with null is null, and so would be its opposite.
+  const isFalse = sql<SqlBool>`not coalesce(${joinParts(parts)}, false)`;
+  const opposite = (parts.length === 1 && part?.opposite) || { condition: isFalse };
+  return { accepts: (record) => !accepts(record), parts: isExact ? [opposite] : [], isExact, paths };
+}
+
+/** Returns the condition that a column has one of some values. */
+export function isOneOf(column: string, values: readonly string[]): Condition {
+  const accepted = new Set<unknown>(values);
+  return { accepts: (record) => accepted.has(record[column]), ...equality(column, values), paths: [] };
+}
+
+/** Returns the condition that a column has no value. */
+export function isNull(column: string): Condition {
+  return { accepts: (record) => (record[column] ?? null) === null, ...nullity(column), paths: [] };
+}
+
+/** Returns the condition that a column has one of some names, of which those that end in `:*` stand for all versions. */
+export function isOneOfNames(column: string, names: readonly string[]): Condition {
+  const exact = names.filter((name) => !name.endsWith(':*'));
+  const prefixes = names.filter((name) => name.endsWith(':*')).map((name) => name.slice(0, -1));
+  const alternatives = prefixes.map((prefix) => hasPrefix(column, prefix));
+  if (exact.length > 0) alternatives.push(isOneOf(column, exact));
+  const { parts, ...condition } = anyOf(alternatives);
+  // An index of the column serves all the alternatives.
+  return { ...condition, parts: parts.map((part) => ({ about: { column, is: 'one of' }, ...part })) };
+}
+
+/** Compares with a prefix that ends in a colon; the semicolon is the next character. */
+function hasPrefix(column: string, prefix: string): Condition {
+  const accepts = (record: Members): boolean => asText(record[column]).startsWith(prefix);
+  if (!isStorable(prefix)) return { accepts, ...unnarrowed, paths: [] };
+  const condition = eb.and([eb(column, '>=', prefix), eb(column, '<', `${prefix.slice(0, -1)};`)]);
+  return { accepts, ...exactly({ condition, about: { column, is: 'one of' } }), paths: [] };
+}
+
+/** Returns the condition that a JSON column has one of some strings, at any depth. */
+export function hasStringIn(column: string, strings: readonly string[]): Condition {
+  const accepted = new Set<unknown>(strings);
+  const hasString = (value: unknown): boolean =>
+    typeof value === 'object' && value !== null ? Object.values(value).some(hasString) : accepted.has(value);
+  const patterns = strings.map((text) => patternIn(text, false)).filter((pattern) => pattern !== undefined);
+  const isNarrow = patterns.length === strings.length && patterns.length <= maxPatterns;
+  const condition = eb.or(patterns.map((pattern) => eb(column, 'like', pattern)));
+  return {
+    accepts: (record) => hasString(record[column]),
+    parts: isNarrow ? [{ condition }] : [],
+    isExact: false,
+    paths: [column],
+  };
+}
+
+const unnarrowed: Narrowing = { parts: [], isExact: false };
+
+function exactly(part: ConditionPart): Narrowing {
+  return { parts: [part], isExact: true };
+}
+
+/** An operand of an expression: a value of a record, a constant, or a condition. */
+interface Operand {
+  valueIn: (record: Members) => unknown;
+  /** The path of `$getField`. */
+  path?: string;
+  /** The value of `$literal`. */
+  literal?: unknown;
+  condition?: Condition;
+}
+
+function asCondition({ valueIn, condition }: Operand): Condition {
+  return condition ?? { accepts: (record) => valueIn(record) === true, ...unnarrowed, paths: [] };
+}
+
+function asOperand(condition: Condition): Operand {
+  return { valueIn: condition.accepts, condition };
+}
+
+class Compiler {
+  /** The paths of all members that the compiled operands read. */
+  readonly paths: string[] = [];
+  readonly #columns: Required<ConditionColumns>;
+  readonly #maxOperands: number;
+  #operands = 0;
+
+  constructor(columns: ConditionColumns, limit: number) {
+    this.#columns = { texts: [], times: [], json: [], caseInsensitiveLike: 'like', ...columns };
+    this.#maxOperands = limit;
+  }
+
+  operand(expression: unknown): Operand {
+    this.#operands += 1;
+    if (this.#operands > this.#maxOperands) throw invalid(`more than ${this.#maxOperands} operands`);
+    const [entry, ...others] = Object.entries(Object(expression) as Members);
+    if (entry === undefined || others.length > 0) throw invalid('an operand is an object with one member');
+    const [operator, value] = entry;
+    switch (operator) {
+      case '$literal':
+        return { valueIn: () => value, literal: value };
+      case '$getField':
+        return this.#field(value);
+      case '$and':
+        return asOperand(allOf(this.#list(value).map(asCondition)));
+      case '$or':
+        return asOperand(anyOf(this.#list(value).map(asCondition)));
+      case '$not':
+        return asOperand(oppositeOf(asCondition(this.#list(value, 1)[0]!)));
+      case '$eq': {
+        const [left, right] = this.#list(value, 2);
+        return this.#membership(left!, [right!]);
+      }
+      case '$in': {
+        if (!Array.isArray(value) || value.length !== 2) throw invalid('$in takes an operand and a list');
+        return this.#membership(this.operand(value[0]), this.#list(value[1]));
+      }
+      case '$gt':
+      case '$gte':
+        return this.#order(this.#list(value, 2), operator === '$gt');
+      case '$contains':
+        return this.#contains(value);
+      case '$convert':
+        return this.#conversion(value);
+      default:
+        throw invalid(`unknown operator ${operator}`);
+    }
+  }
+
+  #list(value: unknown, length?: number): Operand[] {
+    if (!Array.isArray(value) || (length !== undefined && value.length !== length)) {
+      throw invalid(`expected a list${length === undefined ? '' : ` of ${length}`}`);
+    }
+    return value.map((operand) => this.operand(operand));
+  }
+
+  #field(path: unknown): Operand {
+    if (typeof path !== 'string' || path === '') throw invalid('$getField takes the path of a member');
+    this.paths.push(path);
+    // Times compare as numbers: seconds since 1970, as the public service has them.
+    if (timeFields.has(path)) return { path, valueIn: (record) => secondsOf(fieldAt(record, path)) };
+    return { path, valueIn: (record) => fieldAt(record, path) };
+  }
+
+  #membership(operand: Operand, members: readonly Operand[]): Operand {
+    const accepts = (record: Members): boolean => {
+      const value = operand.valueIn(record);
+      return members.some(({ valueIn }) => {
+        const [a, b] = alike(value, valueIn(record));
+        return a === b;
+      });
+    };
+    const literals = members.map(({ literal }) => literal);
+    return asOperand({ accepts, ...this.#equality(operand.path ?? '', literals), paths: [] });
+  }
+
+  #equality(path: string, values: readonly unknown[]): Narrowing {
+    const { texts, times } = this.#columns;
+    const isText = texts.includes(path);
+    if (values.length === 1 && values[0] === null && (isText || times.includes(path))) return nullity(path);
+    if (isText) return equality(path, values);
+    const column = this.#jsonColumnOf(path);
+    // The JSON of a value contains each text in it.
+    const pattern = column && values.length === 1 ? patternIn(values[0], false) : undefined;
+    return pattern ? { parts: [{ condition: eb(column!, 'like', pattern) }], isExact: false } : unnarrowed;
+  }
+
+  #order([left, right]: Operand[], isStrict: boolean): Operand {
+    const accepts = (record: Members): boolean => {
+      const order = orderOf(...alike(left!.valueIn(record), right!.valueIn(record)));
+      return isStrict ? order > 0 : order >= 0;
+    };
+    const { path = '' } = left!;
+    const first = this.#columns.times.includes(path) ? firstTime(right!.literal, isStrict) : undefined;
+    return asOperand({ accepts, ...(first === undefined ? unnarrowed : since(path, first)), paths: [] });
+  }
+
+  #contains(value: unknown): Operand {
+    const { input, substr, case_insensitive } = Object(value) as Members;
+    const whole = this.operand(input);
+    const part = this.operand(substr);
+    const ignoresCase = case_insensitive === true;
+    const fold = (text: string): string => (ignoresCase ? text.toLowerCase() : text);
+    const accepts = (record: Members): boolean =>
+      fold(asText(whole.valueIn(record))).includes(fold(asText(part.valueIn(record))));
+    return asOperand({ accepts, ...this.#containment(whole.path ?? '', part.literal, ignoresCase), paths: [] });
+  }
+
+  #containment(path: string, text: unknown, ignoresCase: boolean): Narrowing {
+    if (!isStorable(text) || text === '') return unnarrowed;
+    if (!ignoresCase && this.#columns.texts.includes(path)) {
+      // Unlike LIKE, it respects case in every engine.
+      const removed = sql<SqlBool>`replace(${sql.ref(path)}, ${text}, '') <> ${sql.ref(path)}`;
+      return exactly({ condition: removed });
+    }
+    const column = this.#jsonColumnOf(path);
+    const pattern = column && patternIn(text, ignoresCase);
+    if (!pattern) return unnarrowed;
+    const like = ignoresCase ? this.#columns.caseInsensitiveLike : 'like';
+    // A missing value counts as an empty object.
+    return { parts: [{ condition: eb.or([eb(column, like, pattern), eb(column, 'is', null)]) }], isExact: false };
+  }
+
+  #conversion(value: unknown): Operand {
+    const { input, to } = Object(value) as Members;
+    const convert = typeof to === 'string' ? conversions.get(to) : undefined;
+    if (!convert) throw invalid(`$convert to ${JSON.stringify(to)}`);
+    const operand = this.operand(input);
+    return { valueIn: (record) => convert(operand.valueIn(record)) };
+  }
+
+  /** Returns the column with the JSON of the value at a path, or of the value that contains it. */
+  #jsonColumnOf(path: string): string | undefined {
+    return this.#columns.json.find((column) => column === path.split('.', 1)[0]);
+  }
+}
+
+function equality(column: string, values: readonly unknown[]): Narrowing {
+  if (values.length === 0 || values.length > maxListedValues || !values.every(isStorable)) return unnarrowed;
+  const [value, ...others] = values;
+  if (others.length > 0)
+    return exactly({ condition: eb(column, 'in', values), about: { column, is: 'one of', values } });
+  return exactly({ condition: eb(column, '=', value!), about: { column, is: 'equal', values } });
+}
+
+function nullity(column: string): Narrowing {
+  const opposite: ConditionPart = { condition: eb(column, 'is not', null), about: { column, is: 'not null' } };
+  return exactly({ condition: eb(column, 'is', null), about: { column, is: 'null' }, opposite });
+}
+
+function since(column: string, first: string): Narrowing {
+  const condition = eb(column, '>=', first);
+  // Only the end of a call may be missing, and no index has it.
+  if (column === 'ended_at') return exactly({ condition });
+  const opposite: ConditionPart = { condition: eb(column, '<', first), about: { column, is: 'before' } };
+  return exactly({ condition, about: { column, is: 'since' }, opposite });
+}
+
+/** Returns whether the engines take a value as text. */
+function isStorable(value: unknown): value is string {
+  return typeof value === 'string' && isStorableText(value);
+}
+
+/** Maximum number of patterns that are compared with the same value. */
+const maxPatterns = 20;
+
+/** Characters of a text that a pattern has; comparing more of them takes longer and finds hardly less. */
+const maxPatternChars = 64;
+
+/**
+ * Returns a LIKE pattern that matches the JSON of every value whose text contains a text; undefined if it would match any.
+ * @param ignoresCase true to ignore the case of ASCII letters, as each engine does.
+ */
+function patternIn(text: unknown, ignoresCase: boolean): string | undefined {
+  if (!isStorable(text)) return undefined;
+  const signs = [...text.slice(0, maxPatternChars).toWellFormed()].map((sign) => {
+    // JSON may escape these. Letters beyond ASCII have the case that an engine does not know.
+    if (sign < ' ' || '"\\\ufffd'.includes(sign) || (ignoresCase && sign > '~')) return '%';
+    // The wildcards of a pattern, and the letters that are also the lower case of a letter beyond ASCII.
+    return sign === '%' || sign === '_' || (ignoresCase && /[ik]/i.test(sign)) ? '_' : sign;
+  });
+  const pattern = `%${signs.join('')}%`;
+  return /[^%_]/.test(pattern) ? pattern.replaceAll(/%+/g, '%') : undefined;
+}
+
+/** Stored times have the years 0 to 9999. */
+const firstStorable = Date.parse('0000-01-01T00:00:00Z');
+const lastStorable = Date.parse('9999-12-31T00:00:00Z');
+
+/** Returns the first stored time that is not before seconds since 1970 or a time, or after it. */
+function firstTime(value: unknown, isStrict: boolean): string | undefined {
+  const seconds = secondsOf(value) ?? value;
+  if (typeof seconds !== 'number') return undefined;
+  let milliseconds = Math.floor(seconds * 1000) - 1;
+  if (!(milliseconds >= firstStorable && milliseconds < lastStorable)) return undefined;
+  while (isStrict ? milliseconds / 1000 <= seconds : milliseconds / 1000 < seconds) milliseconds += 1;
+  return new Date(milliseconds).toISOString();
+}
+
+const conversions = new Map<string, (value: unknown) => unknown>([
+  ['double', asNumber],
+  [
+    'int',
+    (value) => {
+      const number = asNumber(value);
+      return number === undefined ? undefined : Math.trunc(number);
+    },
+  ],
+  ['string', asText],
+  ['bool', (value) => (typeof value === 'string' ? value === 'true' : Boolean(value))],
+  ['exists', (value) => value !== undefined && value !== null],
+]);
+
+const timeFields = new Set(['started_at', 'ended_at', 'deleted_at', 'created_at']);
+
+/** Converts two values for a comparison, as the public service does: by the type of the second one. */
+function alike(a: unknown, b: unknown): [unknown, unknown] {
+  if (typeof a === 'number' && typeof b === 'string') return [a, secondsOf(b) ?? asNumber(b)];
+  if (typeof b === 'number') return [asNumber(a), b];
+  if (typeof b === 'string' && a !== undefined && a !== null) return [asText(a), b];
+  return [a ?? null, b ?? null];
+}
+
+/** Returns 1, 0 or -1 for two numbers or two strings, and NaN for values that have no order. */
+function orderOf(a: unknown, b: unknown): number {
+  if (typeof a === 'number' && typeof b === 'number') return Math.sign(a - b);
+  if (typeof a === 'string' && typeof b === 'string') return a === b ? 0 : a > b ? 1 : -1;
+  return Number.NaN;
+}
+
+function asNumber(value: unknown): number | undefined {
+  if (typeof value === 'number') return value;
+  if (typeof value === 'boolean') return Number(value);
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : Number.NaN;
+  return Number.isNaN(number) ? undefined : number;
+}
+
+function asText(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function secondsOf(value: unknown): number | undefined {
+  const utc = typeof value === 'string' ? normalizeTimestamp(value) : undefined;
+  return utc === undefined ? undefined : Date.parse(utc) / 1000;
+}
+
+function invalid(reason: string): Refusal {
+  const msg = `Invalid query: ${reason}`;
+  return new Refusal(422, msg, { body: { detail: [{ loc: ['body', 'query', '$expr'], msg, type: 'value_error' }] } });
+}

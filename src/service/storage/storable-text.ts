@@ -1,0 +1,4 @@
+/** Returns whether the databases keep a string as it is. NUL characters and unpaired surrogates are changed or refused. */
+export function isStorableText(text: string): boolean {
+  return !text.includes('\0') && text.isWellFormed();
+}
