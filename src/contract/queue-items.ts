@@ -4,7 +4,11 @@ import { storedFeedback } from './feedback.ts';
 import { projectId } from './identifiers.ts';
 import { sortKey } from './sort-keys.ts';
 
-export const annotationStates = ['unstarted', 'in_progress', 'completed', 'skipped'] as const;
+/** The states that an annotator can set. */
+export const progressStates = ['in_progress', 'completed', 'skipped'] as const;
+export type ProgressState = (typeof progressStates)[number];
+
+export const annotationStates = ['unstarted', ...progressStates] as const;
 export type AnnotationState = (typeof annotationStates)[number];
 
 export const sortFields = ['call_started_at', 'call_op_name', 'created_at', 'updated_at'] as const;
@@ -57,7 +61,8 @@ export const queryQueueItemsRequest = z.object({
   include_feedback: z.boolean().optional().describe('Add the feedback that was given on these items in the queue.'),
 });
 
-const targetState = z.string().describe('in_progress, completed or skipped.');
+// Any string: the service refuses an unknown state with status 400, as one that cannot follow.
+const progressState = z.string().describe('in_progress, completed or skipped.');
 
 /** The operations on the items of queues. */
 export const queueItemEndpoints = {
@@ -92,7 +97,7 @@ export const queueItemEndpoints = {
       'Every annotator has progress of their own. The same state again changes nothing; a move backwards is refused with status 400.',
     path: '/annotation_queues/{queue_id}/items/{item_id}/progress',
     projects: projectInBody,
-    request: z.object({ project_id: projectId, annotation_state: targetState }),
+    request: z.object({ project_id: projectId, annotation_state: progressState }),
     response: z.looseObject({ item: queueItem }),
     writes: true,
     repeatable: true,
@@ -105,7 +110,7 @@ export const queueItemEndpoints = {
     projects: projectInBody,
     request: z.object({
       project_id: projectId,
-      updates: z.array(z.object({ item_id: z.string(), annotation_state: targetState })).max(1000),
+      updates: z.array(z.object({ item_id: z.string(), annotation_state: progressState })).max(1000),
     }),
     response: z.looseObject({
       results: z.array(z.looseObject({ item: queueItem.optional(), reason: z.string().optional() })),

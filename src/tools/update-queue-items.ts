@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { pathSegment } from '../contract/identifiers.ts';
+import { annotationStates, progressStates } from '../contract/queue-items.ts';
 import { HeddleError } from '../core/errors.ts';
 import { type ChangedItems, type ChangeTarget, changeItems, itemResult } from '../queues/changes/change-items.ts';
 import type { Change } from '../queues/changes/plan-updates.ts';
@@ -12,16 +13,13 @@ import { cell, compactTable } from '../text/table.ts';
 import { type ConsentRequest, maxUnconfirmed, requireConsent } from './definition/require-consent.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
-/** The states that an annotator can set. */
-const targetStates = ['in_progress', 'completed', 'skipped'] as const;
-
 const change = z.strictObject({
   judgements: z
     .record(z.string().regex(/^[\p{L}\p{N}_.-]{1,128}$/u, 'must be letters, digits, . _ or -'), z.unknown())
     .optional()
     .describe('Values by field.'),
   note: z.string().min(1).max(1024).optional().describe('For people.'),
-  annotation_state: z.enum(targetStates).optional().describe('Your progress on the item.'),
+  annotation_state: z.enum(progressStates).optional().describe('Your progress on the item.'),
   retract: z.array(z.string()).optional().describe('Fields whose judgement you take back.'),
 });
 
@@ -40,10 +38,7 @@ const input = z.strictObject({
     .refine((text) => !Number.isNaN(Date.parse(text)), 'must be the as_of of a page, a date and time')
     .optional()
     .describe('as_of of the page you read; items that others judged or moved since are refused.'),
-  expected_state: z
-    .enum(['unstarted', ...targetStates])
-    .optional()
-    .describe('Refuses items in another state.'),
+  expected_state: z.enum(annotationStates).optional().describe('Refuses items in another state.'),
   dry_run: z.boolean().optional(),
   confirm: z.boolean().optional().describe('The user has agreed.'),
   by_user: z.boolean().optional().describe('The user gave the judgements, not you.'),

@@ -1,6 +1,6 @@
 import type { CallParts } from '../../contract/endpoints.ts';
 import type { StoredFeedback } from '../../contract/feedback.ts';
-import type { AnnotationState, QueueItem } from '../../contract/queue-items.ts';
+import type { ProgressState, QueueItem } from '../../contract/queue-items.ts';
 import { callReference } from '../../contract/references.ts';
 import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
 import { cutValue } from '../../text/call-values.ts';
@@ -15,7 +15,7 @@ import { shownFields, shownItem, stateAndAnnotator } from '../shown-items.ts';
 export interface Change {
   judgements?: Record<string, unknown> | undefined;
   note?: string | undefined;
-  annotation_state?: Exclude<AnnotationState, 'unstarted'> | undefined;
+  annotation_state?: ProgressState | undefined;
   retract?: string[] | undefined;
 }
 

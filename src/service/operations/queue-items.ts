@@ -1,6 +1,12 @@
 import { sql } from 'kysely';
 import type { StoredFeedback } from '../../contract/feedback.ts';
-import { type AnnotationState, type QueueItem, sortFields } from '../../contract/queue-items.ts';
+import {
+  type AnnotationState,
+  type ProgressState,
+  progressStates,
+  type QueueItem,
+  sortFields,
+} from '../../contract/queue-items.ts';
 import { callReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { addItems } from '../admin/import-items.ts';
@@ -108,9 +114,6 @@ export const addQueueItems = inTransaction('addQueueItems', async (transaction, 
   const { added, duplicates } = await addItems(transaction, items, target);
   return { added_count: added, duplicates };
 });
-
-const progressStates = ['in_progress', 'completed', 'skipped'] as const;
-type ProgressState = (typeof progressStates)[number];
 
 /** The states that may follow each state of an annotator's progress. */
 const nextStates: Record<AnnotationState, readonly ProgressState[]> = {
