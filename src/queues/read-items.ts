@@ -3,6 +3,7 @@ import type { StoredFeedback } from '../contract/feedback.ts';
 import type { QueueItem } from '../contract/queue-items.ts';
 import { concurrently } from '../core/concurrently.ts';
 import { inBatches } from '../core/in-batches.ts';
+import { readPages } from '../records/read-pages.ts';
 import { readFeedback } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 
@@ -14,8 +15,8 @@ export interface ItemsWithFeedback {
 
 export type ItemQuery = Omit<BodyOf<'queryQueueItems'>, 'project_id'>;
 
-/** Items that one request asks for. */
-const itemsPerRequest = 1000;
+/** Items that one request names. */
+const idsPerRequest = 1000;
 /** Items that are read one by one rather than with the whole queue, and requests for them at the same time. */
 const maxReadSingly = 100;
 const concurrentRequests = 8;
@@ -30,16 +31,12 @@ export async function readItems(queue: QueueAccess, query: ItemQuery): Promise<I
 export async function readAllItems(queue: QueueAccess, query: ItemQuery): Promise<ItemsWithFeedback> {
   const items: QueueItem[] = [];
   let feedback: StoredFeedback[] | undefined = [];
-  for (;;) {
-    const page: ResultOf<'queryQueueItems'> = await request(queue, {
-      ...query,
-      limit: itemsPerRequest,
-      offset: items.length,
-    });
-    items.push(...page.items);
-    feedback = page.feedback && feedback?.concat(page.feedback);
-    if (page.items.length < itemsPerRequest) break;
-  }
+  const pages = readPages(async (page) => {
+    const read = await request(queue, { ...query, ...page });
+    feedback = read.feedback && feedback?.concat(read.feedback);
+    return read.items;
+  });
+  for await (const page of pages) items.push(...page);
   return { items, feedback: feedback ?? (await separateFeedback(queue, items, query)) };
 }
 
@@ -51,13 +48,13 @@ export async function readItemsBy(
   include_feedback = false,
 ): Promise<ItemsWithFeedback> {
   const read: ItemsWithFeedback = { items: [], feedback: [] };
-  for (const batch of inBatches(ids, itemsPerRequest)) {
+  for (const batch of inBatches(ids, idsPerRequest)) {
     const filter = batch.length === 1 ? { [member]: batch[0] } : { [`${member}s`]: batch };
-    const page = await request(queue, { filter, limit: itemsPerRequest, include_feedback });
+    const page = await request(queue, { filter, limit: idsPerRequest, include_feedback });
     const missing = new Set(batch);
     const items = page.items.filter((item) => missing.delete(item[member]));
     // The public service does not know lists of ids and sends the first items of the queue instead.
-    if (missing.size > 0 && page.items.length === itemsPerRequest) {
+    if (missing.size > 0 && page.items.length === idsPerRequest) {
       items.push(...(await readElsewhere(member, missing, queue)));
     }
     read.items.push(...items);

@@ -27,6 +27,7 @@ import {
   summaryTable,
   summaryTables,
 } from '../queues/queue-summary.ts';
+import { readItems } from '../queues/read-items.ts';
 import { requireQueue } from '../queues/require-queue.ts';
 import { readPages } from '../records/read-pages.ts';
 import { shortName } from '../text/names.ts';
@@ -75,7 +76,7 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
     const wantsJudgements = by.includes('annotator') || by.includes('field');
     const readsJudgements = wantsJudgements || hasJudgementConditions(filter);
     const judgements = readsJudgements ? await readAllJudgements(queue) : [];
-    const found = await readItems(queue, filter, judgements.length);
+    const found = await readSummarizedItems(queue, filter, judgements.length);
     if (found.length === 0) await requireQueue(queue_id, queue.project, context);
     const fits = await judgementCondition(filter, judgements, queue);
     const items = found.filter(({ call_id }) => fits(call_id));
@@ -124,17 +125,12 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
   },
 });
 
-async function readItems(
-  { id, project, service, signal, progress }: QueueAccess,
+async function readSummarizedItems(
+  queue: QueueAccess,
   filter: ItemsFilter,
   doneBefore: number,
 ): Promise<SummarizedItem[]> {
-  const query = { project_id: project, filter: serviceFilter(filter) };
-  const pages = readPages(
-    async (page) =>
-      (await service.call('queryQueueItems', { path: { queue_id: id }, body: { ...query, ...page } }, { signal }))
-        .items,
-  );
+  const pages = readPages(async (page) => (await readItems(queue, { filter: serviceFilter(filter), ...page })).items);
   // An item may be on two pages when the queue changes meanwhile.
   const items = new Map<string, SummarizedItem>();
   for await (const page of pages) {
@@ -142,7 +138,7 @@ async function readItems(
     for (const { id, call_id, call_op_name, annotation_state } of page) {
       items.set(id, { id, call_id, call_op_name, annotation_state });
     }
-    progress?.({ done: doneBefore + items.size, unit: doneBefore > 0 ? 'judgements and items' : 'items' });
+    queue.progress?.({ done: doneBefore + items.size, unit: doneBefore > 0 ? 'judgements and items' : 'items' });
   }
   return [...items.values()];
 }

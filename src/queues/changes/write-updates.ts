@@ -39,15 +39,13 @@ export async function writeUpdates(
   onFinished: (count: number) => void,
 ): Promise<void> {
   const pending = updates.filter(({ error }) => !error);
-  const entries = pending.flatMap((update) => update.feedback.map((feedback) => ({ update, feedback })));
-  await concurrently(inBatches(entries, feedbackPerRequest), concurrentRequests, (batch) =>
-    writeFeedback(batch, queue),
-  );
-  const retracting = pending.filter(({ error, purge }) => !error && purge.length > 0);
-  await concurrently(inBatches(retracting, feedbackPerRequest), concurrentRequests, (batch) => purge(batch, queue));
-  const moving = pending.filter(({ error, change }) => !error && change.annotation_state !== undefined);
+  const feedback = pending.flatMap((update) => update.feedback.map((feedback) => ({ update, feedback })));
+  await writeBatches('createFeedbackBatch', inBatches(feedback, feedbackPerRequest), queue, storeFeedback);
+  const retracting = pending.filter(({ error, purge }) => !error && purge.length > 0).map((update) => ({ update }));
+  await writeBatches('purgeFeedback', inBatches(retracting, feedbackPerRequest), queue, purgeFeedback);
+  const moving = pending.filter(({ error, change }) => !error && change.annotation_state).map((update) => ({ update }));
   if (moving.length < updates.length) onFinished(updates.length - moving.length);
-  await setStates(moving, queue, onFinished);
+  await writeBatches('updateProgressBatch', [moving], queue, setStates, onFinished);
   for (const update of pending) {
     if (update.error && update.wrote) update.error = partlyDone(update.error);
   }
@@ -58,73 +56,91 @@ function partlyDone(error: HeddleError): HeddleError {
   return new HeddleError({ ...error, message: `Part of the change is stored, the rest is not. ${error.message}` });
 }
 
-type FeedbackEntry = { update: Update; feedback: Update['feedback'][number] };
-
-/** Stores judgements and notes with one request, or one by one where the service cannot do that or refuses one of them. */
-async function writeFeedback(entries: readonly FeedbackEntry[], queue: QueueAccess): Promise<void> {
-  const { service, signal } = queue;
-  const store = async () => {
-    const batch = entries.map(({ feedback }) => feedback);
-    const { res } = await service.call('createFeedbackBatch', { body: { batch } }, { signal });
-    service.learned.userId = res[0]?.wb_user_id ?? service.learned.userId;
-    for (const { update } of entries) update.wrote = true;
+/**
+ * Writes each batch with one request, or its entries one by one if the service lacks the operation or refuses all of them because
+ * of one. A failure becomes the error of its update.
+ */
+async function writeBatches<Entry extends { update: Update }>(
+  operation: EndpointName,
+  batches: readonly Entry[][],
+  queue: QueueAccess,
+  write: (entries: readonly Entry[], queue: QueueAccess) => Promise<void>,
+  onFinished: (count: number) => void = () => {},
+): Promise<void> {
+  const { unsupportedOperations } = queue.service.learned;
+  // Returns whether there is no need to write the entries one by one.
+  const attempt = async (entries: readonly Entry[]): Promise<boolean> => {
+    try {
+      await write(entries, queue);
+    } catch (failure) {
+      if (!(failure instanceof HeddleError) || queue.signal.aborted) throw failure;
+      if (entries.length > 1) {
+        if (failure.code === 'unsupported') unsupportedOperations.add(operation);
+        if (failure.code === 'unsupported' || itemErrors.has(failure.code)) return false;
+      }
+      for (const { update } of entries) update.error ??= failure;
+    }
+    onFinished(entries.length);
+    return true;
   };
-  const updates = entries.map(({ update }) => update);
-  if (await attemptTogether('createFeedbackBatch', updates, queue, store)) return;
-  await concurrently(entries, concurrentRequests, ({ update, feedback }) =>
-    attempt(update, queue, async () => {
-      const { wb_user_id } = await service.call('createFeedback', { body: feedback }, { signal });
-      service.learned.userId = wb_user_id ?? undefined;
-      update.wrote = true;
-    }),
-  );
+  await concurrently(batches, concurrentRequests, async (batch) => {
+    const isTogether = batch.length > 1 && !unsupportedOperations.has(operation);
+    if (isTogether && (await attempt(batch))) return;
+    await concurrently(batch, concurrentRequests, (entry) => attempt([entry]));
+  });
 }
 
-/** Deletes what is retracted with one request, or item by item where the service refuses one of them. */
-async function purge(updates: readonly Update[], queue: QueueAccess): Promise<void> {
-  const purgeAll = async (retracting: readonly Update[]) => {
-    const ids = retracting.flatMap((update) => update.purge);
-    const $or = ids.map((id) => ({ $eq: [{ $getField: 'id' }, { $literal: id }] }));
-    const body = { project_id: queue.project, query: { $expr: { $or } } };
-    await queue.service.call('purgeFeedback', { body }, { signal: queue.signal });
-    for (const update of retracting) update.wrote = true;
-  };
-  if (await attemptTogether('purgeFeedback', updates, queue, () => purgeAll(updates))) return;
-  await concurrently(updates, concurrentRequests, (update) => attempt(update, queue, () => purgeAll([update])));
+type FeedbackEntry = { update: Update; feedback: Update['feedback'][number] };
+
+async function storeFeedback(entries: readonly FeedbackEntry[], { service, signal }: QueueAccess): Promise<void> {
+  const batch = entries.map(({ feedback }) => feedback);
+  const stored =
+    batch.length === 1
+      ? await service.call('createFeedback', { body: batch[0]! }, { signal })
+      : (await service.call('createFeedbackBatch', { body: { batch } }, { signal })).res[0];
+  service.learned.userId = stored?.wb_user_id ?? service.learned.userId;
+  for (const { update } of entries) update.wrote = true;
+}
+
+/** Deletes what is retracted. */
+async function purgeFeedback(
+  entries: readonly { update: Update }[],
+  { service, signal, project }: QueueAccess,
+): Promise<void> {
+  const ids = entries.flatMap(({ update }) => update.purge);
+  const $or = ids.map((id) => ({ $eq: [{ $getField: 'id' }, { $literal: id }] }));
+  await service.call('purgeFeedback', { body: { project_id: project, query: { $expr: { $or } } } }, { signal });
+  for (const { update } of entries) update.wrote = true;
 }
 
 /** Sets the annotator's states, which the service may refuse. */
-async function setStates(
-  updates: readonly Update[],
-  queue: QueueAccess,
-  onFinished: (count: number) => void,
-): Promise<void> {
+async function setStates(entries: readonly { update: Update }[], queue: QueueAccess): Promise<void> {
   const { service, signal, project: project_id, id: queue_id } = queue;
-  const setTogether = async () => {
-    const states = updates.map(({ item, change }) => ({
-      item_id: item.id,
-      annotation_state: change.annotation_state!,
-    }));
-    const parts = { path: { queue_id }, body: { project_id, updates: states } };
-    const { results } = await service.call('updateProgressBatch', parts, { signal });
-    for (const [index, update] of updates.entries()) {
+  const updates = entries.map(({ update: { item, change } }) => {
+    return { item_id: item.id, annotation_state: change.annotation_state! };
+  });
+  if (updates.length > 1) {
+    const { results } = await service.call(
+      'updateProgressBatch',
+      { path: { queue_id }, body: { project_id, updates } },
+      { signal },
+    );
+    for (const [index, { update }] of entries.entries()) {
       const { item, reason = 'no reason' } = results[index] ?? {};
       if (item) noteState(update, item, queue);
       else update.error = refusedState(`The service refused it: ${JSON.stringify(cutValue(reason, maxReasonChars))}.`);
     }
-    onFinished(updates.length);
-  };
-  if (await attemptTogether('updateProgressBatch', updates, queue, setTogether)) return;
-  await concurrently(updates, concurrentRequests, async (update) => {
-    const path = { queue_id, item_id: update.item.id };
-    const body = { project_id, annotation_state: update.change.annotation_state! };
-    await attempt(update, queue, async () => {
-      noteState(update, (await service.call('updateProgress', { path, body }, { signal })).item, queue);
-    });
-    if (update.error?.code === 'invalid_request')
-      update.error = refusedState(update.error.message, update.error.status);
-    onFinished(1);
-  });
+    return;
+  }
+  const { item_id, annotation_state } = updates[0]!;
+  const body = { project_id, annotation_state };
+  try {
+    const { item } = await service.call('updateProgress', { path: { queue_id, item_id }, body }, { signal });
+    noteState(entries[0]!.update, item, queue);
+  } catch (error) {
+    if (!(error instanceof HeddleError) || error.code !== 'invalid_request') throw error;
+    throw refusedState(error.message, error.status);
+  }
 }
 
 /** Says what a refused state means: the agent has nothing to correct. */
@@ -140,40 +156,5 @@ function noteState(update: Update, after: QueueItem, { service: { learned } }: Q
   update.wrote = true;
   if (after.annotation_state === update.change.annotation_state) {
     learned.annotatorId = after.annotator_user_id ?? undefined;
-  }
-}
-
-/** Runs a step of an update; its failure becomes the error of the update. */
-async function attempt(update: Update, queue: QueueAccess, step: () => Promise<void>): Promise<void> {
-  const failure = await failureOf(step, queue);
-  if (failure) update.error ??= failure;
-}
-
-/**
- * Runs one request for several updates. Returns false if each needs a request of its own: the service lacks the operation, or
- * refuses all of them because of one. Another failure becomes the error of all.
- */
-async function attemptTogether(
-  operation: EndpointName,
-  updates: readonly Update[],
-  queue: QueueAccess,
-  request: () => Promise<void>,
-): Promise<boolean> {
-  const { unsupportedOperations } = queue.service.learned;
-  if (updates.length < 2 || unsupportedOperations.has(operation)) return false;
-  const failure = await failureOf(request, queue);
-  if (failure?.code === 'unsupported') unsupportedOperations.add(operation);
-  if (failure && (failure.code === 'unsupported' || itemErrors.has(failure.code))) return false;
-  if (failure) for (const update of updates) update.error ??= failure;
-  return true;
-}
-
-async function failureOf(step: () => Promise<void>, { signal }: QueueAccess): Promise<HeddleError | undefined> {
-  try {
-    await step();
-    return undefined;
-  } catch (error) {
-    if (!(error instanceof HeddleError) || signal.aborted) throw error;
-    return error;
   }
 }
