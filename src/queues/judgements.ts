@@ -1,5 +1,6 @@
 import { annotationFeedbackType, type StoredFeedback } from '../contract/feedback.ts';
 import { callReference } from '../contract/references.ts';
+import { appendTo } from '../core/append-to.ts';
 import { readPages } from '../records/read-pages.ts';
 import type { QueueAccess } from './queue-access.ts';
 
@@ -114,11 +115,7 @@ function authorship({ id, weave_ref, wb_user_id, creator, created_at }: StoredFe
 /** Groups what was given on recorded calls by the calls, in the given order. */
 export function byCall<T extends { call_id: string }>(list: readonly T[]): Map<string, T[]> {
   const groups = new Map<string, T[]>();
-  for (const entry of list) {
-    const group = groups.get(entry.call_id);
-    if (group) group.push(entry);
-    else groups.set(entry.call_id, [entry]);
-  }
+  for (const entry of list) appendTo(groups, entry.call_id, entry);
   return groups;
 }
 

@@ -1,5 +1,6 @@
 import type { RecordedCall } from '../contract/calls.ts';
 import type { QueueItem } from '../contract/queue-items.ts';
+import { appendTo } from '../core/append-to.ts';
 import { HeddleError } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
 import type { CallContext } from '../records/call-context.ts';
@@ -114,10 +115,7 @@ class AnnotatedValues {
       if (!isByAnnotatorInField(judgement, { judged_by })) continue;
       // Of several annotators, one that the filter did not select does not count.
       if (judgement.field === filter.field && !hasValue(judgement, filter)) continue;
-      const key = keyOf(judgement.call_id, judgement.field);
-      const ofField = this.#judgements.get(key);
-      if (ofField) ofField.push(judgement);
-      else this.#judgements.set(key, [judgement]);
+      appendTo(this.#judgements, keyOf(judgement.call_id, judgement.field), judgement);
     }
     const annotator = judged_by?.toLowerCase() ?? '';
     for (const note of notes) {
@@ -166,10 +164,10 @@ async function makeRows(
       const row: Row = {};
       for (const [column, source] of columns) {
         const { value, isDisputed } = valueFrom(source, call, call_id, annotated);
-        if (isDisputed) addCall(disputed, column, call_id);
+        if (isDisputed) appendTo(disputed, column, call_id);
         // Defined, since an assignment to a member called __proto__ would be lost.
         if (value !== undefined) Object.defineProperty(row, column, { value, enumerable: true, configurable: true });
-        else addCall(missing, column, call_id);
+        else appendTo(missing, column, call_id);
       }
       bytes += Buffer.byteLength(JSON.stringify(row));
       if (bytes > maxDatasetBytes) throw tooLarge();
@@ -223,12 +221,6 @@ function valueFrom(source: Source, call: RecordedCall | undefined, callId: strin
     value: source.from === 'note' ? annotated.noteOf(callId) : call && valueAt(call, source.path),
     isDisputed: false,
   };
-}
-
-function addCall(callsByColumn: CallsByColumn, column: string, callId: string): void {
-  const callIds = callsByColumn.get(column);
-  if (callIds) callIds.push(callId);
-  else callsByColumn.set(column, [callId]);
 }
 
 function placeOf(source: Source): string {
