@@ -6,7 +6,6 @@ import { type ChangedItems, type ChangeTarget, changeItems, itemResult } from '.
 import type { Change } from '../queues/changes/plan-updates.ts';
 import { emptyFilterHint, type ItemsFilter, itemsFilter } from '../queues/matching-items.ts';
 import { rememberItems } from '../queues/shown-items.ts';
-import { errorMember } from '../records/error-member.ts';
 import { countEach } from '../text/count-each.ts';
 import { pluralize } from '../text/page.ts';
 import { cell, compactTable } from '../text/table.ts';
@@ -53,9 +52,7 @@ const output = z.object({
       'One result per change, or none if all are the same; for a filter, items that were refused or that others changed.',
     ),
   annotation_state: z.string().optional().describe('State that all items show, where all have the same result.'),
-  matched: z.int().optional().describe('Items that match the filter.'),
   remaining: z.int().optional().describe('Items that were not reached; call again to continue.'),
-  stopped_by: errorMember.optional(),
   dry_run: z.boolean().optional(),
   hint: z.string().optional(),
   first_changed: z.array(z.string()).optional().describe('Ids of the first changed items of a filter.'),
@@ -63,7 +60,11 @@ const output = z.object({
   state_counts: z.record(z.string(), z.int()).optional().describe('Shown states of the matching items, in a dry run.'),
 });
 
-type UpdateResult = z.output<typeof output>;
+interface UpdateResult extends z.output<typeof output> {
+  /** For a filter: how many items matched, and the failure of the service that kept the remaining ones from being reached. */
+  matched?: number;
+  stopped_by?: HeddleError;
+}
 
 export const updateQueueItemsTool = defineTool({
   name: 'update_queue_items',
