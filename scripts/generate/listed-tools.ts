@@ -83,10 +83,13 @@ function choicesForModel(choices: JsonSchema[]): JsonSchema[] {
   return list && single.length === 1 ? [list] : single;
 }
 
-/** Reduces the schema of a result to its members and their types. */
-function memberTypes({ type, properties = {}, required }: JsonSchema): JsonSchema {
-  const members = Object.entries(properties).map(([name, member]) => [name, typesOf(member)]);
-  return { type, properties: Object.fromEntries(members), ...(required !== undefined && { required }) };
+/** Reduces the schema of a result to the types of the members that every result has, or that need a description. */
+function memberTypes({ type, properties = {}, ...rest }: JsonSchema): JsonSchema {
+  const required = (rest.required ?? []) as string[];
+  const members = Object.entries(properties)
+    .filter(([name, { description }]) => description !== undefined || required.includes(name))
+    .map(([name, member]) => [name, typesOf(member)]);
+  return { type, properties: Object.fromEntries(members), ...(required.length > 0 && { required }) };
 }
 
 /** Writes several types as a choice, since some converters refuse a list of types. */

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { normalizeTimestamp } from '../core/timestamps.ts';
 import { endpoint, projectInBody, projectInPath } from './endpoint.ts';
 import { projectId } from './identifiers.ts';
-import { sortKey } from './queue-items.ts';
+import { sortKey } from './sort-keys.ts';
 import { checkedOneByOne } from './validation.ts';
 
 /** A recorded call: its inputs, its output, and how it ended. */

@@ -3,7 +3,7 @@ import { normalizeTimestamp } from '../core/timestamps.ts';
 import { emptyResponse, expressionQuery } from './calls.ts';
 import { endpoint, projectInBody } from './endpoint.ts';
 import { projectId } from './identifiers.ts';
-import { sortKey } from './queue-items.ts';
+import { sortKey } from './sort-keys.ts';
 
 /** The price of the tokens of a model. */
 const price = z.object({

@@ -13,6 +13,7 @@ import * as projects from './projects.ts';
 import * as items from './queue-items.ts';
 import * as queues from './queues.ts';
 import * as scorers from './scorers.ts';
+import * as sortKeys from './sort-keys.ts';
 import * as tables from './tables.ts';
 
 /** The files of the contract, whose schemas the OpenAPI document lists by their names. */
@@ -30,6 +31,7 @@ export const contractFiles: readonly object[] = [
   items,
   queues,
   scorers,
+  sortKeys,
   tables,
 ];
 

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { expressionQuery } from './calls.ts';
 import { endpoint, projectInPath } from './endpoint.ts';
 import { listObjectsQuery } from './objects.ts';
-import { sortKey } from './queue-items.ts';
+import { sortKey } from './sort-keys.ts';
 
 /** Ids that a request may list. */
 const ids = z.array(z.string()).max(1000);

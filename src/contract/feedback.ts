@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { expressionQuery } from './calls.ts';
 import { endpoint, projectInBody } from './endpoint.ts';
 import { projectId } from './identifiers.ts';
-import { sortKey } from './queue-items.ts';
+import { sortKey } from './sort-keys.ts';
 
 /** Returns the feedback type of judgements of a field, which refer to the field with `annotation_ref`. */
 export const annotationFeedbackType = (field: string): string => `wandb.annotation.${field}`;

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { endpoint, noProject, projectInBody, projectInPath } from './endpoint.ts';
 import { projectId } from './identifiers.ts';
-import { sortKey } from './queue-items.ts';
+import { sortKey } from './sort-keys.ts';
 
 /** A number in a query string. Number() alone would read an empty string as 0, and accept more than digits. */
 const count = z.preprocess(

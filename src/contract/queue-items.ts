@@ -1,12 +1,17 @@
 import * as z from 'zod';
 import { endpoint, projectInBody } from './endpoint.ts';
+import { storedFeedback } from './feedback.ts';
 import { projectId } from './identifiers.ts';
+import { sortKey } from './sort-keys.ts';
 
-export const annotationStates = ['unstarted', 'in_progress', 'completed', 'skipped'] as const;
+/** The states that an annotator can set. */
+export const progressStates = ['in_progress', 'completed', 'skipped'] as const;
+export type ProgressState = (typeof progressStates)[number];
+
+export const annotationStates = ['unstarted', ...progressStates] as const;
 export type AnnotationState = (typeof annotationStates)[number];
 
 export const sortFields = ['call_started_at', 'call_op_name', 'created_at', 'updated_at'] as const;
-export const sortDirections = ['asc', 'desc'] as const;
 
 /**
  * One item of an annotation queue. Members that the public service may omit are optional, and `annotation_state` is any
@@ -41,14 +46,9 @@ export const queueItemsFilter = z.object({
   call_trace_id: z.string().nullish().describe('Trace of the call.'),
   added_by: z.string().nullish().describe('User who added the item.'),
   annotation_states: z.array(z.enum(annotationStates)).nullish().describe('Any of these states.'),
+  ids: z.array(z.string()).max(1000).nullish().describe('Any of these items.'),
+  call_ids: z.array(z.string()).max(1000).nullish().describe('Items of any of these recorded calls.'),
 });
-
-/** One sort key. Services ignore a key whose field they do not know. */
-export const sortKey = z.object({
-  field: z.string().describe('Field to sort by.'),
-  direction: z.enum(sortDirections).describe('asc or desc.'),
-});
-export type SortKey = z.infer<typeof sortKey>;
 
 /** Request for the items of a queue. */
 export const queryQueueItemsRequest = z.object({
@@ -58,7 +58,11 @@ export const queryQueueItemsRequest = z.object({
   limit: z.int().min(0).nullish().describe('Maximum number of items to return.'),
   offset: z.int().min(0).nullish().describe('Number of items to skip.'),
   include_position: z.boolean().optional().describe('Add position_in_queue, from 1, in this order.'),
+  include_feedback: z.boolean().optional().describe('Add the feedback that was given on these items in the queue.'),
 });
+
+// Any string: the service refuses an unknown state with status 400, as one that cannot follow.
+const progressState = z.string().describe('in_progress, completed or skipped.');
 
 /** The operations on the items of queues. */
 export const queueItemEndpoints = {
@@ -69,7 +73,8 @@ export const queueItemEndpoints = {
     path: '/annotation_queues/{queue_id}/items/query',
     projects: projectInBody,
     request: queryQueueItemsRequest,
-    response: z.looseObject({ items: z.array(queueItem) }),
+    // The public service does not send feedback.
+    response: z.looseObject({ items: z.array(queueItem), feedback: z.array(storedFeedback).optional() }),
   }),
   addQueueItems: endpoint({
     summary: 'Add recorded calls to a queue',
@@ -92,11 +97,24 @@ export const queueItemEndpoints = {
       'Every annotator has progress of their own. The same state again changes nothing; a move backwards is refused with status 400.',
     path: '/annotation_queues/{queue_id}/items/{item_id}/progress',
     projects: projectInBody,
+    request: z.object({ project_id: projectId, annotation_state: progressState }),
+    response: z.looseObject({ item: queueItem }),
+    writes: true,
+    repeatable: true,
+  }),
+  updateProgressBatch: endpoint({
+    summary: "Set the caller's progress with several items",
+    description:
+      'An extension of the embedded service. The results are in the order of the updates: the item, or the reason of a refusal, which leaves the others.',
+    path: '/annotation_queues/{queue_id}/progress',
+    projects: projectInBody,
     request: z.object({
       project_id: projectId,
-      annotation_state: z.string().describe('in_progress, completed or skipped.'),
+      updates: z.array(z.object({ item_id: z.string(), annotation_state: progressState })).max(1000),
     }),
-    response: z.looseObject({ item: queueItem }),
+    response: z.looseObject({
+      results: z.array(z.looseObject({ item: queueItem.optional(), reason: z.string().optional() })),
+    }),
     writes: true,
     repeatable: true,
   }),

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { endpoint, projectInBody, projectInQuery } from './endpoint.ts';
 import { projectId } from './identifiers.ts';
-import { sortKey } from './queue-items.ts';
+import { sortKey } from './sort-keys.ts';
 
 /** One annotation queue. */
 export const queue = z.looseObject({

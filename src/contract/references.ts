@@ -96,3 +96,8 @@ export function formatReference(reference: Reference): string {
 export function objectReference(projectId: string, name: string, version: string): string {
   return formatReference({ scheme: referenceScheme, ...splitProjectId(projectId), kind: 'object', name, version });
 }
+
+/** Formats the reference to a recorded call. `projectId` is `entity/project`. */
+export function callReference(projectId: string, callId: string): string {
+  return formatReference({ scheme: referenceScheme, ...splitProjectId(projectId), kind: 'call', name: callId });
+}

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { endpoint, projectInBody } from './endpoint.ts';
 import { projectId } from './identifiers.ts';
-import { sortKey } from './queue-items.ts';
+import { sortKey } from './sort-keys.ts';
 
 /** One row: an object, whose members are the columns. Not copied, so that members of any name are kept. */
 export const rowOfTable = z

@@ -1,28 +1,20 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../core/json/canonical-json.ts';
-import type { CallContext } from '../records/call-context.ts';
+import type { Judge } from '../records/call-context.ts';
 import type { Judgement } from './judgements.ts';
-
-/** An account with its client, and the queue in which it judges. */
-interface Author extends Pick<CallContext, 'service' | 'clientName' | 'byUser'> {
-  /** Id of the queue. */
-  id: string;
-}
+import type { QueueAccess } from './queue-access.ts';
 
 /** Returns the name under which this client judges; undefined for the user, whose account says enough. */
-export function creatorOf({ clientName, byUser }: Pick<Author, 'clientName' | 'byUser'>): string | undefined {
+export function creatorOf({ clientName, byUser }: Judge): string | undefined {
   if (byUser) return undefined;
   return clientName === undefined ? 'heddle' : `${clientName.slice(0, 100)} via heddle`;
 }
 
 /** Returns whether feedback was given by this client, or by the user, for this account; false until the account is known. */
-export function isOwn(
-  { user, creator }: Pick<Judgement, 'user' | 'creator'>,
-  access: Pick<Author, 'service' | 'clientName' | 'byUser'>,
-): boolean {
-  if (user !== access.service.learned.userId) return false;
+export function isOwn({ user, creator }: Pick<Judgement, 'user' | 'creator'>, queue: QueueAccess): boolean {
+  if (user !== queue.service.learned.userId) return false;
   // Some clients name the account as the creator of what its user judges.
-  return creator === creatorOf(access) || (access.byUser === true && creator === user);
+  return creator === creatorOf(queue) || (queue.byUser === true && creator === user);
 }
 
 /**
@@ -33,7 +25,7 @@ export function judgementId(
   { call_id, field, value }: Pick<Judgement, 'call_id' | 'field' | 'value'>,
   beforeId: string | undefined,
   tag: string,
-  queue: Author,
+  queue: QueueAccess,
 ): string {
   return contentId([tag, creatorOf(queue), queue.id, call_id, field, value, beforeId]);
 }
@@ -42,7 +34,7 @@ export function judgementId(
  * Learns the name that the service gives this account, from a judgement whose id only this account can have made. A
  * service tells the name with every stored judgement, but a new process has stored none yet.
  */
-export function learnAccount(judgements: readonly Judgement[], tag: string, queue: Author): void {
+export function learnAccount(judgements: readonly Judgement[], tag: string, queue: QueueAccess): void {
   const { learned } = queue.service;
   const ids = new Map<string, string>();
   for (const judgement of judgements) {

@@ -1,10 +1,11 @@
-import type { BodyOf } from '../contract/endpoints.ts';
 import type { QueueItem } from '../contract/queue-items.ts';
 import { HeddleError } from '../core/errors.ts';
 import type { CallContext } from '../records/call-context.ts';
 import { readCalls } from '../records/read-calls.ts';
 import { valuesAt } from '../text/call-values.ts';
 import { hasJudgementConditions, type ItemsFilter, matchingItems } from './matching-items.ts';
+import type { QueueAccess } from './queue-access.ts';
+import { type ItemQuery, type ItemsWithFeedback, readItems } from './read-items.ts';
 import { rememberItems } from './shown-items.ts';
 
 /** An item with the values of its recorded call, or the error that kept the call from being read. */
@@ -14,48 +15,34 @@ export type ItemWithValues = QueueItem & { call_values?: Record<string, unknown>
 const minItemChars = 200;
 
 /** The items of a queue to read. */
-interface ItemPageRequest {
-  queue_id: string;
+interface ItemPageRequest extends Pick<ItemQuery, 'sort_by' | 'include_position' | 'include_feedback'> {
   filter?: ItemsFilter | undefined;
-  sort_by?: BodyOf<'queryQueueItems'>['sort_by'];
   limit: number;
   offset?: number | undefined;
-  include_position?: boolean | undefined;
 }
 
 /** A page of items; `as_of` is a time before which they were read. */
-interface ReadItems {
-  items: QueueItem[];
+interface ItemPage extends ItemsWithFeedback {
   hasMore: boolean;
   as_of: string;
 }
 
 /** Reads a page of items, and remembers how they were shown, for changes with its `as_of`. */
 export async function readItemPage(
-  { queue_id, filter = {}, sort_by, limit, offset = 0, include_position }: ItemPageRequest,
-  project_id: string,
-  context: CallContext,
-): Promise<ReadItems> {
+  { filter = {}, limit, offset = 0, sort_by, include_position, include_feedback }: ItemPageRequest,
+  queue: QueueAccess & Pick<CallContext, 'maxResultChars'>,
+): Promise<ItemPage> {
   const readAtMs = Date.now();
-  const shownPage = (items: QueueItem[], hasMore: boolean): ReadItems => {
-    return { items, hasMore, as_of: rememberItems(context.service, readAtMs, items) };
-  };
-  const pageSize = Math.min(limit, Math.ceil(context.maxResultChars / minItemChars));
-  const query = { sort_by, include_position };
-  if (hasJudgementConditions(filter)) {
-    const matching = await matchingItems(queue_id, project_id, filter, context, query);
-    return shownPage(matching.slice(offset, offset + pageSize), matching.length > offset + pageSize);
-  }
-  const { items } = await context.service.call(
-    'queryQueueItems',
-    {
-      path: { queue_id },
-      // Asking for one item more than needed tells whether there is a next page.
-      body: { ...query, filter, project_id, offset, limit: pageSize + 1 },
-    },
-    { signal: context.signal },
-  );
-  return shownPage(items.slice(0, pageSize), items.length > pageSize);
+  const pageSize = Math.min(limit, Math.ceil(queue.maxResultChars / minItemChars));
+  const query = { sort_by, include_position, include_feedback };
+  const isSelectedHere = hasJudgementConditions(filter);
+  const { items, feedback } = isSelectedHere
+    ? await matchingItems(queue, filter, query)
+    : // Asking for one item more than needed tells whether there is a next page.
+      await readItems(queue, { ...query, filter, offset, limit: pageSize + 1 });
+  const rest = isSelectedHere ? items.slice(offset) : items;
+  const page = rest.slice(0, pageSize);
+  return { items: page, feedback, hasMore: rest.length > pageSize, as_of: rememberItems(queue, readAtMs, page) };
 }
 
 /** Adds the values of its recorded call to each item, or the error that kept the call from being read. */

@@ -1,9 +1,8 @@
 import { annotationFeedbackType, type StoredFeedback } from '../contract/feedback.ts';
-import { splitProjectId } from '../contract/identifiers.ts';
-import { formatReference, referenceScheme } from '../contract/references.ts';
-import { inBatches } from '../core/in-batches.ts';
-import type { CallContext, ServiceAccess } from '../records/call-context.ts';
+import { callReference } from '../contract/references.ts';
+import { appendTo } from '../core/append-to.ts';
 import { readPages } from '../records/read-pages.ts';
+import type { QueueAccess } from './queue-access.ts';
 
 /** A judgement of a recorded call: the value that an annotator gave a field. */
 export interface Judgement {
@@ -42,81 +41,52 @@ export const noteType = 'wandb.note.1';
 const annotationPrefix = annotationFeedbackType('');
 const freePrefix = freeJudgementType('');
 
-/** References that one request names. */
-const refsPerRequest = 500;
-
-/** Returns the reference to a recorded call. `projectId` is `entity/project`. */
-export function callReference(projectId: string, callId: string): string {
-  return formatReference({ scheme: referenceScheme, ...splitProjectId(projectId), kind: 'call', name: callId });
-}
+/** Calls that one request names. */
+const callsPerRequest = 500;
 
 /**
- * Reads the feedback that was given in a queue, the oldest first; with `callIds`, only on these calls. Feedback that a
- * service lists twice is returned once.
+ * Reads the feedback that was given in a queue, the oldest first. With `callIds`, only on these calls, unless they are so
+ * many that it takes fewer requests to read everything. Feedback that a service lists twice is returned once.
  * @throws HeddleError `unsupported` at a service that cannot list feedback.
  */
-export async function readFeedback(
-  queueId: string,
-  project_id: string,
-  { service, signal, progress }: ServiceAccess & Partial<Pick<CallContext, 'progress'>>,
-  callIds?: readonly string[],
-): Promise<StoredFeedback[]> {
-  const access = { service, signal, ...(progress && { progress }) };
-  return readAll(conditions(queueId, project_id, callIds), project_id, access);
+export async function readFeedback(queue: QueueAccess, callIds?: readonly string[]): Promise<StoredFeedback[]> {
+  if (callIds?.length === 0) return [];
+  const isInQueue = { $eq: [{ $getField: 'queue_id' }, { $literal: queue.id }] };
+  if (callIds === undefined || callIds.length > callsPerRequest) return readMatching(isInQueue, queue);
+  return readMatching({ $and: [isInQueue, isOnCalls(queue.project, callIds)] }, queue);
 }
 
-/** Reads the feedback on calls, in whichever queue or in none, the oldest first. */
-export function readFeedbackOnCalls(
-  project_id: string,
-  access: ServiceAccess,
-  callIds: readonly string[],
-): Promise<StoredFeedback[]> {
-  return readAll(onCalls(project_id, callIds), project_id, access);
+/** Reads the feedback on up to 500 calls, in whichever queue or in none, the oldest first. */
+export function readFeedbackOnCalls(queue: QueueAccess, callIds: readonly string[]): Promise<StoredFeedback[]> {
+  return readMatching(isOnCalls(queue.project, callIds), queue);
 }
 
-async function readAll(
-  conditions: Record<string, unknown>[],
-  project_id: string,
-  { service, signal, progress }: ServiceAccess & Partial<Pick<CallContext, 'progress'>>,
+async function readMatching(
+  $expr: Record<string, unknown>,
+  { project, service, signal, progress }: QueueAccess,
 ): Promise<StoredFeedback[]> {
   // Another account may have used the same id.
   const found = new Map<string, StoredFeedback>();
-  for (const $expr of conditions) {
-    const query = { project_id, query: { $expr }, fields: readMembers, sort_by: oldestFirst };
-    const pages = readPages(
-      async (page) => (await service.call('queryFeedback', { body: { ...query, ...page } }, { signal })).result,
-    );
-    for await (const page of pages) {
-      for (const feedback of page) found.set(`${feedback.wb_user_id} ${feedback.id}`, feedback);
-      progress?.({ done: found.size, unit: 'judgements' });
-    }
+  const query = { project_id: project, query: { $expr }, fields: readMembers, sort_by: oldestFirst };
+  const pages = readPages(
+    async (page) => (await service.call('queryFeedback', { body: { ...query, ...page } }, { signal })).result,
+  );
+  for await (const page of pages) {
+    for (const feedback of page) found.set(`${feedback.wb_user_id} ${feedback.id}`, feedback);
+    progress?.({ done: found.size, unit: 'judgements' });
   }
   return [...found.values()];
 }
 
-function conditions(
-  queueId: string,
-  projectId: string,
-  callIds: readonly string[] | undefined,
-): Record<string, unknown>[] {
-  const inQueue = equals('queue_id', queueId);
-  if (!callIds) return [inQueue];
-  return onCalls(projectId, callIds).map((isOnCall) => ({ $and: [inQueue, isOnCall] }));
-}
-
-function onCalls(projectId: string, callIds: readonly string[]): Record<string, unknown>[] {
-  const literals = [...new Set(callIds)].map((id) => ({ $literal: callReference(projectId, id) }));
-  return inBatches(literals, refsPerRequest).map((refs) => ({ $in: [{ $getField: 'weave_ref' }, refs] }));
+function isOnCalls(projectId: string, callIds: readonly string[]): Record<string, unknown> {
+  const references = [...new Set(callIds)].map((id) => ({ $literal: callReference(projectId, id) }));
+  return { $in: [{ $getField: 'weave_ref' }, references] };
 }
 
 /** The members of feedback that are read. */
 const readMembers = ['id', 'weave_ref', 'feedback_type', 'payload', 'created_at', 'wb_user_id', 'creator', 'queue_id'];
 
 const oldestFirst = ['created_at', 'id'].map((field) => ({ field, direction: 'asc' as const }));
-
-function equals(field: string, value: string): Record<string, unknown> {
-  return { $eq: [{ $getField: field }, { $literal: value }] };
-}
 
 /** Returns the judgements among feedback, in their order. */
 export function judgementsOf(list: readonly StoredFeedback[]): Judgement[] {
@@ -149,6 +119,13 @@ function authorship({ id, weave_ref, wb_user_id, creator, created_at }: StoredFe
     // The public service sends times in UTC without saying so.
     at: /T[\d:.]+$/.test(created_at) ? `${created_at}Z` : created_at,
   };
+}
+
+/** Groups what was given on recorded calls by the calls, in the given order. */
+export function byCall<T extends { call_id: string }>(list: readonly T[]): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const entry of list) appendTo(groups, entry.call_id, entry);
+  return groups;
 }
 
 /** Returns the judgement that counts for each annotator, field and call: the latest. */

@@ -1,16 +1,16 @@
 import * as z from 'zod';
-import type { BodyOf } from '../contract/endpoints.ts';
-import { type QueueItem, queueItemsFilter } from '../contract/queue-items.ts';
+import { queueItemsFilter } from '../contract/queue-items.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { HeddleError } from '../core/errors.ts';
-import type { Judge, ServiceAccess } from '../records/call-context.ts';
 import { isOwn, isSame, learnAccount } from './authorship.ts';
-import { type Judgement, judgementsOf, latestJudgements, readFeedback } from './judgements.ts';
+import { type Judgement, judgementsOf, latestJudgements } from './judgements.ts';
+import type { QueueAccess } from './queue-access.ts';
+import { type ItemQuery, type ItemsWithFeedback, readAllItems } from './read-items.ts';
 import { requireField } from './require-field.ts';
 
 /** The filter of queue items, with conditions on their judgements. */
 export const itemsFilter = z.strictObject({
-  ...shapeWithoutNull(queueItemsFilter.shape),
+  ...shapeWithoutNull(queueItemsFilter.omit({ ids: true, call_ids: true }).shape),
   judged_by: z.string().optional().describe('Name of an annotator, or a part of it.'),
   field: z.string().optional().describe('Judged field.'),
   value: z
@@ -20,11 +20,6 @@ export const itemsFilter = z.strictObject({
   unjudged_by_me: z.boolean().optional(),
 });
 export type ItemsFilter = z.output<typeof itemsFilter>;
-
-/** Items that one request asks for. */
-const itemsPerRequest = 1000;
-
-type ItemQuery = Omit<BodyOf<'queryQueueItems'>, 'project_id' | 'filter'>;
 
 /** Returns whether a filter has conditions that need the judgements of the queue. */
 export function hasJudgementConditions({ judged_by, field, value, unjudged_by_me }: ItemsFilter): boolean {
@@ -41,28 +36,14 @@ export function serviceFilter({ judged_by, field, value, unjudged_by_me, ...filt
  * here: services do not know them.
  */
 export async function matchingItems(
-  queueId: string,
-  project_id: string,
+  queue: QueueAccess,
   filter: ItemsFilter,
-  access: ServiceAccess & Judge,
   query: ItemQuery = {},
-): Promise<QueueItem[]> {
-  const { service, signal } = access;
-  const found: QueueItem[] = [];
-  for (;;) {
-    const page = { ...query, filter: serviceFilter(filter), limit: itemsPerRequest, offset: found.length };
-    const { items } = await service.call(
-      'queryQueueItems',
-      { path: { queue_id: queueId }, body: { ...page, project_id } },
-      { signal },
-    );
-    found.push(...items);
-    if (items.length < itemsPerRequest) break;
-  }
-  if (!hasJudgementConditions(filter)) return found;
-  const judgements = judgementsOf(await readFeedback(queueId, project_id, access));
-  const fits = await judgementCondition(filter, judgements, { ...access, id: queueId, project: project_id });
-  return found.filter(({ call_id }) => fits(call_id));
+): Promise<ItemsWithFeedback> {
+  const include_feedback = query.include_feedback || hasJudgementConditions(filter);
+  const { items, feedback } = await readAllItems(queue, { ...query, filter: serviceFilter(filter), include_feedback });
+  const fits = await judgementCondition(filter, judgementsOf(feedback), queue);
+  return { items: items.filter(({ call_id }) => fits(call_id)), feedback };
 }
 
 /** Returns how to find what there is when a filter matches nothing; undefined for a filter that names nothing to look up. */
@@ -74,21 +55,14 @@ export function emptyFilterHint({ call_op_name, judged_by, field }: ItemsFilter)
   return 'Call summarize_queue by operation and state to see what there is.';
 }
 
-/** A queue and the means to reach it. */
-type QueueOfJudgements = ServiceAccess &
-  Judge & {
-    id: string;
-    project: string;
-  };
-
 /**
- * Returns a function that tells whether a call fits the conditions on judgements. `judgements` are all of the queue.
+ * Returns a function that tells whether a call fits the conditions on judgements. `judgements` are all of the calls.
  * @throws HeddleError `invalid_arguments` for a field that the queue does not have.
  */
 export async function judgementCondition(
   filter: ItemsFilter,
   judgements: readonly Judgement[],
-  queue: QueueOfJudgements,
+  queue: QueueAccess,
 ): Promise<(callId: string) => boolean> {
   if (!hasJudgementConditions(filter)) return () => true;
   const { judged_by, field, value, unjudged_by_me } = filter;

@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import type { StoredFeedback } from '../contract/feedback.ts';
 import { fitsSchema } from '../core/json/json-schema.ts';
-import type { Judge, ServiceAccess } from '../records/call-context.ts';
 import { isOwn, learnAccount } from './authorship.ts';
 import { judgementsOf, latestJudgements, notesOf, readFeedbackOnCalls } from './judgements.ts';
+import type { QueueAccess } from './queue-access.ts';
 import type { QueueField } from './queue-fields.ts';
 
 /** The feedback on an item that its annotator may see before judging: nothing by other annotators. */
@@ -18,21 +18,14 @@ export const ownFeedback = z.object({
 export type OwnFeedback = z.output<typeof ownFeedback>;
 export type Suggestion = NonNullable<OwnFeedback['suggestions']>[number];
 
-/** A queue and who judges in it. */
-type QueueOfAnnotator = ServiceAccess &
-  Judge & {
-    id: string;
-    project: string;
-    fields: readonly QueueField[];
-  };
-
 /** Reads what the annotator has judged and noted in the queue, and what scorers suggest, by recorded call. */
 export async function readOwnFeedback(
   callIds: readonly string[],
-  queue: QueueOfAnnotator,
+  queue: QueueAccess,
+  fields: readonly QueueField[],
 ): Promise<Map<string, OwnFeedback>> {
   if (callIds.length === 0) return new Map();
-  const feedback = await readFeedbackOnCalls(queue.project, queue, callIds);
+  const feedback = await readFeedbackOnCalls(queue, callIds);
   const inQueue = feedback.filter(({ queue_id }) => queue_id === queue.id);
   const judgements = judgementsOf(inQueue);
   learnAccount(judgements, await queue.service.accountTag(), queue);
@@ -45,7 +38,7 @@ export async function readOwnFeedback(
     const own = found.get(given.call_id);
     if (own) own.note = given.note;
   }
-  for (const [call_id, suggestions] of suggestionsOf(feedback, queue.fields)) {
+  for (const [call_id, suggestions] of suggestionsOf(feedback, fields)) {
     const own = found.get(call_id);
     if (own) own.suggestions = suggestions;
   }

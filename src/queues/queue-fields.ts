@@ -1,9 +1,11 @@
 import * as z from 'zod';
+import type { ServiceFacts } from '../client/service-facts.ts';
 import { annotationFeedbackType } from '../contract/feedback.ts';
 import type { Queue } from '../contract/queues.ts';
 import { formatReference, objectReference, parseReference, type Reference } from '../contract/references.ts';
 import { concurrently } from '../core/concurrently.ts';
 import { type ErrorCode, HeddleError } from '../core/errors.ts';
+import { inBatches } from '../core/in-batches.ts';
 import { fitsSchema } from '../core/json/json-schema.ts';
 import type { ServiceAccess } from '../records/call-context.ts';
 import { isDigest, readVersion } from '../records/object-versions.ts';
@@ -43,24 +45,38 @@ export async function readQueueFields(queueId: string, project: string, access: 
   return fields;
 }
 
+/** Fields by their reference with a digest, for each service and account: such a version never changes. */
+const knownFields = new WeakMap<ServiceFacts, Map<string, QueueField>>();
+const maxKnownFields = 10_000;
+
 /**
- * Reads the fields of several queues, in their order, with one request for all of them where the service can do that.
- * References that are no fields, or lead nowhere, are skipped.
+ * Reads the fields of several queues, in their order, with one request for all of them where the service can do that, and
+ * each version once. References to anything else, or to an object that does not exist, are skipped.
  */
 export async function readFieldsOfQueues(
   queues: readonly Pick<Queue, 'scorer_refs'>[],
   access: ServiceAccess,
 ): Promise<QueueField[][]> {
+  const { learned } = access.service;
+  const known = knownFields.get(learned) ?? new Map<string, QueueField>();
+  if (known.size > maxKnownFields) known.clear();
+  knownFields.set(learned, known);
   const texts = [...new Set(queues.flatMap(({ scorer_refs }) => scorer_refs ?? []))];
   const references = texts.flatMap((text) => {
-    const reference = parseReference(text);
+    const reference = known.has(text) ? undefined : parseReference(text);
     return reference?.kind === 'object' ? [{ text, reference }] : [];
   });
   const versions = await readVersions(
     references.map(({ reference }) => reference),
     access,
   );
-  const fields = new Map(references.map(({ text }, index) => [text, toField(versions[index])]));
+  const fields = new Map(known);
+  for (const [index, { text, reference }] of references.entries()) {
+    const field = toField(versions[index]);
+    if (!field) continue;
+    fields.set(text, field);
+    if (isDigest(reference.version)) known.set(text, field);
+  }
   return queues.map(({ scorer_refs }) => (scorer_refs ?? []).flatMap((text) => fields.get(text) ?? []));
 }
 
@@ -89,9 +105,7 @@ function toField(version: Version | undefined): QueueField | undefined {
 async function readVersions(references: readonly Reference[], access: ServiceAccess): Promise<(Version | undefined)[]> {
   const found = new Map<Reference, Version | undefined>();
   const withDigest = references.filter(({ version }) => isDigest(version));
-  for (let start = 0; start < withDigest.length; start += refsPerRequest) {
-    await readTogether(withDigest.slice(start, start + refsPerRequest), found, access);
-  }
+  for (const batch of inBatches(withDigest, refsPerRequest)) await readTogether(batch, found, access);
   await concurrently(
     references.filter((reference) => !found.has(reference)),
     concurrentRequests,

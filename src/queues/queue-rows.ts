@@ -1,5 +1,6 @@
 import type { RecordedCall } from '../contract/calls.ts';
 import type { QueueItem } from '../contract/queue-items.ts';
+import { appendTo } from '../core/append-to.ts';
 import { HeddleError } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
 import type { CallContext } from '../records/call-context.ts';
@@ -7,17 +8,8 @@ import { readCalls } from '../records/read-calls.ts';
 import { valueAt } from '../text/call-values.ts';
 import { lastName, nearestPaths } from '../text/nearest-paths.ts';
 import { pluralize } from '../text/page.ts';
-import { type Judgement, judgementsOf, latestJudgements, type Note, notesOf, readFeedback } from './judgements.ts';
-import {
-  emptyFilterHint,
-  hasJudgementConditions,
-  hasValue,
-  type ItemsFilter,
-  isByAnnotatorInField,
-  judgementCondition,
-  matchingItems,
-  serviceFilter,
-} from './matching-items.ts';
+import { type Judgement, judgementsOf, latestJudgements, type Note, notesOf } from './judgements.ts';
+import { emptyFilterHint, hasValue, type ItemsFilter, isByAnnotatorInField, matchingItems } from './matching-items.ts';
 import { requireField } from './require-field.ts';
 import { requireQueue } from './require-queue.ts';
 
@@ -62,17 +54,15 @@ export async function rowsOfQueue(
   context: CallContext,
 ): Promise<QueueRows> {
   const { queue_id, filter = {} } = selection;
-  const candidates = await matchingItems(queue_id, project, serviceFilter(filter), context);
-  if (candidates.length === 0) await requireQueue(queue_id, project, context);
   const mapped =
     selection.map && Object.entries(selection.map).map(([column, path]) => [column, sourceOf(path)] as const);
-  const needsFeedback = hasJudgementConditions(filter) || mapped?.some(([, source]) => source.from !== 'call');
-  const feedback = needsFeedback ? await readFeedback(queue_id, project, context) : [];
   const queue = { ...context, id: queue_id, project };
-  const judgements = judgementsOf(feedback);
-  const fits = await judgementCondition(filter, judgements, queue);
-  const items = candidates.filter(({ call_id }) => fits(call_id));
-  if (items.length === 0) throw nothingMatches(filter);
+  const include_feedback = mapped?.some(([, source]) => source.from !== 'call') ?? false;
+  const { items, feedback } = await matchingItems(queue, filter, { include_feedback });
+  if (items.length === 0) {
+    await requireQueue(queue_id, project, context);
+    throw nothingMatches(filter);
+  }
   if (items.length > maxDatasetRows) {
     throw new HeddleError({
       code: 'too_large',
@@ -81,6 +71,7 @@ export async function rowsOfQueue(
     });
   }
   const columns = mapped ?? defaultColumns(items);
+  const judgements = judgementsOf(feedback);
   for (const [, source] of columns) {
     if (source.from === 'judgement') await requireField(source.field, judgements, queue);
   }
@@ -124,10 +115,7 @@ class AnnotatedValues {
       if (!isByAnnotatorInField(judgement, { judged_by })) continue;
       // Of several annotators, one that the filter did not select does not count.
       if (judgement.field === filter.field && !hasValue(judgement, filter)) continue;
-      const key = keyOf(judgement.call_id, judgement.field);
-      const ofField = this.#judgements.get(key);
-      if (ofField) ofField.push(judgement);
-      else this.#judgements.set(key, [judgement]);
+      appendTo(this.#judgements, keyOf(judgement.call_id, judgement.field), judgement);
     }
     const annotator = judged_by?.toLowerCase() ?? '';
     for (const note of notes) {
@@ -176,10 +164,10 @@ async function makeRows(
       const row: Row = {};
       for (const [column, source] of columns) {
         const { value, isDisputed } = valueFrom(source, call, call_id, annotated);
-        if (isDisputed) addCall(disputed, column, call_id);
+        if (isDisputed) appendTo(disputed, column, call_id);
         // Defined, since an assignment to a member called __proto__ would be lost.
         if (value !== undefined) Object.defineProperty(row, column, { value, enumerable: true, configurable: true });
-        else addCall(missing, column, call_id);
+        else appendTo(missing, column, call_id);
       }
       bytes += Buffer.byteLength(JSON.stringify(row));
       if (bytes > maxDatasetBytes) throw tooLarge();
@@ -233,12 +221,6 @@ function valueFrom(source: Source, call: RecordedCall | undefined, callId: strin
     value: source.from === 'note' ? annotated.noteOf(callId) : call && valueAt(call, source.path),
     isDisputed: false,
   };
-}
-
-function addCall(callsByColumn: CallsByColumn, column: string, callId: string): void {
-  const callIds = callsByColumn.get(column);
-  if (callIds) callIds.push(callId);
-  else callsByColumn.set(column, [callId]);
 }
 
 function placeOf(source: Source): string {

@@ -1,14 +1,14 @@
 import { HeddleError } from '../core/errors.ts';
-import type { ServiceAccess } from '../records/call-context.ts';
 import { nearest, shortName } from '../text/names.ts';
 import type { Judgement } from './judgements.ts';
+import type { QueueAccess } from './queue-access.ts';
 import { readQueueFields } from './queue-fields.ts';
 
 /** @throws HeddleError for a field in which nobody has judged and that the queue does not have; it names the nearest. */
 export async function requireField(
   name: string,
   judgements: readonly Judgement[],
-  { id, project, service, signal }: ServiceAccess & { id: string; project: string },
+  { id, project, service, signal }: QueueAccess,
 ): Promise<void> {
   if (judgements.some(({ field }) => field === name)) return;
   const fields = await readQueueFields(id, project, { service, signal });

@@ -1,39 +1,67 @@
-import type { ServiceClient } from '../client/service-client.ts';
 import type { ServiceFacts } from '../client/service-facts.ts';
 import type { QueueItem } from '../contract/queue-items.ts';
+import type { QueueAccess } from './queue-access.ts';
+import type { QueueField } from './queue-fields.ts';
 
-/** The texts of the items that were shown, by `as_of` and item id. */
-type ShownItems = Map<string, Map<string, string>>;
+/** What was shown with one `as_of`. */
+interface ShownPage {
+  /** States by item id, as {@link stateAndAnnotator} has them. */
+  states: Map<string, string>;
+  /** The fields of queues, by project and queue. */
+  fields: Map<string, readonly QueueField[]>;
+}
 
-/** One entry for each service and account; the tool calls of one server share it. */
-const shownAt = new WeakMap<ServiceFacts, ShownItems>();
+/** Pages by `as_of`, for each service and account; the tool calls of one server share them. */
+const shownPages = new WeakMap<ServiceFacts, Map<string, ShownPage>>();
 const maxRememberedItems = 100_000;
 
 /**
  * Remembers the state of items that a tool shows, for changes with `as_of`, and returns this `as_of`: a time by the clock of
  * the service that is surely before they were read. Only the newest items are kept.
  */
-export function rememberItems({ learned }: ServiceClient, readAtMs: number, items: readonly QueueItem[]): string {
+export function rememberItems(
+  { service: { learned } }: QueueAccess,
+  readAtMs: number,
+  items: readonly QueueItem[],
+): string {
   const asOf = learned.timeBefore(readAtMs);
-  const pages: ShownItems = shownAt.get(learned) ?? new Map();
-  shownAt.set(learned, pages);
-  const page = pages.get(asOf) ?? new Map<string, string>();
-  for (const item of items) page.set(item.id, stateAndAnnotator(item));
+  const pages = shownPages.get(learned) ?? new Map<string, ShownPage>();
+  shownPages.set(learned, pages);
+  const page: ShownPage = pages.get(asOf) ?? { states: new Map(), fields: new Map() };
+  for (const item of items) page.states.set(item.id, stateAndAnnotator(item));
   pages.delete(asOf);
   pages.set(asOf, page);
   let count = 0;
-  for (const { size } of pages.values()) count += size;
-  for (const [oldest, { size }] of pages) {
+  for (const { states } of pages.values()) count += states.size;
+  for (const [oldest, { states }] of pages) {
     if (count <= maxRememberedItems || oldest === asOf) break;
     pages.delete(oldest);
-    count -= size;
+    count -= states.size;
   }
   return asOf;
 }
 
+/** Remembers the fields that were shown with the items of an `as_of`: a judgement refers to the version that its judge saw. */
+export function rememberFields(queue: QueueAccess, asOf: string, fields: readonly QueueField[]): void {
+  pageOf(queue, asOf)?.fields.set(keyOf(queue), fields);
+}
+
+/** Returns the fields that were shown with an `as_of`; undefined if that is not remembered. */
+export function shownFields(queue: QueueAccess, asOf: string): readonly QueueField[] | undefined {
+  return pageOf(queue, asOf)?.fields.get(keyOf(queue));
+}
+
 /** Returns how an item was shown with an `as_of`, as {@link stateAndAnnotator} has it; undefined if that is not remembered. */
-export function shownItem({ learned }: ServiceClient, asOf: string, itemId: string): string | undefined {
-  return shownAt.get(learned)?.get(asOf)?.get(itemId);
+export function shownItem(queue: QueueAccess, asOf: string, itemId: string): string | undefined {
+  return pageOf(queue, asOf)?.states.get(itemId);
+}
+
+function pageOf({ service: { learned } }: QueueAccess, asOf: string): ShownPage | undefined {
+  return shownPages.get(learned)?.get(asOf);
+}
+
+function keyOf({ project, id }: QueueAccess): string {
+  return JSON.stringify([project, id]);
 }
 
 /** Returns the state of an item and who set it, as one string for comparisons. */

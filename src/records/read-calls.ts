@@ -2,6 +2,7 @@ import { callColumns, type RecordedCall } from '../contract/calls.ts';
 import type { QueueItem } from '../contract/queue-items.ts';
 import { concurrently } from '../core/concurrently.ts';
 import { type ErrorCode, HeddleError } from '../core/errors.ts';
+import { inBatches } from '../core/in-batches.ts';
 import { callPath, maxPaths } from '../text/call-values.ts';
 import type { ServiceAccess } from './call-context.ts';
 import { expandColumns, resolveReferences } from './resolve-references.ts';
@@ -47,8 +48,7 @@ export async function readCalls(
   const fields = new Set(items.flatMap(({ display_fields }) => display_fields.slice(0, maxPaths)));
   const paths = [...fields].filter((path) => path.length <= callPath.maxLength!).slice(0, maxPathsTogether);
   const outcomes = new Map<string, CallOrFailure>();
-  for (let start = 0; start < ids.length; start += callsPerBatch) {
-    const batch = ids.slice(start, start + callsPerBatch);
+  for (const batch of inBatches(ids, callsPerBatch)) {
     const read = await readBatch(batch, paths, project, access);
     const results =
       typeof read === 'number' ? await concurrently(batch, read, (id) => readOne(id, project, access)) : read;

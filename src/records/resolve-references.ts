@@ -1,6 +1,7 @@
 import type { RecordedCall } from '../contract/calls.ts';
 import { parsePartReference } from '../contract/references.ts';
 import { HeddleError } from '../core/errors.ts';
+import { inBatches } from '../core/in-batches.ts';
 import { pathSegments } from '../text/call-values.ts';
 import type { ServiceAccess } from './call-context.ts';
 
@@ -39,8 +40,7 @@ export async function resolveReferences(
   for (let round = 0; round < maxRounds; round += 1) {
     const places = calls.flatMap((call) => paths.flatMap((path) => referenceOn(call, path) ?? []));
     const unread = [...new Set(places.map(({ reference }) => reference))].filter((reference) => !values.has(reference));
-    for (let start = 0; start < unread.length; start += refsPerRequest) {
-      const refs = unread.slice(start, start + refsPerRequest);
+    for (const refs of inBatches(unread, refsPerRequest)) {
       try {
         const { vals } = await service.call('readReferences', { body: { refs } }, { signal });
         for (const [index, reference] of refs.entries()) values.set(reference, vals[index]);

@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
-import type { ResultOf } from '../contract/endpoints.ts';
 import { createEvaluationRequest, createEvaluationResponse } from '../contract/evaluations.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { formatReference, objectIdOf, objectReference, parseReference } from '../contract/references.ts';
@@ -30,11 +29,7 @@ const output = createEvaluationResponse.extend({
   warnings: z.array(z.string()).optional(),
 });
 
-interface CreatedEvaluation extends ResultOf<'createEvaluation'> {
-  existed?: boolean;
-  newest_version?: number;
-  warnings?: string[];
-}
+type CreatedEvaluation = z.output<typeof output>;
 
 export const createEvaluationTool = defineTool({
   name: 'create_evaluation',

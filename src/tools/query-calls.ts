@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
 import type { RecordedCall } from '../contract/calls.ts';
 import type { BodyOf } from '../contract/endpoints.ts';
-import { type SortKey, sortKey } from '../contract/queue-items.ts';
+import { type SortKey, sortKey } from '../contract/sort-keys.ts';
 import { callsFilterArgument, callsQuery } from '../records/calls-query.ts';
 import { columnsFor } from '../records/read-calls.ts';
 import { requireProject } from '../records/require-project.ts';

@@ -1,7 +1,9 @@
 import * as z from 'zod';
+import type { StoredFeedback } from '../contract/feedback.ts';
 import { pathSegment } from '../contract/identifiers.ts';
-import { queryQueueItemsRequest, queueItem, sortFields, sortKey } from '../contract/queue-items.ts';
+import { queryQueueItemsRequest, queueItem, sortFields } from '../contract/queue-items.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
+import { sortKey } from '../contract/sort-keys.ts';
 import {
   type ItemWithValues,
   readItemPage,
@@ -9,14 +11,15 @@ import {
   withCallValues,
   withReadableTimes,
 } from '../queues/item-pages.ts';
-import { type GivenFeedback, judgementsOf, latestJudgements, notesOf, readFeedback } from '../queues/judgements.ts';
+import { type GivenFeedback, judgementsOf, latestJudgements, notesOf } from '../queues/judgements.ts';
 import { emptyFilterHint, itemsFilter, matchingItems } from '../queues/matching-items.ts';
+import type { QueueAccess } from '../queues/queue-access.ts';
 import { requireQueue } from '../queues/require-queue.ts';
 import { countEach } from '../text/count-each.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage, withFirstRows } from '../text/page.ts';
 import { type ShownRows, showRows } from '../text/show-rows.ts';
 import { cell } from '../text/table.ts';
-import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
+import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
 const { sort_by, include_position } = shapeWithoutNull(queryQueueItemsRequest.shape);
 
@@ -74,11 +77,13 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
   async run(args, context): Promise<ItemPage> {
     const { queue_id, offset = 0, include_call, include_judgements, max_value_chars, fields } = args;
     const project = projectOf(args, context);
-    const { items, hasMore, as_of } = await readItemPage(args, project, context);
-    if (items.length === 0 && args.limit > 0) return emptyPage(args, project, context);
-    const page = items.map(withReadableTimes);
-    const shown = include_call ? await withCallValues(page, project, max_value_chars, context) : page;
-    const judged = include_judgements ? await withJudgements(shown, queue_id, project, context) : shown;
+    const queue = { ...context, id: queue_id, project };
+    const page = await readItemPage({ ...args, include_feedback: include_judgements }, queue);
+    const { feedback, hasMore, as_of } = page;
+    const items = page.items.map(withReadableTimes);
+    if (items.length === 0 && args.limit > 0) return emptyPage(args, queue);
+    const shown = include_call ? await withCallValues(items, project, max_value_chars, context) : items;
+    const judged = include_judgements ? withJudgements(shown, feedback) : shown;
     const always = ['id', 'annotation_state', ...addedFields];
     const known = Object.keys(queueItem.shape);
     return {
@@ -113,28 +118,22 @@ type Arguments = z.output<typeof input>;
  * Returns the page without items.
  * @throws HeddleError `not_found` when there is no such queue.
  */
-async function emptyPage(
-  { queue_id, filter = {}, offset = 0 }: Arguments,
-  project: string,
-  context: ToolContext,
-): Promise<ItemPage> {
-  await requireQueue(queue_id, project, context);
-  const matching = offset > 0 ? (await matchingItems(queue_id, project, filter, context)).length : 0;
+async function emptyPage({ filter = {}, offset = 0 }: Arguments, queue: QueueAccess): Promise<ItemPage> {
+  await requireQueue(queue.id, queue.project, queue);
+  const matching = offset > 0 ? (await matchingItems(queue, filter)).items.length : 0;
   const hint = matching === 0 ? emptyFilterHint(filter) : undefined;
   return { ...itemPage({ items: [] }, offset, false), matching, ...(hint !== undefined && { hint }) };
 }
 
 /** Adds the latest judgements and the notes of every annotator to each item. */
-async function withJudgements(items: Item[], queueId: string, project: string, context: ToolContext): Promise<Item[]> {
-  const callIds = items.map(({ call_id }) => call_id);
-  const feedback = await readFeedback(queueId, project, context, callIds);
+function withJudgements(items: readonly Item[], feedback: readonly StoredFeedback[]): Item[] {
   const entries = [
     ...latestJudgements(judgementsOf(feedback)).map(({ call_id, annotator, field, value, at }) => {
       return { call_id, shown: { annotator, field, value, at } };
     }),
     ...notesOf(feedback).map(({ call_id, annotator, note, at }) => ({ call_id, shown: { annotator, note, at } })),
   ];
-  const shownByCall = new Map<string, GivenFeedback[]>(callIds.map((id) => [id, []]));
+  const shownByCall = new Map<string, GivenFeedback[]>(items.map(({ call_id }) => [call_id, []]));
   for (const { call_id, shown } of entries) shownByCall.get(call_id)?.push(shown);
   return items.map((item) => ({ ...item, judgements: shownByCall.get(item.call_id)! }));
 }

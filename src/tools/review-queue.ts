@@ -12,6 +12,7 @@ import { type ItemsFilter, itemsFilter } from '../queues/matching-items.ts';
 import { type OwnFeedback, ownFeedback, readOwnFeedback } from '../queues/queue-feedback.ts';
 import { fieldSummaries, readFieldsOfQueues, renderFields, summarizeField } from '../queues/queue-fields.ts';
 import { requireQueue } from '../queues/require-queue.ts';
+import { rememberFields } from '../queues/shown-items.ts';
 import { errorMember } from '../records/error-member.ts';
 import { cutValue } from '../text/call-values.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
@@ -95,17 +96,19 @@ Example: {"queue_id":"support-triage"}`,
     const { service, signal } = context;
     const { queue_id, offset = 0, filter = openStates } = args;
     const project = projectOf(args, context);
-    const page = await readItemPage({ ...args, filter, offset }, project, context);
+    const access = { ...context, id: queue_id, project };
+    const page = await readItemPage({ ...args, filter }, access);
     const [queue, { stats }] = await Promise.all([
       requireQueue(queue_id, project, context),
       service.call('queueStats', { body: { project_id: project, queue_ids: [queue_id] } }, { signal }),
     ]);
     const callIds = page.items.map(({ call_id }) => call_id);
     const [fields = []] = await readFieldsOfQueues([queue], context);
+    rememberFields(access, page.as_of, fields);
     const [items, feedback] = await Promise.all([
       withCallValues(page.items.map(withReadableTimes), project, maxValueChars, context),
       withFallback(
-        () => readOwnFeedback(callIds, { ...context, id: queue_id, project, fields }),
+        () => readOwnFeedback(callIds, access, fields),
         async () => new Map<string, OwnFeedback>(),
       ),
     ]);

@@ -12,6 +12,7 @@ import {
   judgementCondition,
   serviceFilter,
 } from '../queues/matching-items.ts';
+import type { QueueAccess } from '../queues/queue-access.ts';
 import {
   type Agreement,
   agreementOfTwo,
@@ -26,12 +27,13 @@ import {
   summaryTable,
   summaryTables,
 } from '../queues/queue-summary.ts';
+import { readItems } from '../queues/read-items.ts';
 import { requireQueue } from '../queues/require-queue.ts';
 import { readPages } from '../records/read-pages.ts';
 import { shortName } from '../text/names.ts';
 import { pageArguments, pluralize } from '../text/page.ts';
 import { cell } from '../text/table.ts';
-import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
+import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
 const input = z.strictObject({
   queue_id: pathSegment.describe('Id of the queue.'),
@@ -74,7 +76,7 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
     const wantsJudgements = by.includes('annotator') || by.includes('field');
     const readsJudgements = wantsJudgements || hasJudgementConditions(filter);
     const judgements = readsJudgements ? await readAllJudgements(queue) : [];
-    const found = await readItems(queue, filter, judgements.length);
+    const found = await readSummarizedItems(queue, filter, judgements.length);
     if (found.length === 0) await requireQueue(queue_id, queue.project, context);
     const fits = await judgementCondition(filter, judgements, queue);
     const items = found.filter(({ call_id }) => fits(call_id));
@@ -123,20 +125,12 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
   },
 });
 
-/** The queue that is counted, and the means to reach it. */
-type CountedQueue = ToolContext & { id: string; project: string };
-
-async function readItems(
-  { id, project, service, signal, progress }: CountedQueue,
+async function readSummarizedItems(
+  queue: QueueAccess,
   filter: ItemsFilter,
   doneBefore: number,
 ): Promise<SummarizedItem[]> {
-  const query = { project_id: project, filter: serviceFilter(filter) };
-  const pages = readPages(
-    async (page) =>
-      (await service.call('queryQueueItems', { path: { queue_id: id }, body: { ...query, ...page } }, { signal }))
-        .items,
-  );
+  const pages = readPages(async (page) => (await readItems(queue, { filter: serviceFilter(filter), ...page })).items);
   // An item may be on two pages when the queue changes meanwhile.
   const items = new Map<string, SummarizedItem>();
   for await (const page of pages) {
@@ -144,14 +138,14 @@ async function readItems(
     for (const { id, call_id, call_op_name, annotation_state } of page) {
       items.set(id, { id, call_id, call_op_name, annotation_state });
     }
-    progress({ done: doneBefore + items.size, unit: doneBefore > 0 ? 'judgements and items' : 'items' });
+    queue.progress?.({ done: doneBefore + items.size, unit: doneBefore > 0 ? 'judgements and items' : 'items' });
   }
   return [...items.values()];
 }
 
-function readAllJudgements(queue: CountedQueue): Promise<Judgement[]> {
+function readAllJudgements(queue: QueueAccess): Promise<Judgement[]> {
   return withFallback(
-    async () => judgementsOf(await readFeedback(queue.id, queue.project, queue)),
+    async () => judgementsOf(await readFeedback(queue)),
     async () => {
       throw new HeddleError({
         code: 'unsupported',

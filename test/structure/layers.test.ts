@@ -215,6 +215,20 @@ describe('src', () => {
     ]);
   });
 
+  it('declares the type of a result by the schema of its tool alone', () => {
+    const ofTools = files.filter((file) => /^tools.[a-z-]+\.ts$/.test(file) && !file.endsWith('index.ts'));
+    expect(ofTools.filter((file) => !/= z\.output<typeof output>;/.test(texts.get(file)!))).toEqual([]);
+    const declaresType = /^(?:export )?(?:interface|type) (\w*(?:Result|Page|Summary|Review|Item|Run|Field))\b/gm;
+    const namesIn = (file: string): string[] => [...texts.get(file)!.matchAll(declaresType)].map((match) => match[1]!);
+    expect(
+      ofTools.filter((file) => /^(export )?interface \w*(Result|Page|Summary|Review)\b/m.test(texts.get(file)!)),
+    ).toEqual([]);
+    // A View takes these types from the room that has them.
+    const others = new Set(files.filter((file) => folderOf(file) !== 'board').flatMap(namesIn));
+    const copied = files.filter((file) => folderOf(file) === 'board' && namesIn(file).some((name) => others.has(name)));
+    expect(copied).toEqual([]);
+  });
+
   it('lets other work run in one way', () => {
     expect(files.filter((file) => texts.get(file)!.includes('setImmediate'))).toEqual(['core/turns.ts']);
   });

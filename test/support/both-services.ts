@@ -180,15 +180,22 @@ export function bulkCalls(count: number): string[] {
 
 /**
  * Starts a proxy to a service, for as long as the test runs, and returns its URL. `fateOf` decides by the path of a request
- * whether its response passes or is lost after the service has done its work, or whether the request is refused with 403.
+ * whether its response passes or is lost after the service has done its work, or whether the request is refused with 403 or
+ * as one that the service does not have.
  */
-export async function startProxy(url: string, fateOf: (path: string) => 'pass' | 'lose' | 'refuse'): Promise<string> {
+export async function startProxy(
+  url: string,
+  fateOf: (path: string) => 'pass' | 'lose' | 'refuse' | 'miss',
+): Promise<string> {
   const server = createServer(async (request, response) => {
     const { method = '', url: path = '', headers } = request;
     const body = await buffer(request);
     const fate = fateOf(path);
     if (fate === 'refuse') {
       return response.writeHead(403, { 'content-type': 'application/json' }).end('{"reason":"Forbidden"}');
+    }
+    if (fate === 'miss') {
+      return response.writeHead(404, { 'content-type': 'application/json' }).end('{"detail":"Not Found"}');
     }
     const passed = await fetch(url + path, {
       method,

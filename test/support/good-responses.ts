@@ -62,6 +62,7 @@ const goodBodies: { [Name in EndpointName]: z.input<(typeof endpoints)[Name]['re
   deleteQueue: { queue },
   addQueueItems: { added_count: 1, duplicates: 0 },
   updateProgress: { item: { ...item, annotation_state: 'completed' } },
+  updateProgressBatch: { results: [{ item: { ...item, annotation_state: 'completed' } }] },
   readCall: { call },
   recordCalls: { res: [{ id: 'c1', trace_id: 't' }, {}] },
   startCall: { id: 'c1', trace_id: 't' },

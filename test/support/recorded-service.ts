@@ -129,9 +129,13 @@ export async function startRecordedService(): Promise<RecordedService> {
   };
 
   const queryItems = (queueId: string, { filter, sort_by, limit, offset, include_position }: Json): object => {
-    const { annotation_states: states, ...equal } = filter ?? {};
+    const states = filter?.annotation_states;
+    // Members that the service does not know are ignored.
+    const known = ['id', 'call_id', 'call_op_name', 'call_trace_id', 'added_by'].filter(
+      (name) => filter?.[name] != null,
+    );
     const all = [...(itemsOf.get(queueId)?.keys() ?? [])].map((id) => itemOf(queueId, id) as Json);
-    const matching = all.filter((item) => Object.entries(equal).every(([name, value]) => item[name] === value));
+    const matching = all.filter((item) => known.every((name) => item[name] === filter[name]));
     // Positions are counted before the filter of states.
     const numbered = sortedBy(matching, sort_by).map((item, index) => {
       return include_position ? { ...item, position_in_queue: index + 1 } : item;

@@ -296,6 +296,20 @@ describe('update_queue_items at a service that answers as the public one', () =>
     expect(service.bodiesOf('/feedback/create')).toMatchObject([{ annotation_ref: helpfulField }]);
   });
 
+  it('refers to the field that the review board has shown with as_of, even if the queue has another by now', async () => {
+    const service = await startRecordedService();
+    const { call } = await connectClient(heddleFor(service, 'ada'));
+    const { as_of } = await call('review_queue', { queue_id: 'q' });
+    service.fields = [scoreField];
+    const items = [judge('i1', 'helpful', true)];
+    expect((await call('update_queue_items', { queue_id: 'q', items })).error).toMatchObject({
+      code: 'invalid_arguments',
+      message: expect.stringContaining('The queue has no field "helpful"; its fields are score'),
+    });
+    expect((await call('update_queue_items', { queue_id: 'q', as_of, items })).counts).toEqual({ done: 1 });
+    expect(service.bodiesOf('/feedback/create')).toMatchObject([{ annotation_ref: helpfulField }]);
+  });
+
   it('reads fields one by one at a service that cannot read references', async () => {
     const service = await startRecordedService();
     service.missing.add('/refs/read_batch');

@@ -1,6 +1,7 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import { splitProjectId } from '../../contract/identifiers.ts';
 import { formatReference, parsePartReference, parseReference, referenceScheme } from '../../contract/references.ts';
+import { appendTo } from '../../core/append-to.ts';
 import { inBatches } from '../../core/in-batches.ts';
 import { findCalls } from '../query/find-calls.ts';
 import type { Database, Transaction } from '../storage/database.ts';
@@ -36,11 +37,6 @@ export const isTrial = (call: RecordedCall): boolean => trialOperations.includes
 /** Returns the members that a service recorded about a call of a run, in `attributes.weave`. */
 export function attributesOf(call: RecordedCall): Members {
   return membersOf(membersOf(call.attributes).weave);
-}
-
-/** Formats the reference to a recorded call. */
-export function referenceToCall(project_id: string, name: string): string {
-  return formatReference({ scheme: referenceScheme, ...splitProjectId(project_id), kind: 'call', name });
 }
 
 /** Maximum number of characters in the name of an object. */
@@ -87,11 +83,7 @@ export async function readChildren(
   const children = new Map<string, RecordedCall[]>();
   for (const parent_ids of inBatches(parents, idsPerQuery)) {
     for await (const calls of findCalls(database, { project_id, filter: { parent_ids } })) {
-      for (const call of calls) {
-        const known = children.get(call.parent_id!);
-        if (known) known.push(call);
-        else children.set(call.parent_id!, [call]);
-      }
+      for (const call of calls) appendTo(children, call.parent_id!, call);
     }
   }
   return children;

@@ -2,6 +2,7 @@ import type { RecordedCall } from '../../contract/calls.ts';
 import type { BodyOf, ResultOf } from '../../contract/endpoints.ts';
 import type { EvaluationRow, EvaluationSummary, EvaluationTrial } from '../../contract/evaluation-runs.ts';
 import { parsePartReference } from '../../contract/references.ts';
+import { appendTo } from '../../core/append-to.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { meanOf, ScoreLists, sumOf } from '../../core/statistics/score-lists.ts';
 import { addCosts } from '../operations/costs.ts';
@@ -122,9 +123,7 @@ async function indexRows(query: ResultsQuery): Promise<Map<string, IndexedRow>> 
         keys: keys.map(() => new Map<string, SortValues>()),
       };
       index.set(digest, row);
-      const ids = row.trials.get(run);
-      if (ids) ids.push(call.id);
-      else row.trials.set(run, [call.id]);
+      appendTo(row.trials, run, call.id);
       const output = outputOf(call);
       const record = { scores: scoresOf(call), inputs: rows[at], output, outputs: output };
       for (const [number, { run: ofRun, test }] of tests.entries()) {
@@ -185,7 +184,7 @@ function selectRows(
   const groups = new Map<string | undefined, number[]>();
   for (const [number, { evaluation_call_id }] of filters.entries()) {
     const run = request.filter_logic_operator === 'and' ? undefined : (evaluation_call_id ?? undefined);
-    groups.set(run, [...(groups.get(run) ?? []), number]);
+    appendTo(groups, run, number);
   }
   const fits = ({ passes }: IndexedRow): boolean =>
     groups.size === 0 || [...groups.values()].some((group) => group.every((number) => passes[number]));

@@ -1,9 +1,10 @@
 import type { CompletedCall, EndedCall, RecordedCall, StartedCall } from '../../contract/calls.ts';
 import type { BodyOf } from '../../contract/endpoints.ts';
+import { callReference } from '../../contract/references.ts';
+import { appendTo } from '../../core/append-to.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { inBatches } from '../../core/in-batches.ts';
 import { nextTurn } from '../../core/turns.ts';
-import { referenceToCall } from '../evaluation/recorded-runs.ts';
 import { ReferenceExpander } from '../query/expand-references.ts';
 import { countFoundCalls, findCalls } from '../query/find-calls.ts';
 import { deleteCallTrees, nameCall, recordEvents } from '../storage/call-events.ts';
@@ -56,7 +57,7 @@ async function addFeedback(
   project_id: string,
   calls: readonly RecordedCall[],
 ): Promise<void> {
-  const references = calls.map(({ id }) => referenceToCall(project_id, id));
+  const references = calls.map(({ id }) => callReference(project_id, id));
   const feedback = await readFeedbackOf(transaction, project_id, references);
   for (const [index, call] of calls.entries()) {
     const summary = Object(call.summary ?? {}) as Record<string, unknown>;
@@ -92,10 +93,7 @@ function project(value: unknown, paths: string[][]): unknown {
   if (isLeaf || paths.some(({ length }) => length === 0)) return value;
   const nextPaths = new Map<string, string[][]>();
   for (const [name = '', ...rest] of paths) {
-    if (!Object.hasOwn(value, name)) continue;
-    const known = nextPaths.get(name);
-    if (known) known.push(rest);
-    else nextPaths.set(name, [rest]);
+    if (Object.hasOwn(value, name)) appendTo(nextPaths, name, rest);
   }
   const members = value as Record<string, unknown>;
   return Object.fromEntries([...nextPaths].map(([name, paths]) => [name, project(members[name], paths)]));

@@ -1,6 +1,6 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { EvaluationRun, Prediction, Score } from '../../contract/evaluation-runs.ts';
-import { parseReference } from '../../contract/references.ts';
+import { callReference, parseReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import {
   attributesOf,
@@ -10,7 +10,6 @@ import {
   membersOf,
   operationReference,
   readChildren,
-  referenceToCall,
   runOperations,
 } from '../evaluation/recorded-runs.ts';
 import { readResults } from '../evaluation/results.ts';
@@ -229,7 +228,7 @@ export const createScore: OperationHandler<'createScore'> = async ({ path, body,
     await recordEvents(transaction, account, { starts: [start], ends: [end] });
     const feedback = {
       project_id,
-      weave_ref: referenceToCall(project_id, prediction_id),
+      weave_ref: callReference(project_id, prediction_id),
       feedback_type: `wandb.runnable.${reference.name}`,
       payload: { output: value ?? null },
       runnable_ref: scorer,

@@ -132,22 +132,26 @@ export const purgeFeedback = inTransaction('purgeFeedback', async (transaction, 
   return {};
 });
 
-/** Reads the feedback on calls or objects, by the references to them, the oldest first. */
+/**
+ * Reads the feedback on calls or objects, by the references to them, the oldest on each first. With `queueId`, only
+ * what was given in this queue.
+ */
 export async function readFeedbackOf(
   transaction: Transaction,
   project_id: string,
   references: string[],
+  queueId?: string,
 ): Promise<StoredFeedback[]> {
-  const rows = await inChunks(references, (chunk) =>
-    transaction
+  const rows = await inChunks(references, (chunk) => {
+    const onCalls = transaction
       .selectFrom('feedback')
       .selectAll()
       .where('project_id', '=', project_id)
       .where('weave_ref', 'in', chunk)
       .orderBy('created_at')
-      .orderBy('id')
-      .execute(),
-  );
+      .orderBy('id');
+    return (queueId === undefined ? onCalls : onCalls.where('queue_id', '=', queueId)).execute();
+  });
   return rows.map(toFeedback);
 }
 

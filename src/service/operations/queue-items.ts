@@ -1,11 +1,21 @@
 import { sql } from 'kysely';
-import { type AnnotationState, type QueueItem, sortFields } from '../../contract/queue-items.ts';
+import type { StoredFeedback } from '../../contract/feedback.ts';
+import {
+  type AnnotationState,
+  type ProgressState,
+  progressStates,
+  type QueueItem,
+  sortFields,
+} from '../../contract/queue-items.ts';
+import { callReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { addItems } from '../admin/import-items.ts';
+import type { Transaction } from '../storage/database.ts';
 import { inChunks } from '../storage/in-chunks.ts';
 import { findQueue } from '../storage/queue-rows.ts';
 import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
+import { readFeedbackOf } from './feedback.ts';
 import { inTransaction } from './operation.ts';
 import { requireQueueRow } from './queues.ts';
 
@@ -24,7 +34,7 @@ export const queryQueueItems = inTransaction('queryQueueItems', async (transacti
     .where('project_id', '=', body.project_id)
     .where('queue_id', '=', path.queue_id)
     .where('deleted_at', 'is', null);
-  const { annotation_states, ...equalities } = body.filter ?? {};
+  const { annotation_states, ids, call_ids, ...equalities } = body.filter ?? {};
   let page = items
     .orderBy(order)
     .limit(body.limit ?? Number.MAX_SAFE_INTEGER)
@@ -33,6 +43,8 @@ export const queryQueueItems = inTransaction('queryQueueItems', async (transacti
     if (value != null) page = page.where(column as keyof typeof equalities, '=', value);
   }
   if (annotation_states?.length) page = page.where('annotation_state', 'in', [...new Set(annotation_states)]);
+  if (ids?.length) page = page.where('id', 'in', ids);
+  if (call_ids?.length) page = page.where('call_id', 'in', call_ids);
   // The ids come from an index alone, so that whole rows are read for the page only.
   const rows = await transaction
     .selectFrom(page.as('page'))
@@ -40,7 +52,9 @@ export const queryQueueItems = inTransaction('queryQueueItems', async (transacti
     .selectAll('queue_items')
     .orderBy(order)
     .execute();
-  if (!body.include_position) return { items: rows.map((row) => toItem(row)) };
+  const feedback = body.include_feedback ? await readFeedbackOfItems(transaction, rows) : undefined;
+  const included = feedback && { feedback };
+  if (!body.include_position) return { items: rows.map((row) => toItem(row)), ...included };
   const numbered = items.select(sql<number>`row_number() over (order by ${order})`.as('position'));
   const positions = await transaction
     .selectFrom(numbered.as('numbered'))
@@ -49,8 +63,24 @@ export const queryQueueItems = inTransaction('queryQueueItems', async (transacti
     .execute();
   // PostgreSQL's driver returns row numbers as strings.
   const positionsById = new Map(positions.map(({ id, position }) => [id, Number(position)]));
-  return { items: rows.map((row) => toItem(row, positionsById.get(row.id))) };
+  return { items: rows.map((row) => toItem(row, positionsById.get(row.id))), ...included };
 });
+
+/** Maximum number of feedbacks that come with items. */
+const maxIncludedFeedback = 5000;
+
+/** Reads the feedback that was given on items in their queue; undefined if there is too much, which clients read in pages. */
+async function readFeedbackOfItems(
+  transaction: Transaction,
+  items: readonly Tables['queue_items'][],
+): Promise<StoredFeedback[] | undefined> {
+  const [first] = items;
+  if (!first) return [];
+  const { project_id, queue_id } = first;
+  const calls = items.map(({ call_id }) => callReference(project_id, call_id));
+  const feedback = await readFeedbackOf(transaction, project_id, calls, queue_id);
+  return feedback.length > maxIncludedFeedback ? undefined : feedback;
+}
 
 /** Maximum number of characters of the display fields that one request stores; every item has a copy. */
 const maxDisplayFieldsChars = 32 * 1024 * 1024;
@@ -85,9 +115,6 @@ export const addQueueItems = inTransaction('addQueueItems', async (transaction, 
   return { added_count: added, duplicates };
 });
 
-const progressStates = ['in_progress', 'completed', 'skipped'] as const;
-type ProgressState = (typeof progressStates)[number];
-
 /** The states that may follow each state of an annotator's progress. */
 const nextStates: Record<AnnotationState, readonly ProgressState[]> = {
   unstarted: progressStates,
@@ -102,10 +129,38 @@ const nextStates: Record<AnnotationState, readonly ProgressState[]> = {
  * @throws Refusal 400 for an unknown queue, item or state, and for a state that cannot follow.
  */
 export const updateProgress = inTransaction('updateProgress', async (transaction, { path, body, account }) => {
-  const { queue_id, item_id } = path;
-  const { project_id } = body;
-  const annotation_state = progressStates.find((state) => state === body.annotation_state);
-  if (!annotation_state) throw new Refusal(400, `Invalid annotation_state: ${body.annotation_state}`);
+  const { project_id, annotation_state } = body;
+  const queue = { project_id, queue_id: path.queue_id };
+  return { item: await setProgress(transaction, queue, { item_id: path.item_id, annotation_state }, account) };
+});
+
+/** Sets an annotator's states for several items, in one write transaction. A refusal is the result of its update. */
+export const updateProgressBatch = inTransaction(
+  'updateProgressBatch',
+  async (transaction, { path, body, account }) => {
+    const queue = { project_id: body.project_id, queue_id: path.queue_id };
+    const results: { item?: QueueItem; reason?: string }[] = [];
+    for (const update of body.updates) {
+      try {
+        results.push({ item: await setProgress(transaction, queue, update, account) });
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        results.push({ reason: error.message });
+      }
+    }
+    return { results };
+  },
+);
+
+async function setProgress(
+  transaction: Transaction,
+  { project_id, queue_id }: { project_id: string; queue_id: string },
+  update: { item_id: string; annotation_state: string },
+  account: string,
+): Promise<QueueItem> {
+  const { item_id } = update;
+  const annotation_state = progressStates.find((state) => state === update.annotation_state);
+  if (!annotation_state) throw new Refusal(400, `Invalid annotation_state: ${update.annotation_state}`);
   const item = await transaction
     .selectFrom('queue_items')
     .selectAll()
@@ -125,7 +180,7 @@ export const updateProgress = inTransaction('updateProgress', async (transaction
   // Every annotator starts at the imported state. Once an annotator has changed the item, the others start at unstarted.
   const imported = item.annotator_user_id === null ? item.annotation_state : 'unstarted';
   const current = progress?.annotation_state ?? imported;
-  if (current === annotation_state) return { item: toItem(item) };
+  if (current === annotation_state) return toItem(item);
   if (!nextStates[current].includes(annotation_state)) {
     throw new Refusal(400, `Invalid state transition from ${current} to ${annotation_state}`);
   }
@@ -140,8 +195,8 @@ export const updateProgress = inTransaction('updateProgress', async (transaction
   // updated_at stays: it tells when the item itself changed.
   const change = { annotation_state, annotator_user_id: account };
   await transaction.updateTable('queue_items').set(change).where('id', '=', item_id).execute();
-  return { item: toItem({ ...item, ...change }) };
-});
+  return toItem({ ...item, ...change });
+}
 
 function toItem(row: Tables['queue_items'], position: number | null = null): QueueItem {
   // Changes the row: copying the rows of a large page would take longer than to read them.

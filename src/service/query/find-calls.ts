@@ -1,7 +1,7 @@
 import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { BodyOf } from '../../contract/endpoints.ts';
-import type { SortKey } from '../../contract/queue-items.ts';
+import type { SortKey } from '../../contract/sort-keys.ts';
 import { nextTurn } from '../../core/turns.ts';
 import {
   type CallRow,

@@ -1,4 +1,4 @@
-import type { SortKey } from '../../contract/queue-items.ts';
+import type { SortKey } from '../../contract/sort-keys.ts';
 import { memberAt } from '../../core/json/member-at.ts';
 
 type Direction = Pick<SortKey, 'direction'>;

@@ -1,6 +1,6 @@
-import type { sortDirections } from '../../contract/queue-items.ts';
+import type { SortKey } from '../../contract/sort-keys.ts';
 
-type Direction = (typeof sortDirections)[number];
+type Direction = SortKey['direction'];
 
 /** One key of a total order of rows that have an id. */
 export interface OrderKey<Field extends string> {

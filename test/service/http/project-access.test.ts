@@ -148,6 +148,7 @@ const requests: { [Name in EndpointName]: (project_id: string, named: Ids) => Bo
   queryQueueItems: (project_id) => ({ project_id, include_position: true }),
   addQueueItems: (project_id, { call }) => ({ project_id, call_ids: [call], display_fields: [] }),
   updateProgress: (project_id) => ({ project_id, annotation_state: 'completed' }),
+  updateProgressBatch: (project_id) => ({ project_id, updates: [] }),
   readCall: (project_id, { call }) => ({ project_id, id: call }),
   queryCalls: (project_id) => ({ project_id, expand_columns: ['inputs.question'] }),
   countCalls: (project_id) => ({ project_id }),

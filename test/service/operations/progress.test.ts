@@ -180,3 +180,51 @@ describe('updateProgress', () => {
     expect(await move('here', item, 'completed')).toMatchObject({ status: 400 });
   });
 });
+
+describe('updateProgressBatch', () => {
+  const moveAll = (queue: string, updates: unknown, who = basic) =>
+    service.send('POST', `/annotation_queues/${queue}/progress`, who, { project_id, updates });
+
+  it('sets each state as updateProgress does, in the order of the updates, and returns the reason of each refusal', async () => {
+    const [open, finished] = [await imported('batch', 'unstarted'), await imported('other-batch', 'completed')];
+    const update = (item_id: string, annotation_state: string) => ({ item_id, annotation_state });
+    const updates = [
+      update('nothing', 'completed'),
+      update(open, 'in_progress'),
+      update(open, 'in_progress'),
+      update(finished, 'skipped'),
+      update(open, 'unstarted'),
+      update(open, 'completed'),
+      update(open, 'skipped'),
+    ];
+    expect(await moveAll('batch', updates, ada)).toMatchObject({
+      status: 200,
+      body: {
+        results: [
+          { reason: 'Item nothing not found in queue batch' },
+          { item: { id: open, annotation_state: 'in_progress', annotator_user_id: 'ada' } },
+          { item: { id: open, annotation_state: 'in_progress', annotator_user_id: 'ada' } },
+          { reason: `Item ${finished} not found in queue batch` },
+          { reason: 'Invalid annotation_state: unstarted' },
+          { item: { id: open, annotation_state: 'completed', annotator_user_id: 'ada' } },
+          { reason: 'Invalid state transition from completed to skipped' },
+        ],
+      },
+    });
+    expect(await read('batch')).toMatchObject({ annotation_state: 'completed', annotator_user_id: 'ada' });
+    expect(await read('other-batch')).toMatchObject({ annotation_state: 'completed', annotator_user_id: '' });
+  });
+
+  it('refuses more than 1,000 updates, and updates without a state', async () => {
+    const updates = Array.from({ length: 1001 }, () => ({ item_id: 'i', annotation_state: 'completed' }));
+    expect(await moveAll('q', updates)).toMatchObject({
+      status: 422,
+      body: { detail: [{ loc: ['body', 'updates'] }] },
+    });
+    expect(await moveAll('q', [{ item_id: 'i' }])).toMatchObject({
+      status: 422,
+      body: { detail: [{ loc: ['body', 'updates', 0, 'annotation_state'] }] },
+    });
+    expect(await moveAll('q', [])).toMatchObject({ status: 200, body: { results: [] } });
+  });
+});

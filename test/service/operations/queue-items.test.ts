@@ -172,6 +172,49 @@ describe('queryQueueItems', () => {
     expect(await ids({ annotation_states: [] })).toBe('c1 c2 c3 c4');
     expect(await ids({ annotation_states: null, call_id: null })).toBe('c1 c2 c3 c4');
     expect(await ids({ call_id: "c1' or '1'='1" })).toBe('');
+    expect(await ids({ call_ids: ['c4', 'c1', 'c4', 'nothing'] })).toBe('c1 c4');
+    expect(await ids({ call_ids: ['c4', 'c1'], call_op_name: 'b' })).toBe('c1');
+    expect(await ids({ ids: [], call_ids: null })).toBe('c1 c2 c3 c4');
+    const { body } = await service.query('small', { project_id: 'p/q', offset: 2 });
+    expect(await ids({ ids: body.items.map(({ id }: { id: string }) => id) })).toBe('c3 c4');
+  });
+
+  it('returns the feedback that was given on the items in the queue, but not more than 5,000', async () => {
+    const data = await temporaryData();
+    await withStore(data, (store) =>
+      store.importItems(
+        ['c1', 'c2', 'c3'].map((id) => JSON.stringify(line(id))),
+        { projectId: 'p/q', queueId: 'judged' },
+      ),
+    );
+    const judged = await startTestService({ data });
+    const give = (call: string, note: string, members: object = {}) => {
+      const weave_ref = `weave:///p/q/call/${call}`;
+      return { project_id: 'p/q', weave_ref, feedback_type: 'wandb.note.1', payload: { note }, ...members };
+    };
+    const inQueue = { queue_id: 'judged' };
+    const store = async (batch: object[]) =>
+      expect(await judged.send('POST', '/feedback/batch/create', basic, { batch })).toMatchObject({ status: 200 });
+    await store([
+      give('c1', 'first', inQueue),
+      give('c2', 'second', inQueue),
+      give('c1', 'elsewhere'),
+      give('c3', 'not on the page', inQueue),
+    ]);
+    const request = { project_id: 'p/q', limit: 2, include_feedback: true };
+    const notes = async () =>
+      (await judged.query('judged', request)).body.feedback?.map(
+        ({ payload }: { payload: { note: string } }) => payload.note,
+      );
+    expect((await notes()).sort()).toEqual(['first', 'second']);
+    expect(await judged.query('nowhere', request)).toMatchObject({ body: { items: [] } });
+    await execute(
+      data,
+      `with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 5000)
+       insert into feedback (project_id, id, wb_user_id, weave_ref, feedback_type, payload, queue_id, created_at)
+       select 'p/q', 'f' || n, 'ada', 'weave:///p/q/call/c1', 'mood', '{}', 'judged', '2026-01-01T00:00:00.000Z' from numbers`,
+    );
+    expect((await judged.query('judged', request)).body).toEqual({ items: [expect.any(Object), expect.any(Object)] });
   });
 
   it('pages with limit and offset', async () => {

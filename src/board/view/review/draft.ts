@@ -1,4 +1,4 @@
-import type { Change } from '../../../queues/change-items.ts';
+import type { Change } from '../../../queues/changes/plan-updates.ts';
 import type { FieldSummary } from '../../../queues/queue-fields.ts';
 import type { ReviewedItem } from '../../../tools/review-queue.ts';
 

@@ -1,4 +1,4 @@
-import type { ItemResult } from '../../../queues/change-items.ts';
+import type { ItemResult } from '../../../queues/changes/change-items.ts';
 import type { GivenFeedback } from '../../../queues/judgements.ts';
 import type { ItemsFilter } from '../../../queues/matching-items.ts';
 import type { FieldSummary } from '../../../queues/queue-fields.ts';

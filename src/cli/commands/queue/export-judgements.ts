@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { HeddleError } from '../../../core/errors.ts';
 import { inBatches } from '../../../core/in-batches.ts';
-import { judgementsOf, latestJudgements, notesOf, readFeedback } from '../../../queues/judgements.ts';
+import { byCall, judgementsOf, latestJudgements, notesOf, readFeedback } from '../../../queues/judgements.ts';
 import { matchingItems } from '../../../queues/matching-items.ts';
 import { requireQueue } from '../../../queues/require-queue.ts';
 import { readCalls } from '../../../records/read-calls.ts';
@@ -55,8 +55,9 @@ export async function exportJudgements(
 ): Promise<Exported> {
   const { project } = opened;
   await requireQueue(queueId, project, opened);
-  const items = await matchingItems(queueId, project, {}, opened);
-  const feedback = await readFeedback(queueId, project, { ...opened, progress: drawProgress });
+  const queue = { ...opened, id: queueId, progress: drawProgress };
+  const { items } = await matchingItems(queue, {});
+  const feedback = await readFeedback(queue);
   const judgements = all ? judgementsOf(feedback) : latestJudgements(judgementsOf(feedback));
   const entries = [
     ...judgements.map(({ call_id, field, value, annotator, at }) => ({
@@ -68,13 +69,8 @@ export async function exportJudgements(
       row: { note, annotator, judged_at: at },
     })),
   ];
-  const rowsByCall = new Map<string, object[]>();
-  for (const { call_id, row } of entries) {
-    const rows = rowsByCall.get(call_id);
-    if (rows) rows.push(row);
-    else rowsByCall.set(call_id, [row]);
-  }
-  const annotatedItems = items.filter(({ call_id }) => rowsByCall.has(call_id));
+  const entriesByCall = byCall(entries);
+  const annotatedItems = items.filter(({ call_id }) => entriesByCall.has(call_id));
   const paths = values ? [...new Set(annotatedItems.flatMap(({ display_fields }) => display_fields))] : [];
 
   const target = out === undefined ? stdoutTarget : fileTarget(out);
@@ -93,7 +89,7 @@ export async function exportJudgements(
         const call = calls?.get(item.call_id);
         const callValues =
           !call || call instanceof HeddleError ? {} : valuesAt(call, item.display_fields, maxValueChars);
-        for (const row of rowsByCall.get(item.call_id)!) {
+        for (const { row } of entriesByCall.get(item.call_id)!) {
           const members: Record<string, unknown> = { ...itemMembers(item), ...row };
           if (format === 'jsonl') {
             lines.push(`${JSON.stringify({ ...members, ...(values && { call_values: callValues }) })}\n`);
@@ -117,7 +113,7 @@ export async function exportJudgements(
   return { judgements: entries.length, items: annotatedItems.length, defused };
 }
 
-type QueueItem = Awaited<ReturnType<typeof matchingItems>>[number];
+type QueueItem = Awaited<ReturnType<typeof matchingItems>>['items'][number];
 
 function itemMembers(item: QueueItem): Record<string, unknown> {
   const { id: item_id, project_id, queue_id, call_id, call_op_name, call_started_at, annotation_state } = item;

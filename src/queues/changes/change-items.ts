@@ -1,0 +1,197 @@
+import * as z from 'zod';
+import type { QueueItem } from '../../contract/queue-items.ts';
+import { HeddleError } from '../../core/errors.ts';
+import { inBatches } from '../../core/in-batches.ts';
+import { errorMember } from '../../records/error-member.ts';
+import { isOwn } from '../authorship.ts';
+import { judgementsOf } from '../judgements.ts';
+import { type ItemsFilter, matchingItems } from '../matching-items.ts';
+import type { QueueAccess } from '../queue-access.ts';
+import { type ItemsWithFeedback, readItemsBy } from '../read-items.ts';
+import { requireQueue } from '../require-queue.ts';
+import { stateAndAnnotator } from '../shown-items.ts';
+import {
+  type Change,
+  dependsOnFeedback,
+  fieldsForChanges,
+  type ItemConditions,
+  judgementText,
+  type LocatedChange,
+  moveText,
+  planUpdates,
+  type Update,
+} from './plan-updates.ts';
+import { serviceFailureOf, writeUpdates } from './write-updates.ts';
+
+/** The change of one item. */
+export type ListedChange = Change & { item_id: string };
+
+/** What to change: single items, each in its own way, or all items that match a filter in the same way. */
+export type ChangeTarget = { items: readonly ListedChange[] } | { filter: ItemsFilter; change: Change };
+
+export interface ChangeOptions extends ItemConditions {
+  /** Plans the changes without carrying them out. */
+  isDryRun: boolean;
+  /** Throws unless the user agrees to change this many items. */
+  requireConsent: (count: number) => void;
+  onProgress: (finished: number, total: number) => void;
+}
+
+/** The outcome for one item. */
+export const itemResult = z.object({
+  item_id: z.string(),
+  // `would_send` only in a dry run: only the service knows whether a change of state is allowed.
+  result: z.enum(['done', 'would_send', 'unchanged', 'refused']),
+  annotation_state: z.string().optional().describe('State that the item shows now.'),
+  meanwhile: z
+    .string()
+    .optional()
+    .describe('What others did to it during this call; only with as_of or expected_state.'),
+  error: errorMember.optional(),
+});
+export type ItemResult = z.output<typeof itemResult>;
+
+/** What became of a change. */
+export interface ChangedItems {
+  /** The outcomes, in the order of the items. An item of a filter that a failure of the service kept from being changed has none. */
+  results: ItemResult[];
+  /** The items as they were before. */
+  items: QueueItem[];
+  /** The failure of the service that stopped the change. */
+  stoppedBy?: HeddleError | undefined;
+  /** Says that the changes by others could not be read. */
+  hint?: string | undefined;
+}
+
+/** Items that are written together; after a failure of the service no more of them are. */
+const itemsPerRound = 250;
+
+/**
+ * Changes items of a queue: reads them, writes what differs, and with conditions reads them again to see what others did at
+ * the same time. A refusal is the outcome of its item.
+ * @throws HeddleError for an unknown queue, for judgements that it does not take, and for a failure before anything was done.
+ */
+export async function changeItems(
+  target: ChangeTarget,
+  { isDryRun, requireConsent, onProgress, ...conditions }: ChangeOptions,
+  queue: QueueAccess,
+): Promise<ChangedItems> {
+  const changes = locatedChanges(target);
+  const fields = await fieldsForChanges(changes, queue, conditions.asOf);
+  const readsFeedback = conditions.asOf !== undefined || changes.some(({ change }) => dependsOnFeedback(change));
+  const { items, feedback } = await readTarget(target, queue, readsFeedback);
+  if (items.length === 0) await requireQueue(queue.id, queue.project, queue);
+  if (!isDryRun) requireConsent('items' in target ? target.items.length : items.length);
+  const listed = 'items' in target ? new Map(target.items.map((change) => [change.item_id, change])) : undefined;
+  const work = items.map((item) => ({ item, change: listed?.get(item.id) ?? changes[0]!.change }));
+  const updates = await planUpdates(work, feedback, fields, conditions, queue);
+  const unknown = 'items' in target ? await refuseUnknown(target.items, items, queue) : [];
+  const inOrder = (results: ItemResult[]): ItemResult[] => {
+    const byId = new Map([...results, ...unknown].map((result) => [result.item_id, result]));
+    return listed ? [...listed.keys()].flatMap((id) => byId.get(id) ?? []) : results;
+  };
+  if (isDryRun) return { items, results: inOrder(updates.map(previewOf)) };
+
+  const startedAtMs = Date.now();
+  const settled: Update[] = [];
+  let finished = 0;
+  let stoppedBy: HeddleError | undefined;
+  for (const round of inBatches(updates, itemsPerRound)) {
+    await writeUpdates(round, queue, (count) => {
+      finished += count;
+      onProgress(finished, updates.length);
+    });
+    settled.push(...round.filter((update) => !serviceFailureOf(update)));
+    stoppedBy = round.map(serviceFailureOf).find((failure) => failure !== undefined);
+    if (stoppedBy) break;
+  }
+  // One error says more than a hundred refusals.
+  if (stoppedBy && settled.length === 0) throw stoppedBy;
+  const isConditional = conditions.asOf !== undefined || conditions.expectedState !== undefined;
+  const done = settled.filter(({ wrote, error }) => wrote && !error);
+  const hint = isConditional ? await noteChangesByOthers(done, queue, startedAtMs) : undefined;
+  return { items, stoppedBy, hint, results: inOrder((listed ? updates : settled).map(resultOf)) };
+}
+
+function locatedChanges(target: ChangeTarget): LocatedChange[] {
+  if ('filter' in target) return [{ change: target.change, loc: ['arguments', 'change'] }];
+  return target.items.map((change, index) => ({ change, loc: ['arguments', 'items', index] }));
+}
+
+function readTarget(target: ChangeTarget, queue: QueueAccess, include_feedback: boolean): Promise<ItemsWithFeedback> {
+  if ('filter' in target) return matchingItems(queue, target.filter, { include_feedback });
+  const ids = target.items.map(({ item_id }) => item_id);
+  return readItemsBy('id', ids, queue, include_feedback);
+}
+
+/** Changes of one item that are described. */
+const maxTexts = 3;
+
+/**
+ * Reads the items of updates again, and adds to the updates what others did to them since `startedAtMs`. The service cannot be told to change an item only in a
+ * certain state, so somebody may change it between the check and the change. Returns a hint if the items cannot be read.
+ */
+async function noteChangesByOthers(
+  updates: readonly Update[],
+  queue: QueueAccess,
+  startedAtMs: number,
+): Promise<string | undefined> {
+  if (updates.length === 0) return undefined;
+  const ids = updates.map(({ item }) => item.id);
+  const read = await readItemsBy('id', ids, queue, true).catch((error: unknown) => {
+    if (!(error instanceof HeddleError) || queue.signal.aborted) throw error;
+    return error;
+  });
+  // The changes are done, whether or not this can be read.
+  if (read instanceof HeddleError) {
+    return `The changes are done, but what others did to the items meanwhile could not be read: ${read.message}`;
+  }
+  const { learned } = queue.service;
+  const since = Date.parse(learned.timeBefore(startedAtMs));
+  const items = new Map(read.items.map((item) => [item.id, item]));
+  const judgements = judgementsOf(read.feedback).filter(
+    (judgement) => !isOwn(judgement, queue) && Date.parse(judgement.at) >= since,
+  );
+  for (const update of updates) {
+    const now = items.get(update.item.id);
+    const isMoved =
+      now && stateAndAnnotator(now) !== stateAndAnnotator(update.item) && now.annotator_user_id !== learned.annotatorId;
+    const judged = judgements.filter(({ call_id }) => call_id === update.item.call_id);
+    const texts = [...(isMoved ? [moveText(now)] : []), ...judged.map(judgementText)];
+    if (texts.length === 0) continue;
+    const more = texts.length > maxTexts ? [`and ${texts.length - maxTexts} more`] : [];
+    update.meanwhile = [...texts.slice(0, maxTexts), ...more].join('; ');
+  }
+  return undefined;
+}
+
+function previewOf({ item, change, feedback, purge, error }: Update): ItemResult {
+  if (error) return { item_id: item.id, result: 'refused', error };
+  const changes = feedback.length > 0 || purge.length > 0 || change.annotation_state !== undefined;
+  return { item_id: item.id, result: changes ? 'would_send' : 'unchanged', annotation_state: item.annotation_state };
+}
+
+function resultOf({ item, after = item, wrote, meanwhile, error }: Update): ItemResult {
+  if (error) return { item_id: item.id, result: 'refused', error };
+  const result = wrote ? 'done' : 'unchanged';
+  const { annotation_state } = after;
+  return { item_id: item.id, result, annotation_state, ...(meanwhile !== undefined && { meanwhile }) };
+}
+
+/** Returns the refusals of the items that the queue does not have. */
+async function refuseUnknown(
+  changes: readonly ListedChange[],
+  known: readonly QueueItem[],
+  queue: QueueAccess,
+): Promise<ItemResult[]> {
+  const knownIds = new Set(known.map(({ id }) => id));
+  const unknownIds = changes.map(({ item_id }) => item_id).filter((id) => !knownIds.has(id));
+  if (unknownIds.length === 0) return [];
+  const { items } = await readItemsBy('call_id', unknownIds, queue);
+  return unknownIds.map((item_id) => {
+    const item = items.find(({ call_id }) => call_id === item_id);
+    const hint = item ? `That is a call id; its item is ${item.id}.` : 'Take item ids from a page of the queue.';
+    const message = `Not changed: queue ${queue.id} has no item ${item_id}.`;
+    return { item_id, result: 'refused', error: new HeddleError({ code: 'not_found', message, hint }) };
+  });
+}

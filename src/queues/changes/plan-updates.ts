@@ -1,0 +1,192 @@
+import type { CallParts } from '../../contract/endpoints.ts';
+import type { StoredFeedback } from '../../contract/feedback.ts';
+import type { ProgressState, QueueItem } from '../../contract/queue-items.ts';
+import { callReference } from '../../contract/references.ts';
+import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
+import { cutValue } from '../../text/call-values.ts';
+import { shortName } from '../../text/names.ts';
+import { contentId, creatorOf, isOwn, isSame, judgementId, learnAccount } from '../authorship.ts';
+import { byCall, type Judgement, judgementsOf, notesOf, noteType } from '../judgements.ts';
+import type { QueueAccess } from '../queue-access.ts';
+import { type JudgementType, judgementType, type QueueField, readQueueFields } from '../queue-fields.ts';
+import { shownFields, shownItem, stateAndAnnotator } from '../shown-items.ts';
+
+/** A change of an item. */
+export interface Change {
+  judgements?: Record<string, unknown> | undefined;
+  note?: string | undefined;
+  annotation_state?: ProgressState | undefined;
+  retract?: string[] | undefined;
+}
+
+/** A change, and where the caller finds it among the arguments. */
+export interface LocatedChange {
+  change: Change;
+  loc: (string | number)[];
+}
+
+/** Conditions that items must meet before they are changed. */
+export interface ItemConditions {
+  /** Time since which nobody else may have judged or moved an item. */
+  asOf?: string | undefined;
+  expectedState?: string | undefined;
+}
+
+/** An item and its change, with the steps that are left and what became of it. */
+export interface Update {
+  item: QueueItem;
+  change: Change;
+  feedback: NewFeedback[];
+  /** Ids of one's own judgements to delete. */
+  purge: string[];
+  /** True once something was stored or deleted. */
+  wrote: boolean;
+  /** The item after its state was set. */
+  after?: QueueItem;
+  /** What others did to the item during the call. */
+  meanwhile?: string;
+  error?: HeddleError;
+}
+
+type NewFeedback = CallParts<'createFeedback'>['body'];
+
+/** Returns whether a change depends on the judgements and notes that the caller has given before. */
+export function dependsOnFeedback({ judgements, note, retract }: Change): boolean {
+  return judgements !== undefined || note !== undefined || retract !== undefined;
+}
+
+/**
+ * Reads the fields that changes need, as they were shown with `asOf` if that is known.
+ * @throws HeddleError `not_found` for an unknown queue, `invalid_arguments` for judgements that the queue does not take.
+ */
+export async function fieldsForChanges(
+  changes: readonly LocatedChange[],
+  queue: QueueAccess,
+  asOf: string | undefined,
+): Promise<readonly QueueField[]> {
+  if (!changes.some(({ change }) => change.judgements || change.retract)) return [];
+  const shown = asOf === undefined ? undefined : shownFields(queue, asOf);
+  const fields = shown ?? (await readQueueFields(queue.id, queue.project, queue));
+  const detail = changes.flatMap((change) => faultsOf(change, fields));
+  if (detail.length === 0) return fields;
+  throw new HeddleError({
+    code: 'invalid_arguments',
+    message: `Nothing was changed. ${detail[0]!.msg}.`,
+    hint: 'Use the names and values that the fields of the queue allow, then call again.',
+    detail,
+    statedDetails: 1,
+  });
+}
+
+function faultsOf({ change, loc }: LocatedChange, fields: readonly QueueField[]): ErrorDetail[] {
+  const { judgements = {}, retract = [] } = change;
+  const faults: ErrorDetail[] = [];
+  const add = (msg: string, ...path: string[]) => faults.push({ loc: [...loc, ...path], msg, type: 'value_error' });
+  for (const [name, value] of Object.entries(judgements)) {
+    const typeOrProblem = judgementType(name, value, fields);
+    if (typeof typeOrProblem === 'string') add(typeOrProblem, 'judgements', name);
+    else if (retract.includes(name)) add(`${name} is also judged`, 'retract');
+  }
+  const unknown = retract.find((name) => !fields.some((field) => field.name === name));
+  if (fields.length > 0 && unknown !== undefined) {
+    const names = fields.map(({ name }) => name).join(', ');
+    add(`The queue has no field ${unknown}; its fields are ${names}`, 'retract');
+  }
+  return faults;
+}
+
+/** Plans the changes of items from the feedback that was given on them. An item that may not be changed gets its error. */
+export async function planUpdates(
+  work: readonly { item: QueueItem; change: Change }[],
+  feedback: readonly StoredFeedback[],
+  fields: readonly QueueField[],
+  conditions: ItemConditions,
+  queue: QueueAccess,
+): Promise<Update[]> {
+  const judgements = judgementsOf(feedback);
+  const judgementsByCall = byCall(judgements);
+  const notesByCall = byCall(notesOf(feedback));
+  const tag = await queue.service.accountTag();
+  learnAccount(judgements, tag, queue);
+  return work.map(({ item, change }) => {
+    const update: Update = { item, change, feedback: [], purge: [], wrote: false };
+    const given = judgementsByCall.get(item.call_id) ?? [];
+    const error = unmetCondition(item, given, conditions, queue);
+    if (error) return { ...update, error };
+    const author = {
+      project_id: queue.project,
+      weave_ref: callReference(queue.project, item.call_id),
+      queue_id: queue.id,
+      creator: creatorOf(queue),
+    };
+    const own = given.filter((judgement) => isOwn(judgement, queue));
+    for (const [name, value] of Object.entries(change.judgements ?? {})) {
+      const latest = own.findLast(({ field }) => field === name);
+      if (latest && isSame(latest.value, value)) continue;
+      const type = judgementType(name, value, fields) as JudgementType;
+      const id = judgementId({ call_id: item.call_id, field: name, value }, latest?.id, tag, queue);
+      update.feedback.push({ ...author, ...type, payload: { value }, id });
+    }
+    // All judgements of a field are deleted, or an earlier one would count again.
+    const retracted = own.filter(({ field }) => change.retract?.includes(field));
+    update.purge.push(...retracted.map(({ id }) => id));
+    const { note } = change;
+    if (note === undefined) return update;
+    const id = contentId([tag, author.creator, queue.id, item.call_id, noteType, note]);
+    const isStored = notesByCall
+      .get(item.call_id)
+      ?.some((other) => other.id === id || (isOwn(other, queue) && other.note === note));
+    if (!isStored) update.feedback.push({ ...author, feedback_type: noteType, payload: { note }, id });
+    return update;
+  });
+}
+
+/** Returns the refusal of an item in another state than expected, or that another annotator has, or may have, changed. */
+function unmetCondition(
+  item: QueueItem,
+  given: readonly Judgement[],
+  { asOf, expectedState }: ItemConditions,
+  queue: QueueAccess,
+): HeddleError | undefined {
+  const { id, annotation_state, annotator_user_id } = item;
+  if (expectedState !== undefined && annotation_state !== expectedState) {
+    const setter = annotator_user_id ? `, set by ${shortName(annotator_user_id)}` : '';
+    return conflict(`the item is ${annotation_state}${setter}, not ${expectedState}`);
+  }
+  if (asOf === undefined) return undefined;
+  const since = Date.parse(/(Z|[+-]\d\d:?\d\d)$/.test(asOf) ? asOf : `${asOf}Z`);
+  const judged = given.findLast((judgement) => Date.parse(judgement.at) > since && !isOwn(judgement, queue));
+  if (judged) return conflict(`${judgementText(judged)}, after as_of`);
+  const { learned } = queue.service;
+  const shown = shownItem(queue, asOf, id);
+  const isOwnMove = annotator_user_id === (learned.annotatorId ?? learned.userId);
+  // No item ever becomes unstarted again, so an item that is still unstarted has not been moved.
+  if (annotation_state === 'unstarted' || isOwnMove || shown === stateAndAnnotator(item)) return undefined;
+  // The service does not record when a state changed.
+  if (shown !== undefined) {
+    const seen = `${new Date(since).toISOString().slice(0, 19)}Z`;
+    return conflict(`${moveText(item)} between ${seen} and ${learned.timeAfter(Date.now())}`);
+  }
+  if (expectedState !== undefined) return undefined;
+  const hint = `Read the item again, or pass expected_state ${annotation_state} if that is what you saw.`;
+  const reason = 'the service does not record when, and this server has not shown the item with this as_of';
+  return conflict(`${moveText(item)}, perhaps after as_of: ${reason}`, hint);
+}
+
+function conflict(reason: string, hint = 'Read the item again.'): HeddleError {
+  return new HeddleError({ code: 'conflict', message: `Not changed: ${reason}.`, hint });
+}
+
+/** Describes who set the state of an item. */
+export function moveText({ annotation_state, annotator_user_id }: QueueItem): string {
+  return `${annotator_user_id || 'somebody'} moved it to ${annotation_state}`;
+}
+
+/** Values of other people are cut here, because the size limit of results does not apply to messages. */
+const maxValueChars = 200;
+
+/** Describes who gave a judgement, and when. */
+export function judgementText({ annotator, field, value, at }: Judgement): string {
+  const shown = JSON.stringify(cutValue(value, maxValueChars));
+  return `${shortName(annotator)} judged ${shortName(field)} as ${shown} at ${at}`;
+}

@@ -1,0 +1,99 @@
+import type { BodyOf, ResultOf } from '../contract/endpoints.ts';
+import type { StoredFeedback } from '../contract/feedback.ts';
+import type { QueueItem } from '../contract/queue-items.ts';
+import { concurrently } from '../core/concurrently.ts';
+import { inBatches } from '../core/in-batches.ts';
+import { readPages } from '../records/read-pages.ts';
+import { readFeedback } from './judgements.ts';
+import type { QueueAccess } from './queue-access.ts';
+
+/** Items of a queue, with the feedback that was given on them in the queue, if it was asked for: the oldest of each first. */
+export interface ItemsWithFeedback {
+  items: QueueItem[];
+  feedback: StoredFeedback[];
+}
+
+export type ItemQuery = Omit<BodyOf<'queryQueueItems'>, 'project_id'>;
+
+/** Items that one request names. */
+const idsPerRequest = 1000;
+/** Items that are read one by one rather than with the whole queue, and requests for them at the same time. */
+const maxReadSingly = 100;
+const concurrentRequests = 8;
+
+/** Reads a page of items. */
+export async function readItems(queue: QueueAccess, query: ItemQuery): Promise<ItemsWithFeedback> {
+  const { items, feedback } = await request(queue, query);
+  return { items, feedback: feedback ?? (await separateFeedback(queue, items, query)) };
+}
+
+/** Reads every item that matches the query, in its order. */
+export async function readAllItems(queue: QueueAccess, query: ItemQuery): Promise<ItemsWithFeedback> {
+  const items: QueueItem[] = [];
+  let feedback: StoredFeedback[] | undefined = [];
+  const pages = readPages(async (page) => {
+    const read = await request(queue, { ...query, ...page });
+    feedback = read.feedback && feedback?.concat(read.feedback);
+    return read.items;
+  });
+  for await (const page of pages) items.push(...page);
+  return { items, feedback: feedback ?? (await separateFeedback(queue, items, query)) };
+}
+
+/** Reads the items with these ids, or those of the calls with these ids, in any order; unknown ids are skipped. */
+export async function readItemsBy(
+  member: 'id' | 'call_id',
+  ids: readonly string[],
+  queue: QueueAccess,
+  include_feedback = false,
+): Promise<ItemsWithFeedback> {
+  const read: ItemsWithFeedback = { items: [], feedback: [] };
+  for (const batch of inBatches(ids, idsPerRequest)) {
+    const filter = batch.length === 1 ? { [member]: batch[0] } : { [`${member}s`]: batch };
+    const page = await request(queue, { filter, limit: idsPerRequest, include_feedback });
+    const missing = new Set(batch);
+    const items = page.items.filter((item) => missing.delete(item[member]));
+    // The public service does not know lists of ids and sends the first items of the queue instead.
+    if (missing.size > 0 && page.items.length === idsPerRequest) {
+      items.push(...(await readElsewhere(member, missing, queue)));
+    }
+    read.items.push(...items);
+    read.feedback.push(...(page.feedback ?? (await separateFeedback(queue, items, { include_feedback }))));
+  }
+  return read;
+}
+
+/** Reads items at a service that does not know lists of ids: one by one, or all items if it takes fewer requests. */
+async function readElsewhere(
+  member: 'id' | 'call_id',
+  wanted: ReadonlySet<string>,
+  queue: QueueAccess,
+): Promise<QueueItem[]> {
+  const isWanted = (item: QueueItem): boolean => wanted.has(item[member]);
+  if (wanted.size > maxReadSingly) return (await readAllItems(queue, {})).items.filter(isWanted);
+  const pages = await concurrently([...wanted], concurrentRequests, (id) =>
+    request(queue, { filter: { [member]: id }, limit: 1 }),
+  );
+  return pages.flatMap(({ items }) => items.filter(isWanted));
+}
+
+function request(
+  { id, project, service, signal }: QueueAccess,
+  query: ItemQuery,
+): Promise<ResultOf<'queryQueueItems'>> {
+  const parts = { path: { queue_id: id }, body: { project_id: project, ...query } };
+  return service.call('queryQueueItems', parts, { signal });
+}
+
+/** Reads the feedback on items at a service that does not send it with them. */
+async function separateFeedback(
+  queue: QueueAccess,
+  items: readonly QueueItem[],
+  { include_feedback }: ItemQuery,
+): Promise<StoredFeedback[]> {
+  if (!include_feedback) return [];
+  return readFeedback(
+    queue,
+    items.map(({ call_id }) => call_id),
+  );
+}

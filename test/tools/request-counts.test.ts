@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest';
+import { bulkCalls, createQueue, type EitherService, startBothServices, startProxy } from '../support/both-services.ts';
+import { type ConnectedClient, connectClient } from '../support/client.ts';
+import { emptyHome, temporaryFolder } from '../support/heddle.ts';
+import { startServiceWithCalls } from '../support/service-with-calls.ts';
+
+const services = await startBothServices();
+const change = { judgements: { helpful: true }, annotation_state: 'completed' };
+
+/** A client whose requests to the service are counted. */
+interface CountedClient {
+  call: ConnectedClient['call'];
+  /** Returns the number of requests since it was asked before. */
+  count: () => number;
+}
+
+async function connectCounted(
+  url: string,
+  environment: Record<string, string>,
+  fateOf: (path: string) => 'pass' | 'refuse' = () => 'pass',
+): Promise<CountedClient> {
+  let requests = 0;
+  const proxy = await startProxy(url, (path) => {
+    requests += 1;
+    return fateOf(path);
+  });
+  const { call } = await connectClient({ ...environment, HEDDLE_BASE_URL: proxy });
+  const count = (): number => {
+    const counted = requests;
+    requests = 0;
+    return counted;
+  };
+  return { call, count };
+}
+
+const connect = (service: EitherService) => connectCounted(service.url, service.environmentOf('ada'));
+
+const expected = {
+  'the embedded service': { page: 1, board: 6, nextPage: 5, judgement: 4, items: [6, 5, 5], filter: 5, retraction: 3 },
+  // It has no batch of states, which is asked for once, and sends feedback separately from items.
+  'the recorded public service': {
+    page: 2,
+    board: 6,
+    nextPage: 5,
+    judgement: 6,
+    items: [8, 12, 56],
+    filter: 56,
+    retraction: 4,
+  },
+};
+
+describe.each(services)('requests to $name', (service) => {
+  const counts = expected[service.name];
+
+  it('read a page of items with its judgements', async () => {
+    const { queue_id } = await createQueue(service, bulkCalls(50));
+    const { call, count } = await connect(service);
+    const { items } = await call('query_queue_items', { queue_id, limit: 50, include_judgements: true });
+    expect(items).toHaveLength(50);
+    expect(count()).toBe(counts.page);
+  });
+
+  it('show the review board, and write a judgement of it', async () => {
+    const { queue_id, ids } = await createQueue(service, bulkCalls(50));
+    const { call, count } = await connect(service);
+    const { as_of } = await call('review_queue', { queue_id });
+    expect(count()).toBe(counts.board);
+    await call('review_queue', { queue_id, offset: 20 });
+    expect(count()).toBe(counts.nextPage);
+    const items = [{ item_id: ids[0], ...change }];
+    const { counts: results } = await call('update_queue_items', { queue_id, items, as_of, by_user: true });
+    expect(results).toEqual({ done: 1 });
+    expect(count()).toBe(counts.judgement);
+  });
+
+  it('change 1, 5 and 50 items as they were shown', async () => {
+    const { queue_id, ids } = await createQueue(service, bulkCalls(56));
+    const { call, count } = await connect(service);
+    const { as_of } = await call('query_queue_items', { queue_id, limit: 56 });
+    count();
+    const sent: number[] = [];
+    for (const [from, to] of [
+      [0, 1],
+      [1, 6],
+      [6, 56],
+    ]) {
+      const items = ids.slice(from, to).map((item_id) => ({ item_id, ...change }));
+      const result = await call('update_queue_items', { queue_id, items, as_of, confirm: true });
+      expect(result.counts).toEqual({ done: items.length });
+      sent.push(count());
+    }
+    expect(sent).toEqual(counts.items);
+  });
+
+  it('change the 50 items that match a filter, and retract the change', async () => {
+    const { queue_id } = await createQueue(service, bulkCalls(50));
+    const { call, count } = await connect(service);
+    const result = await call('update_queue_items', { queue_id, filter: {}, change, confirm: true });
+    expect(result).toMatchObject({ matched: 50, counts: { done: 50 } });
+    expect(count()).toBe(counts.filter);
+    const retracted = await call('update_queue_items', {
+      queue_id,
+      filter: {},
+      change: { retract: ['helpful'] },
+      confirm: true,
+    });
+    expect(retracted.counts).toEqual({ done: 50 });
+    expect(count()).toBe(counts.retraction);
+  });
+});
+
+describe('update_queue_items at a service that sets many states at once', () => {
+  it('changes 500 items with 8 requests, and continues after the last round that was done', async () => {
+    const started = await startServiceWithCalls();
+    const calls = Array.from({ length: 500 }, (_, index) => ({ call_id: `call-${index}` }));
+    await started.importCalls('acme/many', calls);
+    let batches = 0;
+    const environment = emptyHome(temporaryFolder(), {
+      HEDDLE_PROJECT: 'acme/many',
+      HEDDLE_USERNAME: 'ada',
+      HEDDLE_PASSWORD: started.passwords.ada,
+    });
+    const { call, count } = await connectCounted(started.service.running.url, environment, (path) => {
+      if (path.endsWith('/progress')) batches += 1;
+      return batches === 2 ? 'refuse' : 'pass';
+    });
+    const bulk = { queue_id: 'seed', filter: {}, change, confirm: true };
+    expect(await call('update_queue_items', bulk)).toMatchObject({
+      matched: 500,
+      counts: { done: 250 },
+      remaining: 250,
+      items: [],
+    });
+    batches = 3;
+    count();
+    expect((await call('update_queue_items', bulk)).counts).toEqual({ unchanged: 250, done: 250 });
+    // The judgements of the second round were stored before its states were refused.
+    expect(count()).toBe(4);
+    const again = { ...bulk, change: { judgements: { helpful: false } } };
+    expect((await call('update_queue_items', again)).counts).toEqual({ done: 500 });
+    expect(count()).toBe(8);
+  });
+});
