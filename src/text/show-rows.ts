@@ -1,5 +1,5 @@
-import { HeddleError } from '../core/errors.ts';
-import { nearest, shortName } from './names.ts';
+import { type HeddleError, invalidArgument } from '../core/errors.ts';
+import { nearestSentence, shortName } from './names.ts';
 
 type Row = Record<string, unknown>;
 
@@ -71,13 +71,8 @@ function isEmpty(value: unknown): boolean {
 }
 
 function unknownField(name: string, known: readonly string[]): HeddleError {
-  const msg = `No field ${JSON.stringify(shortName(name))}`;
-  return new HeddleError({
-    code: 'invalid_arguments',
-    message: `${msg}.`,
-    hint: `The nearest fields are ${nearest(name, known, (other) => [other])
-      .map(shortName)
-      .join(', ')}; ["*"] returns all.`,
-    detail: [{ loc: ['arguments', 'fields'], msg, type: 'value_error' }],
+  return invalidArgument('fields', {
+    fault: `No field ${JSON.stringify(shortName(name))}`,
+    hint: `${nearestSentence('fields', name, known)} ["*"] returns all.`,
   });
 }

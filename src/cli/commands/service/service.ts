@@ -20,7 +20,7 @@ import { invocation } from '../../invocation.ts';
 import { confirmChange } from '../../terminal/confirm-change.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/output-form.ts';
 import { printAligned, printJson, printLine } from '../../terminal/print.ts';
-import { progressBar, showProgress } from '../../terminal/progress.ts';
+import { drawProgress, showProgress } from '../../terminal/progress.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
 import { paint } from '../../terminal/terminal.ts';
 import { addSettingFlags, asPort, settingsOf } from '../../usage/flags.ts';
@@ -250,7 +250,7 @@ function asNames(text: string): string[] {
 }
 
 const showImportProgress: ImportTarget['onProgress'] = ({ phase, done, total }) =>
-  showProgress(progressBar(total === undefined ? `${phase} line` : phase, done, total));
+  drawProgress({ unit: total === undefined ? `${phase} line` : phase, done, total });
 
 function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): void {
   const command = service
