@@ -30,7 +30,7 @@ export interface RowSelection {
  */
 export function showRows(rows: readonly Row[], { fields, defaults, always, known }: RowSelection): ShownRows {
   if (fields?.includes('*')) return { items: [...rows] };
-  const present = new Set(rows.flatMap((row) => Object.keys(row).filter((name) => !isEmpty(row[name]))));
+  const present = new Set(rows.flatMap((row) => Object.keys(row).filter((name) => !isEmptyValue(row[name]))));
   const wanted = [...new Set([...always, ...(fields ?? defaults)])];
   const unknown = fields?.find((name) => !present.has(name) && !known.includes(name) && !always.includes(name));
   if (unknown !== undefined) throw unknownField(unknown, [...new Set([...known, ...present])]);
@@ -41,12 +41,12 @@ export function showRows(rows: readonly Row[], { fields, defaults, always, known
   };
   const shared = wanted.filter(isCommon);
   // An empty list says something of all rows together, like that nobody has judged any of them.
-  const isMissing = (value: unknown): boolean => isEmpty(value) && !Array.isArray(value);
+  const isMissing = (value: unknown): boolean => isEmptyValue(value) && !Array.isArray(value);
   const common = select(rows[0] ?? {}, shared, isMissing);
   const single = wanted.filter((name) => !shared.includes(name));
   const omitted_fields = shortList([...present].filter((name) => !wanted.includes(name)));
   return {
-    items: rows.map((row) => select(row, single, rows.length === 1 ? isMissing : isEmpty)),
+    items: rows.map((row) => select(row, single, rows.length === 1 ? isMissing : isEmptyValue)),
     ...(Object.keys(common).length > 0 && { common }),
     ...(omitted_fields.length > 0 && { omitted_fields }),
   };
@@ -65,7 +65,8 @@ function select(row: Row, names: readonly string[], isLeftOut: (value: unknown) 
   return Object.fromEntries(members.filter(([, value]) => value !== undefined && !isLeftOut(value)));
 }
 
-function isEmpty(value: unknown): boolean {
+/** Returns whether a value has no content: null, undefined, an empty text, list or object. */
+export function isEmptyValue(value: unknown): boolean {
   if (value === null || value === undefined || value === '') return true;
   return typeof value === 'object' && Object.keys(value).length === 0;
 }

@@ -1,5 +1,6 @@
 import { readBody } from '../../../core/http/http-client.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
+import { pluralize } from '../../../text/page.ts';
 import { invocation } from '../../invocation.ts';
 import { type Finding, failure, ok, warning } from './finding.ts';
 import { requestOnce } from './request-once.ts';
@@ -29,7 +30,7 @@ export async function checkModelProvider({ values }: ResolvedSettings): Promise<
     return [failure(check, `${url} fails (status ${status})`, 'Look into the log of the model provider.')];
   }
   const models = status === 200 ? countModels(bytes.toString()) : undefined;
-  if (models !== undefined) return [ok(check, `${url} has ${models} ${models === 1 ? 'model' : 'models'}`)];
+  if (models !== undefined) return [ok(check, `${url} has ${pluralize(models, 'model')}`)];
   const advice = 'Check that the URL ends as its API says, mostly in /v1. Some providers cannot list their models.';
   return [warning(check, `${url} responds, but lists no models (status ${status})`, advice)];
 }
