@@ -1,7 +1,14 @@
 import type { AuthScheme } from '../contract/endpoint.ts';
 import { validationErrorBody } from '../contract/validation.ts';
 import { type ErrorCode, type ErrorDetail, HeddleError } from '../core/errors.ts';
-import { closedCode, type HttpResponse, networkCode } from '../core/http/http-client.ts';
+import {
+  certificateCodes,
+  closedCode,
+  type HttpResponse,
+  networkCode,
+  networkReason,
+  tlsCodes,
+} from '../core/http/http-client.ts';
 import { proxyFailedCode } from '../core/http/proxies.ts';
 import { retryAfterMs } from '../core/http/retry-after.ts';
 import { parseJsonText } from '../core/json/json.ts';
@@ -115,12 +122,12 @@ const networkFailures: (FailureKind & { pattern: RegExp })[] = [
     retryable: true,
   },
   {
-    pattern: /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME|INVALID_CA|INVALID_PURPOSE/,
+    pattern: certificateCodes,
     code: 'network',
     hint: 'The certificate of the service cannot be verified. Ask the user to check the base URL, or to trust the issuer with NODE_EXTRA_CA_CERTS.',
   },
   {
-    pattern: /^(EPROTO|ERR_SSL)/,
+    pattern: tlsCodes,
     code: 'network',
     hint: 'The TLS connection failed. Ask the user to check https and the port in the base URL.',
   },
@@ -196,10 +203,9 @@ export function badResponse(
  * certificate not trusted, not an HTTP response.
  */
 export function networkFailure(error: unknown, info: RequestInfo, origin: string, notSent: boolean): HeddleError {
-  const { message } = error as Error;
   const code = networkCode(error) ?? '';
   const kind = networkFailures.find(({ pattern }) => pattern.test(code)) ?? brokenConnection;
-  const reason = truncate(info.redact(message || code || String(error)));
+  const reason = truncate(info.redact(networkReason(error)));
   const suffix = code && !reason.includes(code) ? ` (${code})` : '';
   return new HeddleError({
     code: kind.code,

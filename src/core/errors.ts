@@ -74,6 +74,22 @@ export class HeddleError extends Error {
   }
 }
 
+/**
+ * Creates the error for one argument of a call.
+ * @param fault begins after `consequence`, such as "Nothing was stored", if there is one; `detail` repeats it.
+ */
+export function invalidArgument(
+  argument: string,
+  { consequence, fault, hint }: { consequence?: string; fault: string; hint: string },
+): HeddleError {
+  return new HeddleError({
+    code: 'invalid_arguments',
+    message: consequence === undefined ? `${fault}.` : `${consequence}: ${fault}.`,
+    hint,
+    detail: [{ loc: ['arguments', argument], msg: fault, type: 'value_error' }],
+  });
+}
+
 /** Creates the error for settings that cannot be used. */
 export function notConfigured(message: string, hint: string): HeddleError {
   return new HeddleError({ code: 'not_configured', message, hint });

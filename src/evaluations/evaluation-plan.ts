@@ -4,7 +4,7 @@ import { fillPlaceholders, findPlaceholders, messagesOfPrompt } from '../contrac
 import { parseReference } from '../contract/references.ts';
 import { parseLlmModel, parseScorer, type RunnableScorer } from '../contract/scorers.ts';
 import { concurrently } from '../core/concurrently.ts';
-import { HeddleError } from '../core/errors.ts';
+import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { sumOf } from '../core/statistics/score-lists.ts';
 import type { ServiceAccess } from '../records/call-context.ts';
 import { readVersion } from '../records/object-versions.ts';
@@ -171,11 +171,10 @@ function textsIn(value: unknown): string[] {
 export function placeholdersOf(messages: readonly unknown[], argument: string): string[] {
   const { names, loneBrace } = findPlaceholders(templateTexts(messages));
   if (loneBrace === undefined) return names;
-  throw new HeddleError({
-    code: 'invalid_arguments',
-    message: `Nothing was started: ${argument} has a lone ${loneBrace}.`,
+  throw invalidArgument(argument, {
+    consequence: 'Nothing was started',
+    fault: `${argument} has a lone ${loneBrace}`,
     hint: `Write ${loneBrace}${loneBrace} for a literal brace, and {column} for a value of the row.`,
-    detail: [{ loc: ['arguments', argument], msg: `Lone ${loneBrace} in a message`, type: 'value_error' }],
   });
 }
 

@@ -2,7 +2,7 @@ import { objectReference, parseReference } from '../contract/references.ts';
 import { HeddleError } from '../core/errors.ts';
 import type { ServiceAccess } from '../records/call-context.ts';
 import { findVersions, readNamedVersion } from '../records/object-versions.ts';
-import { nearest, shortName } from '../text/names.ts';
+import { nearestSentence, shortName } from '../text/names.ts';
 
 /** Evaluations among which the nearest are looked for. */
 const maxCandidates = 1000;
@@ -73,8 +73,8 @@ async function nearestEvaluations(text: string, project: string, access: Service
   const found = await findVersions('evaluation', project, page, access).catch(() => undefined);
   if (!found) return 'Call list_objects with kind evaluation for references.';
   if (found.length === 0) return 'The project has no evaluation. Create one with create_evaluation.';
-  const names = nearest(reference?.name ?? text, found, ({ object_id }) => [object_id]);
-  return `The nearest evaluations are ${names.map(({ object_id }) => shortName(object_id)).join(', ')}. Call list_objects with kind evaluation for all of them.`;
+  const names = found.map(({ object_id }) => object_id);
+  return `${nearestSentence('evaluations', reference?.name ?? text, names)} Call list_objects with kind evaluation for all of them.`;
 }
 
 /** Returns the name in a reference, or the text itself if it is none. */

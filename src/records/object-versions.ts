@@ -2,7 +2,7 @@ import { withFallback } from '../client/with-fallback.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import type { ObjectVersion, StoredObject } from '../contract/objects.ts';
 import { objectIdOf, objectReference, parseReference, type Reference } from '../contract/references.ts';
-import { HeddleError } from '../core/errors.ts';
+import { HeddleError, invalidArgument } from '../core/errors.ts';
 import type { ServiceAccess } from './call-context.ts';
 
 /** Returns whether a version is a digest; otherwise it is `latest`, `vN` or an alias. */
@@ -67,11 +67,10 @@ export async function versionsOfName(
   const other = versions?.find(({ base_object_class }) => base_object_class !== baseClass);
   if (!other) return versions;
   const kind = other.base_object_class ?? other.kind ?? 'object';
-  throw new HeddleError({
-    code: 'invalid_arguments',
-    message: `Nothing was stored: ${other.object_id} is the name of an object of the class ${kind}.`,
+  throw invalidArgument('name', {
+    consequence: 'Nothing was stored',
+    fault: `${other.object_id} is the name of an object of the class ${kind}`,
     hint: 'Choose another name: versions of one name are of one class.',
-    detail: [{ loc: ['arguments', 'name'], msg: 'The name is taken', type: 'value_error' }],
   });
 }
 

@@ -1,6 +1,6 @@
 import { withFallback } from '../client/with-fallback.ts';
 import { HeddleError } from '../core/errors.ts';
-import { nearest, shortName } from '../text/names.ts';
+import { nearestSentence } from '../text/names.ts';
 import type { ServiceAccess } from './call-context.ts';
 
 /** Returns the projects of a service; undefined at one that cannot list them. */
@@ -19,10 +19,12 @@ export function knownProjects({ service, signal }: ServiceAccess): Promise<strin
 export async function requireProject(project: string, access: ServiceAccess): Promise<void> {
   const known = await knownProjects(access);
   if (known === undefined || known.includes(project)) return;
-  const names = nearest(project, known, (name) => [name]);
+  const names = nearestSentence('projects', project, known);
   throw new HeddleError({
     code: 'not_found',
     message: `There is no project ${project}.`,
-    hint: `The nearest projects are ${names.map(shortName).join(', ')}. Pass one of them as project_id.`,
+    hint: names
+      ? `${names} Pass one of them as project_id.`
+      : 'This account sees no project. Ask the user to check the project and the credentials.',
   });
 }

@@ -1,11 +1,13 @@
 import { withFallback } from '../client/with-fallback.ts';
 import { HeddleError } from '../core/errors.ts';
-import { isNear, nearest, shortName } from '../text/names.ts';
+import { isNear, nearestSentence, shortName } from '../text/names.ts';
 import type { ServiceAccess } from './call-context.ts';
 import { requireProject } from './require-project.ts';
 
 /** Calls among which the nearest are looked for. */
 const maxCandidates = 1000;
+/** Calls that are named where none is near. */
+const maxNewest = 3;
 
 /**
  * Returns the error for a recorded call that does not exist; it names those that may be meant.
@@ -38,10 +40,9 @@ export async function callsLike(
     await requireProject(project_id, { service, signal });
     return '';
   }
-  const names = nearest(callId, calls, ({ id }) => [id]).map(({ id }) => id);
+  const ids = calls.map(({ id }) => id);
   // Most ids are random: only one that is nearly the same can be meant.
-  const near = names.filter((id) => isNear(callId, id));
-  const newest = calls.slice(0, names.length).map(({ id }) => id);
-  const [kind, named] = near.length > 0 ? ['nearest', near] : ['newest', newest];
-  return ` The ${kind} calls are ${named.map(shortName).join(', ')}.`;
+  const near = ids.filter((id) => isNear(callId, id));
+  if (near.length > 0) return ` ${nearestSentence('calls', callId, near)}`;
+  return ` The newest calls are ${ids.slice(0, maxNewest).map(shortName).join(', ')}.`;
 }

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { views } from '../board/views.ts';
-import { BodyReader } from '../core/http/body-reader.ts';
+import { createBodyReader } from '../core/http/body-reader.ts';
 import { endServer } from '../core/http/end-server.ts';
 import { createHttpServer } from '../core/http/http-server.ts';
 import { listen } from '../core/http/listen.ts';
@@ -45,7 +45,7 @@ export async function startViewServer(
   const session = newSecret();
   const stopped = new AbortController();
   const access = new AccessChecks([], []);
-  const bodies = new BodyReader(httpLimits.maxBodyBytes, httpLimits.maxTotalBodyBytes);
+  const readBody = createBodyReader(httpLimits.maxBodyBytes, httpLimits.maxTotalBodyBytes);
   let isTokenUsed = false;
   /** Known once the server listens, which is before any request. */
   let origin = '';
@@ -96,7 +96,7 @@ export async function startViewServer(
     checkMethod(request, 'POST');
     // Other pages of this machine have an origin of their own, even if they have the same host.
     if (request.headers.origin !== origin) throw new Refusal(403, 'Forbidden: this Origin is not allowed');
-    const bytes = await bodies.read(response);
+    const bytes = await readBody(response);
     if (bytes === undefined) return;
     const body = parseBody(bytes);
     const result =

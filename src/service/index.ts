@@ -7,7 +7,7 @@ import type { Account } from './admin/accounts.ts';
 import { ensureSampleProject } from './admin/sample-project.ts';
 import { EvaluationRunner, type RunnerLimits } from './evaluation/runner.ts';
 import { createApp } from './http/app.ts';
-import { Authenticator } from './http/authenticator.ts';
+import { createAuthenticator } from './http/authenticator.ts';
 import { ModelProvider, type ModelProviderOptions } from './inference/model-provider.ts';
 import { openDatabase } from './storage/open-database.ts';
 
@@ -61,8 +61,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const { log = () => {}, evaluation } = options;
     const modelProvider = options.modelProvider && new ModelProvider(options.modelProvider);
     const runner = new EvaluationRunner({ database, modelProvider, log, ...evaluation });
-    const authenticator = new Authenticator(database, options.account);
-    const app = createApp({ database, modelProvider, runner, authenticator, log });
+    const authenticate = createAuthenticator(database, options.account);
+    const app = createApp({ database, modelProvider, runner, authenticate, log });
     const serve = getRequestListener(app.fetch, { overrideGlobalObjects: false });
     const server = createHttpServer(serve, {
       limits: { idleTimeoutMs: keepAliveTimeoutMs },

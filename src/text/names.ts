@@ -14,6 +14,12 @@ export function nearest<Entry>(text: string, entries: readonly Entry[], namesOf:
     .map(({ entry }) => entry);
 }
 
+/** Returns a sentence with the known names of a kind that are spelled most like a text; empty if none is known. */
+export function nearestSentence(kind: string, text: string, known: readonly string[]): string {
+  const names = nearest(text, known, (name) => [name]).map(shortName);
+  return names.length === 0 ? '' : `The nearest ${kind} are ${names.join(', ')}.`;
+}
+
 /** Returns the known name that a mistyped one is likely to mean, if there is one. */
 export function meantName(text: string, known: readonly string[]): string | undefined {
   const [name] = nearest(text, known, (each) => [each]);

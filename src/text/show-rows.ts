@@ -1,5 +1,5 @@
-import { HeddleError } from '../core/errors.ts';
-import { nearest, shortName } from './names.ts';
+import { type HeddleError, invalidArgument } from '../core/errors.ts';
+import { nearestSentence, shortName } from './names.ts';
 
 type Row = Record<string, unknown>;
 
@@ -30,7 +30,7 @@ export interface RowSelection {
  */
 export function showRows(rows: readonly Row[], { fields, defaults, always, known }: RowSelection): ShownRows {
   if (fields?.includes('*')) return { items: [...rows] };
-  const present = new Set(rows.flatMap((row) => Object.keys(row).filter((name) => !isEmpty(row[name]))));
+  const present = new Set(rows.flatMap((row) => Object.keys(row).filter((name) => !isEmptyValue(row[name]))));
   const wanted = [...new Set([...always, ...(fields ?? defaults)])];
   const unknown = fields?.find((name) => !present.has(name) && !known.includes(name) && !always.includes(name));
   if (unknown !== undefined) throw unknownField(unknown, [...new Set([...known, ...present])]);
@@ -41,12 +41,12 @@ export function showRows(rows: readonly Row[], { fields, defaults, always, known
   };
   const shared = wanted.filter(isCommon);
   // An empty list says something of all rows together, like that nobody has judged any of them.
-  const isMissing = (value: unknown): boolean => isEmpty(value) && !Array.isArray(value);
+  const isMissing = (value: unknown): boolean => isEmptyValue(value) && !Array.isArray(value);
   const common = select(rows[0] ?? {}, shared, isMissing);
   const single = wanted.filter((name) => !shared.includes(name));
   const omitted_fields = shortList([...present].filter((name) => !wanted.includes(name)));
   return {
-    items: rows.map((row) => select(row, single, rows.length === 1 ? isMissing : isEmpty)),
+    items: rows.map((row) => select(row, single, rows.length === 1 ? isMissing : isEmptyValue)),
     ...(Object.keys(common).length > 0 && { common }),
     ...(omitted_fields.length > 0 && { omitted_fields }),
   };
@@ -65,19 +65,15 @@ function select(row: Row, names: readonly string[], isLeftOut: (value: unknown) 
   return Object.fromEntries(members.filter(([, value]) => value !== undefined && !isLeftOut(value)));
 }
 
-function isEmpty(value: unknown): boolean {
+/** Returns whether a value has no content: null, undefined, an empty text, list or object. */
+export function isEmptyValue(value: unknown): boolean {
   if (value === null || value === undefined || value === '') return true;
   return typeof value === 'object' && Object.keys(value).length === 0;
 }
 
 function unknownField(name: string, known: readonly string[]): HeddleError {
-  const msg = `No field ${JSON.stringify(shortName(name))}`;
-  return new HeddleError({
-    code: 'invalid_arguments',
-    message: `${msg}.`,
-    hint: `The nearest fields are ${nearest(name, known, (other) => [other])
-      .map(shortName)
-      .join(', ')}; ["*"] returns all.`,
-    detail: [{ loc: ['arguments', 'fields'], msg, type: 'value_error' }],
+  return invalidArgument('fields', {
+    fault: `No field ${JSON.stringify(shortName(name))}`,
+    hint: `${nearestSentence('fields', name, known)} ["*"] returns all.`,
   });
 }

@@ -14,7 +14,7 @@ import { comparisonWarning } from '../evaluations/comparison-warning.ts';
 import { fieldSchema } from '../queues/queue-fields.ts';
 import { objectName } from '../records/object-name.ts';
 import { versionsOfName } from '../records/object-versions.ts';
-import { nearest, shortName } from '../text/names.ts';
+import { nearestSentence, shortName } from '../text/names.ts';
 import { cell, escapeInvisible } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
@@ -209,8 +209,8 @@ async function modelWarnings(model: string, { service, signal, project }: ToolCo
   try {
     const { data } = await service.call('listModels', {}, { signal, ...(project !== undefined && { project }) });
     if (data.length === 0 || data.some(({ id }) => id === model)) return [];
-    const names = nearest(model, data, ({ id }) => [id]).map(({ id }) => shortName(id));
-    return [`Inference does not list the model ${shortName(model)}; the nearest are ${names.join(', ')}.`];
+    const ids = data.map(({ id }) => id);
+    return [`Inference does not list the model ${shortName(model)}. ${nearestSentence('models', model, ids)}`];
   } catch (error) {
     // Without access to inference, the evaluation will tell.
     if (error instanceof HeddleError && !signal.aborted) return [];

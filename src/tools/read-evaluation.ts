@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { EvaluationRun } from '../contract/evaluation-runs.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
-import { HeddleError } from '../core/errors.ts';
+import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { compareScores, scorerComparison } from '../evaluations/compare-runs.ts';
 import {
   type ResultRow,
@@ -25,7 +25,7 @@ import {
 import { evaluationReferences } from '../evaluations/find-evaluation.ts';
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
 import { figuresOf } from '../evaluations/score-figures.ts';
-import { nearest, shortName } from '../text/names.ts';
+import { nearestSentence, shortName } from '../text/names.ts';
 import { pageMembers, pagePosition, pluralize, withFirstRows } from '../text/page.ts';
 import { cell, compactTable } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
@@ -263,24 +263,16 @@ function compareWith(baseline: string, run_id: string, rows: readonly ResultRow[
 function agreementOfRuns(rows: readonly ResultRow[], runIds: readonly string[], column: string): ScorerAgreement[] {
   const columns = rowColumnsOf(rows);
   if (rows.length > 0 && !columns.includes(column)) {
-    const msg = `No row has the column ${JSON.stringify(shortName(column))}`;
-    throw new HeddleError({
-      code: 'invalid_arguments',
-      message: `${msg}.`,
-      hint: `The nearest columns are ${nearest(column, columns, (name) => [name])
-        .map(shortName)
-        .join(', ')}.`,
-      detail: [{ loc: ['arguments', 'expected'], msg, type: 'value_error' }],
+    throw invalidArgument('expected', {
+      fault: `No row has the column ${JSON.stringify(shortName(column))}`,
+      hint: nearestSentence('columns', column, columns) || 'The rows have no columns.',
     });
   }
   const agreement = runIds.flatMap((runId) => agreementWithExpected(rows, runId, column));
   if (rows.length === 0 || agreement.length > 0) return agreement;
-  const msg = `No scorer has a value that the column ${JSON.stringify(shortName(column))} has`;
-  throw new HeddleError({
-    code: 'invalid_arguments',
-    message: `${msg}, so nothing can agree.`,
+  throw invalidArgument('expected', {
+    fault: `No scorer has a value that the column ${JSON.stringify(shortName(column))} has, so nothing can agree`,
     hint: 'Compare with a column whose values are those of the scorer, like true and false. Read the rows without expected to see both.',
-    detail: [{ loc: ['arguments', 'expected'], msg, type: 'value_error' }],
   });
 }
 

@@ -9,6 +9,7 @@ import { readVersion } from '../records/object-versions.ts';
 import { unknownObject } from '../records/unknown-object.ts';
 import { cutValue } from '../text/call-values.ts';
 import { pageArguments, pagePosition, pluralize, renderPage, withFirstRows } from '../text/page.ts';
+import { isEmptyValue } from '../text/show-rows.ts';
 import { cell, escapeInvisible } from '../text/table.ts';
 import { defineTool, type ToolContext } from './definition/tool.ts';
 
@@ -81,7 +82,7 @@ Example: {"ref":"weave:///demo/support/object/tickets:latest"}`,
     const count = row_count === undefined ? '' : ` of ${row_count}`;
     const lines = [
       `${kind ?? 'value'}${version}${newest}: ${cell(ref)}`,
-      ...(val === undefined || isEmpty(val) ? [] : [escapeInvisible(JSON.stringify(val))]),
+      ...(isEmptyValue(val) ? [] : [escapeInvisible(JSON.stringify(val))]),
       ...(named === undefined ? [] : [named]),
       ...(rows === undefined
         ? []
@@ -251,7 +252,7 @@ const marks = ['_type', '_class_name', '_bases'];
 
 /** Removes the marks of classes and members without content, also from what the members hold. */
 function withoutMarks(val: Record<string, unknown>): Record<string, unknown> {
-  const kept = Object.entries(val).filter(([name, value]) => !marks.includes(name) && !isEmpty(value));
+  const kept = Object.entries(val).filter(([name, value]) => !marks.includes(name) && !isEmptyValue(value));
   return Object.fromEntries(kept.map(([name, value]) => [name, withoutMarksWithin(value)]));
 }
 
@@ -262,8 +263,4 @@ function withoutMarksWithin(value: unknown): unknown {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function isEmpty(value: unknown): boolean {
-  return value === null || value === '' || (typeof value === 'object' && Object.keys(value as object).length === 0);
 }

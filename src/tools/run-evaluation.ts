@@ -5,7 +5,7 @@ import { splitProjectId } from '../contract/identifiers.ts';
 import { classMembers } from '../contract/objects.ts';
 import { objectReference, parseReference } from '../contract/references.ts';
 import { llmModelClass } from '../contract/scorers.ts';
-import { HeddleError } from '../core/errors.ts';
+import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { comparisonWarning } from '../evaluations/comparison-warning.ts';
 import {
   type DatasetRows,
@@ -195,12 +195,10 @@ async function prepare(
   const { missing, columns } = await unfilledPlaceholders(placeholdersOf(template, argument), dataset, maxRows);
   if (missing.length > 0) {
     const names = missing.map((name) => `{${shortName(name)}}`).join(', ');
-    const msg = `No column for ${names}`;
-    throw new HeddleError({
-      code: 'invalid_arguments',
-      message: `Nothing was started: the dataset has no column for ${names}.`,
+    throw invalidArgument(argument, {
+      consequence: 'Nothing was started',
+      fault: `the dataset has no column for ${names}`,
       hint: `Its columns are ${columns.slice(0, 50).map(shortName).join(', ')}. Write {{ and }} for literal braces.`,
-      detail: [{ loc: ['arguments', argument], msg, type: 'value_error' }],
     });
   }
   const trials = Number.isInteger(found.val.trials) ? Math.max(1, found.val.trials as number) : 1;

@@ -5,6 +5,7 @@ import { execute } from '../support/embedded-service.ts';
 import { sendGoodResponse, sendResponse, startFakeService } from '../support/fake-service.ts';
 import { freePort } from '../support/free-port.ts';
 import { call, command, emptyHome, run, standIn, temporaryFolder } from '../support/heddle.ts';
+import { selfSigned } from '../support/self-signed.ts';
 
 // biome-ignore lint/suspicious/noTemplateCurlyInString: a host leaves exactly this for a field that is not filled in
 const placeholder = '${user_config.secret}';
@@ -127,7 +128,6 @@ describe('heddle doctor', () => {
       configuration: 'ok',
       keychain: 'warning',
       credentials: 'ok',
-      DNS: 'ok',
       TCP: 'ok',
       HTTP: 'ok',
       clock: 'ok',
@@ -270,13 +270,24 @@ describe('heddle doctor', () => {
     expect(refused.states).toMatchObject({ TCP: 'failure' });
     expect(refused.states).not.toHaveProperty('HTTP');
 
-    // A server of plain HTTP cannot answer a TLS handshake.
+    // This server waits for the end of the TLS handshake, which it takes for an HTTP request.
     const service = await startFakeService({ credentials: right });
     const plain = await examine(
       emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: service.url.replace('http:', 'https:'), ...secrets }),
     );
-    expect(plain.states).toMatchObject({ TCP: 'ok', TLS: 'failure' });
+    expect(plain.states).toMatchObject({ connection: 'failure' });
     expect(plain.states).not.toHaveProperty('HTTP');
+
+    const untrusted = await startFakeService({ certificate: selfSigned });
+    const distrusted = await examine(emptyHome(temporaryFolder(), { HEDDLE_BASE_URL: untrusted.url, ...secrets }));
+    expect(distrusted.findings.find(({ check }) => check === 'TLS')).toEqual({
+      check: 'TLS',
+      state: 'failure',
+      message: expect.stringMatching(/self-signed certificate/),
+      advice:
+        'Check the base URL. For a private certificate authority, set NODE_EXTRA_CA_CERTS where heddle is started.',
+    });
+    expect(untrusted.requests).toEqual([]);
 
     const mute = await startFakeService();
     mute.onConnection = (socket) => socket.destroy();

@@ -85,7 +85,10 @@ describe('heddle evaluation', () => {
   it('runs nothing in read-only mode', async () => {
     const environment = emptyHome(temporaryFolder(), { HEDDLE_READ_ONLY: 'true' });
     const result = await run(['evaluation', 'run', 'e', '--model', 'm', '--prompt', 'p'], environment);
-    expect([result.code, result.stderr]).toEqual([2, expect.stringContaining('switches run_evaluation off')]);
+    expect([result.code, result.stderr]).toEqual([
+      2,
+      expect.stringContaining('the tool run_evaluation is switched off by HEDDLE_READ_ONLY or HEDDLE_TOOLS'),
+    ]);
   });
 
   it('prints results as JSON in a pipe, and as the text that a model reads with --table', async () => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { BodyReader } from '../../src/core/http/body-reader.ts';
+import { createBodyReader } from '../../src/core/http/body-reader.ts';
 import { createHttpServer } from '../../src/core/http/http-server.ts';
 import { listen } from '../../src/core/http/listen.ts';
 import { Refusal } from '../../src/core/http/refusal.ts';
@@ -50,7 +50,7 @@ describe('createHttpServer', () => {
 
   it('asks a client that expects it for the body, once the body is read', async () => {
     const { url } = await start(async (_, response) => {
-      const body = await new BodyReader(10).read(response);
+      const body = await createBodyReader(10)(response);
       response.end(body);
     });
     const request = httpRequest(url, { method: 'POST', headers: { expect: '100-continue' } });

@@ -199,7 +199,7 @@ const cases: Case[] = [
     facts: [
       [/^Stored: weave:\S+:\w{43}\./, /"scorer_ref":"weave:\S+:\w{43}","existed":false/],
       [
-        /does not list the model none; the nearest are heddle\/echo/,
+        /does not list the model none. The nearest models are heddle\/echo/,
         /"warnings":\["Inference does not list the model none/,
       ],
     ],

@@ -79,7 +79,7 @@ describe('create_scorer', () => {
   it('warns of a model that inference does not list', async () => {
     const { call } = await connect();
     const { warnings } = await call('create_scorer', { ...judge, model: 'heddle/ecco' });
-    expect(warnings).toEqual(['Inference does not list the model heddle/ecco; the nearest are heddle/echo.']);
+    expect(warnings).toEqual(['Inference does not list the model heddle/ecco. The nearest models are heddle/echo.']);
     expect(await call('create_scorer', judge)).not.toHaveProperty('warnings');
   });
 

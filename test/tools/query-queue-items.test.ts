@@ -36,6 +36,24 @@ describe('query_queue_items', () => {
     const { error } = await call('query_queue_items', { queue_id: 'q', project_id: 'team/projekt' });
     expect(error.hint).toMatch(/^The nearest projects are team\/projects, team\/project-2, /);
   });
+
+  it('says that the account sees no project when the service lists none', async () => {
+    const service = await startFakeService();
+    service.respond = (request) => {
+      if (request.path === '/projects') return sendResponse(request, 200, { projects: [] });
+      if (request.path.endsWith('/items/query')) return sendResponse(request, 200, { items: [] });
+      if (request.path === '/annotation_queues/query') return sendResponse(request, 200, '');
+      sendResponse(request, 404, { reason: 'Queue q not found' });
+    };
+    const { call } = await connectClient(emptyHome(temporaryFolder(), service.environment));
+    expect(await call('query_queue_items', { queue_id: 'q', project_id: 'team/app' })).toMatchObject({
+      error: {
+        code: 'not_found',
+        message: 'There is no project team/app.',
+        hint: 'This account sees no project. Ask the user to check the project and the credentials.',
+      },
+    });
+  });
 });
 
 describe('query_queue_items at a service that answers as the public one', () => {

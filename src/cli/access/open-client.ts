@@ -4,8 +4,7 @@ import type { McpServerOptions } from '../../mcp/server.ts';
 import { openRuntime } from '../../runtime/runtime.ts';
 import { withInterrupt } from '../invocation.ts';
 import { showProgress } from '../terminal/progress.ts';
-import { UsageError } from '../terminal/report-failure.ts';
-import { settingsOf } from '../usage/flags.ts';
+import { requireProjectSetting, settingsOf } from '../usage/flags.ts';
 import { runtimeOptions } from './secrets.ts';
 
 /**
@@ -39,8 +38,7 @@ export interface OpenedService {
  * @throws UsageError without a project.
  */
 export function withService<T>(command: Command, use: (opened: OpenedService) => Promise<T>): Promise<T> {
-  return withRuntime(command, async ({ service, project }, signal) => {
-    if (project === undefined) throw new UsageError('no project: pass --project entity/project or set HEDDLE_PROJECT');
-    return use({ service: await service(), project, signal });
-  });
+  return withRuntime(command, async ({ service, project }, signal) =>
+    use({ project: requireProjectSetting(project), service: await service(), signal }),
+  );
 }

@@ -12,7 +12,7 @@ import { reportToolError, UsageError } from '../terminal/report-failure.ts';
 import { describeTool } from '../usage/describe-tool.ts';
 import { addSettingFlags, runtimeFlags } from '../usage/flags.ts';
 import { completeWith, explain } from '../usage/help.ts';
-import { toolNames, unknownTool } from '../usage/tool-names.ts';
+import { requireTool, toolNames } from '../usage/tool-names.ts';
 
 export function addCall(program: Command): void {
   const call = program
@@ -68,8 +68,7 @@ export async function runCall(call: Command, { name, json, form }: ToolCall): Pr
   const current = invocation();
   const typed = json === '-' ? await text(current.stdin) : json;
   await withRuntime(call, async (options, signal) => {
-    const tool = options.tools.find((candidate) => candidate.name === name);
-    if (!tool) throw unknownTool(name, options.tools);
+    const tool = requireTool(name, options.tools);
     const outcome = await runTool(tool, parseArgumentsText(typed), { signal, progress: drawProgress }, options);
     showProgress('');
     if (!('error' in outcome)) printResult(outcome, form);

@@ -8,7 +8,7 @@ import { resultWidth } from '../terminal/terminal.ts';
 import { describeTool } from '../usage/describe-tool.ts';
 import { addSettingFlags, settingsOf } from '../usage/flags.ts';
 import { completeWith, explain } from '../usage/help.ts';
-import { toolNames, unknownTool } from '../usage/tool-names.ts';
+import { requireTool, toolNames } from '../usage/tool-names.ts';
 
 export function addTools(program: Command): void {
   const command = program
@@ -24,8 +24,7 @@ export function addTools(program: Command): void {
     const { readOnly, tools: only } = settingsOf(command).values;
     const tools = selectTools({ readOnly, only });
     if (name !== undefined) {
-      const tool = tools.find((each) => each.name === name);
-      if (!tool) throw unknownTool(name, tools);
+      const tool = requireTool(name, tools);
       return isForPeople(form) ? printLine(describeTool(tool, resultWidth())) : printJson(toMcpTool(tool));
     }
     if (!isForPeople(form)) return printJson(tools.map(toMcpTool));

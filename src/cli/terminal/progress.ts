@@ -19,15 +19,13 @@ export function showProgress(text: string): void {
   else streamsWithLine.add(stderr);
 }
 
-/** Draws the progress of a tool call. */
+/** Draws a bar with its numbers: `writing [####......] 4 of 10`. Without a total, only the number. */
 export function drawProgress({ unit, done, total }: Progress): void {
-  showProgress(progressBar(unit, done, total));
+  showProgress(`${unit} ${total === undefined ? done : barOf(done, total)}`);
 }
 
-/** Returns a bar with its numbers: `writing [####......] 4 of 10`. Without a total, only the number. */
-export function progressBar(phase: string, done: number, total?: number): string {
-  if (total === undefined) return `${phase} ${done}`;
+function barOf(done: number, total: number): string {
   const share = total === 0 ? 1 : Math.min(1, done / total);
   const bar = '#'.repeat(Math.round(share * barWidth)).padEnd(barWidth, '.');
-  return `${phase} [${bar}] ${done} of ${total}`;
+  return `[${bar}] ${done} of ${total}`;
 }

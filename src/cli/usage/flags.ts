@@ -10,6 +10,7 @@ import {
   wholeNumber,
 } from '../../settings/settings.ts';
 import { invocation } from '../invocation.ts';
+import { UsageError } from '../terminal/report-failure.ts';
 import { completeWith, settingsHeading } from './help.ts';
 
 /** Settings that only `heddle serve --http` needs, and that have flags. */
@@ -46,6 +47,12 @@ export function settingsOf(command: Command, { newProfile = false } = {}): Resol
 export function inputsOf(command: Command): Inputs {
   const { environment, folders } = invocation();
   return { flags: flagsOf(command), environment, folders };
+}
+
+/** Returns the project of a command's settings. @throws UsageError without one. */
+export function requireProjectSetting(project: string | undefined): string {
+  if (project !== undefined) return project;
+  throw new UsageError('no project: pass --project entity/project or set HEDDLE_PROJECT');
 }
 
 /** Returns the settings that were given as flags, as text. */

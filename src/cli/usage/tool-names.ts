@@ -6,13 +6,15 @@ export function toolNames(): string[] {
   return tools.map(({ name }) => name);
 }
 
-/** Returns the error for a tool that is not offered; it names the nearest one. */
-export function unknownTool(name: string, offered: readonly { name: string }[]): UsageError {
+/** Returns a tool of those on offer. @throws UsageError for another name, with the nearest one. */
+export function requireTool<Tool extends { name: string }>(name: string, offered: readonly Tool[]): Tool {
+  const found = offered.find((tool) => tool.name === name);
+  if (found) return found;
   const names = offered.map((tool) => tool.name);
   if (toolNames().includes(name)) {
-    return new UsageError(
+    throw new UsageError(
       `the tool ${name} is switched off by HEDDLE_READ_ONLY or HEDDLE_TOOLS; available tools: ${names.join(', ')}`,
     );
   }
-  return new UsageError(`unknown tool '${name}'${didYouMean(name, names)}; available tools: ${names.join(', ')}`);
+  throw new UsageError(`unknown tool '${name}'${didYouMean(name, names)}; available tools: ${names.join(', ')}`);
 }

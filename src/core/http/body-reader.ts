@@ -1,28 +1,22 @@
 import type { ServerResponse } from 'node:http';
 import { Refusal } from './refusal.ts';
 
-/** Reads request bodies within limits. */
-export class BodyReader {
-  readonly #maxBytes: number;
-  readonly #maxTotalBytes: number;
-  #receivedBytes = 0;
+/**
+ * Reads the whole body of the request that a response belongs to; asks for it first if the client waits for that
+ * (`Expect: 100-continue`).
+ * @returns undefined if the client disconnects before the end.
+ * @throws Refusal 413 for a body that is too large, 503 if too many are being received.
+ */
+export type BodyReader = (response: ServerResponse) => Promise<Buffer | undefined>;
 
-  /** @param maxTotalBytes maximum size of all bodies that are being received. */
-  constructor(maxBytes: number, maxTotalBytes = Number.POSITIVE_INFINITY) {
-    this.#maxBytes = maxBytes;
-    this.#maxTotalBytes = maxTotalBytes;
-  }
-
-  /**
-   * Reads the whole body of the request that a response belongs to; asks for it first if the client waits for that
-   * (`Expect: 100-continue`). Listens to events, because leaving an iteration would close the connection before the refusal
-   * is sent.
-   * @returns undefined if the client disconnects before the end.
-   * @throws Refusal 413 for a body that is too large, 503 if too many are being received.
-   */
-  async read(response: ServerResponse): Promise<Buffer | undefined> {
+/**
+ * Creates a reader of request bodies.
+ * @param maxTotalBytes maximum size of all bodies that are being received.
+ */
+export function createBodyReader(maxBytes: number, maxTotalBytes = Number.POSITIVE_INFINITY): BodyReader {
+  let receivedBytes = 0;
+  return async (response) => {
     const { req: request } = response;
-    const maxBytes = this.#maxBytes;
     const tooLarge = new Refusal(413, `Payload too large: a request body may have ${maxBytes} bytes`);
     if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge;
     if (request.destroyed) return undefined;
@@ -30,12 +24,13 @@ export class BodyReader {
     const parts: Buffer[] = [];
     let size = 0;
     try {
+      // Events, because leaving an iteration would close the connection before the refusal is sent.
       return await new Promise<Buffer | undefined>((resolve, reject) => {
         request.on('data', (part: Buffer) => {
           size += part.length;
-          this.#receivedBytes += part.length;
+          receivedBytes += part.length;
           parts.push(part);
-          if (size <= maxBytes && this.#receivedBytes <= this.#maxTotalBytes) return;
+          if (size <= maxBytes && receivedBytes <= maxTotalBytes) return;
           request.pause().removeAllListeners('data');
           reject(size > maxBytes ? tooLarge : tooBusy());
         });
@@ -43,9 +38,9 @@ export class BodyReader {
         request.once('close', () => resolve(undefined));
       });
     } finally {
-      this.#receivedBytes -= size;
+      receivedBytes -= size;
     }
-  }
+  };
 }
 
 /** Tells a client that waits for it (`Expect: 100-continue`) to send its body. */

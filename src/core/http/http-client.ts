@@ -51,6 +51,10 @@ export const unsentCodes: ReadonlySet<string> = new Set([
   proxyFailedCode,
 ]);
 
+/** Codes of errors of certificates, and of connections that fail in TLS for another reason. */
+export const certificateCodes = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME|INVALID_CA|INVALID_PURPOSE/;
+export const tlsCodes = /^(EPROTO|ERR_SSL)/;
+
 /** Sends HTTP requests over persistent connections, through the proxies of the environment. Does not follow redirects. */
 export class HttpClient {
   readonly #options: HttpClientOptions;
@@ -132,15 +136,20 @@ export function networkCode(error: unknown): string | undefined {
   return code ?? (name === 'HTTPParserError' ? 'HPE_INVALID' : undefined);
 }
 
+/** Returns the reason of a failed request. The error of a host with several addresses has one for each of them. */
+export function networkReason(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(networkReason).join('; ');
+  return (error as Error).message || networkCode(error) || String(error);
+}
+
 /** Returns the error of a request through a proxy, which names the proxy. */
 function throughProxy(error: Error, proxy: HttpProxy): Error {
   const code = networkCode(error);
-  const { message } = error;
   if (code === undefined) return error;
   const isOfProxy = unsentCodes.has(code) || refusedTunnelCodes.has(code);
   return isOfProxy
-    ? failure(proxyFailedCode, `the proxy ${proxy.origin} failed: ${message || code}`, error)
-    : failure(code, `${message}, through the proxy ${proxy.origin}`, error);
+    ? failure(proxyFailedCode, `the proxy ${proxy.origin} failed: ${networkReason(error)}`, error)
+    : failure(code, `${networkReason(error)}, through the proxy ${proxy.origin}`, error);
 }
 
 function failure(code: string, message: string, cause?: Error): Error {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler } from '@modelcontextprotocol/server';
-import { BodyReader, tooBusy } from '../../core/http/body-reader.ts';
+import { createBodyReader, tooBusy } from '../../core/http/body-reader.ts';
 import { endServer } from '../../core/http/end-server.ts';
 import { createHttpServer } from '../../core/http/http-server.ts';
 import { listen } from '../../core/http/listen.ts';
@@ -47,7 +47,7 @@ export class McpHttpServer {
   readonly #server: Server;
   readonly #access: AccessChecks;
   readonly #isReady: () => Promise<boolean>;
-  readonly #bodies = new BodyReader(httpLimits.maxBodyBytes, httpLimits.maxTotalBodyBytes);
+  readonly #readBody = createBodyReader(httpLimits.maxBodyBytes, httpLimits.maxTotalBodyBytes);
   readonly #cancellations = new Cancellations();
   #guard: Guard | undefined;
   #runningCalls = 0;
@@ -129,7 +129,7 @@ export class McpHttpServer {
     const client = (await this.#guard?.identify(request)) ?? {};
     checkMethodAndHeaders(request);
     this.#checkLoad();
-    const body = await readRequestBody(this.#bodies, response);
+    const body = await readRequestBody(this.#readBody, response);
     if (body === undefined) return;
     this.#guard?.permit?.(client, body);
     // Checked again, because the limit may have been reached while the body arrived. A call counts only from here on, so

@@ -33,8 +33,8 @@ export function checkMethodAndHeaders(request: IncomingMessage): void {
  * @returns undefined when the client goes away before its end.
  * @throws Refusal 400 when it is not JSON, is nested too deeply or has a number that would change, 413 or 503 when it is beyond a limit.
  */
-export async function readRequestBody(bodies: BodyReader, response: ServerResponse): Promise<unknown> {
-  const bytes = await bodies.read(response);
+export async function readRequestBody(readBody: BodyReader, response: ServerResponse): Promise<unknown> {
+  const bytes = await readBody(response);
   if (bytes === undefined) return undefined;
   const body = parseBody(bytes.toString('utf8'));
   if (Array.isArray(body) && body.length > maxBatchMessages) {

@@ -1,7 +1,7 @@
 import { createLocalJWKSet, createRemoteJWKSet, customFetch, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import * as z from 'zod';
 import { HeddleError } from '../../core/errors.ts';
-import { HttpClient, readBody } from '../../core/http/http-client.ts';
+import { HttpClient, networkReason, readBody } from '../../core/http/http-client.ts';
 import type { ProxySettings } from '../../core/http/proxies.ts';
 import { parseJsonText } from '../../core/json/json.ts';
 import type { Log } from '../../core/log.ts';
@@ -110,8 +110,8 @@ async function getJson(
   signal: AbortSignal,
 ): Promise<Record<string, unknown>> {
   const headers = { accept: 'application/json', 'user-agent': `heddle/${version}` };
-  const unreachable = ({ message, code }: NodeJS.ErrnoException): HeddleError => {
-    const reason = signal.aborted ? `no response within ${timeoutMs} ms` : message || code;
+  const unreachable = (error: unknown): HeddleError => {
+    const reason = signal.aborted ? `no response within ${timeoutMs} ms` : networkReason(error);
     return fetchError(issuer, 'service_unavailable', `${address}: ${reason}`);
   };
   const response = await httpClient.send({ method: 'GET', url: address, headers, signal }).catch((error) => {

@@ -6,7 +6,7 @@ import { appendTo } from '../../core/append-to.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { meanOf, ScoreLists, sumOf } from '../../core/statistics/score-lists.ts';
 import { addCosts } from '../operations/costs.ts';
-import { ResponseSize } from '../operations/response-size.ts';
+import { limitResponseSize } from '../operations/limit-response-size.ts';
 import { compileCondition } from '../query/condition.ts';
 import { compareValues, fieldAt } from '../query/sort-records.ts';
 import type { Database, ProjectFilter } from '../storage/database.ts';
@@ -223,7 +223,7 @@ async function resolveRows({ database, maySee }: ResultsQuery, examples: readonl
 /** Reads the trials of rows, and the rows of the dataset themselves if the request asks for those. */
 async function readRows(query: ResultsQuery, page: readonly IndexedRow[]): Promise<EvaluationRow[]> {
   const { database, project_id, request } = query;
-  const size = new ResponseSize('ask for fewer rows at once, with limit and offset');
+  const addSize = limitResponseSize('ask for fewer rows at once, with limit and offset');
   const found = page.map((row) => ({ ...row, ids: [...row.trials.values()].flat() }));
   const firstIds = new Set(found.map(({ ids }) => ids[0]));
   const trials = new Map<string, EvaluationTrial>();
@@ -231,7 +231,7 @@ async function readRows(query: ResultsQuery, page: readonly IndexedRow[]): Promi
   const allIds = found.flatMap(({ ids }) => ids);
   for await (const calls of readCallsById(database, project_id, allIds)) {
     for (const trial of await toTrials(query, calls)) {
-      size.add(JSON.stringify(trial).length);
+      addSize(JSON.stringify(trial).length);
       trials.set(trial.predict_and_score_call_id, trial);
     }
     if (!request.include_raw_data_rows) continue;
@@ -239,7 +239,7 @@ async function readRows(query: ResultsQuery, page: readonly IndexedRow[]): Promi
     const recorded = first.map(({ inputs }) => membersOf(inputs).example ?? null);
     const rows = request.resolve_row_refs ? await resolveRows(query, recorded) : recorded;
     for (const [at, { id }] of first.entries()) {
-      size.add(JSON.stringify(rows[at]).length);
+      addSize(JSON.stringify(rows[at]).length);
       examples.set(id, rows[at]);
     }
   }

@@ -15,13 +15,13 @@ import { asRequestId, requestIdHeader } from '../../core/http/request-id.ts';
 import type { Log } from '../../core/log.ts';
 import { handlers } from '../operations/index.ts';
 import type { OperationInput, ServiceContext } from '../operations/operation.ts';
-import type { Authenticator } from './authenticator.ts';
+import type { Authenticate } from './authenticator.ts';
 import { openApiDocument } from './openapi.ts';
 import { readJson } from './read-json.ts';
 import { withUpload } from './read-upload.ts';
 
 export interface AppOptions extends ServiceContext {
-  authenticator: Authenticator;
+  authenticate: Authenticate;
   log: Log;
 }
 
@@ -91,7 +91,7 @@ function serveEndpoint<Name extends EndpointName>(name: Name, options: AppOption
   return async (context) => {
     context.set('operation', name);
     const { path, ...segments } = context.req.param();
-    const account = await options.authenticator.authenticate(endpoint.auth, context.req.header('Authorization'));
+    const account = await options.authenticate(endpoint.auth, context.req.header('Authorization'));
     const { outgoing } = context.env;
     const checked = {
       account: account.name,

@@ -10,58 +10,58 @@ export interface AuthenticatedAccount {
 }
 
 /**
- * Checks the credentials of requests against the stored accounts and, if there is one, the account of this process. The
+ * Returns the account that an Authorization header belongs to.
+ * @throws Refusal 401 with a challenge for the scheme.
+ */
+export type Authenticate = (scheme: AuthScheme, header: string | undefined) => Promise<AuthenticatedAccount>;
+
+/**
+ * Creates the check of the credentials of requests against the stored accounts and, if there is one, the account of this process. The
  * secret alone identifies an account: clients of the public service send any user name, or none, with an API key, and the
  * same key as a bearer token for inference. So both secrets of an account are accepted in both schemes.
  */
-export class Authenticator {
-  readonly #database: Database;
-  readonly #processAccount: ReturnType<typeof hashedAccount> | undefined;
-
-  constructor(database: Database, processAccount: Account | undefined) {
-    this.#database = database;
-    this.#processAccount = processAccount && hashedAccount(processAccount);
-  }
-
-  /**
-   * Returns the account that an Authorization header belongs to.
-   * @throws Refusal 401 with a challenge for the scheme.
-   */
-  async authenticate(scheme: AuthScheme, header: string | undefined): Promise<AuthenticatedAccount> {
+export function createAuthenticator(database: Database, processAccount: Account | undefined): Authenticate {
+  const own = processAccount && hashedAccount(processAccount);
+  return async (scheme, header) => {
     const headers = { 'WWW-Authenticate': `${scheme === 'basic' ? 'Basic' : 'Bearer'} realm="heddle"` };
     if (header === undefined) {
       throw new Refusal(401, 'Not authenticated', { headers, body: { detail: 'Not authenticated' } });
     }
     const [givenScheme = '', credentials = ''] = header.split(/ +/);
     const account =
-      givenScheme.toLowerCase() === scheme ? await this.#findAccount(secretOf(scheme, credentials)) : undefined;
+      givenScheme.toLowerCase() === scheme
+        ? await findAccount(database, own, secretOf(scheme, credentials))
+        : undefined;
     if (account === undefined) throw new Refusal(401, '401 Error', { headers });
     return account;
-  }
+  };
+}
 
-  // Comparing hashes needs no constant time: a caller cannot steer the hash of a guess towards a stored one. The secrets
-  // are random, so a fast hash is enough to store them and to look an account up.
-  async #findAccount(secret: string): Promise<AuthenticatedAccount | undefined> {
-    const hash = hashSecret(secret);
-    const own = this.#processAccount;
-    if (own && (hash === own.password_hash || hash === own.token_hash)) return { name: own.name, maySee: () => true };
-    const rows = await this.#database.read(async (transaction) => {
-      const grantsWhere = (column: 'token_hash' | 'password_hash') =>
-        transaction
-          .selectFrom('accounts')
-          .leftJoin('project_grants', 'project_grants.account', 'accounts.name')
-          .select(['name', 'project_id'])
-          .where(column, '=', hash)
-          .execute();
-      // One after the other: with `or`, SQLite would use neither index for the join.
-      const byToken = await grantsWhere('token_hash');
-      return byToken.length > 0 ? byToken : grantsWhere('password_hash');
-    });
-    const [account] = rows;
-    if (!account) return undefined;
-    const grants = grantsOf(rows.flatMap(({ project_id }) => project_id ?? []));
-    return { name: account.name, maySee: (projectId) => grants === 'all' || grants.includes(projectId) };
-  }
+// Comparing hashes needs no constant time: a caller cannot steer the hash of a guess towards a stored one. The secrets
+// are random, so a fast hash is enough to store them and to look an account up.
+async function findAccount(
+  database: Database,
+  own: ReturnType<typeof hashedAccount> | undefined,
+  secret: string,
+): Promise<AuthenticatedAccount | undefined> {
+  const hash = hashSecret(secret);
+  if (own && (hash === own.password_hash || hash === own.token_hash)) return { name: own.name, maySee: () => true };
+  const rows = await database.read(async (transaction) => {
+    const grantsWhere = (column: 'token_hash' | 'password_hash') =>
+      transaction
+        .selectFrom('accounts')
+        .leftJoin('project_grants', 'project_grants.account', 'accounts.name')
+        .select(['name', 'project_id'])
+        .where(column, '=', hash)
+        .execute();
+    // One after the other: with `or`, SQLite would use neither index for the join.
+    const byToken = await grantsWhere('token_hash');
+    return byToken.length > 0 ? byToken : grantsWhere('password_hash');
+  });
+  const [account] = rows;
+  if (!account) return undefined;
+  const grants = grantsOf(rows.flatMap(({ project_id }) => project_id ?? []));
+  return { name: account.name, maySee: (projectId) => grants === 'all' || grants.includes(projectId) };
 }
 
 /** Returns the secret in the credentials of a header: the password of Basic, or the bearer token. */

@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http';
-import { BodyReader } from '../../core/http/body-reader.ts';
+import { createBodyReader } from '../../core/http/body-reader.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { JsonLimitError } from '../../core/json/json.ts';
 import { InexactNumberError, parseExactJson, parseExactJsonInTurns } from '../../core/json/json-numbers.ts';
 import { nextTurn } from '../../core/turns.ts';
 
-const bodyReader = new BodyReader(32 * 1024 * 1024);
+const readBody = createBodyReader(32 * 1024 * 1024);
 /** Length from which a body is parsed in several turns of the event loop. */
 const longBodyBytes = 512 * 1024;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -16,7 +16,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
  * number that would change.
  */
 export async function readJson(response: ServerResponse): Promise<unknown> {
-  const bytes = await bodyReader.read(response);
+  const bytes = await readBody(response);
   if (bytes === undefined) throw new Refusal(400, 'The connection was closed before the body was complete');
   try {
     const text = utf8.decode(bytes);

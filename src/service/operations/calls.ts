@@ -5,7 +5,7 @@ import { appendTo } from '../../core/append-to.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { inBatches } from '../../core/in-batches.ts';
 import { nextTurn } from '../../core/turns.ts';
-import { ReferenceExpander } from '../query/expand-references.ts';
+import { referenceExpander } from '../query/expand-references.ts';
 import { countFoundCalls, findCalls } from '../query/find-calls.ts';
 import { deleteCallTrees, nameCall, recordEvents } from '../storage/call-events.ts';
 import { emptyMembers } from '../storage/call-rows.ts';
@@ -37,12 +37,12 @@ async function* readCalls(
   maySee: ProjectFilter,
 ): AsyncGenerator<RecordedCall, void, undefined> {
   const { columns, expand_columns, include_costs, include_feedback } = body;
-  const expander = new ReferenceExpander(maySee);
+  const expandReferences = referenceExpander(maySee);
   for await (const found of findCalls(database, body)) {
     const calls = found.map((call) => selectColumns(call, columns ?? []));
     if (expand_columns?.length || include_feedback || include_costs) {
       await database.read(async (transaction) => {
-        if (expand_columns?.length) await expander.expand(transaction, calls, expand_columns);
+        if (expand_columns?.length) await expandReferences(transaction, calls, expand_columns);
         if (include_costs) await addCosts(transaction, body.project_id, calls);
         if (include_feedback) await addFeedback(transaction, body.project_id, calls);
       });

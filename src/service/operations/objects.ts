@@ -11,8 +11,8 @@ import { findVersion, objectClasses, putVersion, versionsOf, withMarks } from '.
 import { createPartReader } from '../storage/read-part.ts';
 import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
+import { limitResponseSize } from './limit-response-size.ts';
 import { inTransaction, type OperationInput } from './operation.ts';
-import { ResponseSize } from './response-size.ts';
 
 /**
  * Stores a version of an object; storing the same content again returns the existing version.
@@ -162,8 +162,8 @@ async function findVersions(transaction: Transaction, body: BodyOf<'queryObjects
   versions = versions.orderBy('object_id').orderBy('version_index');
   const metadata = await versions.execute();
   if (body.metadata_only) return metadata.map((row) => toVersion(row, undefined));
-  const size = new ResponseSize('ask for fewer versions at once, or for metadata_only');
-  for (const { chars } of metadata) size.add(chars);
+  const addSize = limitResponseSize('ask for fewer versions at once, or for metadata_only');
+  for (const { chars } of metadata) addSize(chars);
   return (await versions.select('content').execute()).map(({ content, ...row }) => toVersion(row, content));
 }
 
@@ -176,7 +176,7 @@ export const readReferences = inTransaction('readReferences', async (transaction
   const vals: unknown[] = [];
   const known = new Map<string, { value: unknown; chars: number }>();
   const read = createPartReader(transaction, maySee);
-  const size = new ResponseSize('read fewer references at once');
+  const addSize = limitResponseSize('read fewer references at once');
   for (const ref of refs) {
     const parsed = parsePartReference(ref);
     if (!parsed) throw new Refusal(400, `Invalid ref: ${ref}`);
@@ -190,7 +190,7 @@ export const readReferences = inTransaction('readReferences', async (transaction
       entry = { value, chars: JSON.stringify(value).length };
       known.set(ref, entry);
     }
-    size.add(entry.chars);
+    addSize(entry.chars);
     vals.push(entry.value);
   }
   return { vals };

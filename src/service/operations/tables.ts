@@ -15,8 +15,8 @@ import {
   selectRows,
   type TableKey,
 } from '../storage/row-tables.ts';
+import { limitResponseSize } from './limit-response-size.ts';
 import { inTransaction, type OperationHandler, type OperationInput } from './operation.ts';
-import { ResponseSize } from './response-size.ts';
 
 /** Maximum number of rows of a list; updates can make it longer than one request. */
 const maxRows = 1_000_000;
@@ -162,7 +162,7 @@ async function readRows(
   { limit, offset }: { limit: number; offset: number },
 ): Promise<TableRow[]> {
   const table: TableKey = { project_id, table_digest: digest };
-  const size = new ResponseSize('ask for fewer rows at once, with limit and offset');
+  const addSize = limitResponseSize('ask for fewer rows at once, with limit and offset');
   const rows: TableRow[] = [];
   let selected = selectRows(transaction, table).orderBy('row_index');
   if (filter?.row_digests?.length) selected = selected.where('row_digest', 'in', filter.row_digests);
@@ -175,7 +175,7 @@ async function readRows(
       .offset(last === -1 ? offset : 0)
       .execute();
     for (const { row_index, row_digest, content } of page) {
-      size.add(content.length);
+      addSize(content.length);
       rows.push({ digest: row_digest, val: JSON.parse(content), original_index: row_index });
       last = row_index;
     }

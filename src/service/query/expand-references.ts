@@ -10,24 +10,24 @@ type Members = Record<string, unknown>;
 /** Maximum number of characters of JSON that references of one response are replaced by. */
 const maxExpandedChars = 64 * 1024 * 1024;
 
-/** Replaces the references in the calls of one response by the values they lead to, as far as these are not too large together. */
-export class ReferenceExpander {
-  readonly #maySee: ProjectFilter;
-  #chars = 0;
+/**
+ * Replaces the references at the given paths of calls by their values; an object also keeps its reference, as `_ref`. A
+ * reference without a value that the account may see stays, and so do all that exceed 64 Mi characters together with those before.
+ */
+type ExpandReferences = (
+  transaction: Transaction,
+  calls: readonly RecordedCall[],
+  columns: readonly string[],
+) => Promise<void>;
 
-  constructor(maySee: ProjectFilter) {
-    this.#maySee = maySee;
-  }
-
-  /**
-   * Replaces the references at the given paths of calls; an object also keeps its reference, as `_ref`. A reference that leads
-   * nowhere, or where the account may not see, stays, and so do all that exceed 64 Mi characters together with those before.
-   * Shorter paths go first, so that a longer one can lead into an object.
-   */
-  async expand(transaction: Transaction, calls: readonly RecordedCall[], columns: readonly string[]): Promise<void> {
+/** Returns the function that expands the references in the calls of one response. */
+export function referenceExpander(maySee: ProjectFilter): ExpandReferences {
+  let chars = 0;
+  return async (transaction, calls, columns) => {
+    // Shorter paths go first, so that a longer one can lead into an object.
     const paths = columns.map((column) => column.split('.')).sort((a, b) => a.length - b.length);
     const known = new Map<string, { value: unknown; chars: number }>();
-    const read = createPartReader(transaction, this.#maySee);
+    const read = createPartReader(transaction, maySee);
     const pacer = new Pacer();
     for (const path of paths) {
       for (const call of calls) {
@@ -40,15 +40,15 @@ export class ReferenceExpander {
         if (!expanded) {
           expanded = await readExpanded(reference, read);
           // A value that is too large for this response is not kept: it would fill the memory.
-          if (this.#chars + expanded.chars > maxExpandedChars) expanded = { value: reference, chars: 0 };
+          if (chars + expanded.chars > maxExpandedChars) expanded = { value: reference, chars: 0 };
           known.set(reference, expanded);
         }
-        if (this.#chars + expanded.chars > maxExpandedChars) continue;
-        this.#chars += expanded.chars;
+        if (chars + expanded.chars > maxExpandedChars) continue;
+        chars += expanded.chars;
         (parent as Members)[name] = expanded.value;
       }
     }
-  }
+  };
 }
 
 /** Reads the value of a reference and its size; a reference that leads nowhere is its own value. */

@@ -1,4 +1,4 @@
-import { HeddleError } from '../../core/errors.ts';
+import { HeddleError, invalidArgument } from '../../core/errors.ts';
 import type { ToolContext } from './tool.ts';
 
 /** Changes of more things than this need the user's consent. */
@@ -32,10 +32,9 @@ export function requireConsent(
       hint: 'Nothing was changed. Ask the user what they want.',
     });
   }
-  throw new HeddleError({
-    code: 'invalid_arguments',
-    message: `Nothing was changed: ${reason}.`,
+  throw invalidArgument('confirm', {
+    consequence: 'Nothing was changed',
+    fault: reason,
     hint: `Ask the user, then call again with confirm: true, or ${alternative}.`,
-    detail: [{ loc: ['arguments', 'confirm'], msg: reason, type: 'value_error' }],
   });
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { progressBar } from '../../../src/cli/terminal/progress.ts';
+import { type Invocation, withInvocation } from '../../../src/cli/invocation.ts';
+import { drawProgress } from '../../../src/cli/terminal/progress.ts';
 import { alignTables, drawRecord, widthOf } from '../../../src/cli/terminal/table.ts';
 
 const lines = (...texts: string[]): string => texts.join('\n');
@@ -50,10 +51,19 @@ describe('drawRecord', () => {
   });
 });
 
-describe('progressBar', () => {
+describe('drawProgress', () => {
   it('shows the share that is done', () => {
-    expect(progressBar('writing', 5, 10)).toBe('writing [###############...............] 5 of 10');
-    expect(progressBar('reading line', 500)).toBe('reading line 500');
-    expect(progressBar('writing', 0, 0)).toBe('writing [##############################] 0 of 0');
+    const written: string[] = [];
+    const stderr = { isTTY: true, columns: 80, write: (text: string) => written.push(text) };
+    withInvocation({ stderr } as unknown as Invocation, () => {
+      drawProgress({ unit: 'writing', done: 5, total: 10 });
+      drawProgress({ unit: 'reading line', done: 500 });
+      drawProgress({ unit: 'writing', done: 0, total: 0 });
+    });
+    expect(written).toEqual([
+      '\rwriting [###############...............] 5 of 10\u001b[K',
+      '\rreading line 500\u001b[K',
+      '\rwriting [##############################] 0 of 0\u001b[K',
+    ]);
   });
 });

@@ -169,7 +169,8 @@ describe.skipIf(!hasTinyproxy)('tinyproxy', () => {
     const network = found.filter(({ check }) => /^(proxy|DNS|TCP|TLS|HTTP|query_queue_items)/.test(check));
     expect(network.map(({ check, state, message }) => [check, state, message])).toEqual([
       ['proxy', 'ok', `${proxy.origin} from HTTPS_PROXY is used for ${url}`],
-      ['TCP', 'ok', `connected to port ${new URL(proxy.origin).port}`],
+      ['TCP', 'ok', `connected to 127.0.0.1, port ${new URL(proxy.origin).port}`],
+      ['TLS', 'ok', expect.stringMatching(/^TLSv1\.3, certificate issued by localhost, valid for \d+ more days$/)],
       ['HTTP', 'ok', expect.stringMatching(/^status \d+ in \d+ ms$/)],
       ['query_queue_items (Basic)', 'ok', 'the service accepts the credentials'],
     ]);

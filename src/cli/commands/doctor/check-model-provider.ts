@@ -1,9 +1,10 @@
-import { HttpClient, readBody } from '../../../core/http/http-client.ts';
+import { readBody } from '../../../core/http/http-client.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
+import { pluralize } from '../../../text/page.ts';
 import { invocation } from '../../invocation.ts';
 import { type Finding, failure, ok, warning } from './finding.ts';
+import { requestOnce } from './request-once.ts';
 
-const timeoutMs = 5_000;
 /** A list of models is never larger, and another page is not read as a whole. */
 const maxBodyBytes = 4 * 1024 * 1024;
 
@@ -12,18 +13,12 @@ export async function checkModelProvider({ values }: ResolvedSettings): Promise<
   const { baseUrl, modelProviderUrl: url, modelProviderKey: key } = values;
   if (baseUrl !== undefined || url === undefined) return [];
   invocation().redactor.protect(key);
-  const httpClient = new HttpClient({ proxies: values });
   const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` };
-  const signal = AbortSignal.timeout(timeoutMs);
-  const response = await httpClient
-    .send({ method: 'GET', url: `${url}/models`, headers, signal })
-    .catch((error: NodeJS.ErrnoException) => error);
   const check = 'model provider';
+  const response = await requestOnce(`${url}/models`, headers, values).catch((error: Error) => error);
   if (response instanceof Error) {
-    const reason =
-      response.name === 'TimeoutError' ? `no response within ${timeoutMs} ms` : response.message || response.code;
     const advice = 'Start the model provider, or correct HEDDLE_MODEL_PROVIDER_URL.';
-    return [failure(check, `${url} cannot be reached: ${reason}`, advice)];
+    return [failure(check, `${url} cannot be reached: ${response.message}`, advice)];
   }
   const { status, body } = response;
   const { bytes } = await readBody(body, maxBodyBytes);
@@ -35,7 +30,7 @@ export async function checkModelProvider({ values }: ResolvedSettings): Promise<
     return [failure(check, `${url} fails (status ${status})`, 'Look into the log of the model provider.')];
   }
   const models = status === 200 ? countModels(bytes.toString()) : undefined;
-  if (models !== undefined) return [ok(check, `${url} has ${models} ${models === 1 ? 'model' : 'models'}`)];
+  if (models !== undefined) return [ok(check, `${url} has ${pluralize(models, 'model')}`)];
   const advice = 'Check that the URL ends as its API says, mostly in /v1. Some providers cannot list their models.';
   return [warning(check, `${url} responds, but lists no models (status ${status})`, advice)];
 }

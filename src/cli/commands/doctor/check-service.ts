@@ -1,8 +1,7 @@
-import { lookup } from 'node:dns/promises';
-import { once } from 'node:events';
-import { connect as connectTcp, isIP } from 'node:net';
-import { connect as connectTls } from 'node:tls';
-import { HttpClient } from '../../../core/http/http-client.ts';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import { certificateCodes, networkCode, tlsCodes, unsentCodes } from '../../../core/http/http-client.ts';
 import { proxyFailedCode, proxyFor } from '../../../core/http/proxies.ts';
 import { version } from '../../../core/version.ts';
 import { remoteConnection } from '../../../runtime/runtime.ts';
@@ -10,8 +9,10 @@ import type { Credentials } from '../../../settings/secrets/credentials.ts';
 import type { SettingValues } from '../../../settings/settings.ts';
 import { lacksEveryOperation, type Probe, probeService } from '../../access/probe-service.ts';
 import { type Finding, failure, ok, warning } from './finding.ts';
+import { noResponseCode, requestOnce } from './request-once.ts';
 
-const layerTimeoutMs = 5_000;
+/** The channel on which undici reports each connection, with its socket. */
+const connectedChannel = 'undici:client:connected';
 /** Differences of the clocks up to this many seconds are normal. */
 const maxClockSkewS = 60;
 /** Certificates that expire within this many days are reported. */
@@ -22,6 +23,8 @@ const layerAdvice = {
     'Check the address of the proxy in HTTPS_PROXY or HTTP_PROXY, its user name and password, and that it reaches the base URL. NO_PROXY lists hosts to reach without it.',
   DNS: 'Check the host name in the base URL, and the name server of this network.',
   TCP: 'Check the port in the base URL, and firewalls between here and there.',
+  // Nothing says whether the host, the port or TLS was silent.
+  connection: 'Check the scheme and the port in the base URL, and firewalls between here and there.',
   TLS: 'Check the base URL. For a private certificate authority, set NODE_EXTRA_CA_CERTS where heddle is started.',
   HTTP: 'Check that the base URL is the API of the service.',
 };
@@ -45,10 +48,7 @@ export async function* checkService(
   yield* await checkOperations(baseUrl, usable, values);
 }
 
-/**
- * Checks DNS, TCP, TLS and HTTP up to the first layer that fails, then the clock. A proxy takes the place of the service below
- * HTTP. Returns false if a layer failed.
- */
+/** Sends one request without credentials. Reports the connection, the response and the clock, or the layer that failed and false. */
 async function* checkNetwork(
   url: string,
   setting: AddressSetting,
@@ -56,78 +56,57 @@ async function* checkNetwork(
 ): AsyncGenerator<Finding, boolean> {
   const named = (finding: Finding): Finding =>
     setting === 'base URL' ? finding : { ...finding, check: `inference ${finding.check}` };
-  let layer: keyof typeof layerAdvice = 'proxy';
-  let addressSetting: string = setting;
+  let connection: Finding[] = [];
+  const onConnected = (message: unknown) => {
+    connection = describeConnection((message as { socket: Socket | TLSSocket }).socket);
+  };
+  subscribe(connectedChannel, onConnected);
   try {
+    const { origin } = new URL(url);
     const proxy = proxyFor(new URL(url), values);
-    if (proxy) {
-      yield named(ok('proxy', `${proxy.origin} from ${proxy.variable} is used for ${new URL(url).origin}`));
-      addressSetting = proxy.variable;
-    }
-    const { hostname, port: givenPort, protocol } = new URL(proxy?.origin ?? url);
-    const host = hostname.replace(/^\[|\]$/g, '');
-    const port = Number(givenPort) || (protocol === 'https:' ? 443 : 80);
-    layer = 'DNS';
-    if (!isIP(host)) yield named(await checkDns(host));
-    layer = 'TCP';
-    yield named(await checkTcp(host, port));
-    layer = 'TLS';
-    if (protocol === 'https:') yield named(await checkTls(host, port));
-    layer = 'HTTP';
-    addressSetting = setting;
-    yield* (await checkHttp(url, setting, values)).map(named);
+    if (proxy) yield named(ok('proxy', `${proxy.origin} from ${proxy.variable} is used for ${origin}`));
+    const startedAt = performance.now();
+    const { status, headers, body } = await requestOnce(url, { 'user-agent': `heddle/${version}` }, values);
+    body.destroy();
+    const response = checkStatus(status, performance.now() - startedAt, setting);
+    yield* [...connection, response, ...checkClock(headers.date)].map(named);
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === proxyFailedCode) layer = 'proxy';
-    yield named(failure(layer, networkMessage(error), layerAdvice[layer].replace('base URL', addressSetting)));
+    const layer = layerOf(networkCode(error), connection.length > 0);
+    const advice = layerAdvice[layer].replace('base URL', setting);
+    yield* [...connection, failure(layer, (error as Error).message, advice)].map(named);
     return false;
-  }
-}
-
-async function checkDns(host: string): Promise<Finding> {
-  const addresses = await lookup(host, { all: true });
-  return ok('DNS', `${host} resolves to ${addresses.map(({ address }) => address).join(', ')}`);
-}
-
-async function checkTcp(host: string, port: number): Promise<Finding> {
-  const socket = connectTcp({ host, port });
-  try {
-    await once(socket, 'connect', { signal: AbortSignal.timeout(layerTimeoutMs) });
-    return ok('TCP', `connected to port ${port}`);
   } finally {
-    socket.destroy();
+    unsubscribe(connectedChannel, onConnected);
   }
 }
 
-async function checkTls(host: string, port: number): Promise<Finding> {
-  const socket = connectTls({ host, port, ...(isIP(host) ? {} : { servername: host }) });
-  try {
-    await once(socket, 'secureConnect', { signal: AbortSignal.timeout(layerTimeoutMs) });
-    const { valid_to, issuer } = socket.getPeerCertificate();
-    const days = Math.floor((Date.parse(valid_to) - Date.now()) / 86_400_000);
-    const message = `${socket.getProtocol()}, certificate issued by ${issuer.O ?? issuer.CN}, valid for ${days} more days`;
-    if (days >= certificateWarningDays) return ok('TLS', message);
-    return warning('TLS', message, 'Ask whoever runs the service to renew the certificate.');
-  } finally {
-    socket.destroy();
-  }
+/** Returns the layer of a network error by its code. */
+function layerOf(code = '', isConnected: boolean): keyof typeof layerAdvice {
+  if (code === proxyFailedCode) return 'proxy';
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'DNS';
+  if (certificateCodes.test(code) || tlsCodes.test(code)) return 'TLS';
+  if (code === noResponseCode && !isConnected) return 'connection';
+  return unsentCodes.has(code) ? 'TCP' : 'HTTP';
 }
 
-/** Sends one request without credentials. Any response proves HTTP, and its Date header gives the service's clock. */
-async function checkHttp(url: string, setting: AddressSetting, proxies: SettingValues): Promise<Finding[]> {
-  const startedAt = performance.now();
-  const { status, headers, body } = await new HttpClient({ proxies }).send({
-    method: 'GET',
-    url,
-    headers: { 'user-agent': `heddle/${version}` },
-    signal: AbortSignal.timeout(layerTimeoutMs),
-  });
-  body.destroy();
-  const message = `status ${status} in ${Math.round(performance.now() - startedAt)} ms`;
-  const clock = checkClock(headers.date);
-  if (status < 300 || status >= 400) return [ok('HTTP', message), ...clock];
+/** Returns the address of a connection and, if it uses TLS, its certificate. Through a tunnel, the latter is of the service. */
+function describeConnection(socket: Socket | TLSSocket): Finding[] {
+  const connected = ok('TCP', `connected to ${socket.remoteAddress}, port ${socket.remotePort}`);
+  if (!(socket instanceof TLSSocket)) return [connected];
+  const { valid_to, issuer } = socket.getPeerCertificate();
+  const days = Math.floor((Date.parse(valid_to) - Date.now()) / 86_400_000);
+  const message = `${socket.getProtocol()}, certificate issued by ${issuer.O ?? issuer.CN}, valid for ${days} more days`;
+  if (days >= certificateWarningDays) return [connected, ok('TLS', message)];
+  return [connected, warning('TLS', message, 'Ask whoever runs the service to renew the certificate.')];
+}
+
+/** Any response proves HTTP. */
+function checkStatus(status: number, durationMs: number, setting: AddressSetting): Finding {
+  const message = `status ${status} in ${Math.round(durationMs)} ms`;
+  if (status < 300 || status >= 400) return ok('HTTP', message);
   const advice = `heddle does not send credentials to the target of a redirect: set the ${setting} to the final address.`;
-  return [warning('HTTP', `${message}, a redirect`, advice), ...clock];
+  return warning('HTTP', `${message}, a redirect`, advice);
 }
 
 function checkClock(date: string | string[] | undefined): Finding[] {
@@ -165,11 +144,4 @@ function findingOf(probe: Probe, baseUrl: string): Finding {
   const message = isElsewhere ? `${probe.error.message} Inference is at ${url}.` : probe.error.message;
   if (probe.state === 'failed') return failure(name, message, hint);
   return warning(name, `could not be verified. ${message}`, hint);
-}
-
-/** Returns the reason of a network error: connections to several addresses have several. */
-function networkMessage(error: unknown): string {
-  if (error instanceof AggregateError) return error.errors.map(networkMessage).join('; ');
-  const { name, message } = error as Error;
-  return name === 'AbortError' || name === 'TimeoutError' ? `no response within ${layerTimeoutMs} ms` : message;
 }

@@ -9,6 +9,7 @@ import { drawProgress, showProgress } from '../../terminal/progress.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
 import { addSettingFlags, asWholeNumber, runtimeFlags } from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
+import { requireTool } from '../../usage/tool-names.ts';
 import { junitReport } from './junit-report.ts';
 import { missedThresholds, printResult, type Run, readResultsOf, type Thresholds } from './results.ts';
 import { type ToolRunner, withTools } from './tool-runner.ts';
@@ -92,7 +93,7 @@ function addRun(evaluation: Command): void {
     await withTools(
       command,
       async (tools, serverOptions) => {
-        requireWritable(serverOptions.tools.map((tool) => tool.name));
+        requireTool('run_evaluation', serverOptions.tools);
         const plan = await tools.run('run_evaluation', { ...args, dry_run: true });
         if (options.dryRun) return printResult('run_evaluation', plan, options);
         if (!options.yes && plan.predictions > maxUnconfirmed) {
@@ -118,12 +119,6 @@ async function runToEnd(args: Record<string, unknown>, tools: ToolRunner) {
   let result = await tools.run('run_evaluation', { ...args, confirm: true });
   while (result.status === 'running') result = await tools.run('run_evaluation', { run_id: result.run_id });
   return result;
-}
-
-function requireWritable(offered: readonly string[]): void {
-  if (!offered.includes('run_evaluation')) {
-    throw new UsageError('HEDDLE_READ_ONLY or HEDDLE_TOOLS switches run_evaluation off');
-  }
 }
 
 function runArguments(evaluation: string, options: RunOptions): Record<string, unknown> {

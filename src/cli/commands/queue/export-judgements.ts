@@ -9,7 +9,7 @@ import { readCalls } from '../../../records/read-calls.ts';
 import { valuesAt } from '../../../text/call-values.ts';
 import type { OpenedService } from '../../access/open-client.ts';
 import { invocation } from '../../invocation.ts';
-import { drawProgress, progressBar, showProgress } from '../../terminal/progress.ts';
+import { drawProgress, showProgress } from '../../terminal/progress.ts';
 import { csvLine } from './csv-line.ts';
 
 export const exportFormats = ['jsonl', 'csv'] as const;
@@ -103,7 +103,7 @@ export async function exportJudgements(
         itemsWritten += 1;
       }
       await target.write(lines.join(''));
-      if (showsProgress) showProgress(progressBar('exporting items', itemsWritten, annotatedItems.length));
+      if (showsProgress) drawProgress({ unit: 'exporting items', done: itemsWritten, total: annotatedItems.length });
     }
     await target.finish();
   } catch (error) {

@@ -20,10 +20,10 @@ import { invocation } from '../../invocation.ts';
 import { confirmChange } from '../../terminal/confirm-change.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/output-form.ts';
 import { printAligned, printJson, printLine } from '../../terminal/print.ts';
-import { progressBar, showProgress } from '../../terminal/progress.ts';
+import { drawProgress, showProgress } from '../../terminal/progress.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
 import { paint } from '../../terminal/terminal.ts';
-import { addSettingFlags, asPort, settingsOf } from '../../usage/flags.ts';
+import { addSettingFlags, asPort, requireProjectSetting, settingsOf } from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
 import { readJsonFile } from './read-file.ts';
 import { type ImportFormat, importFormats, outputColumns, readImportLines } from './read-import.ts';
@@ -223,7 +223,11 @@ function addImport(service: Command): void {
   command.action(async (file: string, { queue: queueId, format, opName, output }: ImportFlags) => {
     const lines = readImportLines(file, format, { opName, ...(output && { output }) });
     const { added, duplicates } = await withStore(command, (store, values) =>
-      store.importItems(lines, { projectId: projectOf(values), queueId, onProgress: showImportProgress }),
+      store.importItems(lines, {
+        projectId: requireProjectSetting(values.project),
+        queueId,
+        onProgress: showImportProgress,
+      }),
     ).finally(() => showProgress(''));
     printLine(`${added} added, ${duplicates} duplicates`);
     explainProject(command);
@@ -250,7 +254,7 @@ function asNames(text: string): string[] {
 }
 
 const showImportProgress: ImportTarget['onProgress'] = ({ phase, done, total }) =>
-  showProgress(progressBar(total === undefined ? `${phase} line` : phase, done, total));
+  drawProgress({ unit: total === undefined ? `${phase} line` : phase, done, total });
 
 function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): void {
   const command = service
@@ -268,8 +272,8 @@ function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): voi
     const value = await readJsonFile(file);
     // A file of one line is a valid JSON object and a dataset of one row.
     const content = kind === 'dataset' && !Array.isArray(value) ? [value] : value;
-    const { reference, version_index } = await withStore(command, (store, values) =>
-      store.putObject(kind, projectOf(values), name, content),
+    const { reference, version_index } = await withStore(command, (store, { project }) =>
+      store.putObject(kind, requireProjectSetting(project), name, content),
     );
     printLine(`v${version_index} ${reference}`);
   });
@@ -370,9 +374,4 @@ async function withStore<T>(command: Command, use: (store: Store, values: Settin
   } finally {
     await store.close();
   }
-}
-
-function projectOf({ project }: SettingValues): string {
-  if (project !== undefined) return project;
-  throw new UsageError('no project: pass --project entity/project or set HEDDLE_PROJECT');
 }
