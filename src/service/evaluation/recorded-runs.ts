@@ -19,8 +19,8 @@ export const runOperations = {
 /** The names that SDKs give to the operation of a trial. */
 const trialOperations: readonly string[] = [runOperations.trial, 'Evaluation.predictAndScore'];
 
-/** Returns an object, and an empty one for any other value. */
-export function membersOf(value: unknown): Members {
+/** Returns the value if it is an object, otherwise an empty object. */
+export function objectOrEmpty(value: unknown): Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : {};
 }
 
@@ -35,7 +35,7 @@ export const isTrial = (call: RecordedCall): boolean => trialOperations.includes
 
 /** Returns the members that a service recorded about a call of a run, in `attributes.weave`. */
 export function attributesOf(call: RecordedCall): Members {
-  return membersOf(membersOf(call.attributes).weave);
+  return objectOrEmpty(objectOrEmpty(call.attributes).weave);
 }
 
 /** Formats the reference to a recorded call. */

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Log } from '../../core/log.ts';
 import { nextTurn } from '../../core/turns.ts';
-import type { ModelAsker } from '../inference/ask-model.ts';
+import type { ModelClient } from '../inference/model-client.ts';
 import { recordEvents } from '../storage/call-events.ts';
 import type { Database } from '../storage/database.ts';
 import { deleteJobs, type EvaluationJob, renewLease } from '../storage/evaluation-jobs.ts';
@@ -22,7 +22,7 @@ import {
 /** The state that the workers of one process share. */
 export interface WorkerContext {
   database: Database;
-  asker: ModelAsker;
+  modelClient: ModelClient;
   log: Log;
   /** Identifies this process among those that work on runs. */
   owner: string;
@@ -219,7 +219,7 @@ export class RunWorker {
   }
 
   async #runTrial({ trial, mayHaveResults, row: preparedRow }: WaitingTrial): Promise<void> {
-    const { asker } = this.#context;
+    const { modelClient } = this.#context;
     const { signal } = this.#stop;
     const index = this.#rowIndexOf(trial);
     const row = preparedRow ?? (await this.#readRows([index])).get(index)!;
@@ -228,7 +228,7 @@ export class RunWorker {
     let prediction = outcomes.get(trialEvents.predictionId);
     const events: CallEvents[] = [];
     if (!prediction) {
-      prediction = await timed(() => predict(this.#definition.request, row.value, { asker, signal }));
+      prediction = await timed(() => predict(this.#definition.request, row.value, { modelClient, signal }));
       events.push(trialEvents.start(prediction.started_at), trialEvents.prediction(prediction));
     }
     const { output } = prediction;
@@ -246,7 +246,7 @@ export class RunWorker {
         // The prediction is stored before a judge is asked, so that every score is about the prediction that is stored.
         if (scorer === judges[0]) await stored;
       }
-      const outcome = await timed(() => applyScorer(scorer, { row: row.value, output, asker, signal }));
+      const outcome = await timed(() => applyScorer(scorer, { row: row.value, output, modelClient, signal }));
       outcomes.set(trialEvents.scoreId(scorer), outcome);
       events.push(trialEvents.score(scorer, output, outcome));
     }

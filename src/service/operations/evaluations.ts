@@ -2,7 +2,7 @@ import type { RecordedCall } from '../../contract/calls.ts';
 import type { ResultOf } from '../../contract/endpoints.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { countPlanned, resolveDefinition } from '../evaluation/definition.ts';
-import { countEndedTrials, findCall, isRun, membersOf } from '../evaluation/recorded-runs.ts';
+import { countEndedTrials, findCall, isRun, objectOrEmpty } from '../evaluation/recorded-runs.ts';
 import { startRun } from '../evaluation/run-events.ts';
 import { recordEvents } from '../storage/call-events.ts';
 import type { Database, ProjectFilter } from '../storage/database.ts';
@@ -131,6 +131,6 @@ async function countTrials(
     const progress = await findProgress(transaction, key);
     if (progress) return progress;
     const completed = await countEndedTrials(transaction, key);
-    return { completed, total: await countPlanned(transaction, membersOf(run.inputs).self, maySee) };
+    return { completed, total: await countPlanned(transaction, objectOrEmpty(run.inputs).self, maySee) };
   });
 }

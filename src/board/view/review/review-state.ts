@@ -108,14 +108,14 @@ export function withFirstItems(state: ReviewState, page: Review): ReviewState {
     current: state.current !== undefined && cards.has(state.current) ? state.current : first,
     isAsking: false,
   };
-  return { ...shown, message: page.items.length === 0 ? 'There is nothing to judge here.' : shownText(shown) };
+  return { ...shown, message: page.items.length === 0 ? 'There is nothing to judge here.' : countSentence(shown) };
 }
 
 /** Adds a further page. */
 export function withMoreItems(state: ReviewState, page: Review): ReviewState {
   const { filter = {} } = state.page ?? {};
   const added: ReviewState = { ...state, page: { ...page, filter }, cards: withItems(state.cards, page) };
-  return { ...added, message: shownText(added) };
+  return { ...added, message: countSentence(added) };
 }
 
 /** Returns where the next page begins. Items that were finished here no longer match the filter, so others have moved up. */
@@ -137,7 +137,7 @@ function withItem(card: Card | undefined, item: ReviewedItem, asOf: string): Car
   return { ...decided, item, asOf, wholes: card && isSame ? card.wholes : new Map() };
 }
 
-function shownText({ cards, page }: ReviewState): string {
+function countSentence({ cards, page }: ReviewState): string {
   const more = page?.next_offset === undefined ? '' : '; more follow';
   const readOnly = page?.can_write ? '' : ' This board is read-only.';
   return `${countOf(cards.size, 'item')} shown${more}.${readOnly}`;

@@ -10,6 +10,9 @@ export interface HostContext {
 
 export type Arguments = Record<string, unknown>;
 
+/** Time without a response after which the page says that it is waiting. */
+export const slowResponseMs = 5000;
+
 /** The program around the page: a chat, or the browser with a command of heddle. */
 export interface Host {
   /** True in a chat, whose model can be told what the person did. */

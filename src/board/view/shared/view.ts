@@ -2,12 +2,9 @@ import { type ComponentChild, h } from 'preact';
 import { connectToBoardServer } from './browser-host.ts';
 import { button } from './button.ts';
 import { connectToChat } from './chat-host.ts';
-import { type Arguments, dataOf, type Host, type ToolResult } from './host.ts';
+import { type Arguments, dataOf, type Host, slowResponseMs, type ToolResult } from './host.ts';
 import { problemOfFailure } from './problem.ts';
 import { applyTheme, Formats } from './theme.ts';
-
-/** Time after which a person should learn that the chat has not answered a call, in milliseconds. */
-const patienceMs = 5000;
 
 /** The part of the state that every View has. */
 export interface ViewState {
@@ -99,7 +96,7 @@ export abstract class View<State extends ViewState> {
       this.announce(
         this.host.isChat ? 'Waiting for the chat. It may be asking you to allow this.' : 'Waiting for the service …',
       );
-    }, patienceMs);
+    }, slowResponseMs);
     try {
       return dataOf<Data>(await this.host.callTool(name, args));
     } finally {
