@@ -184,7 +184,7 @@ async function findRowTable(
   return found && { table, rowCount: found.row_count };
 }
 
-/** Counts the predictions that a run of an evaluation makes; 0 if that cannot be told. */
+/** Counts the predictions that a run of an evaluation makes; 0 if that is unknown. */
 export async function countPlanned(
   transaction: Transaction,
   evaluationReference: unknown,

@@ -52,7 +52,7 @@ interface ResultsQuery {
 }
 
 /**
- * Reads the results of runs from recorded calls, whoever recorded them.
+ * Reads the results of runs from recorded calls, whatever program recorded them.
  * @throws Refusal 400 for a field that results cannot be sorted or filtered by, 413 for rows that are too large together,
  * 422 for a filter that cannot be evaluated.
  */
@@ -207,7 +207,7 @@ function sortableOf(values: ReadonlyMap<string, SortValues>, { mode }: SortKey):
   return meanOf(all.flatMap(({ numbers }) => numbers)) ?? all.find(({ text }) => text !== undefined)?.text;
 }
 
-/** Returns the rows to which references lead, in their order; anything else, and what leads nowhere, stays as it is. */
+/** Replaces references to rows with the rows, in the same order; other values and unresolvable references stay. */
 async function resolveRows({ database, maySee }: ResultsQuery, examples: readonly unknown[]): Promise<unknown[]> {
   if (!examples.some((example) => typeof example === 'string')) return [...examples];
   return database.read(async (transaction) => {

@@ -50,7 +50,7 @@ interface Unstored {
 
 const pauseAfterFailureMs = 1000;
 
-/** Per request that a run may have under way: how many trials are open at once. */
+/** Number of trials that are open at once, per request that a run may have in progress. */
 const openPerRequest = 3;
 
 /** Results that arrive within this time are stored together, because every transaction waits for the disk. */
@@ -61,7 +61,7 @@ const maxPreparedChars = 64 * 1024;
 
 /**
  * Works on one run, whose lease its process holds. Each transaction that stores results renews the lease and stores which
- * trials are open, so that a process that takes the run over repeats only what was under way.
+ * trials are open, so that a process that takes the run over repeats only what was in progress.
  */
 export class RunWorker {
   readonly #context: WorkerContext;
@@ -106,13 +106,13 @@ export class RunWorker {
         await wait(pauseAfterFailureMs, undefined, { signal }).catch(() => {});
       }
     }
-    // Other processes go on at once; if this fails, once the heartbeat has not changed for the time of a lease.
+    // Other processes take the run over at once; if this fails, once the heartbeat has not changed for the time of a lease.
     await this.#sync(null).catch((error) => {
       this.#context.log('error', 'evaluation run not released', { error: String(error) });
     });
   }
 
-  /** Breaks off what is under way. Results that have arrived are stored. */
+  /** Aborts the requests in progress. Results that have arrived are stored. */
   stop(): void {
     this.#stop.abort();
     this.#wakeUp.abort();
@@ -187,7 +187,7 @@ export class RunWorker {
     );
   }
 
-  /** Begins as many of the waiting trials as may be under way. */
+  /** Begins as many of the waiting trials as may run at once. */
   #begin(): void {
     const { concurrency } = this.#job;
     while (

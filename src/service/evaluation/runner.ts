@@ -63,12 +63,12 @@ export class EvaluationRunner {
     });
   }
 
-  /** Breaks off what this process has under way for a run that was cancelled. */
+  /** Stops the work of this process on a run that was cancelled. */
   cancel(key: RunKey): void {
     this.#workers.get(nameOf(key))?.worker.stop();
   }
 
-  /** Stops working. Results that have arrived are stored, and other processes go on with the rest. */
+  /** Stops working. Results that have arrived are stored, and other processes do the rest. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);

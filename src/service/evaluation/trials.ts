@@ -17,7 +17,7 @@ export function outputOf(trial: RecordedCall): unknown {
 }
 
 /**
- * Returns a trial as clients see it, whoever recorded it.
+ * Returns a trial as clients see it, whatever program recorded it.
  * @param children the calls that the trial made: one of the model, and one of each scorer.
  */
 export function toTrial(trial: RecordedCall, children: readonly RecordedCall[]): EvaluationTrial {

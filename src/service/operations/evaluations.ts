@@ -78,7 +78,7 @@ export const evaluateModel: OperationHandler<'evaluateModel'> = async (
 };
 
 /**
- * Tells how far a run is, whoever records it.
+ * Returns the progress of a run, whatever program records it.
  * @throws Refusal 400 for a call that is no run.
  */
 export const evaluationStatus: OperationHandler<'evaluationStatus'> = async ({ body, maySee }, { database }) =>
@@ -120,7 +120,7 @@ async function statusOf(
   return { status: { code: 'running', completed_rows: completed, total_rows: Math.max(total, completed) } };
 }
 
-/** Counts the predictions that a run has made and is going to make; the latter is 0 if it cannot be told. */
+/** Counts the predictions that a run has made and those planned in all; the latter is 0 if unknown. */
 async function countTrials(
   database: Database,
   key: RunKey,

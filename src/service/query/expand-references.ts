@@ -20,8 +20,8 @@ export class ReferenceExpander {
   }
 
   /**
-   * Replaces the references at the given paths of calls; an object also keeps its reference, as `_ref`. A reference that leads
-   * nowhere, or where the account may not see, stays, and so do all that exceed 64 Mi characters together with those before.
+   * Replaces the references at the given paths of calls; an object also keeps its reference, as `_ref`. A reference that
+   * does not resolve, or that the account may not see, stays, and so do all that exceed 64 Mi characters together with those before.
    * Shorter paths go first, so that a longer one can lead into an object.
    */
   async expand(transaction: Transaction, calls: readonly RecordedCall[], columns: readonly string[]): Promise<void> {
@@ -51,7 +51,7 @@ export class ReferenceExpander {
   }
 }
 
-/** Reads the value of a reference and its size; a reference that leads nowhere is its own value. */
+/** Reads the value of a reference and its size; a reference that does not resolve is its own value. */
 async function readExpanded(reference: string, read: PartReader): Promise<{ value: unknown; chars: number }> {
   const parsed = parsePartReference(reference);
   const value = parsed && (await read(parsed));

@@ -23,7 +23,7 @@ export function runCards(runs: readonly RunWithFigures[], formats: Formats): Com
   return h('ol', { class: 'side-by-side', 'aria-label': 'Runs' }, cards);
 }
 
-/** Says the status of a run; while it goes on, with how far it is. */
+/** Shows the status of a run and, while it is running, its progress. */
 export function statusOf({ status, completed, total, error }: RunWithFigures, formats: Formats): ComponentChild {
   const isRunning = status === 'running';
   const text =

@@ -29,7 +29,7 @@ const maxToldItems = 50;
 
 /** Sentences for errors that concern an item. */
 const itemSentences: Record<string, string> = {
-  conflict: 'Somebody else judged or moved this item after you opened it.',
+  conflict: 'Another annotator judged or moved this item after you opened it.',
   invalid_request: 'The service did not accept this: your state of the item may be final.',
   invalid_arguments: 'The value does not fit the field.',
 };
@@ -195,7 +195,7 @@ export function giveTyped(
   return withDraft(given, id, (draft) => ({ ...draft, typed: new Map([...draft.typed, [field, typed]]) }));
 }
 
-/** Chooses the value at a position for the active field, and goes on to the next field without a value. */
+/** Chooses the value at a position for the active field, and moves on to the next field without a value. */
 export function chooseActive(state: ReviewState, id: string, index: number): ReviewState {
   const { active = 0 } = state.cards.get(id) ?? {};
   const field = state.fields[active];
