@@ -132,7 +132,7 @@ export function oauthGuard({ issuer, resource, audience, serverFor, proxies }: O
   };
 }
 
-/** Tells whether a message calls a tool that changes something. No other method changes anything. */
+/** Returns whether a message calls a tool that changes something. No other method changes anything. */
 function isWritingCall(message: { method?: unknown; params?: { name?: unknown } } | null): boolean {
   return message?.method === 'tools/call' && writingTools.has(String(message.params?.name));
 }

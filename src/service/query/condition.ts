@@ -11,7 +11,7 @@ type Members = Record<string, unknown>;
 /** One of several conditions of the database that must all hold. */
 export interface ConditionPart {
   condition: Expression<SqlBool>;
-  /** What the condition says of one column; absent if no index could serve it. */
+  /** The condition as a comparison of one column; absent if no index could serve it. */
   about?: {
     column: string;
     is: 'equal' | 'one of' | 'null' | 'not null' | 'since' | 'before';

@@ -107,7 +107,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     });
     await says(board, '9 items shown.');
     await press(board, page, '1', '2', 's');
-    for (const summary of ['Keyboard', 'Note', 'What everybody judged']) {
+    for (const summary of ['Keyboard', 'Note', 'All judgements']) {
       await board.locator('summary').filter({ hasText: summary }).first().click();
     }
     await board.getByText('No one has judged this item yet.').waitFor();

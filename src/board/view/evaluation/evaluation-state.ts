@@ -28,7 +28,7 @@ export interface EvaluationState extends ViewState {
   chosen: ReadonlySet<string>;
 }
 
-/** What the View has before its first page. */
+/** The state of the View before its first page. */
 export const noResults: Omit<EvaluationState, keyof ViewState> = {
   choice: 'worst',
   rows: new Map(),

@@ -60,8 +60,8 @@ function factsOf(run: RunWithFigures, formats: Formats): [string, string][] {
   return facts.filter((fact): fact is [string, string] => fact[1] !== undefined);
 }
 
-/** Says what a run took, in one line. */
-export function takenBy(
+/** Returns the predictions, tokens, cost and latency of a run in one line. */
+export function usageText(
   { predictions, errors, tokens, cost, latency_seconds }: RunWithFigures,
   formats: Formats,
 ): string {

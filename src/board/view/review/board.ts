@@ -127,7 +127,7 @@ export class Board extends View<ReviewState> {
     }
   }
 
-  /** Loads what everybody judged. */
+  /** Loads the judgements of all annotators. */
   async loadGiven(id: string): Promise<void> {
     const { id: queue_id, project_id } = this.state.page!.queue;
     const query = { filter: { id }, include_judgements: true, fields: ['id'], limit: 1 };

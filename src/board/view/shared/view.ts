@@ -57,7 +57,7 @@ export abstract class View<State extends ViewState> {
       context: (context) => {
         applyTheme(context);
         const formats = new Formats(context);
-        // Chats report every change of the page's size too; new formats draw everything anew.
+        // Chats report every change of the page's size too; new formats redraw everything.
         if (!formats.isSame(this.state.formats)) this.#set({ formats });
       },
       silent: () =>
@@ -80,12 +80,12 @@ export abstract class View<State extends ViewState> {
     this.#draw();
   }
 
-  /** Says what happened. */
+  /** Shows a message, and has screen readers say it. */
   announce(message: string): void {
     this.#set({ message });
   }
 
-  /** Says why a call failed without which the page still works. */
+  /** Announces the failure of a call that the page can do without. */
   announceFailure(error: unknown): void {
     this.announce(problemOfFailure(error).sentence);
   }

@@ -170,7 +170,7 @@ function lock(open: OpenSqlite, dataFile: string): () => void {
   return () => connection?.close();
 }
 
-/** Says what is wrong with a file as a data file of this version; undefined if nothing is. */
+/** Returns why a file cannot be used as a data file of this version; undefined if it can. */
 async function faultOf(open: OpenSqlite, file: string): Promise<string | undefined> {
   let db: Kysely<Tables> | undefined;
   try {
