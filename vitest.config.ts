@@ -59,7 +59,7 @@ export default defineConfig({
         include: ['test/external/**/*.test.ts'],
         exclude: [...configDefaults.exclude, 'test/external/postgresql/**'],
       }),
-      // Its files share what they import, but those of npm weave, which goes on sending after its test.
+      // Its files share what they import, but those of npm weave, which keeps sending after its test.
       onPostgresql('postgresql', {
         isolate: false,
         include: [

@@ -26,7 +26,7 @@ const packed = {
 
 const folder = mkdtempSync(join(tmpdir(), 'heddle-package-'));
 try {
-  // npm adds these two without being told.
+  // npm adds these two by itself.
   for (const path of [...manifest.files, 'README.md', 'LICENSE']) {
     cpSync(join(root, path), join(folder, path), { recursive: true });
   }

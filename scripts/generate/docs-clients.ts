@@ -65,7 +65,7 @@ ${results(seen)}
 
 - **Both** costs the tokens of both forms; [bench/results.md](../bench/results.md) has the numbers of each.
 - Tokens (o200k, to the nearest hundred) are those of the names, descriptions and arguments of all tools as the client sends
-  them. Claude Code and Codex send them when their model searches for tools, unless they are told to send all. Gemini CLI adds
+  them. Claude Code and Codex send them when their model searches for tools, unless they are configured to send all. Gemini CLI adds
   an argument to each tool; Mastra and the strict mode of OpenAI Agents write a choice with null for each optional argument.
   \`HEDDLE_TOOLS\` offers fewer tools ([configuration](configuration.md)).
 - Every client shows the whole error of a call, with the next step.

@@ -107,7 +107,7 @@ function commandNames(): string[] {
   return [...listed.filter((name) => names.includes(name)), ...names.filter((name) => !listed.includes(name))];
 }
 
-/** Returns a message of commander as one line, without the values of options: somebody may have written a secret there. */
+/** Returns a message of commander as one line, without the values of options, which may be secrets. */
 function readableUsage(text: string): string {
   const [, value, choices] =
     /\b(?:argument|value) '(.*)' is invalid\b.* Allowed choices are (.*)\.$/s.exec(text.trim()) ?? [];

@@ -7,7 +7,7 @@ export function isInstalled(client: McpClient, system: SystemInfo): boolean {
   return existsSync(traceOf(client, system)) || existsSync(client.file(system)) || hasProgram(client, system);
 }
 
-/** Says what was looked for in vain, to follow "there is no". */
+/** Names the traces of a client that are missing, to follow "there is no". */
 export function missingTraces(client: McpClient, system: SystemInfo): string {
   const trace = traceOf(client, system);
   return client.program === undefined ? trace : `${trace}, and no program \`${client.program}\``;

@@ -33,7 +33,7 @@ export class Deadline {
 
   /**
    * Lets other work run, and throws if the time is over or the caller has cancelled. No timer fires during computation, so
-   * whoever works on large values calls this between the steps.
+   * code that processes large values calls this between its steps.
    */
   async pause(): Promise<void> {
     await nextTurn();

@@ -92,7 +92,7 @@ export class RequestSender {
   }
 
   /** Returns a sender over the same connections, whose requests share one deadline that begins now. */
-  withSharedDeadline(scope?: McpCallScope): RequestSender {
+  forToolCall(scope?: McpCallScope): RequestSender {
     return new RequestSender(this.#options, this.#httpClient, {
       startedAtMs: performance.now(),
       missedDeadline: false,

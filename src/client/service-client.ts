@@ -37,8 +37,8 @@ export class ServiceClient {
   }
 
   /** Returns a client over the same connections for one tool call, whose requests share one deadline that begins now. */
-  withSharedDeadline(scope?: McpCallScope): ServiceClient {
-    return new ServiceClient(this.#options, this.#sender.withSharedDeadline(scope), this.learned);
+  forToolCall(scope?: McpCallScope): ServiceClient {
+    return new ServiceClient(this.#options, this.#sender.forToolCall(scope), this.learned);
   }
 
   /**

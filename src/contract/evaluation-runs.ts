@@ -230,7 +230,7 @@ export const evaluationRunEndpoints = {
   queryEvaluationResults: endpoint({
     summary: 'Query the results of runs',
     description:
-      'Groups predictions and scores by the rows of the dataset, whoever recorded them: this service, an SDK, or a client that records predictions and scores itself.',
+      'Groups predictions and scores by the rows of the dataset, whatever recorded them: this service, an SDK, or a client that records predictions and scores itself.',
     path: '/v2/{entity}/{project}/eval_results/query',
     projects: projectInPath,
     request: z

@@ -59,7 +59,7 @@ export const evaluationEndpoints = {
       project_id: projectId,
       evaluation_ref: z.string().describe('Reference to the evaluation.'),
       model_ref: z.string().describe('Reference to a model of the class LLMStructuredCompletionModel.'),
-      concurrency: z.int().min(1).max(64).nullish().describe('Number of predictions under way at once; 8 by default.'),
+      concurrency: z.int().min(1).max(64).nullish().describe('Number of concurrent predictions; 8 by default.'),
     }),
     response: z.looseObject({
       call_id: z.string().describe('Id of the run, which is also that of its recorded call.'),
@@ -81,7 +81,7 @@ export const evaluationEndpoints = {
   cancelEvaluation: endpoint({
     summary: 'Cancel the run of an evaluation',
     description:
-      'An extension of the embedded service. Predictions that are under way are broken off; what has been recorded stays. A run that has ended stays as it is.',
+      'An extension of the embedded service. Predictions in progress are aborted; what has been recorded stays. A run that has ended is not changed.',
     path: '/evaluations/cancel',
     projects: projectInBody,
     request: evaluationStatusRequest,

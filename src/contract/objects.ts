@@ -45,7 +45,7 @@ export const classMembers = (base: string, leaf: string) => ({
   _bases: [...(base === leaf ? [] : [base]), 'Object', 'BaseModel'],
 });
 
-/** What the lists of the objects of one kind have in common. */
+/** The common part of the endpoints that list the objects of one kind. */
 const objectList = {
   method: 'GET',
   projects: projectInPath,

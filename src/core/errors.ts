@@ -36,7 +36,7 @@ export interface ErrorFields {
   /** HTTP status of the service's response. */
   status?: number;
   detail?: ErrorDetail[];
-  /** How many entries at the beginning of `detail` the message says as well; all by default. */
+  /** Number of entries at the beginning of `detail` that the message also states; all by default. */
   statedDetails?: number;
   /** True if the same call may succeed later. */
   retryable?: boolean;

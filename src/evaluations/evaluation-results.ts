@@ -94,7 +94,7 @@ export async function readRunResults(
       continue;
     }
     for (const warning of page.warnings ?? []) warnings.add(warning);
-    // A row may be on two pages while a run goes on.
+    // A row may be on two pages while a run is in progress.
     for (const row of page.rows) rows.set(row.row_digest, toResultRow(row));
     offset += page.rows.length;
     if (page.rows.length < limit || offset >= page.total_rows) break;

@@ -18,7 +18,7 @@ export interface CallOptions extends WatchOptions {
   text: 'compact' | 'json';
   /** Maximum size of each of the two forms of a result, as {@link sizeOf} measures it. */
   maxResultChars: number;
-  /** The project of sample data, so that nobody mistakes it for their own. */
+  /** The project of sample data, which results mark so that it is not mistaken for real data. */
   sampleProject?: string;
   /** Removes secrets from results and errors before they leave the process. */
   redactor: Redactor;
@@ -35,7 +35,7 @@ export interface ToolReturn {
 /** The outcome of a tool call. Its error has no secrets either, and a long partial text and a long `detail` are cut. */
 export type ToolOutcome = ToolReturn | { error: HeddleError };
 
-/** The circumstances of a tool call. By default nobody can be asked, and nobody sees the progress. */
+/** The circumstances of a tool call. By default the user cannot be asked, and progress is discarded. */
 export type CallCircumstances = Pick<ToolContext, 'clientName' | 'signal'> &
   Partial<Pick<ToolContext, 'ask' | 'progress'>>;
 

@@ -313,7 +313,7 @@ function createAsk({ mcpReq }: ServerContext, server: Server): ToolContext['ask'
   };
 }
 
-/** Says the progress of a call to the person at the client. */
+/** Returns the progress of a call as text for the person at the client. */
 function progressText({ done, total, unit, run_id }: Progress): string {
   const run = run_id === undefined ? '' : `run_id ${run_id}: `;
   return `${run}${total === undefined ? done : `${done} of ${total}`} ${unit}`;

@@ -85,7 +85,7 @@ export async function watchCall<T>(
   try {
     const scope: McpCallScope = { log, headers, ...(observer && { observer }), onRetry };
     const service = await options.service();
-    const result = await work(service.withSharedDeadline(scope));
+    const result = await work(service.forToolCall(scope));
     end('ok');
     return result;
   } catch (error) {

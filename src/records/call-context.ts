@@ -9,7 +9,7 @@ export interface ServiceAccess {
 
 /** The one who judges: the user or an agent, both with the account of the service. */
 export interface Judge {
-  /** Name of the MCP client, if it has told one. */
+  /** Name of the MCP client, if it has sent one. */
   clientName?: string | undefined;
   /** True for judgements that the user gives, which are separate from those of the client's agent. */
   byUser?: boolean | undefined;

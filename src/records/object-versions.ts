@@ -142,11 +142,11 @@ export async function findVersions(
         latest.delete(key);
         latest.set(key, version);
       }
-      const fits = ({ object_id }: StoredObject): boolean =>
+      const matches = ({ object_id }: StoredObject): boolean =>
         name === undefined || (versions ? object_id === name : hasName(object_id, name));
       return [...latest.values()]
         .reverse()
-        .filter(fits)
+        .filter(matches)
         .slice(offset, offset + limit);
     },
   );

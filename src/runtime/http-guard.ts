@@ -24,7 +24,7 @@ export interface GuardOptions {
 
 /**
  * Creates the guard that the settings ask for: OAuth access tokens, one bearer token, or none on loopback.
- * @throws HeddleError `not_configured` for settings that contradict each other or admit everybody.
+ * @throws HeddleError `not_configured` for settings that contradict each other or admit everyone.
  */
 export async function createGuard(
   { values, sources }: ResolvedSettings,
@@ -65,7 +65,7 @@ export async function createGuard(
 function checkToken(token: string | undefined, host: string): void {
   if (token === undefined) {
     throw notConfigured(
-      `Listening on ${host} without a token would let everybody on the network use the service.`,
+      `Listening on ${host} without a token would let everyone on the network use the service.`,
       'Set HEDDLE_HTTP_TOKEN, --token-file or --oauth-issuer, or listen on 127.0.0.1.',
     );
   }

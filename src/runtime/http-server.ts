@@ -102,7 +102,7 @@ async function startMetricsIfAsked(
   return startMetrics(names, { host, port, allowedHosts, ...options });
 }
 
-/** Tells whether the service responds at all; the credentials are not checked. */
+/** Returns whether the service responds at all; the credentials are not checked. */
 async function isServiceReachable(
   { serviceUrl }: Runtime,
   httpClient: HttpClient,

@@ -4,7 +4,7 @@ import { type Log, type LogLevel, logLevels } from '../core/log.ts';
 /** Form of a log line: to be read by people or by programs. */
 export type LogFormat = 'text' | 'json';
 
-/** Maximum number of lines in a second; whoever can make heddle log could otherwise fill a disk. */
+/** Maximum number of lines in a second; a client that makes heddle log could otherwise fill the disk. */
 const maxLinesPerSecond = 2_000;
 /** Length at which a string in a log line is cut. */
 const maxFieldChars = 10_000;

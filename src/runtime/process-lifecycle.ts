@@ -20,7 +20,7 @@ export function onUncaught(control: ProcessControl, handler: (error: unknown) =>
 /** Logs uncaught errors from now on instead of ending the process, because a server has other calls running. */
 export function logUncaught(control: ProcessControl, log: Log): void {
   onUncaught(control, (error: unknown) => {
-    // When nobody reads stderr any more, logging would cause the same error again, without end.
+    // Once the reader of stderr is gone, logging would cause the same error again, without end.
     if ((error as NodeJS.ErrnoException | undefined)?.code === 'EPIPE') return;
     log('error', 'uncaught', { error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
   });

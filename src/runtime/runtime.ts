@@ -20,7 +20,7 @@ import { selectTools } from '../tools/definition/registry.ts';
 /** The sample project of the embedded service. */
 export const sampleProject = 'demo/support';
 
-/** What the MCP servers of one configuration share: their options, the service and the log. */
+/** The options, the service and the log that the MCP servers of one configuration share. */
 export interface Runtime {
   /** Returns the base URL of the service; starts the embedded one. */
   serviceUrl: () => Promise<string>;

@@ -44,7 +44,7 @@ export interface SubjectsOptions {
 }
 
 /**
- * Serves each subject with a runtime of its profile. The environment and the flags belong to whoever runs the server, so
+ * Serves each subject with a runtime of its profile. The environment and the flags belong to the operator of the server, so
  * they select neither the service nor the account of a subject.
  */
 export class Subjects {
@@ -140,14 +140,14 @@ function checkProfileSettingsUnset(sources: ResolvedSettings['sources']): void {
   );
 }
 
-/** Replaces the problem with missing credentials: only whoever runs the server can log in. */
+/** Replaces the problem with missing credentials: only the operator of the server can log in. */
 function withOperatorHint(credentials: Credentials, { values: { profile, baseUrl } }: ResolvedSettings): Credentials {
   const problem = new HeddleError({
     code: 'credentials_missing',
     message:
       credentials.problem?.message ??
       `Profile "${profile}" has no stored credentials of this kind for ${baseUrl}: nothing was sent.`,
-    hint: `Ask whoever runs this server to run \`heddle login --profile ${profile}\`, and then call again.`,
+    hint: `Ask the operator of this server to run \`heddle login --profile ${profile}\`, and then call again.`,
   });
   return { ...credentials, problem };
 }

@@ -68,7 +68,7 @@ export async function startViewServer(
   const firstCall = view.firstCall(viewArguments);
   const firstCallKey = JSON.stringify(firstCall);
   const firstResult = callByName(firstCall.name, firstCall.arguments, stopped.signal);
-  // If it fails, the page is told when it makes this call.
+  // If it fails, the page gets the error when it makes this call.
   firstResult.catch(() => {});
   let canUseFirstResult = true;
   setTimeout(() => {

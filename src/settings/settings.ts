@@ -41,7 +41,7 @@ function asHttpUrl(text: string): string {
 function asIssuer(text: string): string {
   asHttpUrl(text);
   const { protocol, hostname } = new URL(text);
-  // Over http, an attacker could replace the issuer's keys and impersonate anybody.
+  // Over http, an attacker could replace the issuer's keys and impersonate anyone.
   if (protocol !== 'https:' && !isLoopbackHost(hostname))
     throw new Error('must be an https URL, or http on this machine');
   return text;

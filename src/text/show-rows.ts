@@ -40,7 +40,7 @@ export function showRows(rows: readonly Row[], { fields, defaults, always, known
     return rows.length > 1 && text !== undefined && rows.every((row) => JSON.stringify(row[name]) === text);
   };
   const shared = wanted.filter(isCommon);
-  // An empty list says something of all rows together, like that nobody has judged any of them.
+  // An empty list says something of all rows together, such as that none of them is judged.
   const isMissing = (value: unknown): boolean => isEmptyValue(value) && !Array.isArray(value);
   const common = select(rows[0] ?? {}, shared, isMissing);
   const single = wanted.filter((name) => !shared.includes(name));

@@ -31,7 +31,7 @@ const output = z.object({
         guidelines: z.string().optional().describe('How to judge.'),
         fields: fieldSummaries,
         free_fields: z.boolean().optional().describe('True if judgements may have any name.'),
-        remaining: z.int().optional().describe('Items that nobody has completed or skipped.'),
+        remaining: z.int().optional().describe('Items not completed or skipped by anyone.'),
         total: z.int().optional(),
       }),
     )
@@ -54,7 +54,7 @@ export const listQueuesTool = defineTool({
   title: 'List queues',
   groups: ['queue'],
   uses: ['queryQueues', 'queueStats'],
-  description: `Lists a project's annotation queues, newest first: guidelines, the fields to judge, how many items nobody has finished.
+  description: `Lists a project's annotation queues, newest first: guidelines, the fields to judge, how many items remain.
 Example: {"name":"support"}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,

@@ -17,7 +17,7 @@ const output = z.object({
   call_id: z.string(),
   call: z.looseObject({}).optional().describe('The whole call.'),
   values: z.record(z.string(), z.unknown()).optional().describe('Values by path.'),
-  missing: z.array(z.string()).optional().describe('Paths that lead nowhere.'),
+  missing: z.array(z.string()).optional().describe('Paths that do not exist.'),
   members: z
     .record(z.string(), z.array(z.string()))
     .optional()

@@ -24,7 +24,7 @@ const input = z.strictObject({
   project_id: projectArgument('Project of the queue'),
   filter: itemsFilter
     .optional()
-    .describe('As in query_queue_items; by default the items that nobody has completed or skipped.'),
+    .describe('As in query_queue_items; by default items not completed or skipped by anyone.'),
   ...pageArguments,
   limit: z.int().min(1).max(100).default(20).describe('Maximum number of items on the first page.'),
 });

@@ -46,7 +46,7 @@ const input = z
     messages: z.array(z.looseObject({})).min(1).optional().describe('Instead of prompt.'),
     max_rows: z.int().min(1).max(maxDerivedRows).optional().describe('Run the first rows only.'),
     concurrency: z.int().min(1).max(maxConcurrency).optional(),
-    run_id: z.string().min(1).max(256).optional().describe('Alone: goes on waiting for this run.'),
+    run_id: z.string().min(1).max(256).optional().describe('Alone: continues waiting for this run.'),
     project_id: projectArgument('Project of the evaluation'),
     dry_run: z.boolean().optional(),
     confirm: z.boolean().optional().describe('The user has agreed.'),
@@ -56,7 +56,7 @@ const input = z
     const { evaluation, model, prompt, messages } = rest;
     if (run_id !== undefined) {
       const others = Object.entries(rest).flatMap(([name, value]) => (value === undefined ? [] : [name]));
-      if (others.length > 0) refuse(`run_id goes on waiting, so it cannot be combined with ${others.join(', ')}`);
+      if (others.length > 0) refuse(`run_id continues waiting, so it cannot be combined with ${others.join(', ')}`);
       return;
     }
     if (evaluation === undefined || model === undefined) return refuse('needs evaluation and model, or run_id');
@@ -369,7 +369,7 @@ async function resultOf(
     }),
     ...(error && { error }),
     next: isRunning
-      ? `Call again with {"run_id":${JSON.stringify(run_id)}} to go on waiting.`
+      ? `Call again with {"run_id":${JSON.stringify(run_id)}} to continue waiting.`
       : 'read_evaluation shows the rows, and compares with another run.',
   };
 }

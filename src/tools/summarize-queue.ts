@@ -78,8 +78,8 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
     const judgements = readsJudgements ? await readAllJudgements(queue) : [];
     const found = await readSummarizedItems(queue, filter, judgements.length);
     if (found.length === 0) await requireQueue(queue_id, queue.project, context);
-    const fits = await judgementCondition(filter, judgements, queue);
-    const items = found.filter(({ call_id }) => fits(call_id));
+    const matches = await judgementCondition(filter, judgements, queue);
+    const items = found.filter(({ call_id }) => matches(call_id));
     const calls = new Set(items.map(({ call_id }) => call_id));
     const selected = judgements.filter((judgement) => isByAnnotatorInField(judgement, filter));
     const judgedCalls = new Set(selected.map(({ call_id }) => call_id));

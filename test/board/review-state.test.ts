@@ -172,7 +172,7 @@ describe('writing of the review board', () => {
     const error = { code: 'conflict', message: 'Bob judged it.' } as never;
     const refused = withResult(judged, judged.cards.get('a')!, { error });
     expect(refused.cards.get('a')?.problem).toEqual({
-      sentence: 'Somebody else judged or moved this item after you opened it.',
+      sentence: 'Another annotator judged or moved this item after you opened it.',
       detail: 'Bob judged it.',
     });
     const reread = withReread(refused, page([item('a', { annotation_state: 'completed' })], { as_of: 'later' }));

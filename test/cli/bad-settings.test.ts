@@ -9,7 +9,7 @@ import { emptyHome, noFolders, run, runProcess, temporaryFolder } from '../suppo
 
 const planted = 'Zq7wKxV3pTn9RbYc5';
 
-/** Values of every kind, each with a secret in it that somebody may have put in the wrong place. */
+/** Values of every kind, each with a secret that was put in the wrong place. */
 const badValues = {
   'a secret': planted,
   'a URL with a secret in its query': `http://host.example/?key=${planted}`,

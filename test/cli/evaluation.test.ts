@@ -128,7 +128,7 @@ describe('interruptedRun', () => {
     ['complete', 'The run r1 was complete before it could be cancelled.', '`heddle evaluation show r1` prints the'],
     [
       'running',
-      'The run r1 could not be cancelled and goes on.',
+      'The run r1 could not be cancelled and is still running.',
       '`heddle evaluation show r1 --wait` waits for its end',
     ],
   ])('reports the outcome when the status of the run is %s', async (code, message, hint) => {
@@ -141,6 +141,8 @@ describe('interruptedRun', () => {
   it('reports why the status of the run could not be read', async () => {
     const service = (): Promise<never> => Promise.reject(new Error('The service cannot be reached.'));
     const error = await interruptedRun('r1', reached, { project, service } as never);
-    expect(error.message).toBe('The run r1 may go on: its state could not be read. The service cannot be reached.');
+    expect(error.message).toBe(
+      'The run r1 may still be running: its state could not be read. The service cannot be reached.',
+    );
   });
 });

@@ -146,7 +146,7 @@ describe('ServiceClient with a separate inference URL', () => {
         retries += 1;
       },
     };
-    await client.withSharedDeadline(scope).call('listModels', {});
+    await client.forToolCall(scope).call('listModels', {});
     const attempt = { operation: 'listModels', method: 'GET', baseUrl: inference.url, template: '/v1/models' };
     expect(started).toEqual([
       { ...attempt, attempt: 1 },

@@ -259,7 +259,7 @@ describe('RequestSender', () => {
     const clock = movableClock();
     const { client } = await start({ timeoutMs: 20_000 });
     const cancel = new AbortController();
-    const task = client.withSharedDeadline();
+    const task = client.forToolCall();
     await task.pause();
     cancel.abort();
     await expect(task.pause(cancel.signal)).rejects.toMatchObject({ name: 'AbortError' });
@@ -273,7 +273,7 @@ describe('RequestSender', () => {
   it('shares one deadline among the requests of a task, and sends nothing afterwards', async () => {
     const clock = movableClock();
     const { service, client } = await start({ timeoutMs: 20_000 });
-    const task = client.withSharedDeadline();
+    const task = client.forToolCall();
     await readCall(task);
     clock.advance(19_000);
     service.respond = () => {};

@@ -277,12 +277,12 @@ describe('HttpClient.close', () => {
   it('rejects running and waiting requests with UND_ERR_DESTROYED, and opens no connection for waiting ones', async () => {
     const server = await startServer();
     const client = new HttpClient({ maxConnections: 1 });
-    const underWay = codeOf(send(client, server.url));
+    const running = codeOf(send(client, server.url));
     const { request } = await server.next();
     const waiting = codeOf(send(client, server.url));
     const closed = once(request.socket, 'close');
     client.close();
-    expect(await Promise.all([underWay, waiting])).toEqual(['UND_ERR_DESTROYED', 'UND_ERR_DESTROYED']);
+    expect(await Promise.all([running, waiting])).toEqual(['UND_ERR_DESTROYED', 'UND_ERR_DESTROYED']);
     await closed;
     // A connection that the client had opened would reach the server before this one.
     const later = send(newClient(), `${server.url}/later`);

@@ -129,7 +129,7 @@ describe('serve --http --subjects', () => {
       body: expect.stringContaining('no profile for the subject'),
     });
     expect(JSON.parse(unknown.body).error.message).toBe(
-      'Forbidden: no profile for the subject "mia \\"the\\u202e new\\""; ask whoever runs this server to add it',
+      'Forbidden: no profile for the subject "mia \\"the\\u202e new\\""; ask the operator of this server to add it',
     );
     expect(unknown.headers).not.toHaveProperty('www-authenticate');
     for (const name of ['__proto__', 'constructor', 'Subject-a', 'subject-a '])
@@ -185,7 +185,7 @@ describe('serve --http --subjects', () => {
     const foreign = { WANDB_API_KEY: 'of-the-operator', WF_TRACE_SERVER_URL: 'http://127.0.0.1:9' };
     const { url } = await start(server, { ...setup, environment: { ...setup.environment, ...foreign } });
     const token = await server.token({ aud: url });
-    const login = 'Ask whoever runs this server to run `heddle login --profile weave`, and then call again.';
+    const login = 'Ask the operator of this server to run `heddle login --profile weave`, and then call again.';
     const { body } = await askAs(url, token, 'tools/call', query);
     expect(body).toContain(`The credentials of profile \\"weave\\" are no longer in the credentials file.\\n${login}`);
     const secrets = { weave: { [ada.url]: { token: 'token-of-ada' } } };

@@ -10,7 +10,7 @@ import { tally } from './tally.ts';
 
 const workerFile = fileURLToPath(new URL('evaluation-worker.ts', import.meta.url));
 const leaseMs = 1000;
-/** Of each of the two runs that are under way at once. */
+/** Concurrency of each of the two simultaneous runs. */
 const concurrency = 3;
 const latencyMs = 20;
 
@@ -30,7 +30,7 @@ export interface KillOutcome {
   lost: number;
   /** Requests for predictions and scores that were stored before. */
   askedAgain: number;
-  /** Requests that were repeated because they were under way at a kill. */
+  /** Requests that were repeated because they were in progress at a kill. */
   repeated: number;
   /** Trials of a row beyond the first. */
   doubled: number;
@@ -112,8 +112,8 @@ export async function killSharedRuns(kills: number): Promise<KillOutcome> {
   return outcome;
 }
 
-/** The most requests that can be under way at a kill: asked, or answered and not stored, of both runs. */
-export const mostUnderWay = 2 * 3 * concurrency;
+/** Maximum number of requests that can be in progress at a kill: sent, or answered and not stored, of both runs. */
+export const maxOpenRequests = 2 * 3 * concurrency;
 
 interface Worker {
   child: ChildProcess;

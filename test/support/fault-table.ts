@@ -122,7 +122,7 @@ export async function startFaultService(): Promise<FaultService> {
       for (const { fault, tool } of left) {
         const entry = { fault, sent: 0 };
         const index = met.push(entry) - 1;
-        // Requests of calls that run at the same time are told apart by their project.
+        // The project of a request says which of the concurrent calls sent it.
         const outcome = await call(tool, toolCalls[tool]!(`case-${index}-${tool}`));
         outcomes.push({ fault, tool, outcome, sent: entry.sent });
       }

@@ -13,7 +13,7 @@ export async function sendLargeBody(url: string, framing: string): Promise<{ ans
   socket.setEncoding('utf8').on('data', (text) => {
     answer += text;
   });
-  // Bytes still under way when the server closes cause an error, but the response has arrived before.
+  // Bytes in flight when the server closes cause an error, but the response has arrived before.
   const closed = new Promise<void>((resolve) => socket.on('error', () => {}).on('close', () => resolve()));
   socket.write(
     `POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n${framing}\r\n\r\n`,

@@ -25,7 +25,7 @@ function operandOf(operand: Json, row: Json): Json {
   return '$literal' in operand ? operand.$literal : memberAt(row, operand.$getField);
 }
 
-/** Returns the value at a dotted path, null where it leads nowhere. */
+/** Returns the value at a dotted path, null where there is none. */
 export function memberAt(value: Json, path: string): Json {
   return path.split('.').reduce((member, name) => member?.[name], value) ?? null;
 }

@@ -22,9 +22,9 @@ export interface ScriptedModel {
   url: string;
   /** The requests that arrived, in their order. */
   asked: AskedCompletion[];
-  /** Number of requests that are under way, and the most that were so far. */
-  underWay: number;
-  mostUnderWay: number;
+  /** Number of requests in progress, and the maximum so far. */
+  openRequests: number;
+  maxOpenRequests: number;
 }
 
 /**
@@ -35,7 +35,7 @@ export async function startScriptedModel(
   script: Script,
   models: readonly string[] = ['judge'],
 ): Promise<ScriptedModel> {
-  const model: ScriptedModel = { url: '', asked: [], underWay: 0, mostUnderWay: 0 };
+  const model: ScriptedModel = { url: '', asked: [], openRequests: 0, maxOpenRequests: 0 };
   const repeats = new Map<string, number>();
   const server = createServer(async (request, response) => {
     if (request.method === 'GET') {
@@ -43,10 +43,10 @@ export async function startScriptedModel(
       response.end(JSON.stringify({ object: 'list', data: models.map((id) => ({ id, object: 'model' })) }));
       return;
     }
-    model.underWay += 1;
-    model.mostUnderWay = Math.max(model.mostUnderWay, model.underWay);
+    model.openRequests += 1;
+    model.maxOpenRequests = Math.max(model.maxOpenRequests, model.openRequests);
     response.once('close', () => {
-      model.underWay -= 1;
+      model.openRequests -= 1;
     });
     let text = '';
     for await (const chunk of request) text += chunk;

@@ -184,7 +184,7 @@ export const others: Record<string, { fault: Responder; expected: Expected; line
     },
     expected: ['ok', undefined, 1, 1],
   },
-  '100 Continue that nobody asked for': {
+  'unsolicited 100 Continue': {
     fault: (request) => {
       request.socket.write('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\nx: y\r\n\r\n');
       sendGoodResponse(request);

@@ -165,7 +165,7 @@ describe.each(services)('update_queue_items on $name', (service) => {
       'ada helpful false',
       'ada helpful false',
     ]);
-    // No page had this time, so only what nobody else has moved can be changed.
+    // No page had this time, so only items that no other annotator has moved can be changed.
     const future = new Date(Date.now() + 60_000).toISOString();
     const later = await ada.call('update_queue_items', { queue_id, as_of: future, items });
     expect(resultsOf(later)).toEqual(['done', 'refused', 'done', 'done']);
@@ -177,7 +177,7 @@ describe.each(services)('update_queue_items on $name', (service) => {
       resultsOf(await call('update_queue_items', { queue_id, items: [{ item_id, annotation_state }] }));
     expect(await move(ada, ids[0], 'completed')).toEqual(['done']);
     expect(await move(bob, ids[0], 'in_progress')).toEqual(['done']);
-    // The item goes on showing bob.
+    // The item still shows bob.
     expect(await move(ada, ids[0], 'completed')).toEqual(['unchanged']);
     const { as_of } = await ada.call('query_queue_items', { queue_id });
     expect(await move(bob, ids[1], 'skipped')).toEqual(['done']);

@@ -113,7 +113,7 @@ describe('run_evaluation', () => {
     const waiting = await call('run_evaluation', run);
     expect(waiting).toMatchObject({ run_id: 'run-1', status: 'running', completed: 2, total: 4 });
     expect(waiting.text).toContain('run-1 running (2 of 4 predictions)');
-    expect(waiting.text).toContain('Call again with {"run_id":"run-1"} to go on waiting.');
+    expect(waiting.text).toContain('Call again with {"run_id":"run-1"} to continue waiting.');
     service.statuses = [{ code: 'failed', error: 'The model does not exist' }];
     const ended = await call('run_evaluation', { run_id: 'run-1' });
     expect(ended).toMatchObject({ run_id: 'run-1', status: 'failed', error: 'The model does not exist' });

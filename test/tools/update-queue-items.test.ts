@@ -384,7 +384,7 @@ describe('update_queue_items at a service that answers as the public one', () =>
       { annotator: 'user-ada (test via heddle)', field: 'score', value: 2 },
       { annotator: 'user-ada (test via heddle)', note: 'Too long.' },
     ]);
-    // Another note, and the same note of somebody else, are notes of their own.
+    // Another note, and the same note by another annotator, are notes of their own.
     const bob = await connectClient(heddleFor(service, 'bob'));
     const note = async (client: typeof bob.call, text: string) =>
       (await client('update_queue_items', { queue_id: 'q', items: [{ item_id: 'i1', note: text }] })).counts;
@@ -456,7 +456,7 @@ describe('update_queue_items at a service that answers as the public one', () =>
     const { as_of } = await before.call('query_queue_items', { queue_id: 'q' });
     const { call } = await connectClient(heddleFor(service, 'ada'));
     const items = ['i1', 'i2'].map((item_id) => ({ item_id, judgements: { helpful: true } }));
-    // Nobody can have moved an item that is unstarted.
+    // No one can have moved an unstarted item.
     expect((await call('update_queue_items', { queue_id: 'q', as_of, items })).items).toMatchObject([
       { result: 'done' },
       {

@@ -51,7 +51,7 @@ export function addCall(program: Command): void {
   );
 }
 
-/** How a command prints the result of a tool. */
+/** The form in which a command prints the result of a tool. */
 export interface ResultForm extends OutputForm {
   text?: true;
 }

@@ -48,7 +48,7 @@ export function addServe(program: Command): void {
 
 /**
  * Refuses a token that came out empty, such as from a command that failed: elsewhere an empty variable counts as absent, and here
- * the server would admit everybody on this machine.
+ * the server would admit every user of this machine.
  */
 function checkTokenVariable({ values }: ResolvedSettings, { tokenFile }: HttpFlags): void {
   if (invocation().environment.HEDDLE_HTTP_TOKEN !== '' || tokenFile !== undefined || values.oauthIssuer !== undefined)

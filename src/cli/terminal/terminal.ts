@@ -9,7 +9,7 @@ const defaultColumns = 80;
 /** Width of tables in a pipe or a file, such as the log of a CI job. */
 const fileColumns = 120;
 
-/** Returns the number of columns of a terminal. A pseudo-terminal that nobody has sized reports 0. */
+/** Returns the number of columns of a terminal. A pseudo-terminal whose size was never set reports 0. */
 export function columnsOf(output: TerminalSide): number {
   return output.columns || defaultColumns;
 }

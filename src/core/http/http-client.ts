@@ -91,7 +91,7 @@ export class HttpClient {
     }
   }
 
-  /** Closes every connection and ends the requests under way; later requests fail. */
+  /** Closes every connection and ends the requests in progress; later requests fail. */
   close(): void {
     this.#isClosed = true;
     for (const dispatcher of this.#dispatchers.values()) void dispatcher.destroy();
@@ -165,7 +165,7 @@ function decompressed(
   if (encoding === '' || encoding === 'identity') return { body };
   const isUnzipped = /^((x-)?gzip|deflate)$/.test(encoding);
   if (!isUnzipped && encoding !== 'br') return { body, unknownEncoding: encoding };
-  // Whoever reads the decoder gets the errors of both.
+  // A reader of the decoder receives the errors of both streams.
   return { body: pipeline(body, isUnzipped ? createUnzip() : createBrotliDecompress(), () => {}) };
 }
 

@@ -49,7 +49,7 @@ export function proxyFor(url: URL, { httpProxy, httpsProxy, noProxy = '' }: Prox
   }
 }
 
-/** Tells whether an entry of NO_PROXY covers an address: `*`, or a host with its subdomains and perhaps a port. */
+/** Returns whether an entry of NO_PROXY covers an address: `*`, or a host with its subdomains and perhaps a port. */
 function covers(entry: string, { protocol, hostname, port }: URL): boolean {
   if (entry === '*') return true;
   const [, host, entryPort] = /^(?:\*?\.)?([^:]+|\[.*\])(?::(\d+))?$/.exec(entry) ?? [];

@@ -66,7 +66,7 @@ function inexactNumbers(json: string): ErrorDetail[] {
 }
 
 /**
- * Parses JSON that somebody else wrote: a number whose value JSON.parse would change becomes a string of its digits.
+ * Parses JSON from outside: a number whose value JSON.parse would change becomes a string of its digits.
  * @throws as {@link parseJsonText} does.
  */
 export function parseKeepingDigits(json: string): unknown {

@@ -25,7 +25,7 @@ export function parseStrictJson(bytes: Uint8Array): unknown {
   return value;
 }
 
-/** @throws Error that quotes nothing of the text, in which somebody may have put a secret. */
+/** @throws Error that quotes nothing of the text, which may contain a secret. */
 function parse(text: string): unknown {
   try {
     return parseExactJson(text);

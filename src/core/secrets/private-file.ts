@@ -42,13 +42,13 @@ export function findOwnFile(path: string): OwnFile {
 
 /**
  * Returns the state of the file that a path leads to; undefined if there is nothing at the path.
- * @throws Error if it is a folder, a device or the like, or a link that leads nowhere.
+ * @throws Error if it is a folder, a device or the like, or a broken symbolic link.
  */
 export function statRegularFile(path: string): Stats | undefined {
   const stats = statSync(path, { throwIfNoEntry: false });
   if (stats?.isFile()) return stats;
   if (stats) throw new Error(stats.isDirectory() ? 'it is a folder' : 'it is not a regular file');
-  if (lstatSync(path, { throwIfNoEntry: false })) throw new Error('it is a symbolic link that leads nowhere');
+  if (lstatSync(path, { throwIfNoEntry: false })) throw new Error('it is a symbolic link to nothing');
   return undefined;
 }
 

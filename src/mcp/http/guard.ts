@@ -91,7 +91,7 @@ export function tokenGuard(token: string): Guard {
   };
 }
 
-/** Says what is wrong with the token of a request, and what to do. */
+/** Returns what is wrong with the token of a request, and what to do. */
 function faultOf(given: string | undefined): string {
   if (given === undefined) return `the request has no bearer token; ${tokenHint}`;
   // A client sends what its entry says when the variable is not set. Clients cut long texts.

@@ -107,7 +107,7 @@ export function oauthGuard({ issuer, resource, audience, serverFor, proxies }: O
         const quoted = escapeInvisible(JSON.stringify(sub.slice(0, 200)));
         throw new Refusal(
           403,
-          `Forbidden: no profile for the subject ${quoted}; ask whoever runs this server to add it`,
+          `Forbidden: no profile for the subject ${quoted}; ask the operator of this server to add it`,
         );
       }
       return { subject: sub, scopes: scopesOf(verified.payload), createMcpServer };
@@ -132,7 +132,7 @@ export function oauthGuard({ issuer, resource, audience, serverFor, proxies }: O
   };
 }
 
-/** Tells whether a message calls a tool that changes something. No other method changes anything. */
+/** Returns whether a message calls a tool that changes something. No other method changes anything. */
 function isWritingCall(message: { method?: unknown; params?: { name?: unknown } } | null): boolean {
   return message?.method === 'tools/call' && writingTools.has(String(message.params?.name));
 }

@@ -14,7 +14,7 @@ import type { ProjectFilter, Transaction } from '../storage/database.ts';
 import { contentDigest, tableDigest } from '../storage/digest.ts';
 import { findReferenced, readPrompt, withMarks } from '../storage/object-versions.ts';
 import { findTable, putRows, putTable } from '../storage/row-tables.ts';
-import { membersOf, operationReference, runOperations } from './recorded-runs.ts';
+import { objectOrEmpty, operationReference, runOperations } from './recorded-runs.ts';
 
 type Members = Record<string, unknown>;
 
@@ -84,7 +84,7 @@ export async function resolveDefinition(
   const model = await readVersion(transaction, request.model_ref, 'Model', maySee);
   const llmModel = parseLlmModel(model.val);
   if (!llmModel) throw wrongClass('model', 'LLMStructuredCompletionModel', model.className);
-  const { dataset, scorers, trials = 1, evaluation_name } = membersOf(evaluation.val);
+  const { dataset, scorers, trials = 1, evaluation_name } = objectOrEmpty(evaluation.val);
   if (!Number.isInteger(trials) || Number(trials) < 1) throw new Refusal(400, `Invalid number of trials: ${trials}`);
   const rows = await readDataset(transaction, dataset, request);
   const count = rows.rowCount * Number(trials);
@@ -152,7 +152,7 @@ async function readDataset(
 ): Promise<Pick<RunDefinition, 'table' | 'rowCount' | 'rowReference'>> {
   const { val, className, reference, ...stored } = await readVersion(transaction, dataset, 'Dataset', maySee);
   if (className !== 'Dataset') throw wrongClass('dataset', 'Dataset', className);
-  const { rows } = membersOf(val);
+  const { rows } = objectOrEmpty(val);
   if (Array.isArray(rows)) {
     if (rows.some((row) => typeof row !== 'object' || row === null || Array.isArray(row))) {
       throw new Refusal(400, 'The dataset has rows that are no objects');
@@ -184,15 +184,15 @@ async function findRowTable(
   return found && { table, rowCount: found.row_count };
 }
 
-/** Counts the predictions that a run of an evaluation makes; 0 if that cannot be told. */
+/** Counts the predictions that a run of an evaluation makes; 0 if that is unknown. */
 export async function countPlanned(
   transaction: Transaction,
   evaluationReference: unknown,
   maySee: ProjectFilter,
 ): Promise<number> {
   const evaluation = await findStored(transaction, evaluationReference, maySee);
-  const { dataset, trials = 1 } = membersOf(evaluation?.val);
-  const { rows } = membersOf((await findStored(transaction, dataset, maySee))?.val);
+  const { dataset, trials = 1 } = objectOrEmpty(evaluation?.val);
+  const { rows } = objectOrEmpty((await findStored(transaction, dataset, maySee))?.val);
   const rowCount = Array.isArray(rows) ? rows.length : (await findRowTable(transaction, rows, maySee))?.rowCount;
   return (rowCount ?? 0) * Number(trials);
 }
@@ -280,7 +280,7 @@ async function modelRequest(
   { llm_model_id, default_params }: LlmModel,
   maySee: ProjectFilter,
 ): Promise<ModelRequest> {
-  const given = membersOf(default_params);
+  const given = objectOrEmpty(default_params);
   const { prompt, messages_template, response_format } = given;
   let messages: unknown[] = Array.isArray(messages_template) ? messages_template.map(withoutNulls) : [];
   if (typeof prompt === 'string') {
@@ -300,5 +300,5 @@ async function modelRequest(
 
 /** Removes members that are null, which stored messages have and model providers refuse. */
 function withoutNulls(message: unknown): unknown {
-  return Object.fromEntries(Object.entries(membersOf(message)).filter(([, value]) => value !== null));
+  return Object.fromEntries(Object.entries(objectOrEmpty(message)).filter(([, value]) => value !== null));
 }

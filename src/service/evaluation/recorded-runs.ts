@@ -20,8 +20,8 @@ export const runOperations = {
 /** The names that SDKs give to the operation of a trial. */
 const trialOperations: readonly string[] = [runOperations.trial, 'Evaluation.predictAndScore'];
 
-/** Returns an object, and an empty one for any other value. */
-export function membersOf(value: unknown): Members {
+/** Returns the value if it is an object, otherwise an empty object. */
+export function objectOrEmpty(value: unknown): Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : {};
 }
 
@@ -36,7 +36,7 @@ export const isTrial = (call: RecordedCall): boolean => trialOperations.includes
 
 /** Returns the members that a service recorded about a call of a run, in `attributes.weave`. */
 export function attributesOf(call: RecordedCall): Members {
-  return membersOf(membersOf(call.attributes).weave);
+  return objectOrEmpty(objectOrEmpty(call.attributes).weave);
 }
 
 /** Maximum number of characters in the name of an object. */

@@ -14,7 +14,7 @@ import { createPartReader } from '../storage/read-part.ts';
 import {
   attributesOf,
   isRun,
-  membersOf,
+  objectOrEmpty,
   readCallsById,
   readChildren,
   readTrials,
@@ -53,7 +53,7 @@ interface ResultsQuery {
 }
 
 /**
- * Reads the results of runs from recorded calls, whoever recorded them.
+ * Reads the results of runs from recorded calls, whatever program recorded them.
  * @throws Refusal 400 for a field that results cannot be sorted or filtered by, 413 for rows that are too large together,
  * 422 for a filter that cannot be evaluated.
  */
@@ -94,7 +94,7 @@ function warningsOf({ runIds }: ResultsQuery, runs: ReadonlyMap<string, Recorded
     if (!run) return [`There is no run ${id}.`];
     const { left_out_scorers } = attributesOf(run);
     return (Array.isArray(left_out_scorers) ? left_out_scorers : []).map((entry) => {
-      const { scorer, reason } = membersOf(entry);
+      const { scorer, reason } = objectOrEmpty(entry);
       return `Run ${id} left out the scorer ${scorer}: ${reason}`;
     });
   });
@@ -111,7 +111,7 @@ async function indexRows(query: ResultsQuery): Promise<Map<string, IndexedRow>> 
   const needsRow = JSON.stringify([sort_by, filters]).includes('"inputs.');
   const index = new Map<string, IndexedRow>();
   for await (const calls of readTrials(query.database, query.project_id, query.runIds)) {
-    const examples = calls.map((call) => membersOf(call.inputs).example);
+    const examples = calls.map((call) => objectOrEmpty(call.inputs).example);
     const rows = needsRow ? await resolveRows(query, examples) : examples;
     for (const [at, call] of calls.entries()) {
       const digest = rowDigestOf(examples[at]);
@@ -186,11 +186,11 @@ function selectRows(
     const run = request.filter_logic_operator === 'and' ? undefined : (evaluation_call_id ?? undefined);
     appendTo(groups, run, number);
   }
-  const fits = ({ passes }: IndexedRow): boolean =>
+  const matches = ({ passes }: IndexedRow): boolean =>
     groups.size === 0 || [...groups.values()].some((group) => group.every((number) => passes[number]));
   return [...index.values()]
     .filter(({ trials }) => !intersection || runIds.every((id) => trials.has(id)))
-    .filter(fits)
+    .filter(matches)
     .map((row) => ({ row, keys: (request.sort_by ?? []).map((key, number) => sortableOf(row.keys[number]!, key)) }))
     .sort((a, b) => compareValues(a.keys, b.keys, request.sort_by ?? []) || (a.row.digest < b.row.digest ? -1 : 1))
     .map(({ row }) => row);
@@ -206,7 +206,7 @@ function sortableOf(values: ReadonlyMap<string, SortValues>, { mode }: SortKey):
   return meanOf(all.flatMap(({ numbers }) => numbers)) ?? all.find(({ text }) => text !== undefined)?.text;
 }
 
-/** Returns the rows to which references lead, in their order; anything else, and what leads nowhere, stays as it is. */
+/** Replaces references to rows with the rows, in the same order; other values and unresolvable references stay. */
 async function resolveRows({ database, maySee }: ResultsQuery, examples: readonly unknown[]): Promise<unknown[]> {
   if (!examples.some((example) => typeof example === 'string')) return [...examples];
   return database.read(async (transaction) => {
@@ -236,7 +236,7 @@ async function readRows(query: ResultsQuery, page: readonly IndexedRow[]): Promi
     }
     if (!request.include_raw_data_rows) continue;
     const first = calls.filter(({ id }) => firstIds.has(id));
-    const recorded = first.map(({ inputs }) => membersOf(inputs).example ?? null);
+    const recorded = first.map(({ inputs }) => objectOrEmpty(inputs).example ?? null);
     const rows = request.resolve_row_refs ? await resolveRows(query, recorded) : recorded;
     for (const [at, { id }] of first.entries()) {
       addSize(JSON.stringify(rows[at]).length);
@@ -290,7 +290,7 @@ async function summarize(
     const costs: number[] = [];
     let [trial_count, error_count] = [0, 0];
     for await (const calls of readTrials(database, project_id, [id])) {
-      const included = calls.filter((call) => counted.has(rowDigestOf(membersOf(call.inputs).example)));
+      const included = calls.filter((call) => counted.has(rowDigestOf(objectOrEmpty(call.inputs).example)));
       for (const trial of await toTrials(query, included)) {
         trial_count += 1;
         if (trial.error != null) error_count += 1;
@@ -304,7 +304,7 @@ async function summarize(
     }
     const run = runs.get(id);
     if (!run && trial_count === 0) continue;
-    const { self, this: itself, model } = membersOf(run?.inputs) as Members;
+    const { self, this: itself, model } = objectOrEmpty(run?.inputs) as Members;
     evaluations.push({
       evaluation_call_id: id,
       trial_count,

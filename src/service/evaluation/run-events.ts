@@ -2,7 +2,7 @@ import type { RecordedCall } from '../../contract/calls.ts';
 import { meanOf, ScoreLists } from '../../core/statistics/score-lists.ts';
 import { recordEvents } from '../storage/call-events.ts';
 import type { Database, Transaction } from '../storage/database.ts';
-import { membersOf, operationReference, readTrials, runOperations } from './recorded-runs.ts';
+import { objectOrEmpty, operationReference, readTrials, runOperations } from './recorded-runs.ts';
 import { summaryOf } from './score-statistics.ts';
 import { sumUsage } from './scorers.ts';
 import { scoresOf } from './trials.ts';
@@ -23,12 +23,12 @@ export async function summarizeTrials(
   for await (const calls of readTrials(database, project_id, [runId])) {
     for (const call of calls) {
       lists.add(scoresOf(call));
-      const summary = membersOf(call.summary);
-      usage = sumUsage([usage, membersOf(summary.usage)]);
-      const { success, error } = membersOf(summary.status_counts);
+      const summary = objectOrEmpty(call.summary);
+      usage = sumUsage([usage, objectOrEmpty(summary.usage)]);
+      const { success, error } = objectOrEmpty(summary.status_counts);
       status_counts.success += Number(success ?? 0);
       status_counts.error += Number(error ?? 0);
-      const { mean } = membersOf(membersOf(call.output).model_latency);
+      const { mean } = objectOrEmpty(objectOrEmpty(call.output).model_latency);
       if (typeof mean === 'number') latencies.push(mean);
     }
   }
@@ -85,7 +85,7 @@ export async function endRun(
     op_name: await operationReference(transaction, { project_id, name: runOperations.summarize, account }),
     started_at: new Date().toISOString(),
     attributes: {},
-    inputs: { self: membersOf(inputs).self ?? null },
+    inputs: { self: objectOrEmpty(inputs).self ?? null },
   };
   const ended = { project_id, ended_at: new Date().toISOString(), output };
   await recordEvents(transaction, account, {

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Log } from '../../core/log.ts';
 import { nextTurn } from '../../core/turns.ts';
-import type { ModelAsker } from '../inference/ask-model.ts';
+import type { ModelClient } from '../inference/model-client.ts';
 import { recordEvents } from '../storage/call-events.ts';
 import type { Database } from '../storage/database.ts';
 import { deleteJobs, type EvaluationJob, renewLease } from '../storage/evaluation-jobs.ts';
@@ -22,7 +22,7 @@ import {
 /** The state that the workers of one process share. */
 export interface WorkerContext {
   database: Database;
-  asker: ModelAsker;
+  modelClient: ModelClient;
   log: Log;
   /** Identifies this process among those that work on runs. */
   owner: string;
@@ -50,7 +50,7 @@ interface Unstored {
 
 const pauseAfterFailureMs = 1000;
 
-/** Per request that a run may have under way: how many trials are open at once. */
+/** Number of trials that are open at once, per request that a run may have in progress. */
 const openPerRequest = 3;
 
 /** Results that arrive within this time are stored together, because every transaction waits for the disk. */
@@ -61,7 +61,7 @@ const maxPreparedChars = 64 * 1024;
 
 /**
  * Works on one run, whose lease its process holds. Each transaction that stores results renews the lease and stores which
- * trials are open, so that a process that takes the run over repeats only what was under way.
+ * trials are open, so that a process that takes the run over repeats only what was in progress.
  */
 export class RunWorker {
   readonly #context: WorkerContext;
@@ -106,13 +106,13 @@ export class RunWorker {
         await wait(pauseAfterFailureMs, undefined, { signal }).catch(() => {});
       }
     }
-    // Other processes go on at once; if this fails, once the heartbeat has not changed for the time of a lease.
+    // Other processes take the run over at once; if this fails, once the heartbeat has not changed for the time of a lease.
     await this.#sync(null).catch((error) => {
       this.#context.log('error', 'evaluation run not released', { error: String(error) });
     });
   }
 
-  /** Breaks off what is under way. Results that have arrived are stored. */
+  /** Aborts the requests in progress. Results that have arrived are stored. */
   stop(): void {
     this.#stop.abort();
     this.#wakeUp.abort();
@@ -187,7 +187,7 @@ export class RunWorker {
     );
   }
 
-  /** Begins as many of the waiting trials as may be under way. */
+  /** Begins as many of the waiting trials as may run at once. */
   #begin(): void {
     const { concurrency } = this.#job;
     while (
@@ -219,7 +219,7 @@ export class RunWorker {
   }
 
   async #runTrial({ trial, mayHaveResults, row: preparedRow }: WaitingTrial): Promise<void> {
-    const { asker } = this.#context;
+    const { modelClient } = this.#context;
     const { signal } = this.#stop;
     const index = this.#rowIndexOf(trial);
     const row = preparedRow ?? (await this.#readRows([index])).get(index)!;
@@ -228,7 +228,7 @@ export class RunWorker {
     let prediction = outcomes.get(trialEvents.predictionId);
     const events: CallEvents[] = [];
     if (!prediction) {
-      prediction = await timed(() => predict(this.#definition.request, row.value, { asker, signal }));
+      prediction = await timed(() => predict(this.#definition.request, row.value, { modelClient, signal }));
       events.push(trialEvents.start(prediction.started_at), trialEvents.prediction(prediction));
     }
     const { output } = prediction;
@@ -246,7 +246,7 @@ export class RunWorker {
         // The prediction is stored before a judge is asked, so that every score is about the prediction that is stored.
         if (scorer === judges[0]) await stored;
       }
-      const outcome = await timed(() => applyScorer(scorer, { row: row.value, output, asker, signal }));
+      const outcome = await timed(() => applyScorer(scorer, { row: row.value, output, modelClient, signal }));
       outcomes.set(trialEvents.scoreId(scorer), outcome);
       events.push(trialEvents.score(scorer, output, outcome));
     }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { defaultTimeoutsMs } from '../../contract/endpoint.ts';
 import type { Log } from '../../core/log.ts';
-import { ModelAsker } from '../inference/ask-model.ts';
+import { ModelClient } from '../inference/model-client.ts';
 import type { ModelProvider } from '../inference/model-provider.ts';
 import type { Database } from '../storage/database.ts';
 import { listLeases, type RunKey, type RunLease, takeLease } from '../storage/evaluation-jobs.ts';
@@ -32,7 +32,7 @@ export class EvaluationRunner {
   readonly #options: RunnerOptions;
   readonly #leaseMs: number;
   readonly #owner = randomUUID();
-  readonly #asker: ModelAsker;
+  readonly #modelClient: ModelClient;
   readonly #workers = new Map<string, { worker: RunWorker; ended: Promise<void> }>();
   /** The heartbeats of runs, and when this process first saw them, by its own clock. */
   #heartbeats = new Map<string, { beat: number; seenAtMs: number }>();
@@ -43,7 +43,7 @@ export class EvaluationRunner {
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.#leaseMs = options.leaseMs ?? defaultLeaseMs;
-    this.#asker = new ModelAsker(options.modelProvider, options.replyTimeoutMs ?? defaultTimeoutsMs.inference);
+    this.#modelClient = new ModelClient(options.modelProvider, options.replyTimeoutMs ?? defaultTimeoutsMs.inference);
   }
 
   /** Names the model provider, so that only processes with the same one work on a run. */
@@ -63,12 +63,12 @@ export class EvaluationRunner {
     });
   }
 
-  /** Breaks off what this process has under way for a run that was cancelled. */
+  /** Stops the work of this process on a run that was cancelled. */
   cancel(key: RunKey): void {
     this.#workers.get(nameOf(key))?.worker.stop();
   }
 
-  /** Stops working. Results that have arrived are stored, and other processes go on with the rest. */
+  /** Stops working. Results that have arrived are stored, and other processes do the rest. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
@@ -112,7 +112,7 @@ export class EvaluationRunner {
     const { database, log } = this.#options;
     const job = await database.write((transaction) => takeLease(transaction, lease, this.#owner));
     if (!job) return;
-    const context = { database, log, asker: this.#asker, owner: this.#owner, leaseMs: this.#leaseMs };
+    const context = { database, log, modelClient: this.#modelClient, owner: this.#owner, leaseMs: this.#leaseMs };
     const worker = new RunWorker(context, job);
     const ended = worker.run().finally(() => {
       this.#workers.delete(nameOf(lease));

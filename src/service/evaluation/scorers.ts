@@ -4,10 +4,10 @@ import { canonicalJson } from '../../core/json/canonical-json.ts';
 import { parseFencedJson } from '../../core/json/fenced-json.ts';
 import { fitsSchema } from '../../core/json/json-schema.ts';
 import { compileLinearPattern } from '../../core/linear-pattern.ts';
-import { type ModelAsker, NoReply } from '../inference/ask-model.ts';
+import { type ModelClient, NoReplyError } from '../inference/model-client.ts';
 import { applyTemplateVariables } from '../inference/template-variables.ts';
 import type { ModelRequest, RunScorer } from './definition.ts';
-import { membersOf } from './recorded-runs.ts';
+import { objectOrEmpty } from './recorded-runs.ts';
 
 type Members = Record<string, unknown>;
 
@@ -23,7 +23,7 @@ export interface Outcome {
 interface Judged {
   row: Members;
   output: unknown;
-  asker: ModelAsker;
+  modelClient: ModelClient;
   signal: AbortSignal;
 }
 
@@ -34,11 +34,11 @@ interface Judged {
 export async function predict(
   request: ModelRequest,
   row: Members,
-  { asker, signal }: Pick<Judged, 'asker' | 'signal'>,
+  { modelClient, signal }: Pick<Judged, 'modelClient' | 'signal'>,
 ): Promise<Outcome> {
   return asOutcome(request, async () => {
     const messages = applyTemplateVariables(request.messages, row);
-    const { content, usage } = await asker.ask(request.body, messages, signal);
+    const { content, usage } = await modelClient.ask(request.body, messages, signal);
     if (!request.isJson) return { output: content, usage };
     const parsed = typeof content === 'string' ? parseFencedJson(content) : undefined;
     return parsed ? { output: parsed.value, usage } : { exception: 'The reply of the model is not JSON.', usage };
@@ -122,7 +122,7 @@ function isJson(text: string): boolean {
 /** Asks a model for its judgement; once again if the reply does not have the form that was asked for. */
 async function judge(
   { request, prompt, columns, replySchema }: RunScorer & { kind: 'judge' },
-  { row, output, asker, signal }: Judged,
+  { row, output, modelClient, signal }: Judged,
 ): Promise<Outcome> {
   return asOutcome(request, async () => {
     const named = Object.entries(columns).map(([name, column]) => [name, row[column] ?? null]);
@@ -130,7 +130,7 @@ async function judge(
     const messages = [...request.messages, ...applyTemplateVariables(prompt, variables)];
     const total: Members = Object.create(null);
     for (let attempt = 1; ; attempt += 1) {
-      const { content, usage } = await asker.ask(request.body, messages, signal);
+      const { content, usage } = await modelClient.ask(request.body, messages, signal);
       addCounts(total, { requests: 1, ...usage });
       if (!replySchema && !request.isJson) return { output: content, usage: total };
       const parsed = typeof content === 'string' ? parseFencedJson(content) : undefined;
@@ -153,14 +153,14 @@ async function asOutcome(
     const counts = usage && Object.keys(usage).length > 0 ? { [body.model]: { requests: 1, ...usage } } : {};
     return { ...outcome, usage: counts };
   } catch (error) {
-    if (error instanceof NoReply || error instanceof Refusal) return { exception: error.message, usage: {} };
+    if (error instanceof NoReplyError || error instanceof Refusal) return { exception: error.message, usage: {} };
     throw error;
   }
 }
 
 /** Adds counts to those of the same name; `total` has no prototype, because the names come from outside. */
 function addCounts(total: Members, counts: unknown): void {
-  for (const [name, value] of Object.entries(membersOf(counts))) {
+  for (const [name, value] of Object.entries(objectOrEmpty(counts))) {
     if (typeof value === 'number') total[name] = Number(total[name] ?? 0) + value;
   }
 }

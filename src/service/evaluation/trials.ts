@@ -1,23 +1,23 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { EvaluationTrial } from '../../contract/evaluation-runs.ts';
 import { sumOf } from '../../core/statistics/score-lists.ts';
-import { attributesOf, membersOf, operationOf } from './recorded-runs.ts';
+import { attributesOf, objectOrEmpty, operationOf } from './recorded-runs.ts';
 
 type Members = Record<string, unknown>;
 
 /** Returns the scores that a trial ended with, by the names of the scorers. */
 export function scoresOf(trial: RecordedCall): Members {
-  return membersOf(membersOf(trial.output).scores);
+  return objectOrEmpty(objectOrEmpty(trial.output).scores);
 }
 
 /** Returns the output of the model that a trial ended with; SDKs name it `output` or `model_output`. */
 export function outputOf(trial: RecordedCall): unknown {
-  const { output, model_output } = membersOf(trial.output);
+  const { output, model_output } = objectOrEmpty(trial.output);
   return output ?? model_output ?? null;
 }
 
 /**
- * Returns a trial as clients see it, whoever recorded it.
+ * Returns a trial as clients see it, whatever program recorded it.
  * @param children the calls that the trial made: one of the model, and one of each scorer.
  */
 export function toTrial(trial: RecordedCall, children: readonly RecordedCall[]): EvaluationTrial {
@@ -56,16 +56,16 @@ function findPrediction(
   children: readonly RecordedCall[],
   scores: Members,
 ): RecordedCall | undefined {
-  const { model } = membersOf(trial.inputs);
+  const { model } = objectOrEmpty(trial.inputs);
   return children.find((call) => {
     if (isMarkedScorer(call)) return false;
-    if (call.op_name === model || membersOf(call.inputs).self === model) return true;
+    if (call.op_name === model || objectOrEmpty(call.inputs).self === model) return true;
     return /predict|invoke/i.test(operationOf(call)) && !Object.hasOwn(scores, operationOf(call));
   });
 }
 
 function isMarkedScorer(call: RecordedCall): boolean {
-  const { score } = membersOf(membersOf(call.attributes)._weave_eval_meta);
+  const { score } = objectOrEmpty(objectOrEmpty(call.attributes)._weave_eval_meta);
   return attributesOf(call).score === 'true' || Boolean(score);
 }
 
@@ -90,21 +90,23 @@ function latencyOf(trial: RecordedCall, prediction: RecordedCall | undefined): n
   if (prediction?.started_at && prediction.ended_at) {
     return (Date.parse(prediction.ended_at) - Date.parse(prediction.started_at)) / 1000;
   }
-  const { model_latency } = membersOf(trial.output);
-  const seconds = typeof model_latency === 'number' ? model_latency : membersOf(model_latency).mean;
+  const { model_latency } = objectOrEmpty(trial.output);
+  const seconds = typeof model_latency === 'number' ? model_latency : objectOrEmpty(model_latency).mean;
   return typeof seconds === 'number' ? seconds : null;
 }
 
 function tokensOf(call: RecordedCall): number | null {
-  const counts = Object.values(membersOf(membersOf(call.summary).usage))
-    .map((usage) => membersOf(usage).total_tokens)
+  const counts = Object.values(objectOrEmpty(objectOrEmpty(call.summary).usage))
+    .map((usage) => objectOrEmpty(usage).total_tokens)
     .filter((tokens) => typeof tokens === 'number');
   return sumOf(counts.map(Math.trunc)) ?? null;
 }
 
 /** Returns what the models of a call cost; null if no price is known. */
 function costOf(call: RecordedCall | undefined): number | null {
-  const costs = Object.values(membersOf(membersOf(membersOf(call?.summary).weave).costs)).map(membersOf);
+  const costs = Object.values(objectOrEmpty(objectOrEmpty(objectOrEmpty(call?.summary).weave).costs)).map(
+    objectOrEmpty,
+  );
   const costOfModel = ({ prompt_tokens_total_cost, completion_tokens_total_cost }: Members): number =>
     Number(prompt_tokens_total_cost ?? 0) + Number(completion_tokens_total_cost ?? 0);
   return sumOf(costs.map(costOfModel)) ?? null;

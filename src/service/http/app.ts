@@ -35,7 +35,7 @@ export function createApp(options: AppOptions): Hono<AppEnvironment> {
   app.get('/health', () => checkHealth(options));
   // Clients of the public service ask which version of the SDK is the oldest accepted; here every version is.
   app.get('/server_info', (context) => context.json({ min_required_weave_python_version: '0.0.1' }));
-  // Made when it is first asked for, then kept: anybody may ask.
+  // Created by the first request, then kept: requests for it need no account.
   let document: ReturnType<typeof openApiDocument> | undefined;
   app.get('/openapi.json', (context) => {
     document ??= openApiDocument();

@@ -11,7 +11,7 @@ const maxFileBytes = 100 * 1024 * 1024;
 /** Bytes that a form may have besides the file: for its other fields, its headers and boundaries. */
 const maxOtherBytes = 1024 * 1024;
 const maxFieldBytes = 1024;
-/** Of all uploads that are being received. */
+/** Limits the disk space of all uploads in progress together. */
 const diskBudget = new DiskBudget(1024 * 1024 * 1024);
 
 /** The fields of a form: texts, and the {@link UploadedFile} of the field `file` if it has one. */

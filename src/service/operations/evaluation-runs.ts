@@ -7,7 +7,7 @@ import {
   findCall,
   isRun,
   isTrial,
-  membersOf,
+  objectOrEmpty,
   operationReference,
   readChildren,
   runOperations,
@@ -70,17 +70,17 @@ export const readEvaluationRun: OperationHandler<'readEvaluationRun'> = async ({
 
 function toRun(call: RecordedCall): EvaluationRun {
   const attributes = attributesOf(call);
-  const inputs = membersOf(call.inputs);
+  const inputs = objectOrEmpty(call.inputs);
   const text = (value: unknown): string => (typeof value === 'string' ? value : '');
   const { source_evaluation_run_id } = attributes;
   return {
     evaluation_run_id: call.id,
     evaluation: text(attributes.evaluation ?? inputs.self ?? inputs.this),
     model: text(attributes.model ?? inputs.model),
-    status: text(membersOf(membersOf(call.summary).weave).status),
+    status: text(objectOrEmpty(objectOrEmpty(call.summary).weave).status),
     started_at: call.started_at,
     finished_at: call.ended_at,
-    summary: membersOf(call.summary),
+    summary: objectOrEmpty(call.summary),
     source_evaluation_run_id: typeof source_evaluation_run_id === 'string' ? source_evaluation_run_id : null,
   };
 }
@@ -130,7 +130,7 @@ export const createPrediction: OperationHandler<'createPrediction'> = async ({ p
         op_name: await operation(runOperations.trial),
         started_at: now(),
         attributes: { weave: { predict_call_id: id } },
-        inputs: { self: membersOf(run.inputs).self ?? null, model, example: inputs },
+        inputs: { self: objectOrEmpty(run.inputs).self ?? null, model, example: inputs },
       });
     }
     const ofRun = run ? { evaluation_run_id: run.id } : {};
@@ -164,7 +164,7 @@ const isPrediction = (call: RecordedCall): boolean => attributesOf(call).predict
 
 function toPrediction(call: RecordedCall): Prediction {
   const { model = '', evaluation_run_id = null } = attributesOf(call);
-  const { self: _, inputs, ...others } = membersOf(call.inputs);
+  const { self: _, inputs, ...others } = objectOrEmpty(call.inputs);
   return {
     prediction_id: call.id,
     model: String(model),
@@ -220,7 +220,7 @@ export const createScore: OperationHandler<'createScore'> = async ({ path, body,
       attributes: { weave: { score: 'true', prediction_id, scorer, ...ofRun } },
       inputs: {
         self: scorer,
-        inputs: membersOf(prediction.inputs).inputs ?? {},
+        inputs: objectOrEmpty(prediction.inputs).inputs ?? {},
         output: prediction.output ?? null,
       },
     };

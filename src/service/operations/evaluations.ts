@@ -2,7 +2,7 @@ import type { RecordedCall } from '../../contract/calls.ts';
 import type { ResultOf } from '../../contract/endpoints.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { countPlanned, resolveDefinition } from '../evaluation/definition.ts';
-import { countEndedTrials, findCall, isRun, membersOf } from '../evaluation/recorded-runs.ts';
+import { countEndedTrials, findCall, isRun, objectOrEmpty } from '../evaluation/recorded-runs.ts';
 import { startRun } from '../evaluation/run-events.ts';
 import { recordEvents } from '../storage/call-events.ts';
 import type { Database, ProjectFilter } from '../storage/database.ts';
@@ -78,7 +78,7 @@ export const evaluateModel: OperationHandler<'evaluateModel'> = async (
 };
 
 /**
- * Tells how far a run is, whoever records it.
+ * Returns the progress of a run, whatever program records it.
  * @throws Refusal 400 for a call that is no run.
  */
 export const evaluationStatus: OperationHandler<'evaluationStatus'> = async ({ body, maySee }, { database }) =>
@@ -120,7 +120,7 @@ async function statusOf(
   return { status: { code: 'running', completed_rows: completed, total_rows: Math.max(total, completed) } };
 }
 
-/** Counts the predictions that a run has made and is going to make; the latter is 0 if it cannot be told. */
+/** Counts the predictions that a run has made and those planned in all; the latter is 0 if unknown. */
 async function countTrials(
   database: Database,
   key: RunKey,
@@ -131,6 +131,6 @@ async function countTrials(
     const progress = await findProgress(transaction, key);
     if (progress) return progress;
     const completed = await countEndedTrials(transaction, key);
-    return { completed, total: await countPlanned(transaction, membersOf(run.inputs).self, maySee) };
+    return { completed, total: await countPlanned(transaction, objectOrEmpty(run.inputs).self, maySee) };
   });
 }

@@ -168,7 +168,7 @@ async function findVersions(transaction: Transaction, body: BodyOf<'queryObjects
 }
 
 /**
- * Reads the values of references, in their order; null for one that leads nowhere, or that the account may not see.
+ * Reads the values of references, in their order; null for one that does not resolve, or that the account may not see.
  * @throws Refusal 400 for text that is not a reference, or whose version is not a digest; 413 for values that are too large
  * in total.
  */

@@ -23,7 +23,7 @@ export interface ServiceContext {
 export interface OperationInput<Name extends EndpointName> {
   /** Name of the account that sent the request. */
   account: string;
-  /** Where an operation follows references or lists projects, it checks them; the others have been checked. */
+  /** Checks the projects that an operation reaches by references or in lists; those that the request names have been checked. */
   maySee: ProjectFilter;
   path: PathOf<Name>;
   query: QueryOf<Name>;

@@ -11,7 +11,7 @@ type Members = Record<string, unknown>;
 /** One of several conditions of the database that must all hold. */
 export interface ConditionPart {
   condition: Expression<SqlBool>;
-  /** What the condition says of one column; absent if no index could serve it. */
+  /** The condition as a comparison of one column; absent if no index could serve it. */
   about?: {
     column: string;
     is: 'equal' | 'one of' | 'null' | 'not null' | 'since' | 'before';
@@ -267,7 +267,7 @@ class Compiler {
     const accepts = (record: Members): boolean => {
       const value = operand.valueIn(record);
       return members.some(({ valueIn }) => {
-        const [a, b] = alike(value, valueIn(record));
+        const [a, b] = comparablePair(value, valueIn(record));
         return a === b;
       });
     };
@@ -288,7 +288,7 @@ class Compiler {
 
   #order([left, right]: Operand[], isStrict: boolean): Operand {
     const accepts = (record: Members): boolean => {
-      const order = orderOf(...alike(left!.valueIn(record), right!.valueIn(record)));
+      const order = orderOf(...comparablePair(left!.valueIn(record), right!.valueIn(record)));
       return isStrict ? order > 0 : order >= 0;
     };
     const { path = '' } = left!;
@@ -415,7 +415,7 @@ const conversions = new Map<string, (value: unknown) => unknown>([
 const timeFields = new Set(['started_at', 'ended_at', 'deleted_at', 'created_at']);
 
 /** Converts two values for a comparison, as the public service does: by the type of the second one. */
-function alike(a: unknown, b: unknown): [unknown, unknown] {
+function comparablePair(a: unknown, b: unknown): [unknown, unknown] {
   if (typeof a === 'number' && typeof b === 'string') return [a, secondsOf(b) ?? asNumber(b)];
   if (typeof b === 'number') return [asNumber(a), b];
   if (typeof b === 'string' && a !== undefined && a !== null) return [asText(a), b];

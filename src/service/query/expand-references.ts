@@ -51,7 +51,7 @@ export function referenceExpander(maySee: ProjectFilter): ExpandReferences {
   };
 }
 
-/** Reads the value of a reference and its size; a reference that leads nowhere is its own value. */
+/** Reads the value of a reference and its size; a reference that does not resolve is its own value. */
 async function readExpanded(reference: string, read: PartReader): Promise<{ value: unknown; chars: number }> {
   const parsed = parsePartReference(reference);
   const value = parsed && (await read(parsed));

@@ -4,7 +4,7 @@ import type { Tables } from './tables.ts';
 /** A database transaction: every statement in it sees the same state. */
 export type Transaction = Kysely<Tables>;
 
-/** Tells whether the account of a request may see a project. */
+/** Returns whether the account of a request may see a project. */
 export type ProjectFilter = (projectId: string) => boolean;
 
 /** The embedded service's database. All access goes through one of two transactions, whose work may run more than once. */

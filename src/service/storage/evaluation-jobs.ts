@@ -2,10 +2,10 @@ import type { Transaction } from './database.ts';
 import { inChunks } from './in-chunks.ts';
 import type { Tables } from './tables.ts';
 
-/** A run that is under way, and what is to be done for it. */
+/** A run in progress, and its work. */
 export type EvaluationJob = Tables['evaluation_jobs'];
 
-/** Identifies a run that is under way. */
+/** Identifies a run in progress. */
 export type RunKey = Pick<EvaluationJob, 'project_id' | 'call_id'>;
 
 /** The lease of a run: only the process that holds it works on the run. */
@@ -20,7 +20,7 @@ export interface RunPosition {
 /** Maximum number of runs among which a process looks for one to work on. */
 const maxListedJobs = 1000;
 
-/** Adds a run to those that are under way, in a write transaction. */
+/** Adds a run to those in progress, in a write transaction. */
 export async function putJob(
   transaction: Transaction,
   job: Omit<EvaluationJob, 'owner' | 'beat' | 'next_trial' | 'open_trials'>,
@@ -93,7 +93,7 @@ export async function renewLease(
   return numUpdatedRows > 0n;
 }
 
-/** Returns how many trials a run has ended, of how many; undefined if it is not under way. */
+/** Returns how many trials a run has ended, of how many; undefined if it is not in progress. */
 export async function findProgress(
   transaction: Transaction,
   { project_id, call_id }: RunKey,
@@ -107,7 +107,7 @@ export async function findProgress(
   return job && { completed: job.next_trial - JSON.parse(job.open_trials).length, total: job.trial_count };
 }
 
-/** Removes runs from those that are under way, in a write transaction. Returns how many of them were. */
+/** Removes runs from those in progress, in a write transaction. Returns how many of them were. */
 export async function deleteJobs(transaction: Transaction, project_id: string, callIds: string[]): Promise<number> {
   const results = await inChunks(callIds, (chunk) =>
     transaction

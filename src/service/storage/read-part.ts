@@ -10,7 +10,7 @@ import type { ProjectFilter, Transaction } from './database.ts';
 import { findReferenced } from './object-versions.ts';
 import { findRow } from './row-tables.ts';
 
-/** Reads the value of a reference to an object or a part of it; undefined when it leads nowhere that may be seen. */
+/** Reads the value of a reference to an object or a part of it; undefined when there is no such part or the account may not see it. */
 export type PartReader = (reference: PartReference) => Promise<unknown>;
 
 /** Maximum number of references that are followed on the way to a part, which ends circles. */

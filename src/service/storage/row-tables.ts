@@ -22,7 +22,7 @@ export async function putRows(
   rows: readonly object[],
   digests: readonly string[],
 ): Promise<void> {
-  // Everybody inserts in the same order, so that two processes with the same rows never wait for each other.
+  // Every process inserts in the same order, so that two processes with the same rows never wait for each other.
   const distinct = [...new Map(digests.map((digest, index) => [digest, index]))].sort(([a], [b]) => (a < b ? -1 : 1));
   for (const batch of inBatches(distinct, rowsPerInsert)) {
     const values = batch.map(([digest, index]) => ({ project_id, digest, content: JSON.stringify(rows[index]) }));

@@ -234,7 +234,7 @@ export const tables = {
       },
     },
   ),
-  /** The runs of evaluations that this service has to go on with. */
+  /** The runs of evaluations that this service has yet to finish. */
   evaluation_jobs: table(
     {
       project_id: text,

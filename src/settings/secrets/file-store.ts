@@ -80,7 +80,7 @@ function unusable(file: string, reason: string, cause?: unknown): HeddleError {
   return new HeddleError({
     code: 'credentials_missing',
     message: `The credentials file ${file} ${reason}; it is not used.`,
-    hint: 'If nobody else has seen it, make yourself its owner and set its mode to 600. Otherwise delete it, change the secrets, and run `heddle login` again.',
+    hint: 'If no one else has seen it, make yourself its owner and set its mode to 600. Otherwise delete it, change the secrets, and run `heddle login` again.',
     cause,
   });
 }

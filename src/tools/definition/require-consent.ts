@@ -17,7 +17,7 @@ export interface ConsentRequest {
 /**
  * Returns only if the user consents. The tool starts over once the user has answered, so call this before anything that has
  * effects, and not at all if the call has `confirm: true`.
- * @throws HeddleError `cancelled` if the user declines, `invalid_arguments` if the client cannot ask or nobody answers.
+ * @throws HeddleError `cancelled` if the user declines, `invalid_arguments` if the client cannot ask or the user does not answer.
  */
 export function requireConsent(
   { question, reason, alternative = `change at most ${maxUnconfirmed} at once` }: ConsentRequest,

@@ -11,7 +11,7 @@ export interface ToolContext extends CallContext {
   /** Returns whether the user offers a tool of this name. */
   offersTool: (name: string) => boolean;
   /**
-   * Asks the user at the client; returns `cannot` when the client has no way to ask, or nobody answered. The first call
+   * Asks the user at the client; returns `cannot` when the client has no way to ask, or the user did not answer. The first call
    * throws: the tool call is suspended, and the tool starts over once the user has answered. Call it before anything that
    * has effects.
    */

@@ -85,7 +85,7 @@ describe('ServiceClient.runInference with a streamed reply', () => {
     });
   });
 
-  // Columns: pieces, how the connection goes on, code, retryable, partial text, part of the message.
+  // Columns: pieces, what the connection does next, code, retryable, partial text, part of the message.
   it.each([
     ['ends in the middle', [piece('Hel')], 'end', 'network', true, 'Hel', 'ended before it was finished'],
     ['is closed in the middle', [piece('Hel')], 'close', 'network', true, 'Hel', 'broke'],

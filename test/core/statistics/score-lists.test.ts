@@ -23,7 +23,7 @@ describe('ScoreLists', () => {
     ]);
   });
 
-  it('counts texts without keeping them if told so', () => {
+  it('counts texts without keeping them if keepsTexts is false', () => {
     const lists = new ScoreLists({ keepsTexts: false });
     lists.add({ reason: 'Because', stars: 4 });
     expect(lists.toArray().map(({ values }) => values)).toEqual([[''], [4]]);

@@ -88,10 +88,10 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
         { annotation_state: 'skipped' },
       ],
     });
-    const told: string[] = await page.evaluate('chat.told');
-    expect(told).toHaveLength(1);
-    expect(told[0]).toContain('The user judged 3 items of queue support-triage on the review board.');
-    expect(told[0]).toContain('do not write it again');
+    const texts: string[] = await page.evaluate('chat.modelContext');
+    expect(texts).toHaveLength(1);
+    expect(texts[0]).toContain('The user judged 3 items of queue support-triage on the review board.');
+    expect(texts[0]).toContain('do not write it again');
   });
 
   it.each([
@@ -107,10 +107,10 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     });
     await says(board, '9 items shown.');
     await press(board, page, '1', '2', 's');
-    for (const summary of ['Keyboard', 'Note', 'What everybody judged']) {
+    for (const summary of ['Keyboard', 'Note', 'All judgements']) {
       await board.locator('summary').filter({ hasText: summary }).first().click();
     }
-    await board.getByText('Nobody has judged this item yet.').waitFor();
+    await board.getByText('No one has judged this item yet.').waitFor();
     expect(await accessibilityFindings(board)).toEqual([]);
     expect(await board.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
   });
@@ -202,7 +202,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     await says(board, '3 items written. 1 item refused; the reason is on the card.');
     const card = board
       .locator('article')
-      .filter({ hasText: 'Somebody else judged or moved this item after you opened it.' });
+      .filter({ hasText: 'Another annotator judged or moved this item after you opened it.' });
     expect(await card.count()).toBe(1);
     expect(await card.getByRole('button', { name: /^Yes/ }).getAttribute('aria-pressed')).toBe('true');
     await card.getByRole('button', { name: 'Look at it again' }).click();
@@ -273,7 +273,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     await press(board, page, '1', 'Enter');
     await says(board, '0 items written. The chat did not allow this.');
     expect(await board.getByRole('button', { name: 'Write 1 item' }).count()).toBe(1);
-    expect(await page.evaluate('chat.told')).toEqual([]);
+    expect(await page.evaluate('chat.modelContext')).toEqual([]);
   });
 
   it('reports that the call was cancelled or failed', async () => {

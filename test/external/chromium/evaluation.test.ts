@@ -94,7 +94,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
       const calls = await callsOf(chat);
       expect(new Set(calls.map(({ name }) => name))).toEqual(new Set(['read_evaluation']));
       expect(calls.at(-1)!.arguments).toMatchObject({ run_ids: [runs.baseline, runs.changed], only: 'failed' });
-      expect(await page.evaluate('chat.told')).toEqual([]);
+      expect(await page.evaluate('chat.modelContext')).toEqual([]);
     },
   );
 

@@ -57,7 +57,7 @@ function expectNone(among: Done[], isLikeThis: (call: Done) => boolean): void {
 /** Makes the calls while it kills and restarts servers and services. */
 async function callAll(machines: Machines): Promise<{ done: Done[]; clients: number }> {
   const done: Done[] = [];
-  const underWay = new Set<Done>();
+  const pending = new Set<Done>();
   let dying = false;
   let started = 0;
   const clients = machines.subjects.flatMap((subject) => {
@@ -69,9 +69,9 @@ async function callAll(machines: Machines): Promise<{ done: Done[]; clients: num
         started += 1;
         const job = jobOf(subject, own.sequence++, items);
         const entry: Done = { ...job, subject: subject.name, failures: [], aroundKill: dying };
-        underWay.add(entry);
+        pending.add(entry);
         Object.assign(entry, await call(job.tool, job.args));
-        underWay.delete(entry);
+        pending.delete(entry);
         done.push(entry);
       }
     });
@@ -86,7 +86,7 @@ async function callAll(machines: Machines): Promise<{ done: Done[]; clients: num
     const pair = round % 2 === 0 ? servers : services;
     const which = round % 4 < 2 ? 0 : 1;
     dying = true;
-    for (const entry of underWay) entry.aroundKill = true;
+    for (const entry of pending) entry.aroundKill = true;
     await pair.kill(which);
     dying = false;
     await pair.restart(which);

@@ -178,7 +178,7 @@ The nearest ids are support-triage, q. Call list_queues for all of them.
     it('that nothing was changed because the client cannot ask the user', async () => {
       const args = { queue_id: 'q', filter: {}, change: { annotation_state: 'skipped' } };
       const { last } = await converse(client, home, [calling('update_queue_items', args)]);
-      // Codex says that its user declined, Claude Code that nobody answered.
+      // Codex says that its user declined, Claude Code that no one answered.
       const expected = isCodex
         ? ['The user declined the change.', 'Nothing was changed. Ask the user what they want.', 'cancelled']
         : [

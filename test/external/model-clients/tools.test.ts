@@ -53,7 +53,7 @@ function definitions(...names: string[]): ModelTool[] {
 
 const listQueues = {
   name: 'list_queues',
-  description: `Lists a project's annotation queues, newest first: guidelines, the fields to judge, how many items nobody has finished.
+  description: `Lists a project's annotation queues, newest first: guidelines, the fields to judge, how many items remain.
 Example: {"name":"support"}`,
 };
 

@@ -92,7 +92,7 @@ describe.skipIf(!hasNginx)('two servers behind nginx', () => {
     await rounds(2);
     const host = (server: { url: string }): string => new URL(server.url).host;
     const share = servedBy().filter((address) => address === host(doomed)).length / servedBy().length;
-    // nginx prefers the server with fewer calls under way, and so the quicker one.
+    // nginx prefers the server with fewer running calls, and so the faster one.
     expect(share).toBeGreaterThan(0.2);
     expect(share).toBeLessThan(0.8);
     expect({ repeated: tally.repeated, notRepeatable: tally.notRepeatable }).toEqual({

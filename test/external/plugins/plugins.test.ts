@@ -23,7 +23,7 @@ beforeAll(() => {
 /** Returns a function that runs a client in an empty home without network, answers its questions with yes, and returns its output. */
 function homeOf(script: string): (...args: string[]) => string {
   const home = temporaryFolder();
-  // Requests to other hosts find nobody there.
+  // Requests to other hosts fail: nothing listens at the proxy.
   const env = emptyHome(home, { HTTPS_PROXY: 'http://127.0.0.1:9', NO_COLOR: '1' });
   return (...args) => {
     const ran = spawnSync(process.execPath, [script, ...args], { cwd: home, env, encoding: 'utf8', input: 'y\n' });

@@ -41,7 +41,7 @@ describe('a restart of PostgreSQL', () => {
     const failed = answers.filter(({ status }) => status !== 200);
     expect(new Set(failed.map(({ status }) => status))).toEqual(new Set([503]));
     for (const { retryAfter, body } of failed) {
-      // Only who was told that nothing happened may try again by itself.
+      // Only a client whose request had no effect is invited to retry.
       if (retryAfter === null) expect(body.reason).toContain('it may or may not have been saved');
       else
         expect([retryAfter, body]).toEqual(['1', { reason: expect.stringMatching(/^The database cannot be reached/) }]);

@@ -16,7 +16,7 @@ export function* call(tool: string, args: Record<string, unknown> | string = {})
   return shown.startsWith('{') ? JSON.parse(shown) : shown;
 }
 
-/** Answers the user; goes on with the user's next message. */
+/** Answers the user; continues with the user's next message. */
 export function* say(text: string): Generator<Step, void, string> {
   yield { say: text };
 }

@@ -71,7 +71,7 @@ describe('a server process on stdio', () => {
     const killedAtMs = performance.now();
     server.child.kill('SIGTERM');
     expect((await ended)[0]).toBe(0);
-    // The embedded service waits ten seconds for other clients; here nobody is left to read the response.
+    // The embedded service waits ten seconds for other clients; here no client is left to read the response.
     expect(performance.now() - killedAtMs).toBeLessThan(9_000);
   });
 

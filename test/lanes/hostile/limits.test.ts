@@ -95,7 +95,7 @@ describe('HTTP server', () => {
     const outcome = await ask(url, { body: ' '.repeat(200 * 1024 * 1024) }).catch(
       (error: NodeJS.ErrnoException) => error.code,
     );
-    // A client that goes on sending may meet the closed connection before it reads the refusal.
+    // A client that keeps sending may meet the closed connection before it reads the refusal.
     if (typeof outcome === 'object') expect(outcome.status).toBe(413);
     else expect(['ECONNRESET', 'EPIPE']).toContain(outcome);
     console.log(`memory: ${before} MB before, ${peakMb()} MB at the peak of a body of 200 MB`);

@@ -37,7 +37,7 @@ describe.skipIf(!hasTerminal)('heddle evaluation at a terminal', () => {
     expect(after.code).toBe(3);
     expect(after.stdout).toContain('first');
     expect(after.stderr).toMatch(/is failed: Cancelled by/);
-    expect(model.underWay).toBe(0);
+    expect(model.openRequests).toBe(0);
   });
 });
 

@@ -122,7 +122,7 @@ test.each([
   const cancel = new AbortController();
   const cancelled = expect(client.call(cancel.signal)).rejects.toThrow();
   const { aborted } = await held();
-  // Another client has a call of the same id under way.
+  // Another client has a running call with the same id.
   const other = bystander.call(new AbortController().signal);
   const otherRequest = await held();
   cancel.abort();
@@ -181,7 +181,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 );
 
-test('answers a request that is already under way on a kept connection when SIGTERM arrives', async () => {
+test('answers a running request on a kept connection when SIGTERM arrives', async () => {
   const { url, child, exit } = await startHttpProcess();
   const agent = new Agent({ keepAlive: true });
   onTestFinished(() => agent.destroy());

@@ -172,7 +172,7 @@ describe('HTTP requests', () => {
       const { code, stderr } = await run(['serve', '--http', '--port', '0', '--host', host], emptyHome(folder));
       expect(code).toBe(2);
       expect(stderr).toContain(
-        `Listening on ${host} without a token would let everybody on the network use the service.`,
+        `Listening on ${host} without a token would let everyone on the network use the service.`,
       );
     }
     const short = emptyHome(folder, { HEDDLE_HTTP_TOKEN: 'fifteen-letters' });

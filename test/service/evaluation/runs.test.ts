@@ -93,7 +93,7 @@ describe('a run', () => {
         .sort()
         .slice(0, 2),
     ).toEqual(['Say: one', 'Say: one']);
-    expect(model.mostUnderWay).toBeLessThanOrEqual(4);
+    expect(model.maxOpenRequests).toBeLessThanOrEqual(4);
   });
 
   it('is recorded as the SDK records one, and leaves no job behind', async () => {

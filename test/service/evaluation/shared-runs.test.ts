@@ -42,7 +42,7 @@ describe('a run', () => {
     await startTestService({ data, modelProvider: { url: model.url } });
     expect(await setup.ended(run)).toMatchObject({ code: 'complete' });
     expect(asks(model)).toEqual(allRows);
-    expect(model.mostUnderWay).toBeLessThanOrEqual(4);
+    expect(model.maxOpenRequests).toBeLessThanOrEqual(4);
     expect(Object.keys(await setup.trials(run)).sort()).toEqual(allRows);
   });
 
@@ -54,24 +54,24 @@ describe('a run', () => {
     for (let more = 0; more < 5; more += 1) {
       runs.push(await setup.start(evaluation_ref, model_ref, { concurrency: 2 }));
     }
-    await expect.poll(() => model.underWay).toBe(8);
+    await expect.poll(() => model.openRequests).toBe(8);
     await startTestService({ data, modelProvider: { url: model.url } });
-    await expect.poll(() => model.underWay).toBe(12);
+    await expect.poll(() => model.openRequests).toBe(12);
     model.release();
     for (const id of runs) expect(await setup.ended(id, 60_000)).toMatchObject({ code: 'complete' });
     expect(model.asked).toHaveLength(6 * rows.length);
   });
 
-  it('is given up by a process whose lease another one has taken, and goes on when that one is silent', async () => {
+  it('is given up by a process that has lost its lease, and continues when the new holder stops', async () => {
     const model = await startModel(true);
     const { data, setup, run } = await startRun(model, 2, shortLease);
-    await expect.poll(() => model.underWay).toBe(2);
+    await expect.poll(() => model.openRequests).toBe(2);
     const take = "update evaluation_jobs set owner = 'another process', beat = beat + 1";
     // The data file may be locked for a moment.
     await vi.waitFor(() => execute(data, take));
     // It asks for both again once it has taken the run back, because nothing was stored.
     await expect.poll(() => model.asked.length).toBe(4);
-    await expect.poll(() => model.underWay).toBe(2);
+    await expect.poll(() => model.openRequests).toBe(2);
     model.release();
     expect(await setup.ended(run)).toMatchObject({ code: 'complete' });
     expect(Object.keys(await setup.trials(run)).sort()).toEqual(allRows);
@@ -100,7 +100,7 @@ describe('a run', () => {
   it('is left alone by a process with another model provider', async () => {
     const [model, other] = [await startModel(true), await startModel()];
     const { data, setup, run } = await startRun(model, 2);
-    await expect.poll(() => model.underWay).toBe(2);
+    await expect.poll(() => model.openRequests).toBe(2);
     await startTestService({ data, modelProvider: { url: other.url } });
     await startTestService({ data });
     model.release();
@@ -114,10 +114,10 @@ describe('POST /evaluations/cancel', () => {
   it('aborts running requests, sends no others and keeps what is stored', async () => {
     const model = await startModel(true);
     const { data, setup, run } = await startRun(model, 3);
-    await expect.poll(() => model.underWay).toBe(3);
+    await expect.poll(() => model.openRequests).toBe(3);
     const failed = { code: 'failed', error: 'Cancelled by tester' };
     expect(await setup.post('/evaluations/cancel', { call_id: run })).toEqual({ status: failed });
-    await expect.poll(() => model.underWay).toBe(0);
+    await expect.poll(() => model.openRequests).toBe(0);
     model.release();
     expect(await setup.status(run)).toEqual(failed);
     expect(model.asked).toHaveLength(3);
@@ -129,10 +129,10 @@ describe('POST /evaluations/cancel', () => {
   it('stops the run in every process', async () => {
     const model = await startModel(true);
     const { data, setup, run } = await startRun(model, 4, shortLease);
-    await expect.poll(() => model.underWay).toBe(4);
+    await expect.poll(() => model.openRequests).toBe(4);
     const other = await startTestService({ data, modelProvider: { url: model.url } });
     await new EvaluationSetup(other).post('/evaluations/cancel', { call_id: run });
-    await expect.poll(() => model.underWay).toBe(0);
+    await expect.poll(() => model.openRequests).toBe(0);
     expect(await setup.status(run)).toMatchObject({ code: 'failed' });
   });
 
@@ -161,10 +161,10 @@ describe('POST /calls/delete', () => {
   it('ends a run that it deletes', async () => {
     const model = await startModel(true);
     const { data, setup, run } = await startRun(model, 2, shortLease);
-    await expect.poll(() => model.underWay).toBe(2);
+    await expect.poll(() => model.openRequests).toBe(2);
     await setup.post('/calls/delete', { call_ids: [run] });
     expect(await setup.status(run)).toEqual({ code: 'not_found' });
-    await expect.poll(() => model.underWay).toBe(0);
+    await expect.poll(() => model.openRequests).toBe(0);
     expect(await execute(data, 'select * from evaluation_jobs')).toEqual([]);
   });
 });

@@ -46,7 +46,7 @@ describe('embedded service over HTTP', () => {
     const model = await startScriptedModel(() => held);
     const closing = await startTestService({ modelProvider: { url: model.url } });
     const answer = closing.infer({ model: 'm' });
-    await expect.poll(() => model.underWay).toBe(1);
+    await expect.poll(() => model.openRequests).toBe(1);
     const closed = closing.running.close();
     await expect(fetch(`${closing.running.url}/health`)).rejects.toThrow();
     reply('late');

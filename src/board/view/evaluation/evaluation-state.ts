@@ -28,7 +28,7 @@ export interface EvaluationState extends ViewState {
   chosen: ReadonlySet<string>;
 }
 
-/** What the View has before its first page. */
+/** The state of the View before its first page. */
 export const noResults: Omit<EvaluationState, keyof ViewState> = {
   choice: 'worst',
   rows: new Map(),
@@ -60,7 +60,7 @@ export function withFirstResults(
     rows: new Map(page.rows?.map((row) => [row.call_id, withRow(state.rows.get(row.call_id), row)])),
     chosen: new Set(page.runs.map(({ run_id }) => run_id).filter((id) => state.chosen.has(id))),
   };
-  return { ...shown, message: shownText(shown) };
+  return { ...shown, message: countSentence(shown) };
 }
 
 /** Adds a further page. */
@@ -74,7 +74,7 @@ export function withMoreResults(state: EvaluationState, page: EvaluationResult):
     rows: new Map(state.rows),
   };
   for (const row of page.rows ?? []) shown.rows.set(row.call_id, withRow(state.rows.get(row.call_id), row));
-  return { ...shown, message: shownText(shown) };
+  return { ...shown, message: countSentence(shown) };
 }
 
 /** Returns the number of rows, or of runs in a list, that are shown. */
@@ -82,7 +82,7 @@ export function shownCount({ page, rows }: EvaluationState): number {
   return page?.rows ? rows.size : (page?.runs.length ?? 0);
 }
 
-function shownText(state: EvaluationState): string {
+function countSentence(state: EvaluationState): string {
   const { page, formats } = state;
   const { total = 0, rows } = page ?? {};
   const noun = rows ? 'row' : 'run';

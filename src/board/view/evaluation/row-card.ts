@@ -119,7 +119,7 @@ function shownValue(
   return h(ValueView, { value: whole.value, formats, loadWhole });
 }
 
-/** Tells whether a score is a text that is no label, like a reason; it shows only in an opened row. */
+/** Returns whether a score is a text that is no label, like a reason; it shows only in an opened row. */
 function isLong(value: unknown): boolean {
   return typeof value === 'string' && value.length > maxScoreChars;
 }

@@ -23,7 +23,7 @@ export function runCards(runs: readonly RunWithFigures[], formats: Formats): Com
   return h('ol', { class: 'side-by-side', 'aria-label': 'Runs' }, cards);
 }
 
-/** Says the status of a run; while it goes on, with how far it is. */
+/** Shows the status of a run and, while it is running, its progress. */
 export function statusOf({ status, completed, total, error }: RunWithFigures, formats: Formats): ComponentChild {
   const isRunning = status === 'running';
   const text =
@@ -60,8 +60,8 @@ function factsOf(run: RunWithFigures, formats: Formats): [string, string][] {
   return facts.filter((fact): fact is [string, string] => fact[1] !== undefined);
 }
 
-/** Says what a run took, in one line. */
-export function takenBy(
+/** Returns the predictions, tokens, cost and latency of a run in one line. */
+export function usageText(
   { predictions, errors, tokens, cost, latency_seconds }: RunWithFigures,
   formats: Formats,
 ): string {

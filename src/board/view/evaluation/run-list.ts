@@ -4,7 +4,7 @@ import { button } from '../shared/button.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
 import { runsToCompare, toggleRun } from './evaluation-state.ts';
 import type { EvaluationView } from './evaluation-view.ts';
-import { statusOf, takenBy } from './run-cards.ts';
+import { statusOf, usageText } from './run-cards.ts';
 import { figureText } from './scorer-charts.ts';
 
 const columns = ['Choose', 'Run', 'Model and prompt', 'Took', 'Scores'];
@@ -50,7 +50,7 @@ function runRow(run: RunWithFigures, view: EvaluationView): ComponentChild {
       model !== undefined && h('div', {}, visibleText(model)),
       prompt !== undefined && h('div', { class: 'prompt' }, visibleText(prompt)),
     ],
-    [takenBy(run, formats)],
+    [usageText(run, formats)],
     [h('ul', {}, scores)],
   ];
   return h(

@@ -44,7 +44,7 @@ export function scorerCharts(
   });
 }
 
-/** Says the figures of a scorer in one line. */
+/** Returns the figures of a scorer in one line. */
 export function figureText({ n, errors, pass_rate, mean }: ScorerFigures, formats: Formats): string {
   const count = formats.number(n);
   const figure =

@@ -127,7 +127,7 @@ export class Board extends View<ReviewState> {
     }
   }
 
-  /** Loads what everybody judged. */
+  /** Loads the judgements of all annotators. */
   async loadGiven(id: string): Promise<void> {
     const { id: queue_id, project_id } = this.state.page!.queue;
     const query = { filter: { id }, include_judgements: true, fields: ['id'], limit: 1 };
@@ -139,7 +139,7 @@ export class Board extends View<ReviewState> {
         ...query,
       });
       const given = items[0]?.judgements ?? [];
-      this.#set(id, { given: given.length > 0 ? given : 'Nobody has judged this item yet.' });
+      this.#set(id, { given: given.length > 0 ? given : 'No one has judged this item yet.' });
     } catch {
       this.#set(id, { given: 'This could not be read. Close and open it to try again.' });
     }

@@ -21,7 +21,7 @@ export interface Draft {
 
 export const emptyDraft: Draft = { judgements: new Map(), retracted: new Set(), typed: new Map() };
 
-/** Tells whether there is nothing to write. */
+/** Returns whether there is nothing to write. */
 export function isEmpty({ judgements, retracted, note, state }: Draft): boolean {
   return judgements.size === 0 && retracted.size === 0 && !note?.trim() && state === undefined;
 }
@@ -59,17 +59,17 @@ export function valueIn(item: ReviewedItem, draft: Draft, field: string): unknow
   return draft.retracted.has(field) ? undefined : storedValue(item, field);
 }
 
-/** Tells whether two values are the same JSON. */
+/** Returns whether two values are the same JSON. */
 export function isSameValue(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
-/** Tells whether a field takes any text, which a person need not write. */
+/** Returns whether a field takes any text, which a person need not write. */
 function isFreeText({ type, choices, schema }: FieldSummary): boolean {
   return type === 'string' && !choices && !schema;
 }
 
-/** Tells whether every field that needs a value has one; an item with text fields only needs one of them. */
+/** Returns whether every field that needs a value has one; an item with text fields only needs one of them. */
 export function isComplete(item: ReviewedItem, draft: Draft, fields: readonly FieldSummary[]): boolean {
   const needed = fields.filter((field) => !isFreeText(field));
   const hasValue = ({ name }: FieldSummary): boolean => valueIn(item, draft, name) !== undefined;

@@ -20,7 +20,7 @@ export function choicesOf({ type, choices, min, max }: FieldSummary): Choice[] |
   return Array.from({ length: max - min + 1 }, (_, index) => ({ label: String(min + index), value: min + index }));
 }
 
-/** Tells whether a field takes a number that a person writes. */
+/** Returns whether a field takes a number that a person writes. */
 export function isNumeric({ type }: FieldSummary): boolean {
   return type === 'number' || type === 'integer';
 }
@@ -58,7 +58,7 @@ function readNumber({ type, min, max }: FieldSummary, text: string): TypedText &
   return isOutside ? { text, problem: `It must be ${boundsText(min, max)}.` } : { text, value };
 }
 
-/** Says between which numbers a value must be. */
+/** Describes the range in which a value must be. */
 export function boundsText(min: number | undefined, max: number | undefined): string {
   if (min !== undefined && max !== undefined) return `from ${min} to ${max}`;
   if (min !== undefined) return `at least ${min}`;

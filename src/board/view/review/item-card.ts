@@ -213,6 +213,6 @@ function others({ card: { item, given }, account, formats, board }: CardProps): 
   const onToggle = ({ currentTarget }: TargetedEvent<HTMLDetailsElement>): void => {
     if (currentTarget.open) void board.loadGiven(item.id);
   };
-  const summary = h('summary', {}, 'What everybody judged');
+  const summary = h('summary', {}, 'All judgements');
   return h('details', { class: 'more others', onToggle }, summary, h('ul', {}, lines));
 }

@@ -20,7 +20,7 @@ export const shortcuts: readonly (readonly [string, string])[] = [
   ['f', 'finish as it is'],
   ['n', 'note'],
   ['u', 'undo what is not written'],
-  ['o', 'what everybody judged'],
+  ['o', 'all judgements'],
   ['x', 'select'],
   ['a', 'select all'],
   ['Enter', 'write what is decided'],

@@ -25,11 +25,11 @@ import { type FilterKind, kindOf } from './filters.ts';
 /** Items that one call writes at most. */
 const maxWritten = 100;
 /** Items that the message to the model lists. */
-const maxToldItems = 50;
+const maxListedItems = 50;
 
 /** Sentences for errors that concern an item. */
 const itemSentences: Record<string, string> = {
-  conflict: 'Somebody else judged or moved this item after you opened it.',
+  conflict: 'Another annotator judged or moved this item after you opened it.',
   invalid_request: 'The service did not accept this: your state of the item may be final.',
   invalid_arguments: 'The value does not fit the field.',
 };
@@ -48,7 +48,7 @@ export interface Card {
   active: number;
   /** By path. */
   wholes: ReadonlyMap<string, Whole>;
-  /** What everybody judged, once the person has asked for it, or a sentence that says why it is not shown. */
+  /** The judgements of all annotators, once the person has asked for them, or a sentence that says why they are not shown. */
   given?: readonly GivenFeedback[] | string;
   problem?: Problem | undefined;
   refusedAtMs?: number;
@@ -80,7 +80,7 @@ export interface ReviewState extends ViewState {
   written: ReadonlyMap<string, string>;
 }
 
-/** What a board has before its first page. */
+/** The state of a board before its first page. */
 export const emptyBoard: Omit<ReviewState, keyof ViewState> = {
   fields: [],
   asked: {},
@@ -108,14 +108,14 @@ export function withFirstItems(state: ReviewState, page: Review): ReviewState {
     current: state.current !== undefined && cards.has(state.current) ? state.current : first,
     isAsking: false,
   };
-  return { ...shown, message: page.items.length === 0 ? 'There is nothing to judge here.' : shownText(shown) };
+  return { ...shown, message: page.items.length === 0 ? 'There is nothing to judge here.' : countSentence(shown) };
 }
 
 /** Adds a further page. */
 export function withMoreItems(state: ReviewState, page: Review): ReviewState {
   const { filter = {} } = state.page ?? {};
   const added: ReviewState = { ...state, page: { ...page, filter }, cards: withItems(state.cards, page) };
-  return { ...added, message: shownText(added) };
+  return { ...added, message: countSentence(added) };
 }
 
 /** Returns where the next page begins. Items that were finished here no longer match the filter, so others have moved up. */
@@ -137,7 +137,7 @@ function withItem(card: Card | undefined, item: ReviewedItem, asOf: string): Car
   return { ...decided, item, asOf, wholes: card && isSame ? card.wholes : new Map() };
 }
 
-function shownText({ cards, page }: ReviewState): string {
+function countSentence({ cards, page }: ReviewState): string {
   const more = page?.next_offset === undefined ? '' : '; more follow';
   const readOnly = page?.can_write ? '' : ' This board is read-only.';
   return `${countOf(cards.size, 'item')} shown${more}.${readOnly}`;
@@ -195,7 +195,7 @@ export function giveTyped(
   return withDraft(given, id, (draft) => ({ ...draft, typed: new Map([...draft.typed, [field, typed]]) }));
 }
 
-/** Chooses the value at a position for the active field, and goes on to the next field without a value. */
+/** Chooses the value at a position for the active field, and moves on to the next field without a value. */
 export function chooseActive(state: ReviewState, id: string, index: number): ReviewState {
   const { active = 0 } = state.cards.get(id) ?? {};
   const field = state.fields[active];
@@ -209,7 +209,7 @@ export function chooseActive(state: ReviewState, id: string, index: number): Rev
   });
 }
 
-/** Tells whether the next card can be judged after a choice: this one is complete, and stands for no other. */
+/** Returns whether the next card can be judged after a choice: this one is complete, and stands for no other. */
 export function isSettled({ cards, fields }: ReviewState, id: string): boolean {
   const card = cards.get(id);
   return card !== undefined && !card.isSelected && isComplete(card.item, card.draft, fields);
@@ -306,14 +306,14 @@ export function withReread(state: ReviewState, { items, as_of }: Review): Review
   return { ...shown, message: 'This is the item as it is now. Write it again if your judgement stands.' };
 }
 
-/** Says to the model what the person has judged. */
+/** Returns the message that informs the model of what the person has judged. */
 export function messageToModel({ written, page }: ReviewState, refused: number): string {
   const lines = [...written.values()];
-  const rest = lines.length - maxToldItems;
+  const rest = lines.length - maxListedItems;
   return [
     `The user judged ${countOf(lines.length, 'item')} of queue ${page?.queue.id} on the review board. All of this is stored already: do not write it again.`,
     ...(refused > 0 ? [`${countOf(refused, 'item')} refused by the service; the user sees why.`] : []),
-    ...lines.slice(-maxToldItems),
+    ...lines.slice(-maxListedItems),
     ...(rest > 0 ? [`and ${rest} more`] : []),
   ].join('\n');
 }

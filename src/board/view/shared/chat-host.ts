@@ -1,11 +1,9 @@
 import { errorKey } from '../../error-key.ts';
 import type { Arguments, Host, HostContext, HostEvents, ToolResult } from './host.ts';
-import { ToolFailure } from './host.ts';
+import { slowResponseMs, ToolFailure } from './host.ts';
 
 /** Revision of the extension that this page speaks. */
 const protocolVersion = '2026-01-26';
-/** Time after which a person should learn that the chat does not answer, in milliseconds. */
-const patienceMs = 5000;
 
 interface Pending {
   resolve: (result: never) => void;
@@ -52,28 +50,30 @@ export function connectToChat(events: HostEvents): Host {
       post({ id, method, params });
     });
   };
-  const silence = setTimeout(() => events.silent(), patienceMs);
-  const toldBy: Record<string, (params: never) => void> = {
-    'ui/notifications/tool-input': ({ arguments: args = {} }: { arguments?: Arguments }) => {
-      clearTimeout(silence);
-      events.input(args);
-    },
-    'ui/notifications/tool-result': (result: CallToolResult) => {
-      clearTimeout(silence);
-      events.result(toToolResult(result));
-    },
-    'ui/notifications/tool-cancelled': () => {
-      clearTimeout(silence);
-      events.cancelled();
-    },
-    'ui/notifications/host-context-changed': (changed: HostContext) => {
-      context = { ...context, ...changed };
-      events.context(context);
-    },
-  };
+  const silence = setTimeout(() => events.silent(), slowResponseMs);
+  const notificationHandlers = new Map<string, (params: never) => void>(
+    Object.entries({
+      'ui/notifications/tool-input': ({ arguments: args = {} }: { arguments?: Arguments }) => {
+        clearTimeout(silence);
+        events.input(args);
+      },
+      'ui/notifications/tool-result': (result: CallToolResult) => {
+        clearTimeout(silence);
+        events.result(toToolResult(result));
+      },
+      'ui/notifications/tool-cancelled': () => {
+        clearTimeout(silence);
+        events.cancelled();
+      },
+      'ui/notifications/host-context-changed': (changed: HostContext) => {
+        context = { ...context, ...changed };
+        events.context(context);
+      },
+    }),
+  );
   const receive = ({ id, method, params = {}, result, error }: Message): void => {
     if (method !== undefined) {
-      toldBy[method]?.(params as never);
+      notificationHandlers.get(method)?.(params as never);
       if (id === undefined) return;
       const isKnown = ['ping', 'ui/resource-teardown'].includes(method);
       post(isKnown ? { id, result: {} } : { id, error: { code: -32_601, message: `No method ${method}` } });

@@ -10,9 +10,12 @@ export interface HostContext {
 
 export type Arguments = Record<string, unknown>;
 
+/** Time without a response after which the page says that it is waiting. */
+export const slowResponseMs = 5000;
+
 /** The program around the page: a chat, or the browser with a command of heddle. */
 export interface Host {
-  /** True in a chat, whose model can be told what the person did. */
+  /** True in a chat, where the model can learn what the person did. */
   isChat: boolean;
   callTool: (name: string, args: Arguments) => Promise<ToolResult>;
   /** Tells the model of the chat, with its next turn. Each time replaces the last. */

@@ -27,7 +27,7 @@ const sentences: Record<string, string> = {
 };
 
 /**
- * Says an error in words for a person.
+ * Describes an error for a person.
  * @param more sentences that a View has for some codes.
  */
 export function problemOf(code: string | undefined, message = '', more: Record<string, string> = {}): Problem {
@@ -35,7 +35,7 @@ export function problemOf(code: string | undefined, message = '', more: Record<s
   return message === '' ? { sentence } : { sentence, detail: plainText(message) };
 }
 
-/** Says a failure of a tool call in words for a person. */
+/** Describes the failure of a tool call for a person. */
 export function problemOfFailure(error: unknown): Problem {
   if (error instanceof ToolFailure) return problemOf(error.code, error.message);
   return problemOf(undefined, String(error));

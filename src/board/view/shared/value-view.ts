@@ -12,7 +12,7 @@ const maxShownChars = 50_000;
 /** The ending that tools append to a value that they cut. */
 const cutMark = /…\[\+(\d+) characters\]$/;
 
-/** Tells whether a tool has cut a value. */
+/** Returns whether a tool has cut a value. */
 export function isCut(value: unknown): boolean {
   return typeof value === 'string' && cutMark.test(value);
 }

@@ -2,12 +2,9 @@ import { type ComponentChild, h } from 'preact';
 import { connectToBoardServer } from './browser-host.ts';
 import { button } from './button.ts';
 import { connectToChat } from './chat-host.ts';
-import { type Arguments, dataOf, type Host, type ToolResult } from './host.ts';
+import { type Arguments, dataOf, type Host, slowResponseMs, type ToolResult } from './host.ts';
 import { problemOfFailure } from './problem.ts';
 import { applyTheme, Formats } from './theme.ts';
-
-/** Time after which a person should learn that the chat has not answered a call, in milliseconds. */
-const patienceMs = 5000;
 
 /** The part of the state that every View has. */
 export interface ViewState {
@@ -60,7 +57,7 @@ export abstract class View<State extends ViewState> {
       context: (context) => {
         applyTheme(context);
         const formats = new Formats(context);
-        // Chats report every change of the page's size too; new formats draw everything anew.
+        // Chats report every change of the page's size too; new formats redraw everything.
         if (!formats.isSame(this.state.formats)) this.#set({ formats });
       },
       silent: () =>
@@ -83,12 +80,12 @@ export abstract class View<State extends ViewState> {
     this.#draw();
   }
 
-  /** Says what happened. */
+  /** Shows a message, and has screen readers say it. */
   announce(message: string): void {
     this.#set({ message });
   }
 
-  /** Says why a call failed without which the page still works. */
+  /** Announces the failure of a call that the page can do without. */
   announceFailure(error: unknown): void {
     this.announce(problemOfFailure(error).sentence);
   }
@@ -99,7 +96,7 @@ export abstract class View<State extends ViewState> {
       this.announce(
         this.host.isChat ? 'Waiting for the chat. It may be asking you to allow this.' : 'Waiting for the service …',
       );
-    }, patienceMs);
+    }, slowResponseMs);
     try {
       return dataOf<Data>(await this.host.callTool(name, args));
     } finally {

@@ -131,7 +131,7 @@ async function runSteps(client: Client, { print, signal }: DemoOptions): Promise
     });
     if (isError !== isErrorExpected) {
       const hint = 'Run it once more. If it fails again, report it with this message.';
-      throw new HeddleError({ code: 'internal', message: `The demo cannot go on after ${tool}: ${read}`, hint });
+      throw new HeddleError({ code: 'internal', message: `The demo cannot continue after ${tool}: ${read}`, hint });
     }
     const data = (result.structuredContent ?? {}) as { items?: { id: string }[]; queue_id?: string; run_id?: string };
     const { items } = data;

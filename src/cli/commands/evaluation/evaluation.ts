@@ -177,7 +177,7 @@ function addShow(evaluation: Command): void {
     .description('print the results of a run, the worst rows first')
     .argument('<run>', 'id of the run')
     .addOption(new Option('--only <rows>', 'failed: only rows that failed').choices(['failed', 'worst']))
-    .option('--wait', 'wait for the end of a run that goes on')
+    .option('--wait', 'wait until a running evaluation ends')
     .option('--open', 'show the results in your browser instead, until Ctrl-C');
   addReportOptions(command, 10);
   explain(command, {

@@ -21,13 +21,13 @@ export async function waitForEnd(
     if (!signal.aborted) throw error;
     throw stopped(
       `Stopped waiting for the run ${runId}, which is not cancelled.`,
-      `\`heddle evaluation show ${runId} --wait\` waits again. The embedded service goes on with a run while any heddle uses its data.`,
+      `\`heddle evaluation show ${runId} --wait\` waits again. The embedded service continues a run while any heddle uses its data.`,
     );
   }
 }
 
 /**
- * Returns the error that tells a person who pressed Ctrl-C what has become of the run, and how to go on.
+ * Returns the error that tells a person who pressed Ctrl-C what happened to the run, and how to continue.
  * @param reached the progress of the run at the last look.
  */
 export async function interruptedRun(
@@ -39,17 +39,17 @@ export async function interruptedRun(
   const waiting = `\`${show} --wait\` waits for its end and prints the results.`;
   const status = await statusOf(runId, serverOptions).catch((error: Error) => error);
   if (status instanceof Error) {
-    return stopped(`The run ${runId} may go on: its state could not be read. ${status.message}`, waiting);
+    return stopped(`The run ${runId} may still be running: its state could not be read. ${status.message}`, waiting);
   }
   if (status === undefined || status.code === 'running') {
-    return stopped(`The run ${runId} could not be cancelled and goes on.`, waiting);
+    return stopped(`The run ${runId} could not be cancelled and is still running.`, waiting);
   }
   if (status.code === 'complete') {
     return stopped(`The run ${runId} was complete before it could be cancelled.`, `\`${show}\` prints the results.`);
   }
   return stopped(
     `The run ${runId} was cancelled after ${done}${total === undefined ? '' : ` of ${total}`} predictions.`,
-    `\`${show}\` prints what was done until then. A cancelled run does not go on: the same command starts a new one.`,
+    `\`${show}\` prints what was done until then. A cancelled run does not continue: the same command starts a new one.`,
   );
 }
 

@@ -56,7 +56,7 @@ export async function readLoginInput(
   return { baseUrl, record: { ...(password && { username, password }), ...(token && { token }) } };
 }
 
-/** Returns whether a login reads its secrets from stdin, so that nobody can be asked anything. */
+/** Returns whether a login reads its secrets from stdin, which leaves no way to ask the user. */
 export function isScripted({ passwordStdin, tokenStdin }: LoginOptions): boolean {
   return Boolean(passwordStdin || tokenStdin);
 }

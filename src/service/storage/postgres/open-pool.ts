@@ -90,7 +90,7 @@ function checkedClient(client: pg.PoolClient): PostgresPoolClient {
     if (isCommit) client.on('notice', onNotice);
     try {
       const result = await client.query(text, parameters);
-      // The server calls this a success: somebody cancelled its wait for the standby, which may never get the change.
+      // The server calls this a success: an administrator cancelled its wait for the standby, which may never get the change.
       if (isOnPrimaryOnly) throw outcomeUnknown('The standby did not confirm a change');
       return result;
     } catch (error) {

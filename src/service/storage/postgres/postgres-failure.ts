@@ -37,7 +37,7 @@ export function connectFailure(failures: readonly unknown[]): unknown {
   return wrongSettings ?? readOnly ?? converted[0];
 }
 
-/** Returns the error for a change of which nobody knows whether it was saved. `event` is the start of the message. */
+/** Returns the error for a change that may or may not have been saved. `event` is the start of the message. */
 export function outcomeUnknown(event: string, cause?: unknown): HeddleError {
   return new HeddleError({
     ...unavailable,

@@ -51,7 +51,7 @@ export async function backUpData(dataFile: string, target: string): Promise<void
     const fault = await faultOf(open, temporary);
     if (fault !== undefined) throw unusable(temporary, fault);
     syncFile(temporary);
-    // A link fails if somebody has made the target meanwhile; a rename would replace it.
+    // A link fails if another process has created the target meanwhile; a rename would replace it.
     linkFile(temporary, target);
   } catch (error) {
     throw asFileError(error, target);
@@ -119,7 +119,7 @@ function requireFile(data: string, action: keyof typeof programs): void {
 
 type OpenSqlite = Awaited<ReturnType<typeof loadSqlite>>;
 
-/** Moves a data file that nobody uses away, and another in its place. */
+/** Moves an unused data file away, and puts another in its place. */
 function replaceUnused(open: OpenSqlite, dataFile: string, replacement: string | undefined): string | undefined {
   if (!existsSync(dataFile)) {
     if (replacement !== undefined) renameSync(replacement, dataFile);
@@ -131,7 +131,7 @@ function replaceUnused(open: OpenSqlite, dataFile: string, replacement: string |
     const kept = `${dataFile}.${time}.bak`;
     if (replacement === undefined) renameSync(dataFile, kept);
     else {
-      // The name of the data file never leads nowhere: a process that starts now would begin with an empty file.
+      // The data file always exists: a process that starts now would otherwise begin with an empty one.
       linkFile(dataFile, kept);
       renameSync(replacement, dataFile);
     }
@@ -170,7 +170,7 @@ function lock(open: OpenSqlite, dataFile: string): () => void {
   return () => connection?.close();
 }
 
-/** Says what is wrong with a file as a data file of this version; undefined if nothing is. */
+/** Returns why a file cannot be used as a data file of this version; undefined if it can. */
 async function faultOf(open: OpenSqlite, file: string): Promise<string | undefined> {
   let db: Kysely<Tables> | undefined;
   try {

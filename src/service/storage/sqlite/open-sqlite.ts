@@ -30,7 +30,7 @@ export async function openSqlite(file: string): Promise<Database> {
   const connect = () => openKysely(openConnection(open, file));
   return retryWhileBusy(async () => {
     const writer = connect();
-    // A connection of its own, so that reading goes on while a long change is written.
+    // A connection of its own, so that reading continues while a long change is written.
     let reader: Kysely<Tables>;
     try {
       await prepareTables(writer);

@@ -17,8 +17,8 @@ const policy =
   "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; media-src 'self' data:; connect-src 'none'";
 
 const chat = {
-  /** Texts that the View told the model. */
-  told: [],
+  /** Texts that the View sent to the model. */
+  modelContext: [],
   /** Tool calls of the View. */
   calls: [],
   sizes: [],
@@ -80,7 +80,7 @@ const chat = {
       if (size.height) frame.style.height = `${size.height + 2}px`;
     });
     bridge.onupdatemodelcontext = async ({ content }) => {
-      chat.told.push(content[0].text);
+      chat.modelContext.push(content[0].text);
       return {};
     };
     await bridge.connect(new PostMessageTransport(frame.contentWindow, frame.contentWindow));

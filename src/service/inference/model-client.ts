@@ -15,8 +15,8 @@ export interface ModelReply {
   usage: Members | undefined;
 }
 
-/** Explains why a model gave no reply. The message has no secrets. */
-export class NoReply extends Error {}
+/** Says why a model gave no reply. The message has no secrets. */
+export class NoReplyError extends Error {}
 
 /** Maximum number of times that a request is sent, also one that the model provider rejects because it is busy. */
 const maxAttempts = 3;
@@ -28,7 +28,7 @@ const maxShownChars = 500;
 const transientStatuses = new Set([408, 500, 502, 503, 504]);
 
 /** Asks models for chat completions. All requests wait while the model provider asks one of them to wait. */
-export class ModelAsker {
+export class ModelClient {
   readonly #provider: ModelProvider | undefined;
   readonly #timeoutMs: number;
   #busyUntil = 0;
@@ -42,7 +42,7 @@ export class ModelAsker {
   /**
    * Sends a chat completion and returns the reply. It is sent again if the model provider is busy, has failed or broke
    * off, but not if it was too slow.
-   * @throws NoReply when there is none, the reason of `signal` when it is aborted.
+   * @throws NoReplyError when there is none, the reason of `signal` when it is aborted.
    */
   async ask(body: Members & { model: string }, messages: unknown[], signal: AbortSignal): Promise<ModelReply> {
     for (let attempt = 1; ; attempt += 1) {
@@ -52,7 +52,7 @@ export class ModelAsker {
       const { message, isBusy, isTransient, waitMs } = outcome;
       signal.throwIfAborted();
       const isLast = attempt >= (isBusy ? maxBusyAttempts : maxAttempts);
-      if (!isTransient || isLast || (waitMs ?? 0) > maxWaitMs) throw new NoReply(message);
+      if (!isTransient || isLast || (waitMs ?? 0) > maxWaitMs) throw new NoReplyError(message);
       const backoffMs = Math.min(250 * 2 ** (attempt - 1), 8000) * (0.5 + Math.random() / 2);
       const delayMs = Math.max(backoffMs, waitMs ?? 0);
       if (isBusy) this.#busyUntil = Math.max(this.#busyUntil, performance.now() + delayMs);
