@@ -104,7 +104,7 @@ type NewFeedback = CallParts<'createFeedback'>['body'];
 
 /** Conditions that items must meet before they are changed. */
 export interface ItemConditions {
-  /** Time since which nobody else may have judged or moved an item. */
+  /** Time since which no other annotator may have judged or moved an item. */
   asOf?: string | undefined;
   /** The state that the items were already checked for. */
   expectedState?: string | undefined;
@@ -206,7 +206,7 @@ function newFeedback(item: QueueItem, queue: QueueAccess) {
   };
 }
 
-/** Returns the refusal of an item that somebody else has judged or moved since `asOf`, or may have moved. */
+/** Returns the refusal of an item that another annotator has judged or moved since `asOf`, or may have moved. */
 function changedSince(
   { asOf, expectedState }: ItemConditions & { asOf: string },
   { item }: Update,
@@ -255,7 +255,7 @@ export interface CheckedResults {
 
 /**
  * Adds to the results what others did to the changed items since `startedAtMs`, where that can be read. The service cannot
- * be told to change an item only in a certain state, so somebody may change it between the check and the change. `items`
+ * make a change depend on the state of an item, so another annotator may change it between the check and the change. `items`
  * are the items as they were found; `readItem` reads one of them again.
  */
 export async function noteChangesByOthers(
@@ -303,7 +303,7 @@ export async function noteChangesByOthers(
 }
 
 function moveText({ annotation_state, annotator_user_id }: QueueItem): string {
-  return `${annotator_user_id || 'somebody'} moved it to ${annotation_state}`;
+  return `${annotator_user_id || 'someone'} moved it to ${annotation_state}`;
 }
 
 function judgementText({ annotator, field, value, at }: Judgement): string {
@@ -372,7 +372,7 @@ async function writeBatch(
   }
 }
 
-/** Runs a step of an update. A failure becomes its error, so that the other items go on. */
+/** Runs a step of an update. A failure becomes its error, so that the other items are still changed. */
 async function attempt(update: Update, { signal }: QueueAccess, step: () => Promise<void>): Promise<void> {
   try {
     await step();
@@ -407,7 +407,7 @@ async function finishUpdate(update: Update, queue: QueueAccess): Promise<ItemRes
     if (isOwnMove) queue.service.learned.annotatorId = after.annotator_user_id ?? undefined;
   });
   if (update.error) return { item_id, result: 'refused', error: partlyDone(refusedState(update.error), update.wrote) };
-  // The item shows the state of whoever changed it last. If that is the same and nothing was written, nothing has changed.
+  // The item shows the state of the annotator who changed it last. If that is the same and nothing was written, nothing has changed.
   const isUnchanged = !update.wrote && stateAndAnnotator(after) === stateAndAnnotator(item);
   return { item_id, result: isUnchanged ? 'unchanged' : 'done', annotation_state: after.annotation_state };
 }

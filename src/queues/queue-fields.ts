@@ -45,7 +45,7 @@ export async function readQueueFields(queueId: string, project: string, access: 
 
 /**
  * Reads the fields of several queues, in their order, with one request for all of them where the service can do that.
- * References that are no fields, or lead nowhere, are skipped.
+ * References that are no fields, or do not resolve, are skipped.
  */
 export async function readFieldsOfQueues(
   queues: readonly Pick<Queue, 'scorer_refs'>[],

@@ -107,7 +107,7 @@ async function checkTls(host: string, port: number): Promise<Finding> {
     const days = Math.floor((Date.parse(valid_to) - Date.now()) / 86_400_000);
     const message = `${socket.getProtocol()}, certificate issued by ${issuer.O ?? issuer.CN}, valid for ${days} more days`;
     if (days >= certificateWarningDays) return ok('TLS', message);
-    return warning('TLS', message, 'Ask whoever runs the service to renew the certificate.');
+    return warning('TLS', message, 'Ask the operator of the service to renew the certificate.');
   } finally {
     socket.destroy();
   }
