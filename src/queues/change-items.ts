@@ -218,15 +218,15 @@ function changedSince(
   if (judged) {
     return conflict(`${judgementText(judged)}, after as_of`);
   }
-  const { learned } = queue.service;
+  const { facts } = queue.service;
   const shown = shownItem(queue.service, asOf, item.id);
-  const isOwnMove = item.annotator_user_id === (learned.annotatorId ?? learned.userId);
+  const isOwnMove = item.annotator_user_id === (facts.annotatorId ?? facts.userId);
   // No item ever becomes unstarted again, so an item that is still unstarted has not been moved.
   if (item.annotation_state === 'unstarted' || isOwnMove || shown === stateAndAnnotator(item)) return undefined;
   // The service does not record when a state changed.
   if (shown !== undefined) {
     const seen = `${new Date(since).toISOString().slice(0, 19)}Z`;
-    return conflict(`${moveText(item)} between ${seen} and ${learned.timeAfter(Date.now())}`);
+    return conflict(`${moveText(item)} between ${seen} and ${facts.timeAfter(Date.now())}`);
   }
   if (expectedState !== undefined) return undefined;
   const hint = `Read the item again, or pass expected_state ${item.annotation_state} if that is what you saw.`;
@@ -268,7 +268,7 @@ export async function noteChangesByOthers(
   const before = new Map(items.map((item) => [item.id, item]));
   const changed = results.flatMap(({ item_id, result }) => (result === 'done' ? before.get(item_id)! : []));
   if (changed.length === 0) return { results: [...results] };
-  const { learned } = queue.service;
+  const { facts } = queue.service;
   const callIds = changed.map(({ call_id }) => call_id);
   const reads = async () => {
     const after = await concurrently(changed, maxConcurrentItems, ({ id }) => readItem(id));
@@ -284,12 +284,12 @@ export async function noteChangesByOthers(
     return { results: [...results], hint };
   }
   const { after, judgements } = read;
-  const since = Date.parse(learned.timeBefore(startedAtMs));
+  const since = Date.parse(facts.timeBefore(startedAtMs));
   const judged = byCall(judgements.filter((given) => !isOwn(given, queue) && Date.parse(given.at) >= since));
   const meanwhile = changed.map((item, index) => {
     const now = after[index];
     const isMoved =
-      now && stateAndAnnotator(now) !== stateAndAnnotator(item) && now.annotator_user_id !== learned.annotatorId;
+      now && stateAndAnnotator(now) !== stateAndAnnotator(item) && now.annotator_user_id !== facts.annotatorId;
     const done = [...(isMoved ? [moveText(now)] : []), ...(judged.get(item.call_id) ?? []).map(judgementText)];
     const more = done.length > maxTexts ? [`and ${done.length - maxTexts} more`] : [];
     return [...done.slice(0, maxTexts), ...more].join('; ');
@@ -351,7 +351,7 @@ async function writeBatch(
     await concurrently(entries, maxConcurrentItems, async ({ update, feedback }) => {
       await attempt(update, queue, async () => {
         const { wb_user_id } = await service.call('createFeedback', { body: feedback }, { signal });
-        service.learned.userId = wb_user_id ?? undefined;
+        service.facts.userId = wb_user_id ?? undefined;
         update.wrote = true;
       });
     });
@@ -361,7 +361,7 @@ async function writeBatch(
   try {
     await withFallback(async () => {
       const { res } = await service.call('createFeedbackBatch', { body: { batch } }, { signal });
-      service.learned.userId = res[0]?.wb_user_id ?? service.learned.userId;
+      service.facts.userId = res[0]?.wb_user_id ?? service.facts.userId;
       for (const { update } of entries) update.wrote = true;
     }, oneByOne);
   } catch (error) {
@@ -404,7 +404,7 @@ async function finishUpdate(update: Update, queue: QueueAccess): Promise<ItemRes
     // Setting the same state again has no effect: the item keeps showing who changed it last.
     const isOwnMove =
       stateAndAnnotator(after) !== stateAndAnnotator(item) && after.annotation_state === annotation_state;
-    if (isOwnMove) queue.service.learned.annotatorId = after.annotator_user_id ?? undefined;
+    if (isOwnMove) queue.service.facts.annotatorId = after.annotator_user_id ?? undefined;
   });
   if (update.error) return { item_id, result: 'refused', error: partlyDone(refusedState(update.error), update.wrote) };
   // The item shows the state of the annotator who changed it last. If that is the same and nothing was written, nothing has changed.

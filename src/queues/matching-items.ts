@@ -61,8 +61,8 @@ export async function matchingItems(
   }
   if (!hasJudgementConditions(filter)) return found;
   const judgements = judgementsOf(await readFeedback(queueId, project_id, access));
-  const fits = await judgementCondition(filter, judgements, { ...access, id: queueId, project: project_id });
-  return found.filter(({ call_id }) => fits(call_id));
+  const matches = await judgementCondition(filter, judgements, { ...access, id: queueId, project: project_id });
+  return found.filter(({ call_id }) => matches(call_id));
 }
 
 /** Returns how to find what there is when a filter matches nothing; undefined for a filter that names nothing to look up. */

@@ -70,8 +70,8 @@ export async function rowsOfQueue(
   const feedback = needsFeedback ? await readFeedback(queue_id, project, context) : [];
   const queue = { ...context, id: queue_id, project };
   const judgements = judgementsOf(feedback);
-  const fits = await judgementCondition(filter, judgements, queue);
-  const items = candidates.filter(({ call_id }) => fits(call_id));
+  const matches = await judgementCondition(filter, judgements, queue);
+  const items = candidates.filter(({ call_id }) => matches(call_id));
   if (items.length === 0) throw nothingMatches(filter);
   if (items.length > maxDatasetRows) {
     throw new HeddleError({

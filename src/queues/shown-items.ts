@@ -13,10 +13,10 @@ const maxRememberedItems = 100_000;
  * Remembers the state of items that a tool shows, for changes with `as_of`, and returns this `as_of`: a time by the clock of
  * the service that is surely before they were read. Only the newest items are kept.
  */
-export function rememberItems({ learned }: ServiceClient, readAtMs: number, items: readonly QueueItem[]): string {
-  const asOf = learned.timeBefore(readAtMs);
-  const pages: ShownItems = shownAt.get(learned) ?? new Map();
-  shownAt.set(learned, pages);
+export function rememberItems({ facts }: ServiceClient, readAtMs: number, items: readonly QueueItem[]): string {
+  const asOf = facts.timeBefore(readAtMs);
+  const pages: ShownItems = shownAt.get(facts) ?? new Map();
+  shownAt.set(facts, pages);
   const page = pages.get(asOf) ?? new Map<string, string>();
   for (const item of items) page.set(item.id, stateAndAnnotator(item));
   pages.delete(asOf);
@@ -32,8 +32,8 @@ export function rememberItems({ learned }: ServiceClient, readAtMs: number, item
 }
 
 /** Returns how an item was shown with an `as_of`, as {@link stateAndAnnotator} has it; undefined if that is not remembered. */
-export function shownItem({ learned }: ServiceClient, asOf: string, itemId: string): string | undefined {
-  return shownAt.get(learned)?.get(asOf)?.get(itemId);
+export function shownItem({ facts }: ServiceClient, asOf: string, itemId: string): string | undefined {
+  return shownAt.get(facts)?.get(asOf)?.get(itemId);
 }
 
 /** Returns the state of an item and who set it, as one string for comparisons. */
