@@ -28,17 +28,17 @@ export interface RequestOptions {
 export class ServiceClient {
   readonly #options: ServiceClientOptions;
   readonly #sender: RequestSender;
-  readonly learned: ServiceFacts;
+  readonly facts: ServiceFacts;
 
-  constructor(options: ServiceClientOptions, sender = new RequestSender(options), learned = new ServiceFacts()) {
+  constructor(options: ServiceClientOptions, sender = new RequestSender(options), facts = new ServiceFacts()) {
     this.#options = options;
     this.#sender = sender;
-    this.learned = learned;
+    this.facts = facts;
   }
 
   /** Returns a client over the same connections for one tool call, whose requests share one deadline that begins now. */
   forToolCall(scope?: McpCallScope): ServiceClient {
-    return new ServiceClient(this.#options, this.#sender.forToolCall(scope), this.learned);
+    return new ServiceClient(this.#options, this.#sender.forToolCall(scope), this.facts);
   }
 
   /**
@@ -66,7 +66,7 @@ export class ServiceClient {
         return readStreamedReply(response, info, { idleTimeoutMs, ...callbacks });
       }
       // Inference may be another server.
-      if (endpoint.auth === 'basic') this.learned.noteClock(response.headers.date);
+      if (endpoint.auth === 'basic') this.facts.noteClock(response.headers.date);
       return readResult(endpoint, response, info, pause);
     });
     return result as ResultOf<Name>;
@@ -78,10 +78,10 @@ export class ServiceClient {
    */
   async accountTag(): Promise<string> {
     const { baseUrl, basic, userId } = await this.#sender.connection();
-    this.learned.userId ??= userId;
+    this.facts.userId ??= userId;
     // A known account needs no secret.
     if (userId !== undefined || !basic) return JSON.stringify([baseUrl, userId]);
-    return this.learned.tagOf(JSON.stringify([baseUrl, basic.username]), basic.password);
+    return this.facts.tagOf(JSON.stringify([baseUrl, basic.username]), basic.password);
   }
 
   /**

@@ -12,7 +12,7 @@ export function creatorOf({ clientName, byUser }: Judge): string | undefined {
 
 /** Returns whether feedback was given by this client, or by the user, for this account; false until the account is known. */
 export function isOwn({ user, creator }: Pick<Judgement, 'user' | 'creator'>, queue: QueueAccess): boolean {
-  if (user !== queue.service.learned.userId) return false;
+  if (user !== queue.service.facts.userId) return false;
   // Some clients name the account as the creator of what its user judges.
   return creator === creatorOf(queue) || (queue.byUser === true && creator === user);
 }
@@ -35,14 +35,14 @@ export function judgementId(
  * service tells the name with every stored judgement, but a new process has stored none yet.
  */
 export function learnAccount(judgements: readonly Judgement[], tag: string, queue: QueueAccess): void {
-  const { learned } = queue.service;
+  const { facts } = queue.service;
   const ids = new Map<string, string>();
   for (const judgement of judgements) {
-    if (learned.userId !== undefined) return;
+    if (facts.userId !== undefined) return;
     if (judgement.creator !== creatorOf(queue)) continue;
     const { call_id, field, user, id } = judgement;
     const chain = JSON.stringify([call_id, field, user]);
-    if (id === judgementId(judgement, ids.get(chain), tag, queue)) learned.userId = user;
+    if (id === judgementId(judgement, ids.get(chain), tag, queue)) facts.userId = user;
     ids.set(chain, id);
   }
 }

@@ -42,8 +42,8 @@ export async function matchingItems(
 ): Promise<ItemsWithFeedback> {
   const include_feedback = query.include_feedback || hasJudgementConditions(filter);
   const { items, feedback } = await readAllItems(queue, { ...query, filter: serviceFilter(filter), include_feedback });
-  const fits = await judgementCondition(filter, judgementsOf(feedback), queue);
-  return { items: items.filter(({ call_id }) => fits(call_id)), feedback };
+  const matches = await judgementCondition(filter, judgementsOf(feedback), queue);
+  return { items: items.filter(({ call_id }) => matches(call_id)), feedback };
 }
 
 /** Returns how to find what there is when a filter matches nothing; undefined for a filter that names nothing to look up. */

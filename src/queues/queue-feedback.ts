@@ -13,7 +13,7 @@ export const ownFeedback = z.object({
   suggestions: z
     .array(z.object({ field: z.string(), value: z.unknown(), by: z.string().describe('Name of the scorer.') }))
     .optional()
-    .describe("Values of scorers, which are nobody's judgements until somebody accepts them."),
+    .describe('Values of scorers; only those that someone accepts become judgements.'),
 });
 export type OwnFeedback = z.output<typeof ownFeedback>;
 export type Suggestion = NonNullable<OwnFeedback['suggestions']>[number];

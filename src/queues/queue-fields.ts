@@ -57,10 +57,10 @@ export async function readFieldsOfQueues(
   queues: readonly Pick<Queue, 'scorer_refs'>[],
   access: ServiceAccess,
 ): Promise<QueueField[][]> {
-  const { learned } = access.service;
-  const known = knownFields.get(learned) ?? new Map<string, QueueField>();
+  const { facts } = access.service;
+  const known = knownFields.get(facts) ?? new Map<string, QueueField>();
   if (known.size > maxKnownFields) known.clear();
-  knownFields.set(learned, known);
+  knownFields.set(facts, known);
   const texts = [...new Set(queues.flatMap(({ scorer_refs }) => scorer_refs ?? []))];
   const references = texts.flatMap((text) => {
     const reference = known.has(text) ? undefined : parseReference(text);

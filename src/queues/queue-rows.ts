@@ -44,9 +44,9 @@ type Source = { from: 'call'; path: string } | { from: 'judgement'; field: strin
 type Column = readonly [name: string, source: Source];
 
 /**
- * Makes a row of each item of a queue that matches the filter. A column whose path leads nowhere is left out of the row, and a
+ * Makes a row of each item of a queue that matches the filter. A column whose path does not exist is left out of the row, and a
  * warning says so.
- * @throws HeddleError when nothing matches, a path leads nowhere in every call, or there is too much.
+ * @throws HeddleError when nothing matches, a path exists in no call, or there is too much.
  */
 export async function rowsOfQueue(
   selection: QueueSelection,
@@ -204,7 +204,7 @@ function warningsOf(
     const missingIn = missing.get(column) ?? [];
     if (missingIn.length > 0) {
       const count = pluralize(missingIn.length, 'row');
-      warnings.push(`${count} without ${column}: ${placeOf(source)} leads nowhere in ${firstIds(missingIn)}.`);
+      warnings.push(`${count} without ${column}: ${placeOf(source)} does not exist in ${firstIds(missingIn)}.`);
     }
     const disputedIn = disputed.get(column) ?? [];
     if (disputedIn.length > 0) {
@@ -244,7 +244,7 @@ export function tooLarge(): HeddleError {
 
 function leadsNowhere(column: string, source: Source, call: RecordedCall | undefined): HeddleError {
   const near = source.from === 'call' && call ? nearestPaths(call, source.path) : [];
-  const msg = `${placeOf(source)} leads nowhere in every row`;
+  const msg = `${placeOf(source)} exists in no row`;
   return new HeddleError({
     code: 'invalid_arguments',
     message: `Nothing was stored: ${msg}.`,

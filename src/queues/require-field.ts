@@ -4,7 +4,7 @@ import type { Judgement } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { readQueueFields } from './queue-fields.ts';
 
-/** @throws HeddleError for a field in which nobody has judged and that the queue does not have; it names the nearest. */
+/** @throws HeddleError for a field that has no judgements and that the queue does not have; it names the nearest. */
 export async function requireField(
   name: string,
   judgements: readonly Judgement[],

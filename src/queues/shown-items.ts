@@ -20,13 +20,13 @@ const maxRememberedItems = 100_000;
  * the service that is surely before they were read. Only the newest items are kept.
  */
 export function rememberItems(
-  { service: { learned } }: QueueAccess,
+  { service: { facts } }: QueueAccess,
   readAtMs: number,
   items: readonly QueueItem[],
 ): string {
-  const asOf = learned.timeBefore(readAtMs);
-  const pages = shownPages.get(learned) ?? new Map<string, ShownPage>();
-  shownPages.set(learned, pages);
+  const asOf = facts.timeBefore(readAtMs);
+  const pages = shownPages.get(facts) ?? new Map<string, ShownPage>();
+  shownPages.set(facts, pages);
   const page: ShownPage = pages.get(asOf) ?? { states: new Map(), fields: new Map() };
   for (const item of items) page.states.set(item.id, stateAndAnnotator(item));
   pages.delete(asOf);
@@ -56,8 +56,8 @@ export function shownItem(queue: QueueAccess, asOf: string, itemId: string): str
   return pageOf(queue, asOf)?.states.get(itemId);
 }
 
-function pageOf({ service: { learned } }: QueueAccess, asOf: string): ShownPage | undefined {
-  return shownPages.get(learned)?.get(asOf);
+function pageOf({ service: { facts } }: QueueAccess, asOf: string): ShownPage | undefined {
+  return shownPages.get(facts)?.get(asOf);
 }
 
 function keyOf({ project, id }: QueueAccess): string {

@@ -66,7 +66,7 @@ async function readBatch(
   project_id: string,
   { service, signal }: ServiceAccess,
 ): Promise<CallOrFailure[] | number> {
-  if (service.learned.unsupportedOperations.has('queryCalls')) return concurrentReads;
+  if (service.facts.unsupportedOperations.has('queryCalls')) return concurrentReads;
   try {
     const columns = columnsFor(paths);
     const expand_columns = expandColumns(paths);
@@ -82,7 +82,7 @@ async function readBatch(
     return ids.map((id) => calls.get(id) ?? missingCall);
   } catch (error) {
     const failure = serviceFailure(error, signal);
-    if (failure.code === 'unsupported') service.learned.unsupportedOperations.add('queryCalls');
+    if (failure.code === 'unsupported') service.facts.unsupportedOperations.add('queryCalls');
     if (!batchFailures.has(failure.code)) return ids.map(() => failure);
     return failure.code === 'too_large' ? concurrentLargeReads : concurrentReads;
   }

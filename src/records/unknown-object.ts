@@ -10,7 +10,7 @@ import { requireProject } from './require-project.ts';
 const maxCandidates = 1000;
 
 /**
- * Returns the error for a reference that leads nowhere; it names the versions of that object or else the nearest objects, of a
+ * Returns the error for a reference that does not resolve; it names the versions of that object or else the nearest objects, of a
  * class if one is given.
  * @throws HeddleError `not_found` for an unknown project, with the nearest ones.
  */

@@ -25,7 +25,7 @@ const maxMembers = 20;
 const maxMemberChars = 80;
 
 /**
- * Returns where a path that leads nowhere ends: the path of the last value on it, and the names of what that value has. For
+ * Returns where a path that does not exist ends: the path of the last value on it, and the names of what that value has. For
  * a list the names are its first and last index.
  */
 export function endOfPath(call: RecordedCall, path: string): { at: string; members: string[] } {

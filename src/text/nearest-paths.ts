@@ -6,7 +6,7 @@ import { nearest } from './names.ts';
 const maxPathsOfCall = 2000;
 
 /**
- * Returns the paths of a recorded call that are spelled most like a path that leads nowhere; what it ends with counts as
+ * Returns the paths of a recorded call that are spelled most like a path that does not exist; what it ends with counts as
  * much as the whole.
  */
 export function nearestPaths(call: RecordedCall, path: string): string[] {

@@ -70,7 +70,7 @@ Example: {"call_id":"call-001","paths":["inputs.question","output.answer"]}`,
     );
     const near = Object.entries(nearest).map(([path, paths]) => `${cell(path)}: ${paths.map(cell).join(', ')}`);
     const nowhere = missing
-      ? `\nThese paths lead nowhere: ${missing.map(cell).join(', ')}; ${known.join('; ')}. Nearest to ${near.join('; ')}`
+      ? `\nThese paths do not exist: ${missing.map(cell).join(', ')}; ${known.join('; ')}. Nearest to ${near.join('; ')}`
       : '';
     return `The recorded call, as data:\n${escapeInvisible(JSON.stringify(call ?? values))}${nowhere}`;
   },

@@ -114,7 +114,7 @@ Example: {"queue_id":"support-triage"}`,
     ]);
     const { name, description } = queue;
     const [counts] = stats;
-    const { userId } = service.learned;
+    const { userId } = service.facts;
     return {
       queue: {
         id: queue_id,

@@ -72,7 +72,7 @@ const cases: Case[] = [
     args: { call_id: 'support-0012', paths: ['inputs.question', 'inputs.none'] },
     facts: [
       [
-        /These paths lead nowhere: inputs\.none; inputs has [^;]*question/,
+        /These paths do not exist: inputs\.none; inputs has [^;]*question/,
         /"missing":\["inputs\.none"\],"members":\{"inputs":\[.*"question"/,
       ],
       [/Nearest to inputs\.none: inputs/, /"nearest":\{"inputs\.none":\["inputs/],

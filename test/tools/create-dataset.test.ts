@@ -71,7 +71,7 @@ describe.each(services)('create_dataset on $name', (service) => {
     const args = { name: newName(), from_queue: { queue_id, map: { prompt: 'inputs.prompt', remark: 'note' } } };
     const { dataset_ref, warnings } = await ada.call('create_dataset', args);
     expect(await rowsOf(dataset_ref)).toEqual([{ prompt: 'prompt 0', remark: 'Too long.' }, { prompt: 'prompt 1' }]);
-    expect(warnings).toEqual(['1 row without remark: note leads nowhere in call-1.']);
+    expect(warnings).toEqual(['1 row without remark: note does not exist in call-1.']);
   });
 
   it('warns which rows lack a path, and leaves the column out of them', async () => {
@@ -84,7 +84,7 @@ describe.each(services)('create_dataset on $name', (service) => {
     expect(await rowsOf(dataset_ref)).toEqual(
       expect.arrayContaining([{ question: 'Where?', reply: 'Over THERE' }, { reply: 'response 0' }]),
     );
-    expect(warnings).toEqual(['1 row without question: inputs.question leads nowhere in call-0.']);
+    expect(warnings).toEqual(['1 row without question: inputs.question does not exist in call-0.']);
   });
 
   it('refuses a path that no row has, and names the nearest', async () => {
@@ -93,7 +93,7 @@ describe.each(services)('create_dataset on $name', (service) => {
       (await ada.call('create_dataset', { name: newName(), from_queue: { queue_id, map } })).error;
     expect(await create({ reply: 'outputs.text' })).toMatchObject({
       code: 'invalid_arguments',
-      message: 'Nothing was stored: outputs.text leads nowhere in every row.',
+      message: 'Nothing was stored: outputs.text exists in no row.',
       hint: expect.stringContaining('The nearest paths are output.text'),
     });
     expect(await create({ reply: 'judgement.helpfull' })).toMatchObject({
@@ -102,7 +102,7 @@ describe.each(services)('create_dataset on $name', (service) => {
       hint: expect.stringContaining('helpful'),
     });
     expect(await create({ reply: 'judgement.helpful' })).toMatchObject({
-      message: 'Nothing was stored: judgement.helpful leads nowhere in every row.',
+      message: 'Nothing was stored: judgement.helpful exists in no row.',
     });
   });
 

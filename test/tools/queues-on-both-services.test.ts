@@ -182,7 +182,7 @@ describe.each(services)('on $name', (service) => {
       values: { 'inputs.question': 'Wo ist die "Prüfung"?' },
       missing: ['inputs.questoin'],
       members: { inputs: ['question'] },
-      text: expect.stringContaining('These paths lead nowhere: inputs.questoin; inputs has question'),
+      text: expect.stringContaining('These paths do not exist: inputs.questoin; inputs has question'),
     });
   });
 

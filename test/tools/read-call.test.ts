@@ -13,7 +13,7 @@ describe('read_call', () => {
     expect(values).toEqual({ 'inputs.question': 'Question 1?' });
     expect(missing).toEqual(['output.none', 'toString']);
     expect(members).toEqual({ '': expect.arrayContaining(['id', 'inputs', 'output']), output: ['texts'] });
-    expect(text).toContain('These paths lead nowhere: output.none, toString; output has texts; the call has ');
+    expect(text).toContain('These paths do not exist: output.none, toString; output has texts; the call has ');
   });
 
   it('names the members of the last part of a path that exists', async () => {

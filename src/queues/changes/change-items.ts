@@ -129,7 +129,7 @@ const maxTexts = 3;
 
 /**
  * Reads the items of updates again, and adds to the updates what others did to them since `startedAtMs`. The service cannot be told to change an item only in a
- * certain state, so somebody may change it between the check and the change. Returns a hint if the items cannot be read.
+ * certain state, so another annotator may change it between the check and the change. Returns a hint if the items cannot be read.
  */
 async function noteChangesByOthers(
   updates: readonly Update[],
@@ -146,8 +146,8 @@ async function noteChangesByOthers(
   if (read instanceof HeddleError) {
     return `The changes are done, but what others did to the items meanwhile could not be read: ${read.message}`;
   }
-  const { learned } = queue.service;
-  const since = Date.parse(learned.timeBefore(startedAtMs));
+  const { facts } = queue.service;
+  const since = Date.parse(facts.timeBefore(startedAtMs));
   const items = new Map(read.items.map((item) => [item.id, item]));
   const judgements = judgementsOf(read.feedback).filter(
     (judgement) => !isOwn(judgement, queue) && Date.parse(judgement.at) >= since,
@@ -155,7 +155,7 @@ async function noteChangesByOthers(
   for (const update of updates) {
     const now = items.get(update.item.id);
     const isMoved =
-      now && stateAndAnnotator(now) !== stateAndAnnotator(update.item) && now.annotator_user_id !== learned.annotatorId;
+      now && stateAndAnnotator(now) !== stateAndAnnotator(update.item) && now.annotator_user_id !== facts.annotatorId;
     const judged = judgements.filter(({ call_id }) => call_id === update.item.call_id);
     const texts = [...(isMoved ? [moveText(now)] : []), ...judged.map(judgementText)];
     if (texts.length === 0) continue;

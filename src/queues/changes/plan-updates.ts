@@ -157,15 +157,15 @@ function unmetCondition(
   const since = Date.parse(/(Z|[+-]\d\d:?\d\d)$/.test(asOf) ? asOf : `${asOf}Z`);
   const judged = given.findLast((judgement) => Date.parse(judgement.at) > since && !isOwn(judgement, queue));
   if (judged) return conflict(`${judgementText(judged)}, after as_of`);
-  const { learned } = queue.service;
+  const { facts } = queue.service;
   const shown = shownItem(queue, asOf, id);
-  const isOwnMove = annotator_user_id === (learned.annotatorId ?? learned.userId);
+  const isOwnMove = annotator_user_id === (facts.annotatorId ?? facts.userId);
   // No item ever becomes unstarted again, so an item that is still unstarted has not been moved.
   if (annotation_state === 'unstarted' || isOwnMove || shown === stateAndAnnotator(item)) return undefined;
   // The service does not record when a state changed.
   if (shown !== undefined) {
     const seen = `${new Date(since).toISOString().slice(0, 19)}Z`;
-    return conflict(`${moveText(item)} between ${seen} and ${learned.timeAfter(Date.now())}`);
+    return conflict(`${moveText(item)} between ${seen} and ${facts.timeAfter(Date.now())}`);
   }
   if (expectedState !== undefined) return undefined;
   const hint = `Read the item again, or pass expected_state ${annotation_state} if that is what you saw.`;
@@ -179,7 +179,7 @@ function conflict(reason: string, hint = 'Read the item again.'): HeddleError {
 
 /** Describes who set the state of an item. */
 export function moveText({ annotation_state, annotator_user_id }: QueueItem): string {
-  return `${annotator_user_id || 'somebody'} moved it to ${annotation_state}`;
+  return `${annotator_user_id || 'someone'} moved it to ${annotation_state}`;
 }
 
 /** Values of other people are cut here, because the size limit of results does not apply to messages. */

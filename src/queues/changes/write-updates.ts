@@ -67,7 +67,7 @@ async function writeBatches<Entry extends { update: Update }>(
   write: (entries: readonly Entry[], queue: QueueAccess) => Promise<void>,
   onFinished: (count: number) => void = () => {},
 ): Promise<void> {
-  const { unsupportedOperations } = queue.service.learned;
+  const { unsupportedOperations } = queue.service.facts;
   // Returns whether there is no need to write the entries one by one.
   const attempt = async (entries: readonly Entry[]): Promise<boolean> => {
     try {
@@ -98,7 +98,7 @@ async function storeFeedback(entries: readonly FeedbackEntry[], { service, signa
     batch.length === 1
       ? await service.call('createFeedback', { body: batch[0]! }, { signal })
       : (await service.call('createFeedbackBatch', { body: { batch } }, { signal })).res[0];
-  service.learned.userId = stored?.wb_user_id ?? service.learned.userId;
+  service.facts.userId = stored?.wb_user_id ?? service.facts.userId;
   for (const { update } of entries) update.wrote = true;
 }
 
@@ -149,12 +149,12 @@ function refusedState(message: string, status?: number): HeddleError {
   return new HeddleError({ code: 'invalid_request', message, hint, ...(status !== undefined && { status }) });
 }
 
-function noteState(update: Update, after: QueueItem, { service: { learned } }: QueueAccess): void {
+function noteState(update: Update, after: QueueItem, { service: { facts } }: QueueAccess): void {
   update.after = after;
   // Setting the same state again has no effect: the item keeps showing who changed it last.
   if (stateAndAnnotator(after) === stateAndAnnotator(update.item)) return;
   update.wrote = true;
   if (after.annotation_state === update.change.annotation_state) {
-    learned.annotatorId = after.annotator_user_id ?? undefined;
+    facts.annotatorId = after.annotator_user_id ?? undefined;
   }
 }

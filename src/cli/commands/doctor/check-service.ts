@@ -98,7 +98,7 @@ function describeConnection(socket: Socket | TLSSocket): Finding[] {
   const days = Math.floor((Date.parse(valid_to) - Date.now()) / 86_400_000);
   const message = `${socket.getProtocol()}, certificate issued by ${issuer.O ?? issuer.CN}, valid for ${days} more days`;
   if (days >= certificateWarningDays) return [connected, ok('TLS', message)];
-  return [connected, warning('TLS', message, 'Ask whoever runs the service to renew the certificate.')];
+  return [connected, warning('TLS', message, 'Ask the operator of the service to renew the certificate.')];
 }
 
 /** Any response proves HTTP. */
