@@ -52,10 +52,15 @@ export async function startServiceBalancer(servers: [string, string]): Promise<N
 async function start(file: string, origin: string, places: (folder: string) => [string, string][]): Promise<Nginx> {
   const folder = temporaryFolder();
   mkdirSync(join(folder, 'temp'));
-  let configuration = readFileSync(join(documented, file), 'utf8');
-  for (const [from, to] of places(folder)) {
-    expect(configuration.split(from), `${file}: ${from}`).toHaveLength(2);
-    configuration = configuration.replace(from, to);
+  const text = readFileSync(join(documented, file), 'utf8');
+  // All found before any is replaced: a port that is put in can begin with another one.
+  const found = places(folder).map(([from, to]) => {
+    expect(text.split(from), `${file}: ${from}`).toHaveLength(2);
+    return { at: text.indexOf(from), from, to };
+  });
+  let configuration = text;
+  for (const { at, from, to } of found.sort((a, b) => b.at - a.at)) {
+    configuration = configuration.slice(0, at) + to + configuration.slice(at + from.length);
   }
   writeFileSync(join(folder, file), configuration);
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
