@@ -5,7 +5,7 @@ import { build } from 'esbuild';
 /** Matches the path of a page that is imported as text. */
 export const pagePath = /\/board\/view\/\w+\/page\.html$/;
 
-/** What the pages that were built contain, for the notices. @type {import('esbuild').Metafile[]} */
+/** The metafiles of the pages that were built, which name their packages for the notices. @type {import('esbuild').Metafile[]} */
 export const pageMetafiles = [];
 
 /** Builds the script or the style of a page to one minified text. */

@@ -25,7 +25,7 @@ export interface CallOptions extends WatchOptions {
   tools: readonly ListedTool[];
 }
 
-/** What a tool returned, without secrets and cut to the size limit. */
+/** The result of a tool, without secrets and cut to the size limit. */
 export interface ToolReturn {
   data: object;
   /** The same as a model reads it. */

@@ -3,7 +3,7 @@ import type { QueueItem } from '../contract/queue-items.ts';
 import type { QueueAccess } from './queue-access.ts';
 import type { QueueField } from './queue-fields.ts';
 
-/** What was shown with one `as_of`. */
+/** The items and fields that were shown with one `as_of`. */
 interface ShownPage {
   /** States by item id, as {@link stateAndAnnotator} has them. */
   states: Map<string, string>;

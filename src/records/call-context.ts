@@ -20,7 +20,7 @@ export interface Progress {
   /** Only grows during a call. */
   done: number;
   total?: number | undefined;
-  /** What is counted, in the plural. */
+  /** The things that are counted, in the plural, such as `predictions`. */
   unit: string;
   /** The run of an evaluation that the call has started or follows. */
   run_id?: string;

@@ -229,7 +229,7 @@ describe('heddle queue export', () => {
       .split('\n')
       .map((line) => JSON.parse(line));
     expect(rows).toHaveLength(6);
-    // What one change writes is stored in one millisecond, so its order within an item is not fixed.
+    // The judgements of one change are often stored in the same millisecond, which leaves their order open.
     const ofFirstItem = rows.slice(0, 3);
     for (const row of ofFirstItem) {
       expect(row).toMatchObject({

@@ -59,7 +59,7 @@ export const tlsCodes = /^(EPROTO|ERR_SSL)/;
 export class HttpClient {
   readonly #options: HttpClientOptions;
   /** The connections through the tunnels of each proxy; those without have the key undefined. */
-  readonly #dispatchers = new Map<string | undefined, Dispatcher>();
+  readonly #dispatchers = new Map<string | undefined, Promise<Dispatcher>>();
   #isClosed = false;
 
   constructor(options: HttpClientOptions = {}) {
@@ -94,20 +94,23 @@ export class HttpClient {
   /** Closes every connection and ends the requests in progress; later requests fail. */
   close(): void {
     this.#isClosed = true;
-    for (const dispatcher of this.#dispatchers.values()) void dispatcher.destroy();
+    for (const dispatcher of this.#dispatchers.values()) void dispatcher.then((opened) => opened.destroy());
   }
 
   /** Returns the connections through the tunnels of a proxy, or those without. */
-  async #dispatcherThrough(proxy: HttpProxy | undefined): Promise<Dispatcher> {
+  #dispatcherThrough(proxy: HttpProxy | undefined): Promise<Dispatcher> {
+    const dispatcher = this.#dispatchers.get(proxy?.origin) ?? this.#openDispatcher(proxy);
+    this.#dispatchers.set(proxy?.origin, dispatcher);
+    return dispatcher;
+  }
+
+  async #openDispatcher(proxy: HttpProxy | undefined): Promise<Dispatcher> {
     // Not loaded at start: it takes long to load, and a server that only lists its tools sends no request.
     const { default: undici } = await import('undici');
-    const existing = this.#dispatchers.get(proxy?.origin);
-    if (existing) return existing;
     const { maxConnections: connections = null } = this.#options;
     const dispatcher = proxy
       ? new undici.ProxyAgent({ uri: proxy.origin, token: proxy.authorization, connections })
       : new undici.Agent({ connections });
-    this.#dispatchers.set(proxy?.origin, dispatcher);
     if (this.#isClosed) void dispatcher.destroy();
     return dispatcher;
   }

@@ -41,10 +41,10 @@ export function createHttpServer(
 ): Server {
   const { headersTimeoutMs, requestTimeoutMs, timeoutCheckMs, idleTimeoutMs, maxConnections } = limits;
   const server = createServer({
-    ...(headersTimeoutMs !== undefined && { headersTimeout: headersTimeoutMs }),
-    ...(requestTimeoutMs !== undefined && { requestTimeout: requestTimeoutMs }),
-    ...(timeoutCheckMs !== undefined && { connectionsCheckingInterval: timeoutCheckMs }),
-    ...(idleTimeoutMs !== undefined && { keepAliveTimeout: idleTimeoutMs }),
+    headersTimeout: headersTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    connectionsCheckingInterval: timeoutCheckMs,
+    keepAliveTimeout: idleTimeoutMs,
     // A request without a Host is refused like one with a foreign Host, in the same form.
     requireHostHeader: false,
   });

@@ -4,7 +4,7 @@ import { HeddleError } from '../../core/errors.ts';
 import { inBatches } from '../../core/in-batches.ts';
 import { errorMember } from '../../records/error-member.ts';
 import { isOwn } from '../authorship.ts';
-import { judgementsOf } from '../judgements.ts';
+import { byCall, judgementsOf } from '../judgements.ts';
 import { type ItemsFilter, matchingItems } from '../matching-items.ts';
 import type { QueueAccess } from '../queue-access.ts';
 import { type ItemsWithFeedback, readItemsBy } from '../read-items.ts';
@@ -26,7 +26,7 @@ import { serviceFailureOf, writeUpdates } from './write-updates.ts';
 /** The change of one item. */
 export type ListedChange = Change & { item_id: string };
 
-/** What to change: single items, each in its own way, or all items that match a filter in the same way. */
+/** The items to change: single items, each with its own change, or all that match a filter, with one change. */
 export type ChangeTarget = { items: readonly ListedChange[] } | { filter: ItemsFilter; change: Change };
 
 export interface ChangeOptions extends ItemConditions {
@@ -51,7 +51,7 @@ export const itemResult = z.object({
 });
 export type ItemResult = z.output<typeof itemResult>;
 
-/** What became of a change. */
+/** The result of a change. */
 export interface ChangedItems {
   /** The outcomes, in the order of the items. An item of a filter that a failure of the service kept from being changed has none. */
   results: ItemResult[];
@@ -128,8 +128,9 @@ function readTarget(target: ChangeTarget, queue: QueueAccess, include_feedback: 
 const maxTexts = 3;
 
 /**
- * Reads the items of updates again, and adds to the updates what others did to them since `startedAtMs`. The service cannot be told to change an item only in a
- * certain state, so another annotator may change it between the check and the change. Returns a hint if the items cannot be read.
+ * Reads the items of updates again, and notes in each update the changes by others since `startedAtMs`: the service cannot make
+ * a change depend on the state of an item, so another annotator may change it after the check. Returns a hint if the items
+ * cannot be read.
  */
 async function noteChangesByOthers(
   updates: readonly Update[],
@@ -149,14 +150,14 @@ async function noteChangesByOthers(
   const { facts } = queue.service;
   const since = Date.parse(facts.timeBefore(startedAtMs));
   const items = new Map(read.items.map((item) => [item.id, item]));
-  const judgements = judgementsOf(read.feedback).filter(
-    (judgement) => !isOwn(judgement, queue) && Date.parse(judgement.at) >= since,
+  const judgements = byCall(
+    judgementsOf(read.feedback).filter((judgement) => !isOwn(judgement, queue) && Date.parse(judgement.at) >= since),
   );
   for (const update of updates) {
     const now = items.get(update.item.id);
     const isMoved =
       now && stateAndAnnotator(now) !== stateAndAnnotator(update.item) && now.annotator_user_id !== facts.annotatorId;
-    const judged = judgements.filter(({ call_id }) => call_id === update.item.call_id);
+    const judged = judgements.get(update.item.call_id) ?? [];
     const texts = [...(isMoved ? [moveText(now)] : []), ...judged.map(judgementText)];
     if (texts.length === 0) continue;
     const more = texts.length > maxTexts ? [`and ${texts.length - maxTexts} more`] : [];

@@ -27,12 +27,12 @@ export interface LocatedChange {
 
 /** Conditions that items must meet before they are changed. */
 export interface ItemConditions {
-  /** Time since which nobody else may have judged or moved an item. */
+  /** Time since which no other annotator may have judged or moved an item. */
   asOf?: string | undefined;
   expectedState?: string | undefined;
 }
 
-/** An item and its change, with the steps that are left and what became of it. */
+/** An item and its change, with the steps to carry out and their outcome. */
 export interface Update {
   item: QueueItem;
   change: Change;
@@ -43,7 +43,7 @@ export interface Update {
   wrote: boolean;
   /** The item after its state was set. */
   after?: QueueItem;
-  /** What others did to the item during the call. */
+  /** The changes of the item by others during the call, as text. */
   meanwhile?: string;
   error?: HeddleError;
 }

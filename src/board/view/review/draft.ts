@@ -12,7 +12,7 @@ export interface TypedText {
 export interface Draft {
   judgements: ReadonlyMap<string, unknown>;
   retracted: ReadonlySet<string>;
-  /** What the person typed, by field: the box keeps it as it is, such as 1.50. */
+  /** The text that the person typed, by field: the box keeps it unchanged, such as 1.50. */
   typed: ReadonlyMap<string, TypedText>;
   note?: string | undefined;
   /** A state that the person chose, instead of the one that follows from the judgements. */
