@@ -1,20 +1,17 @@
 import { type Kysely, sql } from 'kysely';
 import { HeddleError } from '../../core/errors.ts';
 import { digestOf } from './digest.ts';
-import { type Tables, tables } from './tables.ts';
+import { type Migration, migrations } from './migrations.ts';
+import { type ColumnTypes, type Tables, tables } from './tables.ts';
 
 /** The properties of a database engine that its schema depends on. */
-export interface Engine {
+export interface Engine extends ColumnTypes {
   /** The word for the database in error messages. */
   container: 'data file' | 'database';
   /** Tells the user how to choose another container; completes a hint. */
   alternative: string;
   /** Tells the user how to begin without the data that heddle has; completes a hint. */
   newBeginning: string;
-  /** Type of text columns, which sort in byte order. */
-  textType: string;
-  /** Type of columns for bytes. */
-  bytesType: string;
   /** Returns the names of the existing tables. */
   listTables(db: Kysely<Tables>): Promise<string[]>;
 }
@@ -33,18 +30,16 @@ function schemaStatements({ textType, bytesType }: Engine): string[] {
   });
 }
 
-/** Returns the digest of the schema that this code reads and writes. */
-function schemaDigest(engine: Engine): string {
-  return digestOf(schemaStatements(engine).join(';'));
-}
+/** The digest of the schema that this code reads and writes: of the tables, whatever the engine makes of them. */
+const schemaDigest = digestOf(JSON.stringify(tables));
 
 /**
- * Returns whether a database has the tables; false if it is empty.
+ * Returns which schema a database has: none, if it is empty, this version's, or an earlier one that migrations lead from.
  * @throws HeddleError `not_configured` for the database of another program or another version of heddle, without changing it.
  */
-export async function hasTables(db: Kysely<Tables>, engine: Engine): Promise<boolean> {
+export async function schemaOf(db: Kysely<Tables>, engine: Engine): Promise<'none' | 'earlier' | 'current'> {
   const names = await engine.listTables(db);
-  if (names.length === 0) return false;
+  if (names.length === 0) return 'none';
   const { container, alternative, newBeginning } = engine;
   if (!names.includes('schema_version')) {
     throw new HeddleError({
@@ -53,8 +48,9 @@ export async function hasTables(db: Kysely<Tables>, engine: Engine): Promise<boo
       hint: `To keep it untouched, ${alternative}.`,
     });
   }
-  const stored = await db.selectFrom('schema_version').selectAll().executeTakeFirst();
-  if (stored?.digest === schemaDigest(engine)) return true;
+  const digest = await storedDigest(db);
+  if (digest === schemaDigest) return 'current';
+  if (migrationsFrom(digest) !== undefined) return 'earlier';
   throw new HeddleError({
     code: 'not_configured',
     message: `The ${container} was made by another version of heddle and has a different schema.`,
@@ -62,14 +58,30 @@ export async function hasTables(db: Kysely<Tables>, engine: Engine): Promise<boo
   });
 }
 
-/** Creates the tables. Call it in a transaction that keeps other processes from doing the same; it does nothing if they exist. */
-export async function createTables(db: Kysely<Tables>, engine: Engine): Promise<void> {
-  if (await hasTables(db, engine)) return;
-  for (const statement of schemaStatements(engine)) await sql.raw(statement).execute(db);
-  await db
-    .insertInto('schema_version')
-    .values({ digest: schemaDigest(engine) })
-    .execute();
+async function storedDigest(db: Kysely<Tables>): Promise<string | undefined> {
+  return (await db.selectFrom('schema_version').selectAll().executeTakeFirst())?.digest;
+}
+
+/** Returns the migrations that lead from a schema to this version's, in their order; undefined if there are none. */
+function migrationsFrom(digest: string | undefined): readonly Migration[] | undefined {
+  const first = migrations.findIndex(({ from }) => from === digest);
+  return first < 0 || migrations.at(-1)?.to !== schemaDigest ? undefined : migrations.slice(first);
+}
+
+/**
+ * Gives a database the schema of this version: creates the tables, or migrates those of an earlier version and keeps what is in them.
+ * Call it in a transaction that keeps other processes from doing the same; it does nothing if the schema is current.
+ */
+export async function prepareSchema(db: Kysely<Tables>, engine: Engine): Promise<void> {
+  const schema = await schemaOf(db, engine);
+  if (schema === 'current') return;
+  const statements =
+    schema === 'none'
+      ? schemaStatements(engine)
+      : migrationsFrom(await storedDigest(db))?.flatMap((migration) => migration.statements(engine));
+  for (const statement of statements ?? []) await sql.raw(statement).execute(db);
+  await db.deleteFrom('schema_version').execute();
+  await db.insertInto('schema_version').values({ digest: schemaDigest }).execute();
 }
 
 /** Returns a fault for each table that a database lacks. */

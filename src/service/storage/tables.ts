@@ -16,6 +16,14 @@ const integer: Column<number> = { type: 'integer', isRequired: true };
 const double: Column<number> = { type: 'double precision', isRequired: true };
 const bytes: Column<Uint8Array> = { type: 'bytes', isRequired: true };
 
+/** What an engine calls the types of columns that engines name differently. */
+export interface ColumnTypes {
+  /** Type of text columns, which sort in byte order. */
+  textType: string;
+  /** Type of columns for bytes. */
+  bytesType: string;
+}
+
 /** Columns that tell when a row was made, and which account made it. */
 const origin = { created_at: text, created_by: text };
 
@@ -45,7 +53,7 @@ function itemIndex(sortColumn: string): string {
 
 /** All tables, in an order in which they can be created. Times are UTC text with milliseconds, structured values JSON. */
 export const tables = {
-  /** One row: the digest of the statements that created the tables. */
+  /** One row: the digest of these tables. */
   schema_version: table({ digest: text }, 'digest'),
   accounts: table({ name: text, password_hash: text, token_hash: text, created_at: text }, 'name', {
     constraints: ['unique (token_hash)'],

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Database, Transaction } from '../database.ts';
 import { retryWhile } from '../retry-while.ts';
 import { runTransaction } from '../run-transaction.ts';
-import { createTables, type Engine, hasTables, missingTables } from '../schema.ts';
+import { type Engine, missingTables, prepareSchema, schemaOf } from '../schema.ts';
 import type { Tables } from '../tables.ts';
 import { openPool } from './open-pool.ts';
 import { isConflict } from './postgres-failure.ts';
@@ -64,8 +64,8 @@ export async function openPostgres(url: string): Promise<Database> {
     close: () => db.destroy(),
   };
   try {
-    const isPrepared = await database.read((transaction) => hasTables(transaction, postgresEngine));
-    if (!isPrepared) await prepareTables(db);
+    const schema = await database.read((transaction) => schemaOf(transaction, postgresEngine));
+    if (schema !== 'current') await prepareTables(db);
     if (await database.read(mayWriteToLog)) begin = `${beginWrite}; ${writeToLog}`;
   } catch (error) {
     await db.destroy();
@@ -82,14 +82,14 @@ async function mayWriteToLog(transaction: Transaction): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Key of the advisory lock that every heddle takes before it creates the tables: "heddle" in ASCII. */
+/** Key of the advisory lock that every heddle takes before it creates or migrates the tables: "heddle" in ASCII. */
 const tablesLock = 0x686564646c65;
 
 async function prepareTables(db: Kysely<Tables>): Promise<void> {
   // Read committed: after waiting for the lock, it must see what the lock's previous holder did.
   await runTransaction(db, 'start transaction isolation level read committed', async (transaction) => {
     await sql`select pg_advisory_xact_lock(${sql.lit(tablesLock)})`.execute(transaction);
-    await createTables(transaction, postgresEngine);
+    await prepareSchema(transaction, postgresEngine);
   });
 }
 

@@ -14,7 +14,7 @@ import type { Kysely } from 'kysely';
 import { isPostgresUrl } from '../../../core/database-url.ts';
 import { HeddleError } from '../../../core/errors.ts';
 import { findOwnFile, statRegularFile } from '../../../core/secrets/private-file.ts';
-import { hasTables } from '../schema.ts';
+import { schemaOf } from '../schema.ts';
 import type { Tables } from '../tables.ts';
 import { damagedFile, loadSqlite, lockedFile, retryWhileBusy, sqliteFailureOf } from './connection.ts';
 import { integrityCheck, openKysely, sqliteEngine } from './open-sqlite.ts';
@@ -175,7 +175,9 @@ async function faultOf(open: OpenSqlite, file: string): Promise<string | undefin
   let db: Kysely<Tables> | undefined;
   try {
     db = openKysely(new open(file, { timeout: 20 }));
-    if (!(await hasTables(db, sqliteEngine))) return 'it is empty.';
+    const schema = await schemaOf(db, sqliteEngine);
+    if (schema === 'none') return 'it is empty.';
+    if (schema === 'earlier') return 'it was made by an earlier version of heddle.';
     const faults = await integrityCheck(db);
     return faults.length === 0 ? undefined : `${faults.slice(0, 3).join('; ')}.`;
   } catch (error) {

@@ -6,7 +6,7 @@ import { HeddleError } from '../../../core/errors.ts';
 import { checkFolder, statRegularFile } from '../../../core/secrets/private-file.ts';
 import type { Database } from '../database.ts';
 import { runTransaction } from '../run-transaction.ts';
-import { createTables, type Engine, hasTables, missingTables } from '../schema.ts';
+import { type Engine, missingTables, prepareSchema, schemaOf } from '../schema.ts';
 import type { Tables } from '../tables.ts';
 import { loadSqlite, openConnection, retryWhileBusy } from './connection.ts';
 import { kyselyDatabase } from './kysely-database.ts';
@@ -88,9 +88,10 @@ export function openKysely(connection: DatabaseSyncInstance): Kysely<Tables> {
 }
 
 async function prepareTables(db: Kysely<Tables>): Promise<void> {
-  const isPrepared = await hasTables(db, sqliteEngine);
+  const schema = await schemaOf(db, sqliteEngine);
   await sql`pragma journal_mode = wal`.execute(db);
-  if (!isPrepared) await runTransaction(db, beginWrite, (transaction) => createTables(transaction, sqliteEngine));
+  if (schema === 'current') return;
+  await runTransaction(db, beginWrite, (transaction) => prepareSchema(transaction, sqliteEngine));
 }
 
 /** Returns the faults that SQLite finds in a data file, and the tables that it lacks. */
