@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { exampleFor, examples } from '../../support/call-every-tool.ts';
+import { toolNames } from '../../pins/tools.ts';
+import { exampleFor } from '../../support/call-every-tool.ts';
 import { command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
 import { startHttp } from '../../support/http-server.ts';
 import { installedPath, type Ran, runTool } from '../../support/outside-programs.ts';
@@ -50,7 +51,7 @@ describe.skipIf(!inspector)('the MCP Inspector', () => {
   it('finds no schema error and calls every tool over HTTP, 2026-07-28', async () => {
     const inspect = inspecting(await overHttp(), '--protocol-era', 'modern');
     const tools = await listTools(inspect);
-    expect([...tools].sort()).toEqual(Object.keys(examples).sort());
+    expect(tools).toEqual(toolNames);
     for (const tool of tools) await expectSuccess(inspect, tool);
   });
 
@@ -62,7 +63,7 @@ describe.skipIf(!inspector)('the MCP Inspector', () => {
     ['HTTP, negotiated', overHttp, 'auto'],
   ] as const)('finds no schema error and calls a tool over %s', async (_, target, era) => {
     const inspect = inspecting(await target(), '--protocol-era', era);
-    expect((await listTools(inspect)).sort()).toEqual(Object.keys(examples).sort());
+    expect(await listTools(inspect)).toEqual(toolNames);
     await expectSuccess(inspect, 'query_queue_items');
   });
 
