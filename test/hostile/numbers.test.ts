@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import * as z from 'zod';
 import type { Endpoint } from '../../src/contract/endpoint.ts';
-import { endpoints } from '../../src/contract/endpoints.ts';
+import { type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
 import { settingDefinitions } from '../../src/settings/settings.ts';
 import { allTools } from '../../src/tools/index.ts';
 import { exampleFor } from '../support/call-every-tool.ts';
@@ -162,7 +162,9 @@ describe('numbers in requests to the embedded service', async () => {
   it.each(endpointPlaces.map(({ name, place }) => [name, place.join('.'), place] as const))(
     '%s answers every number at %s, and refuses those that cannot be kept exactly',
     async (name, _, place) => {
-      const body = requests.get(name) ?? sampleOf((endpoints as Record<string, Endpoint>)[name]!.request!, known);
+      const { request } = endpoints[name as EndpointName] as Endpoint;
+      const body = requests.get(name) ?? sampleOf(request!, known);
+      request!.parse(body);
       turn += 1;
       const [accepted, refused] = [someCases(numbers, turn), someCases(inexact, turn)];
       for (const written of accepted) {
