@@ -7,7 +7,7 @@ import { docsConfiguration } from './docs-configuration.ts';
 import { docsDeploy } from './docs-deploy.ts';
 import { docsErrors } from './docs-errors.ts';
 import { docsTools } from './docs-tools.ts';
-import { listedToolsFile } from './listed-tools.ts';
+import { listedToolsFile, pinnedTools } from './listed-tools.ts';
 import { mcpbManifest } from './manifest.ts';
 import { agentsPage, llmsText } from './pages-for-agents.ts';
 import { pluginFiles } from './plugins.ts';
@@ -26,6 +26,7 @@ export async function generated(): Promise<Record<string, string>> {
     'src/mcp/skills.json': formatted('skills.json', JSON.stringify(packedSkills())),
     'src/mcp/icon.json': formatted('icon.json', JSON.stringify(serverIcon())),
     'manifest.json': formatted('manifest.json', JSON.stringify(mcpbManifest(), null, 2)),
+    'test/pins/tools.json': pinnedTools(),
     'docs/tools.md': docsTools(),
     'docs/clients.md': docsClients(),
     'docs/command-line.md': await docsCommandLine(),

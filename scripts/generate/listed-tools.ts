@@ -1,5 +1,7 @@
 import * as z from 'zod';
+import { toMcpTool } from '../../src/mcp/server.ts';
 import type { JsonSchema } from '../../src/tools/definition/arguments.ts';
+import type { ListedTool } from '../../src/tools/definition/registry.ts';
 import { allTools } from '../../src/tools/index.ts';
 
 /** Every tool with JSON Schemas generated from its zod schemas, for the documentation. */
@@ -27,6 +29,13 @@ export function listedToolsFile(): string {
     }),
   );
   return `[\n${lines.join(',\n')}\n]\n`;
+}
+
+/** Returns test/pins/tools.json: the tools as clients see them, with their groups, in a form whose differences can be read. */
+export function pinnedTools(): string {
+  const tools = JSON.parse(listedToolsFile()) as ListedTool[];
+  const pinned = tools.map((tool) => ({ ...toMcpTool(tool), groups: tool.groups }));
+  return `${JSON.stringify(pinned, null, 2)}\n`;
 }
 
 /** Arguments that need no sentence: the instructions explain them, or every model knows them from other interfaces. */

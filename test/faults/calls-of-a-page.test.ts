@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { endpoints } from '../../src/contract/endpoints.ts';
 import {
   type FakeService,
   type RecordedRequest,
@@ -103,7 +104,7 @@ describe('query_queue_items with include_call', () => {
     .filter(({ name }) => toldApart.has(name) && name !== '404 with empty')
     .map((fault) => {
       // The operation for the calls responds with lines, as that of query_calls does.
-      const [code, , requests] = fault.expected('query_calls');
+      const [code, , requests] = fault.expected(endpoints.queryCalls);
       return { name: fault.name, fault: fault.respond, code, requests };
     });
 

@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { exampleFor } from '../support/call-every-tool.ts';
 import {
   beginStream,
   chunked,
@@ -14,11 +15,11 @@ import {
 import { emptyHome, startCommand, temporaryFolder } from '../support/heddle.ts';
 import { startHttp } from '../support/http-server.ts';
 import { tally } from '../support/tally.ts';
-import { toolCalls } from '../support/tool-server.ts';
 
 const service: FakeService = await startFakeService();
 const settings = {
   HEDDLE_BASE_URL: service.url,
+  HEDDLE_PROJECT: 'a/b',
   HEDDLE_USERNAME: 'user',
   HEDDLE_PASSWORD: 'password-of-user',
   HEDDLE_TOKEN: 'token-of-user',
@@ -71,7 +72,7 @@ describe.each(Object.entries(transports))('a tool call over %s', (_transport, co
         });
         const outcome = client
           .callTool(
-            { name: tool, arguments: { ...toolCalls[tool]!('x'), ...extra } },
+            { name: tool, arguments: { ...exampleFor(tool), ...extra } },
             { signal: cancel.signal, onprogress: () => {} },
           )
           .catch(() => 'cancelled');
@@ -85,7 +86,7 @@ describe.each(Object.entries(transports))('a tool call over %s', (_transport, co
         tally('faults', 1);
         // The client's connection still works.
         service.respond = (request) => sendGoodResponse(request);
-        await expect(client.callTool({ name: tool, arguments: toolCalls[tool]!('x') })).resolves.not.toHaveProperty(
+        await expect(client.callTool({ name: tool, arguments: exampleFor(tool) })).resolves.not.toHaveProperty(
           'isError',
         );
         await client.close();
@@ -110,7 +111,7 @@ describe('cancellation', () => {
       service.respond = () => resolve();
     });
     const name = 'read_call';
-    const call = send({ id: 7, method: 'tools/call', params: { name, arguments: toolCalls[name]!('x') } });
+    const call = send({ id: 7, method: 'tools/call', params: { name, arguments: exampleFor(name) } });
     await arrived;
     const cancelled = await send({ method: 'notifications/cancelled', params: { requestId: 7 } });
     expect(cancelled.status).toBe(202);
@@ -136,7 +137,7 @@ describe('cancellation', () => {
     setMaxListeners(0, cancel.signal);
     const calls = Array.from({ length: 30 }, () =>
       client
-        .callTool({ name: 'read_call', arguments: toolCalls.read_call!('x') }, { signal: cancel.signal })
+        .callTool({ name: 'read_call', arguments: exampleFor('read_call') }, { signal: cancel.signal })
         .catch(() => 'cancelled'),
     );
     await all;

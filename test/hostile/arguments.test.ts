@@ -4,11 +4,12 @@ import { ServiceClient } from '../../src/client/service-client.ts';
 import { Redactor } from '../../src/core/secrets/redaction.ts';
 import { type CallOptions, errorText, runTool } from '../../src/mcp/run-tool.ts';
 import { tools } from '../../src/tools/definition/registry.ts';
+import { toolNames } from '../pins/tools.ts';
+import { exampleFor } from '../support/call-every-tool.ts';
 import { caseCount } from '../support/cases.ts';
 import { parseErrorText } from '../support/error-text.ts';
 import { startFakeService } from '../support/fake-service.ts';
 import { tally } from '../support/tally.ts';
-import { toolCalls } from '../support/tool-server.ts';
 
 const service = await startFakeService();
 const client = new ServiceClient({
@@ -76,7 +77,7 @@ const many = Object.fromEntries(Array.from({ length: caseCount(100_000) }, (_, i
 const longName = 'x'.repeat(caseCount(5_000_000));
 const longList = Array.from({ length: caseCount(50_000) }, () => ({ a: 1 }));
 
-describe.each(Object.keys(toolCalls))('%s', (name) => {
+describe.each(toolNames)('%s', (name) => {
   const names = Object.keys(tools.find((tool) => tool.name === name)!.inputJsonSchema.properties!);
 
   it('returns a bounded result for arbitrary JSON in place of its arguments', async () => {
@@ -94,7 +95,7 @@ describe.each(Object.keys(toolCalls))('%s', (name) => {
     await fc.assert(
       fc.asyncProperty(fc.dictionary(place, nasty, { maxKeys: 4 }), async (changes) => {
         // As a client sends it: through JSON.
-        await answered(name, JSON.parse(JSON.stringify({ ...toolCalls[name]!('p'), ...changes })));
+        await answered(name, JSON.parse(JSON.stringify({ ...exampleFor(name), ...changes })));
       }),
       { numRuns: runs },
     );
@@ -103,7 +104,7 @@ describe.each(Object.keys(toolCalls))('%s', (name) => {
 
   it('returns a bounded error for arguments that are too deep, too many or too long', async () => {
     for (const place of names) {
-      expect((await answered(name, { ...toolCalls[name]!('p'), [place]: deep })).isError).toBe(true);
+      expect((await answered(name, { ...exampleFor(name), [place]: deep })).isError).toBe(true);
     }
     expect(await answered(name, many)).toMatchObject({ isError: true, text: expect.stringContaining('more') });
     expect(await answered(name, { [longName]: 1 })).toMatchObject({ isError: true });

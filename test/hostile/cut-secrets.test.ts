@@ -4,11 +4,12 @@ import { Redactor } from '../../src/core/secrets/redaction.ts';
 import { readResource } from '../../src/mcp/resources.ts';
 import { type CallOptions, runTool } from '../../src/mcp/run-tool.ts';
 import { tools } from '../../src/tools/definition/registry.ts';
+import { toolNames } from '../pins/tools.ts';
+import { exampleFor } from '../support/call-every-tool.ts';
 import { range, someCases } from '../support/cases.ts';
 import { type RecordedRequest, sendResponse, startFakeService } from '../support/fake-service.ts';
 import { goodResponse } from '../support/good-responses.ts';
 import { tally } from '../support/tally.ts';
-import { toolCalls } from '../support/tool-server.ts';
 
 const secret = 'Zq7w"KxV/3pTn9\\RbYc5-Lm2HdGs8FjUe';
 const redactor = new Redactor();
@@ -100,11 +101,11 @@ describe('a secret that a service repeats', () => {
     tally('property runs', cuts);
   });
 
-  it.each(Object.keys(toolCalls))('is removed before a result of %s that is too large is cut', async (name) => {
+  it.each(toolNames)('is removed before a result of %s that is too large is cut', async (name) => {
     for (const filling of someCases(range(1_500, 1_556, 4))) {
       service.respond = (request) => echo(request, 'y'.repeat(filling));
       for (const text of ['compact', 'json'] as const) {
-        const shown = await output(name, toolCalls[name]!('b'), { maxResultChars: 4_000, text });
+        const shown = await output(name, exampleFor(name), { maxResultChars: 4_000, text });
         expectNothingOf(shown, `${name} behind ${filling} characters`);
       }
     }

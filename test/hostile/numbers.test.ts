@@ -7,9 +7,10 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import * as z from 'zod';
 import type { Endpoint } from '../../src/contract/endpoint.ts';
-import { endpoints } from '../../src/contract/endpoints.ts';
+import { type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
 import { settingDefinitions } from '../../src/settings/settings.ts';
 import { allTools } from '../../src/tools/index.ts';
+import { exampleFor } from '../support/call-every-tool.ts';
 import { caseCount, someCases } from '../support/cases.ts';
 import { basic, bearer, startTestService } from '../support/embedded-service.ts';
 import { parseErrorText } from '../support/error-text.ts';
@@ -17,8 +18,9 @@ import { sendResponse, startFakeService } from '../support/fake-service.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { ask, startHttp } from '../support/http-server.ts';
 import { LineClient } from '../support/line-client.ts';
+import { sampleOf } from '../support/sample-of.ts';
 import { tally } from '../support/tally.ts';
-import { startToolServer, toolCalls } from '../support/tool-server.ts';
+import { startToolServer } from '../support/tool-server.ts';
 
 /** Numbers at the ends of what JSON, JavaScript, databases and timers hold, and texts that some readers take for numbers. */
 const numbers = [
@@ -92,40 +94,32 @@ const call = { project_id: 'demo/support', id: 'numbered' };
 const start = { ...call, op_name: 'op', started_at: '2026-01-01T00:00:00Z', attributes: {}, inputs: {} };
 const end = { ...call, ended_at: '2026-01-01T00:00:01Z', summary: {} };
 const reference = 'weave:///demo/support/object/tickets:latest';
-/** A valid request for each endpoint whose body takes a number. */
-const requests: Record<string, { path?: string; body: object }> = {
-  queryQueueItems: { body: { project_id: 'demo/support' } },
-  runInference: { body: { model: 'm', messages: [{ role: 'user', content: 'Hi' }] } },
-  evaluateModel: { body: { project_id: 'demo/support', evaluation_ref: reference, model_ref: reference } },
-  finishEvaluationRun: { body: {} },
-  createPrediction: { body: { model: reference, inputs: {}, output: 'x' } },
-  createScore: { body: { prediction_id: 'none', scorer: reference, value: 1 } },
-  queryEvaluationResults: { body: { evaluation_run_ids: ['none'] } },
-  createEvaluation: { body: { name: 'E', dataset: 'weave:///demo/support/object/tickets:latest' } },
-  queryQueues: { body: { project_id: 'demo/support' } },
-  queryCalls: { body: { project_id: 'demo/support' } },
-  countCalls: { body: { project_id: 'demo/support' } },
-  recordCalls: { body: { batch: [{ mode: 'end', req: { end } }] } },
-  startCall: { body: { start } },
-  endCall: { body: { end } },
-  startCallInProject: { body: { start } },
-  endCallInProject: { body: { end } },
-  completeCalls: { body: { batch: [{ ...start, ...end, trace_id: 't' }] } },
-  replaceFeedback: { body: { ...feedback, feedback_id: 'x' } },
-  createFeedback: { body: feedback },
-  createFeedbackBatch: { body: { batch: [feedback] } },
-  createCosts: {
-    body: { project_id: 'demo/support', costs: { n: { prompt_token_cost: 1, completion_token_cost: 1 } } },
-  },
-  queryCosts: { body: { project_id: 'demo/support' } },
-  purgeCosts: { body: { project_id: 'demo/support', query: { $expr: { $eq: [{ $getField: 'id' }, 'x'] } } } },
-  queryFeedback: { body: { project_id: 'demo/support' } },
-  purgeFeedback: { body: { project_id: 'demo/support', query: { $expr: { $eq: [{ $getField: 'id' }, 'x'] } } } },
-  createObject: { body: { obj: { project_id: 'demo/support', object_id: 'o' } } },
-  queryObjects: { body: { project_id: 'demo/support' } },
-  updateTable: { body: { project_id: 'demo/support', base_digest: 'none', updates: [{}] } },
-  queryTable: { body: { project_id: 'demo/support', digest: 'none' } },
-};
+/** Members that the samples of requests have. */
+const known = new Map<string, unknown>([
+  ['project_id', 'demo/support'],
+  ['evaluation_ref', reference],
+  ['model_ref', reference],
+  ['model', reference],
+  ['scorer', reference],
+  ['dataset', reference],
+]);
+/** The requests to endpoints whose body takes a number and is not accepted as a sample of its schema. */
+const requests = new Map<string, object>([
+  ['runInference', { model: 'm', messages: [{ role: 'user', content: 'Hi' }] }],
+  ['queryEvaluationResults', { evaluation_run_ids: ['none'] }],
+  ['recordCalls', { batch: [{ mode: 'end', req: { end } }] }],
+  ['startCall', { start }],
+  ['endCall', { end }],
+  ['startCallInProject', { start }],
+  ['endCallInProject', { end }],
+  ['completeCalls', { batch: [{ ...start, ...end, trace_id: 't' }] }],
+  ['replaceFeedback', { ...feedback, feedback_id: 'x' }],
+  ['createFeedback', feedback],
+  ['createFeedbackBatch', { batch: [feedback] }],
+  ['createCosts', { project_id: 'demo/support', costs: { n: { prompt_token_cost: 1, completion_token_cost: 1 } } }],
+  ['purgeCosts', { project_id: 'demo/support', query: { $expr: { $eq: [{ $getField: 'id' }, 'x'] } } }],
+  ['purgeFeedback', { project_id: 'demo/support', query: { $expr: { $eq: [{ $getField: 'id' }, 'x'] } } }],
+]);
 
 const endpointPlaces = Object.entries(endpoints as Record<string, Endpoint>).flatMap(([name, { request }]) =>
   request
@@ -168,7 +162,9 @@ describe('numbers in requests to the embedded service', async () => {
   it.each(endpointPlaces.map(({ name, place }) => [name, place.join('.'), place] as const))(
     '%s answers every number at %s, and refuses those that cannot be kept exactly',
     async (name, _, place) => {
-      const { body } = requests[name]!;
+      const { request } = endpoints[name as EndpointName] as Endpoint;
+      const body = requests.get(name) ?? sampleOf(request!, known);
+      request!.parse(body);
       turn += 1;
       const [accepted, refused] = [someCases(numbers, turn), someCases(inexact, turn)];
       for (const written of accepted) {
@@ -254,7 +250,7 @@ describe('numbers in arguments of tools', () => {
   let lastId = 0;
   const call = async (name: string, place: Place, written: string) => {
     lastId += 1;
-    const args = withNumber({ ...toolCalls[name]!('b'), dry_run: undefined }, place, written);
+    const args = withNumber(exampleFor(name), place, written);
     server.write(
       `{"jsonrpc":"2.0","id":${lastId},"method":"tools/call","params":{"name":"${name}","arguments":${args}}}\n`,
     );

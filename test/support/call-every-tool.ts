@@ -1,3 +1,5 @@
+import { tools } from '../../src/tools/definition/registry.ts';
+
 /** The methods that clients of both SDK versions share. */
 export interface AnyClient {
   listTools(): Promise<{ tools: { name: string }[] }>;
@@ -5,46 +7,40 @@ export interface AnyClient {
   close(): Promise<void>;
 }
 
-/** Arguments with which each tool succeeds on the sample project of the embedded service. */
-export const examples: Record<string, Record<string, unknown>> = {
-  list_queues: {},
-  query_queue_items: { queue_id: 'support-triage', limit: 2 },
-  summarize_queue: { queue_id: 'support-triage' },
-  read_call: { call_id: 'support-0001' },
-  query_calls: { filter: { text: 'refund' }, limit: 2 },
-  create_queue: { name: 'Refunds', fields: [{ name: 'correct', type: 'boolean' }] },
-  add_queue_items: { queue_id: 'support-triage', call_ids: ['support-0001'], dry_run: true },
-  update_queue_items: {
-    queue_id: 'support-triage',
-    items: [{ item_id: 'none', annotation_state: 'completed' }],
-    dry_run: true,
-  },
-  review_queue: { queue_id: 'support-triage', limit: 2 },
-  list_objects: { kind: 'dataset' },
-  read_object: { ref: 'weave:///demo/support/object/tickets:latest', limit: 2 },
-  run_inference: { model: 'heddle/echo', messages: [{ role: 'user', content: 'Hello' }] },
-  create_dataset: { name: 'Refund questions', rows: [{ question: 'Where is my refund?', expected: 'ten days' }] },
-  create_scorer: { name: 'Right answer', kind: 'contains', expected: 'expected' },
-  create_evaluation: { name: 'Answers', dataset: 'weave:///demo/support/object/tickets:latest' },
-  run_evaluation: { evaluation: 'Answers', model: 'heddle/echo', prompt: '{question}', dry_run: true },
-  read_evaluation: { evaluation: 'Answers' },
-};
+/**
+ * Arguments for tools whose example names what neither the sample project nor the fake service has. Every other tool is called
+ * with the example in its description.
+ */
+const otherExamples = new Map<string, Record<string, unknown>>([
+  ['read_call', { call_id: 'support-0001' }],
+  ['update_queue_items', { queue_id: 'support-triage', items: [{ item_id: 'i1', annotation_state: 'completed' }] }],
+  ['run_inference', { model: 'heddle/echo', messages: [{ role: 'user', content: 'Hello' }] }],
+  ['create_dataset', { name: 'Refund questions', rows: [{ question: 'Where is my refund?', expected: 'ten days' }] }],
+  // The name is that of the example of run_evaluation.
+  ['create_evaluation', { name: 'Support answers', dataset: 'tickets' }],
+  ['read_evaluation', { evaluation: 'Support answers' }],
+]);
 
-/** Returns arguments for a listed tool. @throws Error for a tool without an example: add one. */
+/**
+ * Returns arguments with which a tool succeeds on the sample project of the embedded service, if create_evaluation is called before
+ * the tools that run and read an evaluation. They also succeed at the fake service.
+ * @throws Error if the tool is unknown or its description has no example.
+ */
 export function exampleFor(name: string): Record<string, unknown> {
-  const example = examples[name];
-  if (!example) throw new Error(`test/support/call-every-tool.ts has no example for ${name}`);
-  return example;
+  const { description } = tools.find((tool) => tool.name === name) ?? {};
+  const example = /^Example: (\{.*\})$/m.exec(description ?? '')?.[1];
+  if (example === undefined) throw new Error(`the description of ${name} has no line "Example: {…}"`);
+  return otherExamples.get(name) ?? JSON.parse(example);
 }
 
 /** Calls every tool that the server lists, and returns their names. @throws Error if a call fails. */
 export async function callEveryTool(client: AnyClient): Promise<string[]> {
-  const { tools } = await client.listTools();
-  for (const { name } of tools) {
+  const listed = (await client.listTools()).tools;
+  for (const { name } of listed) {
     const result = (await client.callTool({ name, arguments: exampleFor(name) })) as Record<string, unknown>;
     if (result.isError || result.structuredContent === undefined) {
       throw new Error(`${name} failed: ${JSON.stringify(result.content)}`);
     }
   }
-  return tools.map(({ name }) => name);
+  return listed.map(({ name }) => name);
 }

@@ -1,3 +1,7 @@
+import type { Endpoint } from '../../src/contract/endpoint.ts';
+import { type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
+import { type ListedTool, tools } from '../../src/tools/definition/registry.ts';
+import { exampleFor } from './call-every-tool.ts';
 import type { Responder } from './fake-service.ts';
 import {
   type FakeService,
@@ -6,14 +10,15 @@ import {
   sendResponse,
   startFakeService,
 } from './fake-service.ts';
+import { routeOf } from './good-responses.ts';
 import { bodies, type Expected, endless, others, routerBodies, statuses } from './service-faults.ts';
-import { type ToolOutcome, type ToolServer, toolCalls } from './tool-server.ts';
+import type { ToolOutcome, ToolServer } from './tool-server.ts';
 
-/** A fault of the service, and how each tool reports it. */
+/** A fault of the service, and how a tool reports it when an operation meets it. */
 export interface Fault {
   name: string;
   respond: Responder;
-  expected: (tool: string) => Expected;
+  expected: (met: Endpoint) => Expected;
 }
 
 /** A tool that meets a fault. */
@@ -25,12 +30,9 @@ export interface FaultCase {
 /** The outcome of a tool call that met a fault. */
 export interface FaultOutcome extends FaultCase {
   outcome: ToolOutcome;
-  /** Number of requests that it has sent, without those that only prepare a change. */
-  sent: number;
+  /** Names of the operations that met the fault, one for each request. */
+  met: EndpointName[];
 }
-
-/** Tools whose first response is lines of JSON, of which there may be none. */
-const listsOfLines = new Set(['list_queues', 'query_calls', 'read_evaluation']);
 
 /** Every status with every form of an error body. */
 export const statusFaults: Fault[] = Object.entries(statuses).flatMap(([status, expected]) =>
@@ -50,11 +52,7 @@ export const statusFaults: Fault[] = Object.entries(statuses).flatMap(([status, 
 export const otherFaults: Fault[] = Object.entries(others).map(([name, { fault, expected, lines }]) => ({
   name,
   respond: fault,
-  expected: (tool) => {
-    if (!lines || !listsOfLines.has(tool)) return expected;
-    // An empty list of runs lacks the run that was asked for.
-    return tool === 'read_evaluation' ? ['not_found', false, 1, 1] : lines;
-  },
+  expected: (met) => (met.lines && lines) || expected,
 }));
 
 /** The faults that only the deadline ends. */
@@ -104,27 +102,28 @@ export interface FaultService {
 /** Starts a service for calls that meet faults at the same time, each a fault of its own. */
 export async function startFaultService(): Promise<FaultService> {
   const service = await startFakeService();
-  const met: { fault: Fault; sent: number }[] = [];
+  const cases: (FaultCase & Pick<FaultOutcome, 'met'>)[] = [];
   service.respond = (request) => {
     service.requests.length = 0;
-    const index = /case-(\d+)-/.exec(`${request.path}${request.body}`)?.[1];
     // Like the public service, it cannot list its projects.
     if (request.path === '/projects') return sendResponse(request, 404, { detail: 'Not Found' });
-    if (index === undefined || isLookup(request)) return sendGoodResponse(request);
-    const entry = met[Number(index)]!;
-    entry.sent += 1;
-    entry.fault.respond(request);
+    const entry = cases[caseIn(request.headers.traceparent)];
+    const operation = routeOf(request)?.name;
+    if (!entry || !operation) return sendGoodResponse(request);
+    const { fault, tool, met } = entry;
+    if (met.length === 0 && !isTarget(operation, toolNamed(tool))) return sendGoodResponse(request);
+    met.push(operation);
+    fault.respond(request);
   };
-  const run: FaultService['run'] = async ({ call }, cases, width = 30) => {
+  const run: FaultService['run'] = async ({ call }, wanted, width = 30) => {
     const outcomes: FaultOutcome[] = [];
-    const left = cases.values();
+    const left = wanted.values();
     const runNext = async (): Promise<void> => {
       for (const { fault, tool } of left) {
-        const entry = { fault, sent: 0 };
-        const index = met.push(entry) - 1;
-        // The project of a request says which of the concurrent calls sent it.
-        const outcome = await call(tool, toolCalls[tool]!(`case-${index}-${tool}`));
-        outcomes.push({ fault, tool, outcome, sent: entry.sent });
+        const entry = { fault, tool, met: [] };
+        // The trace of a request says which of the concurrent calls sent it.
+        const outcome = await call(tool, exampleFor(tool), traceOf(cases.push(entry) - 1));
+        outcomes.push({ ...entry, outcome });
       }
     };
     await Promise.all(Array.from({ length: width }, runNext));
@@ -133,11 +132,57 @@ export async function startFaultService(): Promise<FaultService> {
   return { service, run };
 }
 
-/** Returns whether a request only prepares a change. It gets a good response. */
-function isLookup({ path, body }: RecordedRequest): boolean {
-  return (
-    (path === '/obj/read' && !body.includes('read_object')) ||
-    (path === '/objs/query' && /create_(evaluation|dataset|scorer)|read_object/.test(body)) ||
-    (path === '/annotation_queues/query' && /create_queue|add_queue_items/.test(body))
-  );
+/** Returns the `traceparent` of a case. An id of zeros alone would be invalid. */
+function traceOf(index: number): string {
+  return `00-${(index + 1).toString(16).padStart(32, '0')}-00f067aa0ba902b7-01`;
 }
+
+/** Returns the index of the case with a `traceparent`; -1 without one. */
+function caseIn(traceparent = ''): number {
+  return Number.parseInt(traceparent.slice(3, 35) || '0', 16) - 1;
+}
+
+/**
+ * Returns whether the fault of a call begins with a request for this operation. The requests before it, with which a tool prepares a
+ * change, succeed.
+ */
+function isTarget(operation: EndpointName, { uses, hints }: ListedTool): boolean {
+  if (hints.readOnlyHint) return uses.includes(operation);
+  const once = uses.filter((name) => !endpoints[name].repeatable);
+  return once.length > 0 ? once.includes(operation) : endpoints[operation].writes;
+}
+
+function toolNamed(name: string): ListedTool {
+  return tools.find((tool) => tool.name === name)!;
+}
+
+interface ComparedOutcome {
+  code: string;
+  retryable: boolean | undefined;
+  sent: number;
+}
+
+/**
+ * Returns how an outcome is described and how it should be: the code, whether it may be tried again, and the number of requests.
+ * @throws Error if no request met the fault.
+ */
+export function compareOutcome({ fault, tool, outcome, met }: FaultOutcome): {
+  actual: ComparedOutcome;
+  wanted: ComparedOutcome;
+} {
+  const [first] = met;
+  if (first === undefined) throw new Error(`no request of ${tool} met ${fault.name}: ${JSON.stringify(outcome)}`);
+  const [code, retryable, repeatable, once] = fault.expected(endpoints[first]);
+  // After a good response a tool goes on; where something is missing, it may ask for something else instead.
+  const sent = met.filter((name) => name === first).length;
+  const counted = code === 'ok' ? 1 : code === 'not_found' || code === 'unsupported' ? sent : met.length;
+  return {
+    actual: { code: outcome.code, retryable: outcome.retryable, sent: counted },
+    wanted: { code, retryable, sent: endpoints[first].repeatable ? repeatable : once },
+  };
+}
+
+/** The tools whose main request must not be sent twice. */
+export const unrepeatable = new Set(
+  tools.filter(({ uses }) => uses.some((name) => !endpoints[name].repeatable)).map(({ name }) => name),
+);

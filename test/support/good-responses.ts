@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import type { Endpoint } from '../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
+import { sampleOf } from './sample-of.ts';
 
 const time = '2025-04-07T14:39:02.000Z';
 const item = {
@@ -29,8 +30,6 @@ const queue = {
 const call = { id: 'c1', inputs: { question: 'Why?' }, output: 'Because.' };
 const storedObject = { object_id: 'd', digest: 'x', version_index: 0 };
 const run = { evaluation_run_id: 'r1', evaluation: 'weave:///a/b/object/e:x', model: 'weave:///a/b/object/m:y' };
-const predicted = { prediction_id: 'p1', model: run.model, inputs: { question: 'Why?' }, output: 'Because.' };
-const scored = { score_id: 's1', scorer: 'weave:///a/b/object/s:z', value: 1 };
 const objectVersion = {
   ...storedObject,
   project_id: 'a/b',
@@ -40,8 +39,18 @@ const objectVersion = {
   val: {},
 };
 
-/** A valid response body for every endpoint; for endpoints that respond with lines, the only line. */
-const goodBodies: { [Name in EndpointName]: z.input<(typeof endpoints)[Name]['response']> } = {
+/** The contents of every object that is read: a tool finds a dataset as well as an evaluation in it. */
+const datasetAndEvaluation = {
+  _class_name: 'Evaluation',
+  dataset: 'weave:///a/b/object/d:x',
+  rows: [{ question: 'Why?' }],
+};
+
+/**
+ * The response bodies that belong together, so that tools find in one what another names; for endpoints that respond with lines, the
+ * only line. The others are samples of their schemas.
+ */
+const goodBodies: { [Name in EndpointName]?: z.input<(typeof endpoints)[Name]['response']> } = {
   queryQueueItems: { items: [item] },
   runInference: {
     id: 'r1',
@@ -51,65 +60,31 @@ const goodBodies: { [Name in EndpointName]: z.input<(typeof endpoints)[Name]['re
     usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
   },
   listModels: { object: 'list', data: [{ id: 'm' }] },
-  readModel: { id: 'm' },
   createEvaluation: { digest: 'x', object_id: 'e', version_index: 0, evaluation_ref: 'weave:///a/b/object/e:x' },
   listProjects: { projects: [{ project_id: 'a/b', queues: 1 }] },
   queryQueues: queue,
   queueStats: { stats: [{ queue_id: 'q', total_items: 1, completed_items: 0 }] },
   readQueue: { queue },
   createQueue: { id: '0198b3c0-5a1e-7d30-8c44-1f2e3d4c5b6a' },
-  updateQueue: { queue },
-  deleteQueue: { queue },
   addQueueItems: { added_count: 1, duplicates: 0 },
   updateProgress: { item: { ...item, annotation_state: 'completed' } },
   updateProgressBatch: { results: [{ item: { ...item, annotation_state: 'completed' } }] },
   readCall: { call },
-  recordCalls: { res: [{ id: 'c1', trace_id: 't' }, {}] },
-  startCall: { id: 'c1', trace_id: 't' },
-  endCall: {},
-  startCallInProject: { id: 'c1', trace_id: 't' },
-  endCallInProject: {},
-  completeCalls: {},
-  updateCall: {},
-  deleteCalls: { num_deleted: 1 },
   queryCalls: call,
-  countCalls: { count: 1 },
   createFeedback: { id: 'f1', created_at: time, payload: {} },
   createFeedbackBatch: { res: [{ id: 'f1', created_at: time, payload: {} }] },
   queryFeedback: { result: [] },
-  replaceFeedback: { id: 'f2', created_at: time, wb_user_id: 'me', payload: {} },
-  purgeFeedback: {},
-  createCosts: { ids: [['p1', 'm']] },
-  queryCosts: { results: [{ id: 'p1', llm_id: 'm' }] },
-  purgeCosts: {},
   createObject: { digest: 'x', object_id: 'new-object' },
-  readObject: { obj: objectVersion },
-  deleteObject: { num_deleted: 1 },
+  readObject: { obj: { ...objectVersion, val: datasetAndEvaluation } },
   queryObjects: { objs: [objectVersion] },
   readReferences: { vals: [] },
   createTable: { digest: 'x', row_digests: ['y'] },
-  updateTable: { digest: 'x', updated_row_digests: ['y'] },
   queryTable: { rows: [{ digest: 'y', val: { question: 'Why?' }, original_index: 0 }] },
-  createTableFromDigests: { digest: 'x' },
-  countTableRows: { count: 1 },
-  createDataset: { digest: 'x', object_id: 'd', version_index: 0 },
-  countRowsOfTables: { tables: [{ digest: 'x', count: 1 }] },
-  createFile: { digest: 'x' },
-  readFile: 'content',
   evaluateModel: { call_id: 'r1' },
   evaluationStatus: { status: { code: 'complete', output: {} } },
   cancelEvaluation: { status: { code: 'failed', error: 'Cancelled' } },
-  createEvaluationRun: { evaluation_run_id: 'r1' },
   listEvaluationRuns: run,
   readEvaluationRun: run,
-  finishEvaluationRun: { success: true },
-  createPrediction: { prediction_id: 'p1' },
-  listPredictions: predicted,
-  readPrediction: predicted,
-  finishPrediction: { success: true },
-  createScore: { score_id: 's1' },
-  listScores: scored,
-  readScore: scored,
   queryEvaluationResults: {
     rows: [
       {
@@ -172,7 +147,7 @@ export function routeOf({ method, path }: { method: string; path: string }): (ty
 export function goodResponse(request: { method: string; path: string }): { contentType: string; body: string } {
   const route = routeOf(request);
   if (!route) return { contentType: 'application/json', body: '{}' };
-  const body = JSON.stringify(goodBodies[route.name]);
+  const body = JSON.stringify(goodBodies[route.name] ?? sampleOf(endpoints[route.name].response));
   return route.lines
     ? { contentType: 'application/x-ndjson', body: `${body}\n` }
     : { contentType: 'application/json', body };

@@ -108,7 +108,7 @@ export const others: Record<string, { fault: Responder; expected: Expected; line
     expected: ['bad_response', false, 1, 1],
   },
   'cut JSON with 200': {
-    fault: (request) => sendResponse(request, 200, goodResponse(request).body.slice(0, 30)),
+    fault: (request) => sendResponse(request, 200, goodResponse(request).body.slice(0, 8)),
     expected: ['bad_response', false, 1, 1],
   },
   'an empty body with 200': {
@@ -133,7 +133,7 @@ export const others: Record<string, { fault: Responder; expected: Expected; line
     expected: ['network', true, 3, 1],
   },
   'content-length too short': {
-    fault: (request) => sendGoodResponse(request, { 'content-length': 20 }),
+    fault: (request) => sendGoodResponse(request, { 'content-length': 8 }),
     expected: ['bad_response', false, 1, 1],
   },
   'content-length that is not a number': {

@@ -5,12 +5,11 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { emptyHome, temporaryFolder } from '../../support/heddle.ts';
 import { installedPath } from '../../support/outside-programs.ts';
 import { packTarball } from '../../support/pack-tarball.ts';
+import { skillNames } from '../../support/skill-names.ts';
 
 const claudeCode = installedPath('model-clients', '@anthropic-ai/claude-code/cli-wrapper.cjs');
 const codex = installedPath('model-clients', '@openai/codex/bin/codex.js');
 const geminiCli = installedPath('model-clients', '@google/gemini-cli/bundle/gemini.js');
-
-const skills = ['calibrate-judge', 'compare-runs', 'triage-queue'];
 
 /** The unpacked npm package, which is the plugin. */
 let plugin: string;
@@ -44,7 +43,7 @@ describe.skipIf(!claudeCode)('the plugin in Claude Code', () => {
     const claude = homeOf(claudeCode!);
     claude('plugin', 'marketplace', 'add', plugin);
     claude('plugin', 'install', 'heddle@heddle');
-    expect(claude('plugin', 'details', 'heddle')).toContain(`Skills (3)  ${skills.join(', ')}`);
+    expect(claude('plugin', 'details', 'heddle')).toContain(`Skills (${skillNames.length})  ${skillNames.join(', ')}`);
     expect(claude('mcp', 'list')).toMatch(/^plugin:heddle:heddle: node \S+\/dist\/heddle\.js serve - ✔ Connected$/m);
   });
 });
@@ -71,7 +70,7 @@ describe.skipIf(!geminiCli)('the extension in Gemini CLI', () => {
     expect(gemini('extensions', 'validate', plugin)).toContain('has been successfully validated');
     gemini('extensions', 'install', plugin, '--consent');
     const listed = gemini('skills', 'list');
-    for (const skill of skills) expect(listed).toContain(`${skill} [Enabled]`);
+    for (const skill of skillNames) expect(listed).toContain(`${skill} [Enabled]`);
     expect(gemini('mcp', 'list')).toMatch(
       /heddle \(from heddle\): node \S+\/dist\/heddle\.js serve \(stdio\) - Connected/,
     );

@@ -1,4 +1,7 @@
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { endpoints } from '../../../src/contract/endpoints.ts';
+import { toolNames } from '../../pins/tools.ts';
+import { exampleFor } from '../../support/call-every-tool.ts';
 import {
   type FakeService,
   type RecordedRequest,
@@ -6,12 +9,14 @@ import {
   sendResponse,
   startFakeService,
 } from '../../support/fake-service.ts';
+import { unrepeatable } from '../../support/fault-table.ts';
 import { freePort } from '../../support/free-port.ts';
+import { routeOf } from '../../support/good-responses.ts';
 import { selfSigned } from '../../support/self-signed.ts';
 import { tally } from '../../support/tally.ts';
-import { startToolServer, type ToolOutcome, toolCalls, unrepeatable } from '../../support/tool-server.ts';
+import { startToolServer, type ToolOutcome } from '../../support/tool-server.ts';
 
-const tools = Object.keys(toolCalls);
+const tools = toolNames;
 afterAll(() => tally('faults', 9 * tools.length));
 
 async function faultService(certificate?: typeof selfSigned): Promise<FakeService> {
@@ -27,9 +32,7 @@ async function toolServer(url: string, extra: Record<string, string> = {}) {
 
 /** Calls all tools at once and returns their outcomes. */
 async function callAll({ call }: Awaited<ReturnType<typeof startToolServer>>): Promise<[string, ToolOutcome][]> {
-  return Promise.all(
-    tools.map(async (tool) => [tool, await call(tool, toolCalls[tool]!('x'))] as [string, ToolOutcome]),
-  );
+  return Promise.all(tools.map(async (tool) => [tool, await call(tool, exampleFor(tool))] as [string, ToolOutcome]));
 }
 
 describe('a connection to the service', () => {
@@ -61,7 +64,7 @@ describe('a connection to the service', () => {
     };
     for (const tool of tools) {
       connections = 0;
-      const outcome = await server.call(tool, toolCalls[tool]!('x'));
+      const outcome = await server.call(tool, exampleFor(tool));
       // create_evaluation first looks its references up, which is repeatable.
       expect([tool, outcome.code, connections]).toEqual([tool, 'network', tool === 'run_inference' ? 1 : 3]);
     }
@@ -131,13 +134,13 @@ describe('a connection to the service', () => {
     };
     for (const tool of tools) {
       // Makes sure that there is an open connection.
-      await server.call('read_call', toolCalls.read_call!('x'));
+      await server.call('read_call', exampleFor('read_call'));
       service.requests.length = 0;
-      const { code } = await server.call(tool, toolCalls[tool]!('x'));
+      const { code } = await server.call(tool, exampleFor(tool));
       // After their look-ups, the tools that create something may get a new connection.
       if (!tool.startsWith('create_')) expect([tool, code]).toEqual([tool, unrepeatable.has(tool) ? 'network' : 'ok']);
       if (unrepeatable.has(tool)) {
-        const sent = service.requests.filter(({ path }) => /^[/](v2[/]|inference[/]|annotation_queues$)/.test(path));
+        const sent = service.requests.filter((request) => !endpoints[routeOf(request)!.name].repeatable);
         if (sent.length > 1) tally('doubled', 1);
         expect(sent).toHaveLength(1);
       }
@@ -153,7 +156,7 @@ describe('a connection to the service', () => {
       setImmediate(() => sendGoodResponse(request));
     };
     const results = await Promise.all(
-      Array.from({ length: 300 }, () => server.call('read_call', toolCalls.read_call!('x'))),
+      Array.from({ length: 300 }, () => server.call('read_call', exampleFor('read_call'))),
     );
     expect(new Set(results.map(({ code }) => code))).toEqual(new Set(['ok']));
     expect(most).toBeGreaterThan(4);

@@ -1,6 +1,9 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
+import { toolNames } from '../../pins/tools.ts';
 import {
+  compareOutcome,
   endlessFaults,
   type Fault,
   type FaultOutcome,
@@ -8,20 +11,16 @@ import {
   startFaultService,
 } from '../../support/fault-table.ts';
 import { tally } from '../../support/tally.ts';
-import { startToolProcess, type ToolProcess, toolCalls, unrepeatable } from '../../support/tool-server.ts';
+import { startToolProcess, type ToolProcess } from '../../support/tool-server.ts';
 
-const tools = Object.keys(toolCalls);
-const casesOf = (faults: Fault[]) => faults.flatMap((fault) => tools.map((tool) => ({ fault, tool })));
+const casesOf = (faults: Fault[]) => faults.flatMap((fault) => toolNames.map((tool) => ({ fault, tool })));
 
 /** Returns the outcomes that are not what the table says, as text. */
 function wrong(outcomes: FaultOutcome[]): string[] {
-  return outcomes.flatMap(({ fault, tool, outcome, sent }) => {
-    const [code, retryable, repeatable, once] = fault.expected(tool);
-    const attempts = unrepeatable.has(tool) ? once : repeatable;
-    // After a good response, some tools send further requests.
-    const isRight =
-      outcome.code === code && outcome.retryable === retryable && (code === 'ok' ? sent >= 1 : sent === attempts);
-    return isRight ? [] : [`${tool} after ${fault.name}: ${sent} requests, ${JSON.stringify(outcome)}`];
+  return outcomes.flatMap((met) => {
+    const { actual, wanted } = compareOutcome(met);
+    if (isDeepStrictEqual(actual, wanted)) return [];
+    return [`${met.tool} after ${met.fault.name}: ${actual.sent} requests, ${JSON.stringify(met.outcome)}`];
   });
 }
 

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { callEveryTool, examples } from '../../support/call-every-tool.ts';
+import { toolNames } from '../../pins/tools.ts';
+import { callEveryTool } from '../../support/call-every-tool.ts';
 import { connectToProcess } from '../../support/client.ts';
 import { emptyHome, temporaryFolder } from '../../support/heddle.ts';
 import { installedPath } from '../../support/outside-programs.ts';
@@ -21,7 +22,7 @@ describe.skipIf(nodes.some(({ node }) => !node)).each(nodes)(
 
     it('serves every tool over stdio', async () => {
       const { client } = await connectToProcess(emptyHome(temporaryFolder()), {}, node);
-      expect((await callEveryTool(client)).sort()).toEqual(Object.keys(examples).sort());
+      expect(await callEveryTool(client)).toEqual(toolNames);
     });
 
     it('runs an evaluation to its end', async () => {

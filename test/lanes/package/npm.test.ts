@@ -16,6 +16,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { emptyHome, temporaryFolder } from '../../support/heddle.ts';
 import { packTarball } from '../../support/pack-tarball.ts';
+import { skillNames } from '../../support/skill-names.ts';
 
 const root = join(import.meta.dirname, '../../..');
 let folder: string;
@@ -75,9 +76,7 @@ describe('the npm package', () => {
       'mcp.json',
       'package.json',
       'plugin.json',
-      'skills/calibrate-judge/SKILL.md',
-      'skills/compare-runs/SKILL.md',
-      'skills/triage-queue/SKILL.md',
+      ...skillNames.map((name) => `skills/${name}/SKILL.md`),
     ]);
     const bytes = files.reduce((sum, file) => sum + statSync(join(installed, file)).size, 0);
     console.log(

@@ -11,6 +11,7 @@ import {
   type TestService,
   withStore,
 } from '../../support/embedded-service.ts';
+import { sampleOf } from '../../support/sample-of.ts';
 import { tally } from '../../support/tally.ts';
 
 /** Occurs in every text of the hidden project, and nowhere else. */
@@ -120,13 +121,9 @@ function endOf(project_id: string, id: string): Body {
 const byId = (id: string): Body => ({ $expr: { $eq: [{ $getField: 'id' }, { $literal: id }] } });
 const reference = (project: string, { object, digest }: Ids): string =>
   `weave:///${project}/object/${object}:${digest}`;
-const definition = (project: string, named: Ids): Body => ({ name: 'New', dataset: reference(project, named) });
 
-/** A request to every endpoint that names a project and the ids of one; a new endpoint does not compile without. */
-const requests: { [Name in EndpointName]: (project_id: string, named: Ids) => Body } = {
-  listProjects: () => ({}),
-  listModels: () => ({}),
-  readModel: () => ({}),
+/** The requests that ask for more than {@link contentOf} takes from their schemas, or that name something by another word. */
+const requests: { [Name in EndpointName]?: (project_id: string, named: Ids) => Body } = {
   runInference: (project, { object }) => ({
     model: 'heddle/echo',
     prompt: `weave:///${project}/object/${object.replace('object', 'prompt')}:latest`,
@@ -139,19 +136,12 @@ const requests: { [Name in EndpointName]: (project_id: string, named: Ids) => Bo
       `weave:///${project}/table/${named.table}/index/0`,
     ],
   }),
-  queryQueues: (project_id) => ({ project_id }),
-  queueStats: (project_id, { queue }) => ({ project_id, queue_ids: [queue] }),
-  readQueue: (project_id) => ({ project_id }),
-  createQueue: (project_id) => ({ project_id, name: 'New', scorer_refs: [] }),
   updateQueue: (project_id) => ({ project_id, name: 'Changed' }),
-  deleteQueue: (project_id) => ({ project_id }),
   queryQueueItems: (project_id) => ({ project_id, include_position: true }),
-  addQueueItems: (project_id, { call }) => ({ project_id, call_ids: [call], display_fields: [] }),
   updateProgress: (project_id) => ({ project_id, annotation_state: 'completed' }),
   updateProgressBatch: (project_id) => ({ project_id, updates: [] }),
   readCall: (project_id, { call }) => ({ project_id, id: call }),
   queryCalls: (project_id) => ({ project_id, expand_columns: ['inputs.question'] }),
-  countCalls: (project_id) => ({ project_id }),
   recordCalls: (project_id, { call }) => ({
     batch: [
       { mode: 'start', req: { start: startOf(open, 'new') } },
@@ -164,7 +154,6 @@ const requests: { [Name in EndpointName]: (project_id: string, named: Ids) => Bo
   endCallInProject: (project_id, { call }) => ({ end: endOf(project_id, call) }),
   completeCalls: (project_id, { call }) => ({ batch: [{ ...startOf(project_id, call), ...endOf(project_id, call) }] }),
   updateCall: (project_id, { call }) => ({ project_id, call_id: call, display_name: 'New' }),
-  deleteCalls: (project_id, { call }) => ({ project_id, call_ids: [call] }),
   createFeedback: (project_id, { call, queue }) => ({ project_id, ...feedbackOn(project_id, call), queue_id: queue }),
   createFeedbackBatch: (project_id, { call }) => ({
     batch: [
@@ -172,21 +161,14 @@ const requests: { [Name in EndpointName]: (project_id: string, named: Ids) => Bo
       { project_id, ...feedbackOn(project_id, call) },
     ],
   }),
-  queryFeedback: (project_id) => ({ project_id }),
   replaceFeedback: (project_id, { call, feedback }) => ({
     project_id,
     ...feedbackOn(project_id, call),
     feedback_id: feedback,
   }),
   purgeFeedback: (project_id, { feedback }) => ({ project_id, query: byId(feedback) }),
-  createCosts: (project_id) => ({ project_id, costs: {} }),
-  queryCosts: (project_id) => ({ project_id }),
   purgeCosts: (project_id, { feedback }) => ({ project_id, query: byId(feedback) }),
-  createObject: (project_id, { object }) => ({ obj: { project_id, object_id: object, val: { text: 'new' } } }),
-  readObject: (project_id, { object, digest }) => ({ project_id, object_id: object, digest }),
   deleteObject: (project_id, { object }) => ({ project_id, object_id: object }),
-  queryObjects: (project_id) => ({ project_id }),
-  createTable: (project_id) => ({ table: { project_id, rows: [{ question: 'new' }] } }),
   updateTable: (project_id, { table }) => ({
     project_id,
     base_digest: table,
@@ -199,35 +181,42 @@ const requests: { [Name in EndpointName]: (project_id: string, named: Ids) => Bo
   countRowsOfTables: (project_id, { table }) => ({ project_id, digests: [table] }),
   createFile: (project_id) => ({ project_id, file: 'new' }),
   readFile: (project_id, { file }) => ({ project_id, digest: file }),
-  createEvaluation: definition,
-  evaluateModel: (project_id, { evaluation, model }) => ({
-    project_id,
-    evaluation_ref: evaluation,
-    model_ref: model,
-  }),
   evaluationStatus: (project_id, { run }) => ({ project_id, call_id: run }),
   cancelEvaluation: (project_id, { run }) => ({ project_id, call_id: run }),
-  createEvaluationRun: (_, { evaluation, model }) => ({ evaluation, model }),
   listEvaluationRuns: (_, { run }) => ({ evaluation_run_ids: run }),
-  readEvaluationRun: () => ({}),
-  finishEvaluationRun: () => ({}),
-  createPrediction: (_, { model, run }) => ({ model, inputs: {}, output: 1, evaluation_run_id: run }),
-  listPredictions: (_, { run }) => ({ evaluation_run_id: run }),
-  readPrediction: () => ({}),
-  finishPrediction: () => ({}),
-  createScore: (project, named) => ({ prediction_id: named.prediction, scorer: reference(project, named), value: 1 }),
-  listScores: (_, { run }) => ({ evaluation_run_id: run }),
-  readScore: () => ({}),
   queryEvaluationResults: (_, { run }) => ({
     evaluation_run_ids: [run],
     include_summary: true,
     include_raw_data_rows: true,
   }),
-  listEvaluations: () => ({}),
-  listDatasets: () => ({}),
-  listScorers: () => ({}),
 };
-const names = Object.keys(requests) as EndpointName[];
+const names = Object.keys(endpoints) as EndpointName[];
+
+/** Returns the content of a request to an endpoint that names a project and ids of one: a sample of its schema, unless `requests` has it. */
+function contentOf(name: EndpointName, project: string, named: Ids): Body {
+  const given = requests[name]?.(project, named);
+  const { request, query }: Endpoint = endpoints[name];
+  const schema = request ?? query;
+  if (given || !schema) return given ?? {};
+  const { evaluation, model } = named;
+  const values = {
+    project_id: project,
+    queue_id: named.queue,
+    call_id: named.call,
+    feedback_id: named.feedback,
+    object_id: named.object,
+    digest: named.digest,
+    evaluation,
+    evaluation_ref: evaluation,
+    evaluation_run_id: named.run,
+    model,
+    model_ref: model,
+    prediction_id: named.prediction,
+    scorer: reference(project, named),
+    dataset: reference(project, named),
+  };
+  return sampleOf(schema, new Map(Object.entries(values))) as Body;
+}
 
 /** Endpoints that answer about other things than a project; what they say of one is tested by the texts of the answer. */
 const unbound: readonly EndpointName[] = ['listProjects', 'listModels', 'readModel', 'readReferences', 'runInference'];
@@ -252,7 +241,7 @@ function send(
     'path*': name === 'readModel' ? '/heddle/echo' : '/chat/completions',
   };
   const filled = path.replaceAll(/\{([\w*]+)\}/g, (_, key: string) => values[key]!);
-  const content = requests[name](project, named);
+  const content = contentOf(name, project, named);
   const search = query ? `?${new URLSearchParams(content as Record<string, string>)}` : '';
   const authorization = auth === 'basic' ? `Basic ${btoa(`:${password}`)}` : `Bearer ${token}`;
   if (form) return service.upload(authorization, content as { project_id: string; file: string });
@@ -285,7 +274,7 @@ describe('an account without access to a project', () => {
 
   it.each(names)('finds nothing of the project when it passes its ids to %s in a project of its own', async (name) => {
     const answer = await send(name, open, ids[hidden]!);
-    const echoes = JSON.stringify([requests[name](open, ids[hidden]!), ids[hidden]]);
+    const echoes = JSON.stringify([contentOf(name, open, ids[hidden]!), ids[hidden]]);
     const foreign = (JSON.stringify(answer.body).match(/[\w-]*quokka[\w-]*/g) ?? []).filter(
       (word) => !echoes.includes(word),
     );
