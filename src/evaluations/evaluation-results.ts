@@ -14,7 +14,7 @@ import { type RowScores, rowScores } from './compare-runs.ts';
 import { nameInReference } from './find-evaluation.ts';
 import { type RunFigures, runFigures, type ScoredTrial, summarizedFigures } from './score-figures.ts';
 
-type Access = Pick<CallContext, 'service' | 'signal' | 'progress'>;
+type Access = Pick<CallContext, 'service' | 'progress'>;
 
 /** Rows of one request, and the least number of them where the rows are large. */
 const rowsPerRequest = 1000;
@@ -71,7 +71,7 @@ const statuses = new Map([
 export async function readRunResults(
   runIds: readonly string[],
   project: string,
-  { service, signal, progress }: Access,
+  { service, progress }: Access,
 ): Promise<{ rows: ResultRow[]; warnings: string[] }> {
   const rows = new Map<string, ResultRow>();
   const warnings = new Set<string>();
@@ -86,7 +86,7 @@ export async function readRunResults(
     };
     let page: ResultOf<'queryEvaluationResults'>;
     try {
-      page = await service.call('queryEvaluationResults', { path: splitProjectId(project), body: query }, { signal });
+      page = await service.call('queryEvaluationResults', { path: splitProjectId(project), body: query });
     } catch (error) {
       const isTooLarge = error instanceof HeddleError && error.code === 'too_large';
       if (!isTooLarge || limit === minRowsPerRequest) throw error;
@@ -99,7 +99,7 @@ export async function readRunResults(
     offset += page.rows.length;
     if (page.rows.length < limit || offset >= page.total_rows) break;
     progress({ done: offset, total: page.total_rows, unit: 'rows' });
-    await service.pause(signal);
+    await service.pause();
   }
   return { rows: [...rows.values()], warnings: [...warnings] };
 }
@@ -131,7 +131,7 @@ function toResultRow({
 export async function readFigures(
   runIds: readonly string[],
   project: string,
-  { service, signal }: Access,
+  { service }: Access,
 ): Promise<{ figures: Map<string, RunFigures>; warnings: string[] }> {
   const query = {
     evaluation_run_ids: [...runIds],
@@ -139,11 +139,10 @@ export async function readFigures(
     include_summary: true,
     include_costs: true,
   };
-  const { summary, warnings } = await service.call(
-    'queryEvaluationResults',
-    { path: splitProjectId(project), body: query },
-    { signal },
-  );
+  const { summary, warnings } = await service.call('queryEvaluationResults', {
+    path: splitProjectId(project),
+    body: query,
+  });
   const figures = new Map(summary?.evaluations.map((one) => [one.evaluation_call_id, summarizedFigures(one)]));
   return { figures, warnings: warnings ?? [] };
 }
@@ -158,18 +157,13 @@ export function unknownRun(runId: string, project: string): HeddleError {
 }
 
 /** Replaces references to rows by the rows. A reference that cannot be read stays. */
-export async function resolveRows(rows: readonly ResultRow[], { service, signal }: Access): Promise<void> {
+export async function resolveRows(rows: readonly ResultRow[], { service }: Access): Promise<void> {
   const unread = rows.filter(
     ({ datasetRow }) => typeof datasetRow === 'string' && parsePartReference(datasetRow) !== undefined,
   );
   for (const batch of inBatches(unread, refsPerRequest)) {
     const { vals } = await withFallback(
-      () =>
-        service.call(
-          'readReferences',
-          { body: { refs: batch.map(({ datasetRow }) => datasetRow as string) } },
-          { signal },
-        ),
+      () => service.call('readReferences', { body: { refs: batch.map(({ datasetRow }) => datasetRow as string) } }),
       async () => ({ vals: [] as unknown[] }),
     );
     for (const [index, row] of batch.entries()) row.datasetRow = vals[index] ?? row.datasetRow;
@@ -202,10 +196,10 @@ export async function runFacts(
 }
 
 /** Reads how far a run is; a service that cannot tell leaves that to the list of runs. */
-async function currentStatus(call_id: string, project_id: string, { service, signal }: Access) {
+async function currentStatus(call_id: string, project_id: string, { service }: Access) {
   return withFallback(
     async () => {
-      const { status } = await service.call('evaluationStatus', { body: { project_id, call_id } }, { signal });
+      const { status } = await service.call('evaluationStatus', { body: { project_id, call_id } });
       const { code, completed_rows, total_rows, error } = status;
       return {
         ...(code !== 'not_found' && { status: code }),
@@ -219,17 +213,14 @@ async function currentStatus(call_id: string, project_id: string, { service, sig
 
 type ModelFacts = Pick<RunWithFigures, 'model' | 'prompt'>;
 
-async function readModels(
-  references: readonly string[],
-  { service, signal }: Access,
-): Promise<Map<string, ModelFacts>> {
+async function readModels(references: readonly string[], { service }: Access): Promise<Map<string, ModelFacts>> {
   const refs = [...new Set(references)].filter((text) => parsePartReference(text) !== undefined);
   if (refs.length === 0) return new Map();
   try {
-    const { vals } = await service.call('readReferences', { body: { refs } }, { signal });
+    const { vals } = await service.call('readReferences', { body: { refs } });
     return new Map(refs.flatMap((ref, index) => modelFacts(vals[index], ref)));
   } catch (error) {
-    if (!(error instanceof HeddleError) || signal.aborted) throw error;
+    if (!(error instanceof HeddleError) || service.signal?.aborted) throw error;
     return new Map();
   }
 }

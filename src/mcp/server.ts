@@ -146,13 +146,13 @@ function registerTools(server: Server, options: McpServerOptions, toolsByName: R
       return watchCall({ method: 'tools/call' }, origin, options, () => Promise.reject(error));
     }
     const circumstances = {
+      ...origin,
       clientName: clientName(context, server),
-      signal: context.mcpReq.signal,
       ask: createAsk(context, server),
       progress: createProgress(context, options, origin.requestId),
     };
     try {
-      return toCallToolResult(await runTool(tool, params.arguments, circumstances, options, origin));
+      return toCallToolResult(await runTool(tool, params.arguments, circumstances, options));
     } catch (error) {
       if (error instanceof InputRequired) return confirmationRequest(error.question);
       throw error;
@@ -220,7 +220,7 @@ function registerResourcesAndCompletions(
   server.setRequestHandler('resources/read', ({ params: { uri } }, context) => {
     if (isSkill(uri)) return readSkill(uri, isOffered);
     if (views.some((view) => view.uri === uri)) return readView(uri);
-    return runWatched('resources/read', context, (service) => readResource(uri, service, context.mcpReq.signal));
+    return runWatched('resources/read', context, (service) => readResource(uri, service));
   });
   const queueResources = async ({ mcpReq }: ServerContext): Promise<Resource[]> => {
     const { project, service, log } = options;
@@ -244,7 +244,7 @@ function registerResourcesAndCompletions(
     const named = kind === 'model' ? undefined : project_id || (entity && project && `${entity}/${project}`);
     const searchedProject = named || options.project;
     const values = await runWatched('completion/complete', context, (service) =>
-      complete(kind, argument.value, searchedProject, service, context.mcpReq.signal),
+      complete(kind, argument.value, searchedProject, service),
     );
     return { completion: { values } };
   });

@@ -60,7 +60,7 @@ export async function rowsOfQueue(
   const include_feedback = mapped?.some(([, source]) => source.from !== 'call') ?? false;
   const { items, feedback } = await matchingItems(queue, filter, { include_feedback });
   if (items.length === 0) {
-    await requireQueue(queue_id, project, context);
+    await requireQueue(queue_id, project, context.service);
     throw nothingMatches(filter);
   }
   if (items.length > maxDatasetRows) {
@@ -153,7 +153,7 @@ async function makeRows(
   let bytes = 0;
   for (const batch of inBatches(items, callsPerBatch)) {
     const toRead = batch.map(({ call_id }) => ({ call_id, display_fields: paths }));
-    const calls = paths.length > 0 ? await readCalls(toRead, project, context) : undefined;
+    const calls = paths.length > 0 ? await readCalls(toRead, project, context.service) : undefined;
     for (const { call_id } of batch) {
       const call = calls?.get(call_id);
       if (call instanceof HeddleError) {

@@ -8,10 +8,10 @@ import { readQueueFields } from './queue-fields.ts';
 export async function requireField(
   name: string,
   judgements: readonly Judgement[],
-  { id, project, service, signal }: QueueAccess,
+  { id, project, service }: QueueAccess,
 ): Promise<void> {
   if (judgements.some(({ field }) => field === name)) return;
-  const fields = await readQueueFields(id, project, { service, signal });
+  const fields = await readQueueFields(id, project, service);
   // A queue without fields takes any name.
   if (fields.length === 0 || fields.some((field) => field.name === name)) return;
   const names = [...new Set([...fields.map((field) => field.name), ...judgements.map(({ field }) => field)])];

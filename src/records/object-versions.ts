@@ -1,9 +1,9 @@
+import type { ServiceClient } from '../client/service-client.ts';
 import { withFallback } from '../client/with-fallback.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import type { ObjectVersion, StoredObject } from '../contract/objects.ts';
 import { objectIdOf, objectReference, parseReference, type Reference } from '../contract/references.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
-import type { ServiceAccess } from './call-context.ts';
 
 /** Returns whether a version is a digest; otherwise it is `latest`, `vN` or an alias. */
 export function isDigest(version: string | undefined): boolean {
@@ -13,11 +13,11 @@ export function isDigest(version: string | undefined): boolean {
 /** Reads the version of an object that a reference names; undefined if there is none. */
 export async function readVersion(
   { entity, project, name, version }: Reference,
-  { service, signal }: ServiceAccess,
+  service: ServiceClient,
 ): Promise<ObjectVersion | undefined> {
   try {
     const request = { project_id: `${entity}/${project}`, object_id: name, digest: version! };
-    return (await service.call('readObject', { body: request }, { signal })).obj;
+    return (await service.call('readObject', { body: request })).obj;
   } catch (error) {
     if (error instanceof HeddleError && error.code === 'not_found') return undefined;
     throw error;
@@ -31,15 +31,15 @@ export async function readVersion(
 export async function readNamedVersion(
   text: string,
   project_id: string,
-  access: ServiceAccess,
+  service: ServiceClient,
 ): Promise<ObjectVersion | undefined> {
   const reference = parseReference(text);
-  if (reference) return ['object', 'op'].includes(reference.kind) ? readVersion(reference, access) : undefined;
+  if (reference) return ['object', 'op'].includes(reference.kind) ? readVersion(reference, service) : undefined;
   if (text.includes('://')) return undefined;
   // SDKs keep the case of a name; the service does not.
   for (const id of new Set([text, objectIdOf(text)])) {
     const named = parseReference(objectReference(project_id, id, 'latest'));
-    const version = named && (await readVersion(named, access));
+    const version = named && (await readVersion(named, service));
     if (version) return version;
   }
   return undefined;
@@ -53,15 +53,12 @@ export async function versionsOfName(
   name: string,
   baseClass: string,
   project_id: string,
-  { service, signal }: ServiceAccess,
+  service: ServiceClient,
 ): Promise<ObjectVersion[] | undefined> {
   const id = objectIdOf(name);
   const query = { project_id, filter: { object_ids: [id] }, metadata_only: true };
   const versions = await withFallback(
-    async () =>
-      (await service.call('queryObjects', { body: query }, { signal })).objs.filter(
-        ({ object_id }) => object_id === id,
-      ),
+    async () => (await service.call('queryObjects', { body: query })).objs.filter(({ object_id }) => object_id === id),
     async () => undefined,
   );
   const other = versions?.find(({ base_object_class }) => base_object_class !== baseClass);
@@ -106,15 +103,14 @@ export async function findVersions(
   kind: ObjectKind,
   project_id: string,
   { name, versions = false, limit, offset }: VersionsQuery,
-  access: ServiceAccess,
+  service: ServiceClient,
 ): Promise<StoredObject[]> {
-  const { service, signal } = access;
   const isKind = kind === 'op' ? { is_op: true } : { is_op: false, base_object_classes: [baseClasses[kind]] };
   const filter = { ...isKind, ...(versions && name !== undefined ? { object_ids: [name] } : { latest_only: true }) };
   const read = async (page: { limit: number; offset: number }): Promise<StoredObject[]> => {
     const sort_by = [{ field: 'created_at', direction: 'desc' as const }];
     const query = { project_id, filter, sort_by, metadata_only: true, ...page };
-    const { objs } = await service.call('queryObjects', { body: query }, { signal });
+    const { objs } = await service.call('queryObjects', { body: query });
     return objs.map(
       ({ object_id, version_index, digest, created_at, base_object_class: base, leaf_object_class: leaf }) => {
         const about = { object_id, version_index, created_at, digest };
@@ -134,7 +130,7 @@ export async function findVersions(
         });
       }
       // This list has every version, the oldest first.
-      const listed = await service.call(objectLists[kind], { path: splitProjectId(project_id) }, { signal });
+      const listed = await service.call(objectLists[kind], { path: splitProjectId(project_id) });
       const latest = new Map<string, StoredObject>();
       for (const version of listed) {
         const key = versions ? version.digest : version.object_id;

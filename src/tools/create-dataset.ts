@@ -70,7 +70,7 @@ Example: {"name":"Unhelpful","from_queue":{"queue_id":"support-triage","filter":
 
   async run({ name, rows: given, from_queue, description, dry_run, ...query }, context): Promise<CreatedDataset> {
     const project = projectOf(query, context);
-    const versions = await versionsOfName(name, 'Dataset', project, context);
+    const versions = await versionsOfName(name, 'Dataset', project, context.service);
     const found = given ? { rows: given, warnings: [] } : await rowsOfQueue(from_queue!, project, context);
     const content = { rows: found.rows, ...(description !== undefined && { description }) };
     const { rows, ...about } = await context.withoutSecrets(content);
@@ -124,13 +124,13 @@ function warningsOf(rows: readonly object[], columns: readonly string[], hadSecr
 async function store(
   { name, description, rows }: { name: string; description?: string; rows: Record<string, unknown>[] },
   project_id: string,
-  { service, signal }: ToolContext,
+  { service }: ToolContext,
 ): Promise<{ object_id: string; digest: string }> {
-  const table = await service.call('createTable', { body: { table: { project_id, rows } } }, { signal });
+  const table = await service.call('createTable', { body: { table: { project_id, rows } } });
   const parts = { scheme: referenceScheme, ...splitProjectId(project_id), kind: 'table', name: table.digest } as const;
   const about = { name, description: description ?? null, rows: formatReference(parts) };
   const object_id = objectIdOf(name);
   const val = { ...about, ...classMembers('Dataset', 'Dataset') };
-  const { digest } = await service.call('createObject', { body: { obj: { project_id, object_id, val } } }, { signal });
+  const { digest } = await service.call('createObject', { body: { obj: { project_id, object_id, val } } });
   return { object_id, digest };
 }

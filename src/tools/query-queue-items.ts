@@ -119,7 +119,7 @@ type Arguments = z.output<typeof input>;
  * @throws HeddleError `not_found` when there is no such queue.
  */
 async function emptyPage({ filter = {}, offset = 0 }: Arguments, queue: QueueAccess): Promise<ItemPage> {
-  await requireQueue(queue.id, queue.project, queue);
+  await requireQueue(queue.id, queue.project, queue.service);
   const matching = offset > 0 ? (await matchingItems(queue, filter)).items.length : 0;
   const hint = matching === 0 ? emptyFilterHint(filter) : undefined;
   return { ...itemPage({ items: [] }, offset, false), matching, ...(hint !== undefined && { hint }) };

@@ -96,13 +96,9 @@ Example: {"run_ids":["RUN_A","RUN_B"],"only":"changed"}`,
   async run({ run_ids, evaluation, compare = false, ...args }, context): Promise<EvaluationResult> {
     const project = projectOf(args, context);
     if (evaluation === undefined) return readRuns(await knownRuns(run_ids!, project, context), args, project, context);
-    const evaluations = await evaluationReferences(evaluation, project, context);
+    const evaluations = await evaluationReferences(evaluation, project, context.service);
     const query = { evaluations, limit: maxListedRuns };
-    const listed = await context.service.call(
-      'listEvaluationRuns',
-      { path: splitProjectId(project), query },
-      { signal: context.signal },
-    );
+    const listed = await context.service.call('listEvaluationRuns', { path: splitProjectId(project), query });
     const runs = [...listed].sort((a, b) => ((a.started_at ?? '') < (b.started_at ?? '') ? 1 : -1));
     if (!compare) return listRuns(runs, args, project, context);
     const finished = runs.filter(({ status }) => status !== 'running');
@@ -157,17 +153,12 @@ type RowArguments = Pick<z.output<typeof input>, 'expected' | 'only' | 'limit' |
  * Reads the runs with these ids, in their order.
  * @throws HeddleError `not_found` for an unknown one.
  */
-async function knownRuns(
-  ids: readonly string[],
-  project: string,
-  { service, signal }: ToolContext,
-): Promise<EvaluationRun[]> {
+async function knownRuns(ids: readonly string[], project: string, { service }: ToolContext): Promise<EvaluationRun[]> {
   const wanted = [...new Set(ids)];
-  const found = await service.call(
-    'listEvaluationRuns',
-    { path: splitProjectId(project), query: { evaluation_run_ids: wanted } },
-    { signal },
-  );
+  const found = await service.call('listEvaluationRuns', {
+    path: splitProjectId(project),
+    query: { evaluation_run_ids: wanted },
+  });
   const runs = new Map(found.map((run) => [run.evaluation_run_id, run]));
   const unknown = wanted.find((id) => !runs.has(id));
   if (unknown === undefined) return wanted.map((id) => runs.get(id)!);
@@ -207,7 +198,7 @@ async function readRuns(
   const { rows, warnings } = await readRunResults(runIds, project, context);
   if (expected !== undefined) await resolveRows(rows, context);
   const agreement = expected === undefined ? [] : agreementOfRuns(rows, runIds, expected);
-  await context.service.pause(context.signal);
+  await context.service.pause();
   const comparisons = runIds.slice(1).map((run_id) => compareWith(runIds[0]!, run_id, rows));
   const choice = only ?? (runIds.length > 1 && expected === undefined ? 'changed' : 'worst');
   const last = runIds.at(-1)!;

@@ -63,8 +63,8 @@ Example: {"ref":"weave:///demo/support/object/tickets:latest"}`,
     const page = { limit, offset };
     if (reference?.kind === 'table') return { ref, kind: 'table', ...(await readRows(ref, page, context)) };
     if (reference?.kind !== 'object' && reference?.kind !== 'op') throw noReference(ref, reference?.kind === 'call');
-    const version = await readVersion(reference, context);
-    if (!version) throw await unknownObject(reference, context);
+    const version = await readVersion(reference, context.service);
+    if (!version) throw await unknownObject(reference, context.service);
     return {
       ref: formatReference({ ...reference, version: version.digest }),
       kind: kindOf(version),
@@ -134,11 +134,11 @@ function noReference(ref: string, isCall: boolean): HeddleError {
 
 /** Reads a part of an object, such as a row of a dataset. */
 async function readPart({ object, path }: PartReference, context: ToolContext): Promise<ReadObject> {
-  const version = object.kind === 'table' ? undefined : await readVersion(object, context);
-  if (object.kind !== 'table' && !version) throw await unknownObject(object, context);
+  const version = object.kind === 'table' ? undefined : await readVersion(object, context.service);
+  if (object.kind !== 'table' && !version) throw await unknownObject(object, context.service);
   const steps = path.map(({ edge, name }) => `/${edge}/${encodeURIComponent(name)}`).join('');
   const ref = `${formatReference(version ? { ...object, version: version.digest } : object)}${steps}`;
-  const { vals } = await context.service.call('readReferences', { body: { refs: [ref] } }, { signal: context.signal });
+  const { vals } = await context.service.call('readReferences', { body: { refs: [ref] } });
   if (vals[0] == null) {
     throw new HeddleError({
       code: 'not_found',
@@ -199,7 +199,7 @@ function textsOf(message: unknown): string[] {
 /** Returns the model of a judge with the reference to it, instead of the reference alone. */
 async function modelOf(model: unknown, context: ToolContext): Promise<unknown> {
   const reference = typeof model === 'string' ? parseReference(model) : undefined;
-  const version = reference && (await readVersion(reference, context));
+  const version = reference && (await readVersion(reference, context.service));
   return isObject(version?.val) ? { ref: model, ...withoutMarks(version.val) } : model;
 }
 
@@ -207,19 +207,19 @@ async function modelOf(model: unknown, context: ToolContext): Promise<unknown> {
 async function readRows(
   rows: unknown,
   { limit, offset }: { limit: number; offset: number },
-  { service, signal }: ToolContext,
+  { service }: ToolContext,
 ): Promise<Partial<ReadObject>> {
   if (Array.isArray(rows)) return pageOfRows(rows.slice(offset, offset + limit + 1), { limit, offset }, rows.length);
   const table = typeof rows === 'string' ? parseReference(rows) : undefined;
   if (table?.kind !== 'table') return rows === undefined ? {} : { val: rows };
   const named = { project_id: `${table.entity}/${table.project}`, digest: table.name };
   // Asking for one row more than needed tells whether there is a next page.
-  const found = await service.call('queryTable', { body: { ...named, limit: limit + 1, offset } }, { signal });
+  const found = await service.call('queryTable', { body: { ...named, limit: limit + 1, offset } });
   const isWhole = offset === 0 && found.rows.length <= limit;
   const count = isWhole
     ? found.rows.length
     : await withFallback<number | undefined>(
-        async () => (await service.call('countTableRows', { body: named }, { signal })).count,
+        async () => (await service.call('countTableRows', { body: named })).count,
         async () => undefined,
       );
   return pageOfRows(

@@ -93,17 +93,17 @@ Example: {"queue_id":"support-triage"}`,
   async run(args, callContext): Promise<Review> {
     // The board is the user's, and so are the judgements on it.
     const context = { ...callContext, byUser: true };
-    const { service, signal } = context;
+    const { service } = context;
     const { queue_id, offset = 0, filter = openStates } = args;
     const project = projectOf(args, context);
     const access = { ...context, id: queue_id, project };
     const page = await readItemPage({ ...args, filter }, access);
     const [queue, { stats }] = await Promise.all([
-      requireQueue(queue_id, project, context),
-      service.call('queueStats', { body: { project_id: project, queue_ids: [queue_id] } }, { signal }),
+      requireQueue(queue_id, project, context.service),
+      service.call('queueStats', { body: { project_id: project, queue_ids: [queue_id] } }),
     ]);
     const callIds = page.items.map(({ call_id }) => call_id);
-    const [fields = []] = await readFieldsOfQueues([queue], context);
+    const [fields = []] = await readFieldsOfQueues([queue], context.service);
     rememberFields(access, page.as_of, fields);
     const [items, feedback] = await Promise.all([
       withCallValues(page.items.map(withReadableTimes), project, maxValueChars, context),

@@ -77,20 +77,20 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
     const readsJudgements = wantsJudgements || hasJudgementConditions(filter);
     const judgements = readsJudgements ? await readAllJudgements(queue) : [];
     const found = await readSummarizedItems(queue, filter, judgements.length);
-    if (found.length === 0) await requireQueue(queue_id, queue.project, context);
+    if (found.length === 0) await requireQueue(queue_id, queue.project, context.service);
     const matches = await judgementCondition(filter, judgements, queue);
     const items = found.filter(({ call_id }) => matches(call_id));
     const calls = new Set(items.map(({ call_id }) => call_id));
     const selected = judgements.filter((judgement) => isByAnnotatorInField(judgement, filter));
     const judgedCalls = new Set(selected.map(({ call_id }) => call_id));
     const meant = selected.filter(({ call_id }) => calls.has(call_id));
-    await context.service.pause(context.signal);
+    await context.service.pause();
     const judged = judgedItems(items, latestJudgements(meant));
     // Annotators are compared on all that they judged in these items.
     const counted = judged.filter(({ judgement }) => hasValue(judgement, filter));
-    await context.service.pause(context.signal);
+    await context.service.pause();
     const tables = summaryTables(by, items, counted, { limit, offset });
-    await context.service.pause(context.signal);
+    await context.service.pause();
     return {
       total_items: items.length,
       ...(wantsJudgements && {

@@ -81,8 +81,8 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
   async run(args, context): Promise<UpdateResult> {
     const { queue_id, as_of, expected_state, dry_run = false, confirm = false, by_user } = args;
     const target = targetOf(args);
-    const { service, signal, clientName } = context;
-    const queue = { id: queue_id, project: projectOf(args, context), service, signal, clientName, byUser: by_user };
+    const { service, clientName } = context;
+    const queue = { id: queue_id, project: projectOf(args, context), service, clientName, byUser: by_user };
     const startedAtMs = Date.now();
     const changed = await changeItems(
       target,

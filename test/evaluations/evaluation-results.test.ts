@@ -12,7 +12,7 @@ async function limitsAskedFor(maxRows: number, failure: HeddleError): Promise<nu
       return { rows: [], total_rows: 0 };
     },
   };
-  const access = { service, signal: new AbortController().signal, progress: () => {} } as never;
+  const access = { service, progress: () => {} } as never;
   await readRunResults(['run'], 'team/project', access).catch((error) => expect(error).toBe(failure));
   return limits;
 }

@@ -25,12 +25,10 @@ export async function withRuntime<T>(
   }
 }
 
-/** Access to the service that the settings of a command name, as the tools have it. */
+/** The service that the settings of a command name. Its requests end when the person presses Ctrl-C. */
 export interface OpenedService {
   service: ServiceClient;
   project: string;
-  /** Aborts when the person presses Ctrl-C. */
-  signal: AbortSignal;
 }
 
 /**
@@ -39,6 +37,6 @@ export interface OpenedService {
  */
 export function withService<T>(command: Command, use: (opened: OpenedService) => Promise<T>): Promise<T> {
   return withRuntime(command, async ({ service, project }, signal) =>
-    use({ project: requireProjectSetting(project), service: await service(), signal }),
+    use({ project: requireProjectSetting(project), service: (await service()).withSignal(signal) }),
   );
 }
