@@ -1,12 +1,8 @@
 import * as z from 'zod';
+import { appendTo } from '../core/append-to.ts';
 import { parseFencedJson } from '../core/json/fenced-json.ts';
-import {
-  type ClassPair,
-  cohensKappa,
-  confusionTable,
-  countAgreed,
-  percentAgreement,
-} from '../core/statistics/agreement.ts';
+import { isJsonObject } from '../core/json/json-object.ts';
+import { agreementFigures, type ClassPair } from '../core/statistics/agreement.ts';
 import { meanOf, type ScoreValue, scoreNumber } from '../core/statistics/score-lists.ts';
 import { cutValue } from '../text/call-values.ts';
 import { changeOf, type RowChange, type RowScores, rowChange, rowScores } from './compare-runs.ts';
@@ -231,17 +227,14 @@ function columnValue({ datasetRow }: ResultRow, column: string): unknown {
 
 /** Returns the names of the columns that the rows have. */
 export function rowColumnsOf(rows: readonly ResultRow[]): string[] {
-  const names = rows.flatMap(({ datasetRow }) =>
-    typeof datasetRow === 'object' && datasetRow !== null && !Array.isArray(datasetRow) ? Object.keys(datasetRow) : [],
-  );
+  const names = rows.flatMap(({ datasetRow }) => (isJsonObject(datasetRow) ? Object.keys(datasetRow) : []));
   return [...new Set(names)];
 }
 
 /** Returns the named values of an output: the members of a JSON object, as judges reply, or else the whole as `output`. */
 function outputValues(output: unknown): ReadonlyMap<string, ScoreValue> {
   const reply = typeof output === 'string' ? parseFencedJson(output)?.value : undefined;
-  const isObject = typeof reply === 'object' && reply !== null && !Array.isArray(reply);
-  return rowScores([{ scores: { [outputName]: isObject ? reply : output } }]);
+  return rowScores([{ scores: { [outputName]: isJsonObject(reply) ? reply : output } }]);
 }
 
 /** Returns the class of a value, which is its text: 5 and "5" are one class, and so are true and "true". */
@@ -266,9 +259,7 @@ export function agreementWithExpected(rows: readonly ResultRow[], runId: string,
     for (const [name, value] of [...run.scores, ...outputValues(run.output)]) {
       const given = classOf(value);
       if (given === undefined) continue;
-      const list = pairs.get(name) ?? [];
-      list.push([expectedClass, given]);
-      pairs.set(name, list);
+      appendTo(pairs, name, [expectedClass, given]);
     }
   }
   return [...pairs].flatMap(([scorer, list]) => {
@@ -279,18 +270,13 @@ export function agreementWithExpected(rows: readonly ResultRow[], runId: string,
 }
 
 function agreementOf(run_id: string, scorer: string, pairs: readonly ClassPair[]): ScorerAgreement {
-  const kappa = cohensKappa(pairs);
-  const { classes, counts, otherClasses } = confusionTable(pairs, maxClasses);
+  const noKappa = `all ${pairs.length} values are the same one`;
+  const { classes, ...figures } = agreementFigures(pairs, maxClasses, noKappa);
   return {
     run_id,
     scorer,
     n: pairs.length,
-    percent: Number(percentAgreement(pairs)!.toFixed(1)),
-    ...(kappa === undefined
-      ? { no_kappa: `all ${countAgreed(pairs)} values are the same one` }
-      : { kappa: Number(kappa.toFixed(3)) }),
+    ...figures,
     classes: classes.map((name) => String(cutValue(name, 100))),
-    confusion: counts,
-    ...(otherClasses > 0 && { other_classes: otherClasses }),
   };
 }

@@ -1,3 +1,4 @@
+import { rounded } from '../core/statistics/rounded.ts';
 import { pluralize } from '../text/page.ts';
 import { cell, escapeInvisible } from '../text/table.ts';
 import type { RunWithFigures } from './evaluation-results.ts';
@@ -48,7 +49,7 @@ export function renderFigures({ n, errors, pass_rate, mean, values, quartiles }:
   const details = spread === undefined || pass_rate !== undefined ? '' : ` (${spread})`;
   const figure =
     pass_rate !== undefined
-      ? `${Number((100 * pass_rate).toFixed(2))}% of ${n} passed`
+      ? `${rounded(100 * pass_rate, 2)}% of ${n} passed`
       : mean !== undefined
         ? `mean ${mean} of ${n}`
         : pluralize(n, 'value');

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { EvaluationSummary, EvaluationTrial } from '../contract/evaluation-runs.ts';
+import { rounded } from '../core/statistics/rounded.ts';
 import {
   meanOf,
   type ScoreList,
@@ -94,8 +95,9 @@ export function summarizedFigures({
         scorer: path ? `${scorer_key}.${path}` : scorer_key,
         n,
         ...(errors > 0 && { errors }),
-        ...(typeof stats.pass_rate === 'number' && stats.pass_known_count && { pass_rate: rounded(stats.pass_rate) }),
-        ...(typeof stats.numeric_mean === 'number' && stats.numeric_count && { mean: rounded(stats.numeric_mean) }),
+        ...(typeof stats.pass_rate === 'number' &&
+          stats.pass_known_count && { pass_rate: rounded(stats.pass_rate, 4) }),
+        ...(typeof stats.numeric_mean === 'number' && stats.numeric_count && { mean: rounded(stats.numeric_mean, 4) }),
       },
     ];
   });
@@ -137,7 +139,7 @@ function figuresOfList({ scorer, path, values }: ScoreList, errors: number): Sco
   if (numbers.length < values.length) {
     return areLabels(counts.length, values.length) ? { ...figures, values: counts } : undefined;
   }
-  const mean = rounded(meanOf(numbers)!);
+  const mean = rounded(meanOf(numbers)!, 4);
   if (values.every((value) => typeof value === 'boolean')) return { ...figures, pass_rate: mean };
   return {
     ...figures,
@@ -168,10 +170,6 @@ function quartilesOf(numbers: readonly number[]): number[] {
   return [0, 0.25, 0.5, 0.75, 1].map((share) => {
     const place = share * (sorted.length - 1);
     const [below, above] = [sorted[Math.floor(place)]!, sorted[Math.ceil(place)]!];
-    return rounded(below + (above - below) * (place - Math.floor(place)));
+    return rounded(below + (above - below) * (place - Math.floor(place)), 4);
   });
-}
-
-function rounded(number: number, digits = 4): number {
-  return Number(number.toFixed(digits));
 }

@@ -1,7 +1,7 @@
 import type { RecordedCall } from '../contract/calls.ts';
 import type { QueueItem } from '../contract/queue-items.ts';
 import { appendTo } from '../core/append-to.ts';
-import { HeddleError } from '../core/errors.ts';
+import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
 import type { CallContext } from '../records/call-context.ts';
 import { readCalls } from '../records/read-calls.ts';
@@ -244,14 +244,12 @@ export function tooLarge(): HeddleError {
 
 function leadsNowhere(column: string, source: Source, call: RecordedCall | undefined): HeddleError {
   const near = source.from === 'call' && call ? nearestPaths(call, source.path) : [];
-  const msg = `${placeOf(source)} exists in no row`;
-  return new HeddleError({
-    code: 'invalid_arguments',
-    message: `Nothing was stored: ${msg}.`,
+  return invalidArgument(['from_queue', 'map', column], {
+    consequence: 'Nothing was stored',
+    fault: `${placeOf(source)} exists in no row`,
     hint:
       near.length > 0
         ? `The nearest paths are ${near.join(', ')}.`
         : 'Judgements are judgement.<field>; call summarize_queue by field to see which there are.',
-    detail: [{ loc: ['arguments', 'from_queue', 'map', column], msg, type: 'value_error' }],
   });
 }

@@ -3,9 +3,8 @@ import type { RecordedCall } from '../contract/calls.ts';
 import { parsePartReference } from '../contract/references.ts';
 import { HeddleError } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
+import type { Members } from '../core/json/json-object.ts';
 import { pathSegments } from '../text/call-values.ts';
-
-type Members = Record<string, unknown>;
 
 /** Maximum number of references that lead to one another. */
 const maxRounds = 5;

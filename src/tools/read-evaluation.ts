@@ -27,6 +27,7 @@ import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
 import { figuresOf } from '../evaluations/score-figures.ts';
 import { nearestSentence, shortName } from '../text/names.ts';
 import { pageMembers, pagePosition, pluralize, withFirstRows } from '../text/page.ts';
+import { renderAgreement } from '../text/render-agreement.ts';
 import { cell, compactTable } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
@@ -128,7 +129,7 @@ Example: {"run_ids":["RUN_A","RUN_B"],"only":"changed"}`,
       ...renderRunTable(runs),
       ...comparisons.map((comparison) => renderComparison(comparison, runs)),
       ...(note === undefined ? [] : [note]),
-      ...agreement.map((entry) => renderAgreement(entry, runs)),
+      ...agreement.map((entry) => renderAgreementWithColumn(entry, runs)),
       ...warnings.map(cell),
       ...(rows.length > 0
         ? [
@@ -292,16 +293,11 @@ function classCell(name: string | undefined): string {
   return name !== undefined && /^(true|false|-?\d{1,15}(\.\d{1,15})?)$/.test(name) ? name : cell(name);
 }
 
-function renderAgreement(entry: ScorerAgreement, runs: EvaluationResult['runs']): string {
-  const { run_id, scorer, n, percent, kappa, no_kappa, classes, confusion, other_classes } = entry;
+function renderAgreementWithColumn(agreement: ScorerAgreement, runs: EvaluationResult['runs']): string {
+  const { run_id, scorer, n } = agreement;
   const place = runs.length > 1 ? ` of ${placeOf(run_id, runs)}` : '';
-  const reason = no_kappa === undefined ? `kappa ${kappa}` : `kappa undefined: ${no_kappa}`;
-  const more = other_classes === undefined ? '' : `, ${pluralize(other_classes, 'rarer value')} left out`;
-  return [
-    `agreement of ${cell(scorer)}${place} with the column: ${pluralize(n, 'row')}, ${percent}% agree, ${reason}`,
-    [`expected \\ ${cell(scorer)}${more}`, ...classes.map(classCell)].join('\t'),
-    ...confusion.map((row, place) => [classCell(classes[place]), ...row].join('\t')),
-  ].join('\n');
+  const heading = `agreement of ${cell(scorer)}${place} with the column: ${pluralize(n, 'row')}`;
+  return renderAgreement(heading, `expected \\ ${cell(scorer)}`, agreement, classCell).join('\n');
 }
 
 /** Returns a row as a line of the table; scores have the names of their scorers. */

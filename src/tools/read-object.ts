@@ -5,6 +5,7 @@ import { findPlaceholders } from '../contract/prompts.ts';
 import { formatReference, type PartReference, parsePartReference, parseReference } from '../contract/references.ts';
 import { parseScorer } from '../contract/scorers.ts';
 import { HeddleError } from '../core/errors.ts';
+import { isJsonObject } from '../core/json/json-object.ts';
 import { readVersion } from '../records/object-versions.ts';
 import { unknownObject } from '../records/unknown-object.ts';
 import { cutValue } from '../text/call-values.ts';
@@ -91,7 +92,7 @@ Example: {"ref":"weave:///demo/support/object/tickets:latest"}`,
           : [
               renderPage(
                 `${pluralize(rows.length, 'row')}${count} from offset ${offset}.`,
-                rows.map((row) => (isObject(row) ? row : { row })),
+                rows.map((row) => (isJsonObject(row) ? row : { row })),
                 [],
                 next_offset,
               ),
@@ -104,10 +105,10 @@ Example: {"ref":"weave:///demo/support/object/tickets:latest"}`,
     if (page.rows && page.rows.length > 0) return withFirstRows(page, 'rows', share);
     const { rows, offset, val, next_offset: _, ...rest } = page;
     // A value that is too large is returned member by member, each cut to an equal share.
-    const members = isObject(val) ? Object.entries(val) : [];
+    const members = isJsonObject(val) ? Object.entries(val) : [];
     const maxChars = Math.floor((JSON.stringify(val ?? null).length * share * 0.8) / Math.max(members.length, 1));
     if (val === undefined || maxChars < 20) return undefined;
-    const cut = isObject(val)
+    const cut = isJsonObject(val)
       ? Object.fromEntries(members.map(([name, member]) => [name, cutValue(member, maxChars)]))
       : cutValue(val, maxChars);
     return { ...rest, val: cut, ...(rows && { rows, offset }) };
@@ -165,7 +166,7 @@ async function contentOf(
   context: ToolContext,
 ): Promise<Partial<ReadObject>> {
   const { val } = version;
-  if (!isObject(val)) return { val };
+  if (!isJsonObject(val)) return { val };
   if (version.base_object_class === 'Dataset') {
     const { rows, ...rest } = val;
     const about = withoutMarks(rest);
@@ -189,10 +190,10 @@ function variablesOf({ messages, content }: Record<string, unknown>): Pick<ReadO
 }
 
 function textsOf(message: unknown): string[] {
-  const content = isObject(message) ? message.content : message;
+  const content = isJsonObject(message) ? message.content : message;
   if (typeof content === 'string') return [content];
   return Array.isArray(content)
-    ? content.flatMap((part) => (isObject(part) && typeof part.text === 'string' ? [part.text] : []))
+    ? content.flatMap((part) => (isJsonObject(part) && typeof part.text === 'string' ? [part.text] : []))
     : [];
 }
 
@@ -200,7 +201,7 @@ function textsOf(message: unknown): string[] {
 async function modelOf(model: unknown, context: ToolContext): Promise<unknown> {
   const reference = typeof model === 'string' ? parseReference(model) : undefined;
   const version = reference && (await readVersion(reference, context.service));
-  return isObject(version?.val) ? { ref: model, ...withoutMarks(version.val) } : model;
+  return isJsonObject(version?.val) ? { ref: model, ...withoutMarks(version.val) } : model;
 }
 
 /** Reads a page of rows: of a table by its reference, or of the list itself. */
@@ -243,7 +244,7 @@ function pageOfRows(
 }
 
 function cutRow(row: unknown): unknown {
-  if (!isObject(row)) return cutValue(row, maxValueChars);
+  if (!isJsonObject(row)) return cutValue(row, maxValueChars);
   return Object.fromEntries(Object.entries(row).map(([column, value]) => [column, cutValue(value, maxValueChars)]));
 }
 
@@ -258,9 +259,5 @@ function withoutMarks(val: Record<string, unknown>): Record<string, unknown> {
 
 function withoutMarksWithin(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutMarksWithin);
-  return isObject(value) ? withoutMarks(value) : value;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isJsonObject(value) ? withoutMarks(value) : value;
 }

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { pathSegment } from '../contract/identifiers.ts';
 import { annotationStates, progressStates } from '../contract/queue-items.ts';
-import { HeddleError } from '../core/errors.ts';
+import { type HeddleError, invalidArgument } from '../core/errors.ts';
 import { type ChangedItems, type ChangeTarget, changeItems, itemResult } from '../queues/changes/change-items.ts';
 import type { Change } from '../queues/changes/plan-updates.ts';
 import { emptyFilterHint, type ItemsFilter, itemsFilter } from '../queues/matching-items.ts';
@@ -183,13 +183,8 @@ function consentRequestFor(count: number, queueId: string, changes: readonly Cha
   };
 }
 
-function callRefusal(reason: string, hint: string): HeddleError {
-  return new HeddleError({
-    code: 'invalid_arguments',
-    message: `Nothing was changed: ${reason}.`,
-    hint,
-    detail: [{ loc: ['arguments'], msg: reason, type: 'value_error' }],
-  });
+function callRefusal(fault: string, hint: string): HeddleError {
+  return invalidArgument([], { consequence: 'Nothing was changed', fault, hint });
 }
 
 /** Returns every result, or a summary if all are the same. */

@@ -1,3 +1,4 @@
+import { rounded } from './rounded.ts';
 /** The classes that two annotators gave to one item: the first annotator's, then the second's. */
 export type ClassPair = readonly [string, string];
 
@@ -22,6 +23,37 @@ export function cohensKappa(pairs: readonly ClassPair[]): number | undefined {
   for (const [name, uses] of first) byChance += uses * (second.get(name) ?? 0);
   const possible = pairs.length ** 2 - byChance;
   return possible === 0 ? undefined : (pairs.length * countAgreed(pairs) - byChance) / possible;
+}
+
+/** The agreement of two annotators on some items, as results show it. */
+export interface AgreementFigures extends Pick<ConfusionTable, 'classes'> {
+  /** Percentage of the items on which they agree, to one digit. */
+  percent: number;
+  /** Cohen's kappa, to three digits; absent where it is undefined. */
+  kappa?: number;
+  /** The reason why kappa is undefined. */
+  no_kappa?: string;
+  /** The counts of the confusion table. */
+  confusion: number[][];
+  /** Number of classes that are not in the table, if there are any. */
+  other_classes?: number;
+}
+
+/**
+ * Returns the figures of the agreement on at least one item.
+ * @param maxClasses maximum number of classes in the confusion table.
+ * @param noKappa the reason to give where kappa is undefined.
+ */
+export function agreementFigures(pairs: readonly ClassPair[], maxClasses: number, noKappa: string): AgreementFigures {
+  const kappa = cohensKappa(pairs);
+  const { classes, counts, otherClasses } = confusionTable(pairs, maxClasses);
+  return {
+    percent: rounded(percentAgreement(pairs)!, 1),
+    ...(kappa === undefined ? { no_kappa: noKappa } : { kappa: rounded(kappa, 3) }),
+    classes,
+    confusion: counts,
+    ...(otherClasses > 0 && { other_classes: otherClasses }),
+  };
 }
 
 /** Counts of each pair of classes: rows are the first annotator's classes, columns the second's. */

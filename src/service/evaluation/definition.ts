@@ -9,14 +9,13 @@ import {
   type RunnableScorer,
 } from '../../contract/scorers.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import { isJsonObject, type Members, objectOrEmpty } from '../../core/json/json-object.ts';
 import { compileLinearPattern } from '../../core/linear-pattern.ts';
 import type { ProjectFilter, Transaction } from '../storage/database.ts';
 import { contentDigest, tableDigest } from '../storage/digest.ts';
 import { findReferenced, readPrompt, withMarks } from '../storage/object-versions.ts';
 import { findTable, putRows, putTable } from '../storage/row-tables.ts';
-import { objectOrEmpty, operationReference, runOperations } from './recorded-runs.ts';
-
-type Members = Record<string, unknown>;
+import { operationReference, runOperations } from './recorded-runs.ts';
 
 /** A request to a model of inference, without its messages. */
 export interface ModelRequest {
@@ -154,7 +153,7 @@ async function readDataset(
   if (className !== 'Dataset') throw wrongClass('dataset', 'Dataset', className);
   const { rows } = objectOrEmpty(val);
   if (Array.isArray(rows)) {
-    if (rows.some((row) => typeof row !== 'object' || row === null || Array.isArray(row))) {
+    if (!rows.every(isJsonObject)) {
       throw new Refusal(400, 'The dataset has rows that are no objects');
     }
     const digests = rows.map(contentDigest);

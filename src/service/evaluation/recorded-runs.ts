@@ -3,12 +3,11 @@ import { splitProjectId } from '../../contract/identifiers.ts';
 import { formatReference, parsePartReference, parseReference, referenceScheme } from '../../contract/references.ts';
 import { appendTo } from '../../core/append-to.ts';
 import { inBatches } from '../../core/in-batches.ts';
+import { type Members, objectOrEmpty } from '../../core/json/json-object.ts';
 import { findCalls } from '../query/find-calls.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import { contentDigest } from '../storage/digest.ts';
 import { putVersion } from '../storage/object-versions.ts';
-
-type Members = Record<string, unknown>;
 
 /** The operations of the calls that a run consists of. */
 export const runOperations = {
@@ -19,11 +18,6 @@ export const runOperations = {
 
 /** The names that SDKs give to the operation of a trial. */
 const trialOperations: readonly string[] = [runOperations.trial, 'Evaluation.predictAndScore'];
-
-/** Returns the value if it is an object, otherwise an empty object. */
-export function objectOrEmpty(value: unknown): Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : {};
-}
 
 /** Returns the name of the operation of a call, whether it was recorded as a reference or as a name. */
 export function operationOf({ op_name }: RecordedCall): string {

@@ -4,6 +4,8 @@ import type { EvaluationRow, EvaluationSummary, EvaluationTrial } from '../../co
 import { parsePartReference } from '../../contract/references.ts';
 import { appendTo } from '../../core/append-to.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import type { Members } from '../../core/json/json-object.ts';
+import { objectOrEmpty } from '../../core/json/json-object.ts';
 import { meanOf, ScoreLists, sumOf } from '../../core/statistics/score-lists.ts';
 import { addCosts } from '../operations/costs.ts';
 import { limitResponseSize } from '../operations/limit-response-size.ts';
@@ -11,19 +13,10 @@ import { compileCondition } from '../query/condition.ts';
 import { compareValues, fieldAt } from '../query/sort-records.ts';
 import type { Database, ProjectFilter } from '../storage/database.ts';
 import { createPartReader } from '../storage/read-part.ts';
-import {
-  attributesOf,
-  isRun,
-  objectOrEmpty,
-  readCallsById,
-  readChildren,
-  readTrials,
-  rowDigestOf,
-} from './recorded-runs.ts';
+import { attributesOf, isRun, readCallsById, readChildren, readTrials, rowDigestOf } from './recorded-runs.ts';
 import { statisticsOf } from './score-statistics.ts';
 import { outputOf, scoresOf, toTrial } from './trials.ts';
 
-type Members = Record<string, unknown>;
 type SortKey = NonNullable<BodyOf<'queryEvaluationResults'>['sort_by']>[number];
 
 /** A row of the dataset, without its contents: where its trials are, and what decides on its place. */

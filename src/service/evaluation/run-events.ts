@@ -1,8 +1,9 @@
 import type { RecordedCall } from '../../contract/calls.ts';
+import { objectOrEmpty } from '../../core/json/json-object.ts';
 import { meanOf, ScoreLists } from '../../core/statistics/score-lists.ts';
 import { recordEvents } from '../storage/call-events.ts';
 import type { Database, Transaction } from '../storage/database.ts';
-import { objectOrEmpty, operationReference, readTrials, runOperations } from './recorded-runs.ts';
+import { operationReference, readTrials, runOperations } from './recorded-runs.ts';
 import { summaryOf } from './score-statistics.ts';
 import { sumUsage } from './scorers.ts';
 import { scoresOf } from './trials.ts';

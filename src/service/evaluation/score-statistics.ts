@@ -1,7 +1,6 @@
 import type { ScorerStatistics } from '../../contract/evaluation-runs.ts';
+import type { Members } from '../../core/json/json-object.ts';
 import { meanOf, type ScoreLists, type ScoreValue } from '../../core/statistics/score-lists.ts';
-
-type Members = Record<string, unknown>;
 
 /**
  * Returns the statistics of scores in the form of the results of evaluations.

@@ -2,14 +2,13 @@ import type { ComparisonScorer } from '../../contract/scorers.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { canonicalJson } from '../../core/json/canonical-json.ts';
 import { parseFencedJson } from '../../core/json/fenced-json.ts';
+import type { Members } from '../../core/json/json-object.ts';
+import { objectOrEmpty } from '../../core/json/json-object.ts';
 import { fitsSchema } from '../../core/json/json-schema.ts';
 import { compileLinearPattern } from '../../core/linear-pattern.ts';
 import { type ModelClient, NoReplyError } from '../inference/model-client.ts';
 import { applyTemplateVariables } from '../inference/template-variables.ts';
 import type { ModelRequest, RunScorer } from './definition.ts';
-import { objectOrEmpty } from './recorded-runs.ts';
-
-type Members = Record<string, unknown>;
 
 /** The result of asking a model or of applying a scorer. `exception` says why there is no output. */
 export interface Outcome {

@@ -1,9 +1,9 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { EvaluationTrial } from '../../contract/evaluation-runs.ts';
+import type { Members } from '../../core/json/json-object.ts';
+import { objectOrEmpty } from '../../core/json/json-object.ts';
 import { sumOf } from '../../core/statistics/score-lists.ts';
-import { attributesOf, objectOrEmpty, operationOf } from './recorded-runs.ts';
-
-type Members = Record<string, unknown>;
+import { attributesOf, operationOf } from './recorded-runs.ts';
 
 /** Returns the scores that a trial ended with, by the names of the scorers. */
 export function scoresOf(trial: RecordedCall): Members {

@@ -2,12 +2,12 @@ import type { RecordedCall } from '../../contract/calls.ts';
 import type { EvaluationRun, Prediction, Score } from '../../contract/evaluation-runs.ts';
 import { callReference, parseReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import { objectOrEmpty } from '../../core/json/json-object.ts';
 import {
   attributesOf,
   findCall,
   isRun,
   isTrial,
-  objectOrEmpty,
   operationReference,
   readChildren,
   runOperations,

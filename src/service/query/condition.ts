@@ -1,13 +1,12 @@
 import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
 import { Refusal } from '../../core/http/refusal.ts';
+import type { Members } from '../../core/json/json-object.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
 import type { Database } from '../storage/database.ts';
 import { isStorableText } from '../storage/storable-text.ts';
 import { fieldAt } from './sort-records.ts';
 
 /** A call or another record. */
-type Members = Record<string, unknown>;
-
 /** One of several conditions of the database that must all hold. */
 export interface ConditionPart {
   condition: Expression<SqlBool>;

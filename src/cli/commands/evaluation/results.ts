@@ -1,3 +1,4 @@
+import { rounded } from '../../../core/statistics/rounded.ts';
 import type { RunWithFigures } from '../../../evaluations/evaluation-results.ts';
 import type { ShownRow } from '../../../evaluations/evaluation-rows.ts';
 import type { RunFigures } from '../../../evaluations/score-figures.ts';
@@ -93,5 +94,5 @@ export function missedThresholds({ scorers, predictions }: Run, thresholds: Thre
 }
 
 function percent(share: number): string {
-  return `${Number((100 * share).toFixed(2))}%`;
+  return `${rounded(100 * share, 2)}%`;
 }
