@@ -1,8 +1,8 @@
 import type { Endpoint } from '../contract/endpoint.ts';
 import { type CallParts, type EndpointName, endpoints, type ResultOf } from '../contract/endpoints.ts';
 import type { McpCallScope } from '../core/observer.ts';
+import { readResult } from './read-response.ts';
 import { type RequestParts, RequestSender, type RequestSenderOptions } from './request-sender.ts';
-import { readResult } from './responses.ts';
 import { ServiceFacts } from './service-facts.ts';
 import { readStreamedReply } from './stream/streamed-reply.ts';
 

@@ -7,7 +7,7 @@ import { parseLlmModel, parseScorer, type RunnableScorer } from '../contract/sco
 import { concurrently } from '../core/concurrently.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { sumOf } from '../core/statistics/score-lists.ts';
-import { readVersion } from '../records/object-versions.ts';
+import { readVersion } from '../records/read-objects.ts';
 import { type FoundEvaluation, nameInReference } from './find-evaluation.ts';
 
 export type Row = Record<string, unknown>;

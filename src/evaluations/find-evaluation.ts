@@ -1,7 +1,7 @@
 import type { ServiceClient } from '../client/service-client.ts';
 import { objectReference, parseReference } from '../contract/references.ts';
 import { HeddleError } from '../core/errors.ts';
-import { findVersions, readNamedVersion } from '../records/object-versions.ts';
+import { findVersions, readNamedVersion } from '../records/read-objects.ts';
 import { nearestSentence, shortName } from '../text/names.ts';
 
 /** Evaluations among which the nearest are looked for. */

@@ -1,7 +1,7 @@
 import { rounded } from '../core/statistics/rounded.ts';
+import { cell, escapeInvisible } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
-import { cell, escapeInvisible } from '../text/table.ts';
-import type { RunWithFigures } from './evaluation-results.ts';
+import type { RunWithFigures } from './read-run-results.ts';
 import type { ScorerFigures } from './score-figures.ts';
 
 /** Renders one line for each run: how far it is, what it ran, and what that took. */

@@ -1,7 +1,7 @@
 import type { ServiceClient } from '../client/service-client.ts';
 import { annotationStates } from '../contract/queue-items.ts';
 import { objectReference } from '../contract/references.ts';
-import { findVersions } from '../records/object-versions.ts';
+import { findVersions } from '../records/read-objects.ts';
 
 /** Kinds of values that can complete an argument of a prompt or a variable of a resource template. */
 export type CompletionKind = 'queue' | 'project' | 'model' | 'dataset' | 'state';

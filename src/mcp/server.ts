@@ -27,7 +27,7 @@ import { tools as allTools, type ListedTool } from '../tools/definition/registry
 import type { ToolContext } from '../tools/definition/tool.ts';
 import { complete } from './completions.ts';
 import icon from './icon.json' with { type: 'json' };
-import { listedPrompt, type PromptDefinition, promptResult, prompts } from './prompts.ts';
+import { listedPrompt, type PromptDefinition, promptResult, prompts } from './mcp-prompts.ts';
 import { completionOfVariable, listedTemplates, listQueueResources, readResource } from './resources.ts';
 import { type CallOptions, errorText, runTool, type ToolOutcome } from './run-tool.ts';
 import {
@@ -39,7 +39,7 @@ import {
   readSkill,
   skillsExtension,
 } from './skills.ts';
-import { appsExtension, listedViews, readView, viewLink } from './views.ts';
+import { appsExtension, listedViews, readView, viewLink } from './view-resources.ts';
 import { InputRequired, originOf, watchCall } from './watch-call.ts';
 
 /** Options that all MCP servers of one runtime share. */

@@ -8,7 +8,7 @@ import { concurrently } from '../core/concurrently.ts';
 import { type ErrorCode, HeddleError } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { fitsSchema } from '../core/json/json-schema.ts';
-import { isDigest, readVersion } from '../records/object-versions.ts';
+import { isDigest, readVersion } from '../records/read-objects.ts';
 import { freeJudgementType } from './judgements.ts';
 import { requireQueue } from './require-queue.ts';
 

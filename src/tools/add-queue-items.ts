@@ -8,8 +8,8 @@ import { requireQueue } from '../queues/require-queue.ts';
 import { type CallsFilterArgument, callsFilterArgument, callsQuery } from '../records/calls-query.ts';
 import { readPages } from '../records/read-pages.ts';
 import { callsLike } from '../records/unknown-call.ts';
+import { cell, escapeInvisible } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
-import { cell, escapeInvisible } from '../text/table.ts';
 import { maxUnconfirmed, requireConsent } from './definition/require-consent.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 

@@ -3,13 +3,13 @@ import { pathSegment, splitProjectId } from '../contract/identifiers.ts';
 import { classMembers } from '../contract/objects.ts';
 import { formatReference, objectIdOf, objectReference, referenceScheme } from '../contract/references.ts';
 import { rowOfTable } from '../contract/tables.ts';
+import { maxDatasetBytes, maxDatasetRows, rowsOfQueue, tooLarge } from '../queues/dataset-rows.ts';
 import { itemsFilter } from '../queues/matching-items.ts';
-import { maxDatasetBytes, maxDatasetRows, rowsOfQueue, tooLarge } from '../queues/queue-rows.ts';
 import { objectName } from '../records/object-name.ts';
-import { versionsOfName } from '../records/object-versions.ts';
+import { versionsOfName } from '../records/read-objects.ts';
 import { callPath, cutValue, maxPaths } from '../text/call-values.ts';
+import { cell, compactTable, escapeInvisible } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
-import { cell, compactTable, escapeInvisible } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 const row = rowOfTable.meta({ type: 'object', additionalProperties: true });

@@ -5,9 +5,9 @@ import { splitProjectId } from '../contract/identifiers.ts';
 import { formatReference, objectIdOf, objectReference, parseReference } from '../contract/references.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { HeddleError } from '../core/errors.ts';
-import { baseClasses, readNamedVersion, versionsOfName } from '../records/object-versions.ts';
+import { baseClasses, readNamedVersion, versionsOfName } from '../records/read-objects.ts';
 import { unknownObject } from '../records/unknown-object.ts';
-import { cell } from '../text/table.ts';
+import { cell } from '../text/compact-table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 const { name, dataset: _, scorers: __, ...members } = createEvaluationRequest.shape;

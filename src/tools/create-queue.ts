@@ -10,7 +10,7 @@ import {
   storeFields,
   summarizeField,
 } from '../queues/queue-fields.ts';
-import { cell, escapeInvisible } from '../text/table.ts';
+import { cell, escapeInvisible } from '../text/compact-table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 const field = z

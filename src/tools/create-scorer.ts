@@ -13,9 +13,9 @@ import { compileLinearPattern } from '../core/linear-pattern.ts';
 import { comparisonWarning } from '../evaluations/comparison-warning.ts';
 import { fieldSchema } from '../queues/queue-fields.ts';
 import { objectName } from '../records/object-name.ts';
-import { versionsOfName } from '../records/object-versions.ts';
+import { versionsOfName } from '../records/read-objects.ts';
+import { cell, escapeInvisible } from '../text/compact-table.ts';
 import { nearestSentence, shortName } from '../text/names.ts';
-import { cell, escapeInvisible } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 /** The members that each kind of scorer needs, and those that it can have. */

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { formatReference, referenceScheme } from '../contract/references.ts';
-import { findVersions } from '../records/object-versions.ts';
+import { findVersions } from '../records/read-objects.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 

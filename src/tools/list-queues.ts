@@ -12,8 +12,8 @@ import {
 } from '../queues/queue-fields.ts';
 import { nearestQueues } from '../queues/require-queue.ts';
 import { knownProjects, requireProject } from '../records/require-project.ts';
+import { cell } from '../text/compact-table.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
-import { cell } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 const input = z.strictObject({

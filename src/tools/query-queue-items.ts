@@ -15,10 +15,10 @@ import { type GivenFeedback, judgementsOf, latestJudgements, notesOf } from '../
 import { emptyFilterHint, itemsFilter, matchingItems } from '../queues/matching-items.ts';
 import type { QueueAccess } from '../queues/queue-access.ts';
 import { requireQueue } from '../queues/require-queue.ts';
+import { cell } from '../text/compact-table.ts';
 import { countEach } from '../text/count-each.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage, withFirstRows } from '../text/page.ts';
 import { type ShownRows, showRows } from '../text/show-rows.ts';
-import { cell } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
 const { sort_by, include_position } = shapeWithoutNull(queryQueueItemsRequest.shape);

@@ -2,8 +2,8 @@ import * as z from 'zod';
 import { resolveReferences } from '../records/resolve-references.ts';
 import { unknownCall } from '../records/unknown-call.ts';
 import { callPath, cutValue, endOfPath, maxPaths, valuesAt } from '../text/call-values.ts';
+import { cell, escapeInvisible } from '../text/compact-table.ts';
 import { nearestPaths } from '../text/nearest-paths.ts';
-import { cell, escapeInvisible } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
 const input = z.strictObject({

@@ -2,7 +2,15 @@ import * as z from 'zod';
 import type { EvaluationRun } from '../contract/evaluation-runs.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
+import {
+  agreementWithExpected,
+  rowColumnsOf,
+  type ScorerAgreement,
+  scorerAgreement,
+} from '../evaluations/agreement-with-column.ts';
 import { compareScores, scorerComparison } from '../evaluations/compare-runs.ts';
+import { evaluationReferences } from '../evaluations/find-evaluation.ts';
+import { rankRows, type ShownRow, shownRow, toShownRow } from '../evaluations/rank-rows.ts';
 import {
   type ResultRow,
   readFigures,
@@ -11,24 +19,13 @@ import {
   runFacts,
   runWithFigures,
   unknownRun,
-} from '../evaluations/evaluation-results.ts';
-import {
-  agreementWithExpected,
-  rankRows,
-  rowColumnsOf,
-  type ScorerAgreement,
-  type ShownRow,
-  scorerAgreement,
-  shownRow,
-  toShownRow,
-} from '../evaluations/evaluation-rows.ts';
-import { evaluationReferences } from '../evaluations/find-evaluation.ts';
+} from '../evaluations/read-run-results.ts';
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
 import { figuresOf } from '../evaluations/score-figures.ts';
+import { cell, compactTable } from '../text/compact-table.ts';
 import { nearestSentence, shortName } from '../text/names.ts';
 import { pageMembers, pagePosition, pluralize, withFirstRows } from '../text/page.ts';
 import { renderAgreement } from '../text/render-agreement.ts';
-import { cell, compactTable } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 const maxRuns = 10;

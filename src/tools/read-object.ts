@@ -6,12 +6,12 @@ import { formatReference, type PartReference, parsePartReference, parseReference
 import { parseScorer } from '../contract/scorers.ts';
 import { HeddleError } from '../core/errors.ts';
 import { isJsonObject } from '../core/json/json-object.ts';
-import { readVersion } from '../records/object-versions.ts';
+import { readVersion } from '../records/read-objects.ts';
 import { unknownObject } from '../records/unknown-object.ts';
 import { cutValue } from '../text/call-values.ts';
+import { cell, escapeInvisible } from '../text/compact-table.ts';
 import { pageArguments, pagePosition, pluralize, renderPage, withFirstRows } from '../text/page.ts';
 import { isEmptyValue } from '../text/show-rows.ts';
-import { cell, escapeInvisible } from '../text/table.ts';
 import { defineTool, type ToolContext } from './definition/tool.ts';
 
 const input = z.strictObject({

@@ -9,14 +9,14 @@ import {
   withReadableTimes,
 } from '../queues/item-pages.ts';
 import { type ItemsFilter, itemsFilter } from '../queues/matching-items.ts';
-import { type OwnFeedback, ownFeedback, readOwnFeedback } from '../queues/queue-feedback.ts';
+import { type OwnFeedback, ownFeedback, readOwnFeedback } from '../queues/own-feedback.ts';
 import { fieldSummaries, readFieldsOfQueues, renderFields, summarizeField } from '../queues/queue-fields.ts';
 import { requireQueue } from '../queues/require-queue.ts';
 import { rememberFields } from '../queues/shown-items.ts';
 import { errorMember } from '../records/error-member.ts';
 import { cutValue } from '../text/call-values.ts';
+import { cell } from '../text/compact-table.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
-import { cell } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
 const input = z.strictObject({

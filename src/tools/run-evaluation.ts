@@ -18,13 +18,13 @@ import {
   runPlan,
   unfilledPlaceholders,
 } from '../evaluations/evaluation-plan.ts';
-import { readFigures, runFacts, runWithFigures, unknownRun } from '../evaluations/evaluation-results.ts';
 import { type FoundEvaluation, findEvaluation } from '../evaluations/find-evaluation.ts';
 import { followRun, type RunStatus } from '../evaluations/follow-run.ts';
+import { readFigures, runFacts, runWithFigures, unknownRun } from '../evaluations/read-run-results.ts';
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
+import { cell } from '../text/compact-table.ts';
 import { shortName } from '../text/names.ts';
 import { pluralize } from '../text/page.ts';
-import { cell } from '../text/table.ts';
 import { requireConsent } from './definition/require-consent.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 

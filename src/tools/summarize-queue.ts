@@ -30,10 +30,10 @@ import {
 import { readItems } from '../queues/read-items.ts';
 import { requireQueue } from '../queues/require-queue.ts';
 import { readPages } from '../records/read-pages.ts';
+import { cell } from '../text/compact-table.ts';
 import { shortName } from '../text/names.ts';
 import { pageArguments, pluralize } from '../text/page.ts';
 import { renderAgreement } from '../text/render-agreement.ts';
-import { cell } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
 const input = z.strictObject({

@@ -7,9 +7,9 @@ import type { Change } from '../queues/changes/plan-updates.ts';
 import { emptyFilterHint, type ItemsFilter, itemsFilter } from '../queues/matching-items.ts';
 import { rememberItems } from '../queues/shown-items.ts';
 import { errorMember } from '../records/error-member.ts';
+import { cell, compactTable } from '../text/compact-table.ts';
 import { countEach } from '../text/count-each.ts';
 import { pluralize } from '../text/page.ts';
-import { cell, compactTable } from '../text/table.ts';
 import { type ConsentRequest, maxUnconfirmed, requireConsent } from './definition/require-consent.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { createBodyReader } from '../../core/http/body-reader.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { JsonLimitError } from '../../core/json/json.ts';
 import { InexactNumberError, parseExactJson, parseExactJsonInTurns } from '../../core/json/json-numbers.ts';
+import { JsonLimitError } from '../../core/json/parse-json.ts';
 import { nextTurn } from '../../core/turns.ts';
 
 const readBody = createBodyReader(32 * 1024 * 1024);

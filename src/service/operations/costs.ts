@@ -5,9 +5,9 @@ import { normalizeTimestamp } from '../../core/timestamps.ts';
 import { compileCondition, idsIn } from '../query/condition.ts';
 import { sortRecords } from '../query/sort-records.ts';
 import type { Transaction } from '../storage/database.ts';
+import type { Tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
 import { deleteByIds } from '../storage/in-chunks.ts';
-import type { Tables } from '../storage/tables.ts';
 import { inTransaction } from './operation.ts';
 import { pickMembers } from './pick-members.ts';
 

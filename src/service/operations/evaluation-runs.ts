@@ -3,6 +3,8 @@ import type { EvaluationRun, Prediction, Score } from '../../contract/evaluation
 import { callReference, parseReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { objectOrEmpty } from '../../core/json/json-object.ts';
+import { findCalls } from '../query/find-calls.ts';
+import { readResults } from '../runs/query-results.ts';
 import {
   attributesOf,
   findCall,
@@ -11,11 +13,9 @@ import {
   operationReference,
   readChildren,
   runOperations,
-} from '../evaluation/recorded-runs.ts';
-import { readResults } from '../evaluation/results.ts';
-import { endRun, startRun, summarizeTrials } from '../evaluation/run-events.ts';
-import { toTrial } from '../evaluation/trials.ts';
-import { findCalls } from '../query/find-calls.ts';
+} from '../runs/recorded-runs.ts';
+import { toTrial } from '../runs/recorded-trials.ts';
+import { endRun, startRun, summarizeTrials } from '../runs/run-events.ts';
 import { recordEvents } from '../storage/call-events.ts';
 import type { Database } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';

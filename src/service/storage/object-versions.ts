@@ -3,8 +3,8 @@ import { objectReference, parseReference, type Reference } from '../../contract/
 import { canonicalJson } from '../../core/json/canonical-json.ts';
 import { isJsonObject } from '../../core/json/json-object.ts';
 import type { ProjectFilter, Transaction } from './database.ts';
+import type { Tables } from './database-tables.ts';
 import { contentDigest } from './digest.ts';
-import type { Tables } from './tables.ts';
 
 /** Identifies a stored version of an object. */
 export interface VersionId {

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { HeddleError } from '../../core/errors.ts';
+import { type Tables, tables } from './database-tables.ts';
 import { digestOf } from './digest.ts';
-import { type Tables, tables } from './tables.ts';
 
 /** The properties of a database engine that its schema depends on. */
 export interface Engine {

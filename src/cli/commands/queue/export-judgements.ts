@@ -7,7 +7,7 @@ import { matchingItems } from '../../../queues/matching-items.ts';
 import { requireQueue } from '../../../queues/require-queue.ts';
 import { readCalls } from '../../../records/read-calls.ts';
 import { valuesAt } from '../../../text/call-values.ts';
-import type { OpenedService } from '../../access/open-client.ts';
+import type { OpenedService } from '../../access/with-runtime.ts';
 import { invocation } from '../../invocation.ts';
 import { drawProgress, showProgress } from '../../terminal/progress.ts';
 import { csvLine } from './csv-line.ts';

@@ -1,8 +1,8 @@
 import { Argument, type Command, Option } from 'commander';
 import { requireQueue } from '../../../queues/require-queue.ts';
+import { cell } from '../../../text/compact-table.ts';
 import { pluralize } from '../../../text/page.ts';
-import { cell } from '../../../text/table.ts';
-import { withService } from '../../access/open-client.ts';
+import { withService } from '../../access/with-runtime.ts';
 import { invocation } from '../../invocation.ts';
 import { confirmChange } from '../../terminal/confirm-change.ts';
 import { addOutputOptions, type OutputForm } from '../../terminal/output-form.ts';

@@ -5,10 +5,10 @@ import { listen } from '../core/http/listen.ts';
 import type { Log } from '../core/log.ts';
 import type { Account } from './admin/accounts.ts';
 import { ensureSampleProject } from './admin/sample-project.ts';
-import { EvaluationRunner, type RunnerLimits } from './evaluation/runner.ts';
 import { createApp } from './http/app.ts';
 import { createAuthenticator } from './http/authenticator.ts';
 import { ModelProvider, type ModelProviderOptions } from './inference/model-provider.ts';
+import { EvaluationRunner, type RunnerLimits } from './runs/evaluation-runner.ts';
 import { openDatabase } from './storage/open-database.ts';
 
 export type { Account, ProjectGrants } from './admin/accounts.ts';
@@ -16,7 +16,7 @@ export type { ImportTarget } from './admin/import-items.ts';
 export type { Listing } from './admin/list-contents.ts';
 export { openServiceStore, type Store } from './admin/service-store.ts';
 export { backUpData, resetData, restoreData } from './storage/sqlite/backup.ts';
-export { loadSqlite } from './storage/sqlite/connection.ts';
+export { loadSqlite } from './storage/sqlite/sqlite-connection.ts';
 
 export interface ServiceOptions {
   /**

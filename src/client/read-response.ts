@@ -2,8 +2,8 @@ import type { Endpoint } from '../contract/endpoint.ts';
 import { validateValue } from '../contract/validation.ts';
 import { HeddleError } from '../core/errors.ts';
 import { type HttpResponse, readBody } from '../core/http/http-client.ts';
-import { JsonLimitError } from '../core/json/json.ts';
 import { parseKeepingDigits } from '../core/json/json-numbers.ts';
+import { JsonLimitError } from '../core/json/parse-json.ts';
 import { Pacer, type Pause } from '../core/turns.ts';
 import { badResponse, type RequestInfo, type ServiceResponse } from './failures.ts';
 

@@ -30,13 +30,13 @@ const sentences: Record<string, string> = {
  * Describes an error for a person.
  * @param more sentences that a View has for some codes.
  */
-export function problemOf(code: string | undefined, message = '', more: Record<string, string> = {}): Problem {
+export function describeError(code: string | undefined, message = '', more: Record<string, string> = {}): Problem {
   const sentence = more[code ?? ''] ?? sentences[code ?? ''] ?? 'Something went wrong.';
   return message === '' ? { sentence } : { sentence, detail: plainText(message) };
 }
 
 /** Describes the failure of a tool call for a person. */
-export function problemOfFailure(error: unknown): Problem {
-  if (error instanceof ToolFailure) return problemOf(error.code, error.message);
-  return problemOf(undefined, String(error));
+export function describeFailure(error: unknown): Problem {
+  if (error instanceof ToolFailure) return describeError(error.code, error.message);
+  return describeError(undefined, String(error));
 }

@@ -8,7 +8,7 @@ import { fitsSchema } from '../../core/json/json-schema.ts';
 import { compileLinearPattern } from '../../core/linear-pattern.ts';
 import { type ModelClient, NoReplyError } from '../inference/model-client.ts';
 import { applyTemplateVariables } from '../inference/template-variables.ts';
-import type { ModelRequest, RunScorer } from './definition.ts';
+import type { ModelRequest, RunScorer } from './run-definition.ts';
 
 /** The result of asking a model or of applying a scorer. `exception` says why there is no output. */
 export interface Outcome {

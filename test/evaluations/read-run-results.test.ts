@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { HeddleError } from '../../src/core/errors.ts';
-import { readRunResults } from '../../src/evaluations/evaluation-results.ts';
+import { readRunResults } from '../../src/evaluations/read-run-results.ts';
 
 /** Reads the results of a run at a service that sends at most a number of rows. Returns how many each request asked for. */
 async function limitsAskedFor(maxRows: number, failure: HeddleError): Promise<number[]> {

@@ -1,6 +1,6 @@
 import truncate from 'fast-string-truncated-width';
 import { wrapAnsi } from 'fast-wrap-ansi';
-import { escapeInvisible } from '../../text/table.ts';
+import { escapeInvisible } from '../../text/compact-table.ts';
 import { paint } from './terminal.ts';
 
 const gap = '  ';

@@ -6,10 +6,10 @@ import { recordEvents } from '../storage/call-events.ts';
 import type { Database } from '../storage/database.ts';
 import { deleteJobs, type EvaluationJob, renewLease } from '../storage/evaluation-jobs.ts';
 import { selectRows } from '../storage/row-tables.ts';
-import type { RunDefinition } from './definition.ts';
+import { applyScorer, type Outcome, predict } from './apply-scorers.ts';
 import { readCallsById } from './recorded-runs.ts';
+import type { RunDefinition } from './run-definition.ts';
 import { endRun, summarizeTrials } from './run-events.ts';
-import { applyScorer, type Outcome, predict } from './scorers.ts';
 import {
   type CallEvents,
   joinEvents,

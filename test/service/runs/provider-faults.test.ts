@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { RunnerLimits } from '../../../src/service/evaluation/runner.ts';
+import type { RunnerLimits } from '../../../src/service/runs/evaluation-runner.ts';
 import { startTestService } from '../../support/embedded-service.ts';
 import { EvaluationSetup } from '../../support/evaluation-setup.ts';
 import { freePort } from '../../support/free-port.ts';

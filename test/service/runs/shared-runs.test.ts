@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
-import type { RunnerLimits } from '../../../src/service/evaluation/runner.ts';
+import type { RunnerLimits } from '../../../src/service/runs/evaluation-runner.ts';
 import { execute, startTestService, temporaryData } from '../../support/embedded-service.ts';
 import { EvaluationSetup } from '../../support/evaluation-setup.ts';
 import { type ScriptedModel, startScriptedModel } from '../../support/scripted-model.ts';

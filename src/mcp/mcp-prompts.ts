@@ -1,5 +1,5 @@
 import type { GetPromptResult, Prompt } from '@modelcontextprotocol/server';
-import { escapeInvisible } from '../text/table.ts';
+import { escapeInvisible } from '../text/compact-table.ts';
 import type { CompletionKind } from './completions.ts';
 import definitions from './prompts.json' with { type: 'json' };
 

@@ -14,8 +14,8 @@ import { compareValues, fieldAt } from '../query/sort-records.ts';
 import type { Database, ProjectFilter } from '../storage/database.ts';
 import { createPartReader } from '../storage/read-part.ts';
 import { attributesOf, isRun, readCallsById, readChildren, readTrials, rowDigestOf } from './recorded-runs.ts';
+import { outputOf, scoresOf, toTrial } from './recorded-trials.ts';
 import { statisticsOf } from './score-statistics.ts';
-import { outputOf, scoresOf, toTrial } from './trials.ts';
 
 type SortKey = NonNullable<BodyOf<'queryEvaluationResults'>['sort_by']>[number];
 

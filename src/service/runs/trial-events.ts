@@ -1,8 +1,8 @@
 import type { EndedCall, RecordedCall, StartedCall } from '../../contract/calls.ts';
 import { digestOf } from '../storage/digest.ts';
 import type { RunKey } from '../storage/evaluation-jobs.ts';
-import type { RunDefinition, RunScorer } from './definition.ts';
-import { type Outcome, sumUsage } from './scorers.ts';
+import { type Outcome, sumUsage } from './apply-scorers.ts';
+import type { RunDefinition, RunScorer } from './run-definition.ts';
 
 /** Starts and ends of calls, to be recorded together. */
 export interface CallEvents {

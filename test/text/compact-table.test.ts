@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cell, compactTable } from '../../src/text/table.ts';
+import { cell, compactTable } from '../../src/text/compact-table.ts';
 import { caseCount } from '../support/cases.ts';
 
 describe('compactTable', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type Invocation, withInvocation } from '../../../src/cli/invocation.ts';
+import { alignTables, drawRecord, widthOf } from '../../../src/cli/terminal/aligned-table.ts';
 import { drawProgress } from '../../../src/cli/terminal/progress.ts';
-import { alignTables, drawRecord, widthOf } from '../../../src/cli/terminal/table.ts';
 
 const lines = (...texts: string[]): string => texts.join('\n');
 

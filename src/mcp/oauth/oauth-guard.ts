@@ -4,7 +4,7 @@ import { HeddleError } from '../../core/errors.ts';
 import type { ProxySettings } from '../../core/http/proxies.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import type { Log } from '../../core/log.ts';
-import { escapeInvisible } from '../../text/table.ts';
+import { escapeInvisible } from '../../text/compact-table.ts';
 import { tools } from '../../tools/definition/registry.ts';
 import { bearerOf, type Guard } from '../http/guard.ts';
 import type { ServerFactory } from '../server.ts';

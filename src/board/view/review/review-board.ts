@@ -5,9 +5,9 @@ import type { CallResult } from '../../../tools/read-call.ts';
 import type { Review, ReviewedItem } from '../../../tools/review-queue.ts';
 import type { UpdateResult } from '../../../tools/update-queue-items.ts';
 import { pageSize, queuePageSize } from '../../page-sizes.ts';
+import { describeFailure } from '../shared/describe-error.ts';
 import { type Arguments, dataOf, type ToolResult } from '../shared/host.ts';
 import { countOf } from '../shared/labels.ts';
-import { problemOfFailure } from '../shared/problem.ts';
 import { connecting, View } from '../shared/view.ts';
 import { plainText } from '../shared/visible-text.ts';
 import { draftedChange, emptyDraft } from './draft.ts';
@@ -290,7 +290,7 @@ export class Board extends View<ReviewState> {
         hint = result.hint === undefined ? '' : ` ${plainText(result.hint)}`;
       }
     } catch (error) {
-      const { sentence, detail } = problemOfFailure(error);
+      const { sentence, detail } = describeFailure(error);
       failure = ` ${sentence}${detail === undefined ? '' : ` ${detail}`}`;
     }
     this.update((state) => ({ ...state, isWriting: false }));

@@ -3,7 +3,7 @@ import { runTool } from '../../../mcp/run-tool.ts';
 import type { McpServerOptions } from '../../../mcp/server.ts';
 import type { ReportProgress } from '../../../records/call-context.ts';
 import { tools } from '../../../tools/definition/registry.ts';
-import { withRuntime } from '../../access/open-client.ts';
+import { withRuntime } from '../../access/with-runtime.ts';
 import { drawProgress } from '../../terminal/progress.ts';
 import { FailedWork } from '../../terminal/report-failure.ts';
 

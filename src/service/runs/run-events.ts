@@ -3,10 +3,10 @@ import { objectOrEmpty } from '../../core/json/json-object.ts';
 import { meanOf, ScoreLists } from '../../core/statistics/score-lists.ts';
 import { recordEvents } from '../storage/call-events.ts';
 import type { Database, Transaction } from '../storage/database.ts';
+import { sumUsage } from './apply-scorers.ts';
 import { operationReference, readTrials, runOperations } from './recorded-runs.ts';
+import { scoresOf } from './recorded-trials.ts';
 import { summaryOf } from './score-statistics.ts';
-import { sumUsage } from './scorers.ts';
-import { scoresOf } from './trials.ts';
 
 /**
  * Summarizes the trials of a run: the scores in the form in which SDKs record them, and the tokens and failures of its calls
