@@ -3,7 +3,7 @@ import { objectOrEmpty } from '../../core/json/json-object.ts';
 import { meanOf, ScoreLists } from '../../core/statistics/score-lists.ts';
 import { recordEvents } from '../storage/call-events.ts';
 import type { Database, Transaction } from '../storage/database.ts';
-import { sumUsage } from './apply-scorers.ts';
+import { sumUsage } from './predict-and-score.ts';
 import { operationReference, readTrials, runOperations } from './recorded-runs.ts';
 import { scoresOf } from './recorded-trials.ts';
 import { summaryOf } from './score-statistics.ts';

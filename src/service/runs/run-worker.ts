@@ -6,7 +6,7 @@ import { recordEvents } from '../storage/call-events.ts';
 import type { Database } from '../storage/database.ts';
 import { deleteJobs, type EvaluationJob, renewLease } from '../storage/evaluation-jobs.ts';
 import { selectRows } from '../storage/row-tables.ts';
-import { applyScorer, type Outcome, predict } from './apply-scorers.ts';
+import { applyScorer, type Outcome, predict } from './predict-and-score.ts';
 import { readCallsById } from './recorded-runs.ts';
 import type { RunDefinition } from './run-definition.ts';
 import { endRun, summarizeTrials } from './run-events.ts';

@@ -1,7 +1,7 @@
 import type { EndedCall, RecordedCall, StartedCall } from '../../contract/calls.ts';
 import { digestOf } from '../storage/digest.ts';
 import type { RunKey } from '../storage/evaluation-jobs.ts';
-import { type Outcome, sumUsage } from './apply-scorers.ts';
+import { type Outcome, sumUsage } from './predict-and-score.ts';
 import type { RunDefinition, RunScorer } from './run-definition.ts';
 
 /** Starts and ends of calls, to be recorded together. */

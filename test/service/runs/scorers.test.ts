@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { sumUsage } from '../../../src/service/runs/apply-scorers.ts';
+import { sumUsage } from '../../../src/service/runs/predict-and-score.ts';
 
 describe('sumUsage', () => {
   it('adds up the counts of each model', () => {
