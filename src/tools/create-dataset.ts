@@ -7,7 +7,7 @@ import { maxDatasetBytes, maxDatasetRows, rowsOfQueue, tooLarge } from '../queue
 import { itemsFilter } from '../queues/matching-items.ts';
 import { objectName } from '../records/object-name.ts';
 import { versionsOfName } from '../records/read-objects.ts';
-import { callPath, cutValue, maxPaths } from '../text/call-values.ts';
+import { callPath, cutMembers, maxPaths } from '../text/call-values.ts';
 import { cell, compactTable, escapeInvisible } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
@@ -78,7 +78,8 @@ Example: {"name":"Unhelpful","from_queue":{"queue_id":"support-triage","filter":
     const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
     const warnings = [...found.warnings, ...warningsOf(rows, columns, rows !== found.rows)];
     const facts = { row_count: rows.length, columns, ...(warnings.length > 0 && { warnings }) };
-    if (dry_run) return { ...facts, dry_run, rows: rows.slice(0, shownRows).map((row) => cutRow(row, maxShownChars)) };
+    if (dry_run)
+      return { ...facts, dry_run, rows: rows.slice(0, shownRows).map((row) => cutMembers(row, maxShownChars)) };
     const { object_id, digest } = await store({ name, rows, ...about }, project, context);
     return {
       dataset_ref: objectReference(project, object_id, digest),
@@ -98,13 +99,9 @@ Example: {"name":"Unhelpful","from_queue":{"queue_id":"support-triage","filter":
   shrink({ rows = [], ...facts }, share) {
     if (rows.length === 0) return undefined;
     const maxChars = Math.floor(maxShownChars * share * 0.8);
-    return maxChars < 20 ? { ...facts } : { ...facts, rows: rows.map((row) => cutRow(row, maxChars)) };
+    return maxChars < 20 ? { ...facts } : { ...facts, rows: rows.map((row) => cutMembers(row, maxChars)) };
   },
 });
-
-function cutRow(row: Record<string, unknown>, maxChars: number): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(row).map(([column, value]) => [column, cutValue(value, maxChars)]));
-}
 
 function warningsOf(rows: readonly object[], columns: readonly string[], hadSecrets: boolean): string[] {
   const distinct = new Set(rows.map((row) => JSON.stringify(row))).size;

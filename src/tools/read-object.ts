@@ -8,7 +8,7 @@ import { HeddleError } from '../core/errors.ts';
 import { isJsonObject } from '../core/json/json-object.ts';
 import { readVersion } from '../records/read-objects.ts';
 import { unknownObject } from '../records/unknown-object.ts';
-import { cutValue } from '../text/call-values.ts';
+import { cutMembers, cutValue } from '../text/call-values.ts';
 import { cell, escapeInvisible } from '../text/compact-table.ts';
 import { pageArguments, pagePosition, pluralize, renderPage, withFirstRows } from '../text/page.ts';
 import { isEmptyValue } from '../text/show-rows.ts';
@@ -105,12 +105,10 @@ Example: {"ref":"weave:///demo/support/object/tickets:latest"}`,
     if (page.rows && page.rows.length > 0) return withFirstRows(page, 'rows', share);
     const { rows, offset, val, next_offset: _, ...rest } = page;
     // A value that is too large is returned member by member, each cut to an equal share.
-    const members = isJsonObject(val) ? Object.entries(val) : [];
-    const maxChars = Math.floor((JSON.stringify(val ?? null).length * share * 0.8) / Math.max(members.length, 1));
+    const memberCount = isJsonObject(val) ? Object.keys(val).length : 0;
+    const maxChars = Math.floor((JSON.stringify(val ?? null).length * share * 0.8) / Math.max(memberCount, 1));
     if (val === undefined || maxChars < 20) return undefined;
-    const cut = isJsonObject(val)
-      ? Object.fromEntries(members.map(([name, member]) => [name, cutValue(member, maxChars)]))
-      : cutValue(val, maxChars);
+    const cut = isJsonObject(val) ? cutMembers(val, maxChars) : cutValue(val, maxChars);
     return { ...rest, val: cut, ...(rows && { rows, offset }) };
   },
 });
@@ -244,8 +242,7 @@ function pageOfRows(
 }
 
 function cutRow(row: unknown): unknown {
-  if (!isJsonObject(row)) return cutValue(row, maxValueChars);
-  return Object.fromEntries(Object.entries(row).map(([column, value]) => [column, cutValue(value, maxValueChars)]));
+  return isJsonObject(row) ? cutMembers(row, maxValueChars) : cutValue(row, maxValueChars);
 }
 
 /** The members that mark the class of an object, which the kind says. */
