@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { EvaluationSummary, EvaluationTrial } from '../contract/evaluation-runs.ts';
+import { countEach } from '../core/statistics/count-each.ts';
 import { rounded } from '../core/statistics/rounded.ts';
 import {
   meanOf,
@@ -155,9 +156,7 @@ export function areLabels(different: number, texts: number): boolean {
 
 /** Counts values: numbers in their order, labels with the most frequent first. */
 function countValues(found: readonly ScoreValue[]): [ScoreValue, number][] {
-  const counts = new Map<ScoreValue, number>();
-  for (const value of found) counts.set(value, (counts.get(value) ?? 0) + 1);
-  return [...counts].sort(([a, times], [b, others]) =>
+  return [...countEach(found)].sort(([a, times], [b, others]) =>
     typeof a === 'string' || typeof b === 'string'
       ? others - times || (String(a) < String(b) ? -1 : 1)
       : Number(a) - Number(b),

@@ -4,6 +4,7 @@ import { pathSegment } from '../contract/identifiers.ts';
 import { queryQueueItemsRequest, queueItem, sortFields } from '../contract/queue-items.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { sortKey } from '../contract/sort-keys.ts';
+import { countEach } from '../core/statistics/count-each.ts';
 import {
   type ItemWithValues,
   readItemPage,
@@ -16,7 +17,6 @@ import { emptyFilterHint, itemsFilter, matchingItems } from '../queues/matching-
 import type { QueueAccess } from '../queues/queue-access.ts';
 import { requireQueue } from '../queues/require-queue.ts';
 import { cell } from '../text/compact-table.ts';
-import { countEach } from '../text/count-each.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage, withFirstRows } from '../text/page.ts';
 import { type ShownRows, showRows } from '../text/show-rows.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
@@ -143,5 +143,7 @@ function itemPage(shown: ShownRows, offset: number, hasMore: boolean): ItemPage 
 }
 
 function stateCounts({ items, common }: ShownRows): Record<string, number> {
-  return countEach(items.map(({ annotation_state = common?.annotation_state }) => String(annotation_state)));
+  return Object.fromEntries(
+    countEach(items.map(({ annotation_state = common?.annotation_state }) => String(annotation_state))),
+  );
 }

@@ -2,13 +2,13 @@ import * as z from 'zod';
 import { pathSegment } from '../contract/identifiers.ts';
 import { annotationStates, progressStates } from '../contract/queue-items.ts';
 import { type HeddleError, invalidArgument } from '../core/errors.ts';
+import { countEach } from '../core/statistics/count-each.ts';
 import { type ChangedItems, type ChangeTarget, changeItems, itemResult } from '../queues/changes/change-items.ts';
 import type { Change } from '../queues/changes/plan-updates.ts';
 import { emptyFilterHint, type ItemsFilter, itemsFilter } from '../queues/matching-items.ts';
 import { rememberItems } from '../queues/shown-items.ts';
 import { errorMember } from '../records/error-member.ts';
 import { cell, compactTable } from '../text/compact-table.ts';
-import { countEach } from '../text/count-each.ts';
 import { pluralize } from '../text/page.ts';
 import { type ConsentRequest, maxUnconfirmed, requireConsent } from './definition/require-consent.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
@@ -104,7 +104,7 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
     const shown = 'items' in target ? listedResult(changed) : filterResult(changed, target.filter);
     if (!dry_run) return shown;
     if ('items' in target || changed.items.length === 0) return { ...shown, dry_run };
-    const state_counts = countEach(changed.items.map(({ annotation_state }) => annotation_state));
+    const state_counts = Object.fromEntries(countEach(changed.items.map(({ annotation_state }) => annotation_state)));
     return { ...shown, dry_run, state_counts, as_of: rememberItems(queue, startedAtMs, changed.items) };
   },
 
@@ -189,7 +189,7 @@ function callRefusal(fault: string, hint: string): HeddleError {
 
 /** Returns every result, or a summary if all are the same. */
 function listedResult({ results, hint }: ChangedItems): UpdateResult {
-  const counts = countEach(results.map(({ result }) => result));
+  const counts = Object.fromEntries(countEach(results.map(({ result }) => result)));
   const [state, ...otherStates] = new Set(results.map(({ annotation_state }) => annotation_state));
   const isUniform = results.length > 1 && Object.keys(counts).length === 1 && otherStates.length === 0;
   const isNotable = results.some(({ error, meanwhile }) => error ?? meanwhile);
@@ -214,7 +214,7 @@ function filterResult({ results, items, stoppedBy, hint }: ChangedItems, filter:
   ].filter((text) => text !== undefined);
   return {
     matched: items.length,
-    counts: countEach(results.map(({ result }) => result)),
+    counts: Object.fromEntries(countEach(results.map(({ result }) => result))),
     ...(changed.length > 0 && { first_changed: changed.slice(0, maxShownIds).map(({ item_id }) => item_id) }),
     items: notable.slice(0, maxListed),
     ...(hints.length > 0 && { hint: hints.join(' ') }),

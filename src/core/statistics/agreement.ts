@@ -1,3 +1,4 @@
+import { countEach } from './count-each.ts';
 import { rounded } from './rounded.ts';
 /** The classes that two annotators gave to one item: the first annotator's, then the second's. */
 export type ClassPair = readonly [string, string];
@@ -17,7 +18,7 @@ export function percentAgreement(pairs: readonly ClassPair[]): number | undefine
  * undefined without items, and when both annotators used one and the same class only, where chance alone explains it.
  */
 export function cohensKappa(pairs: readonly ClassPair[]): number | undefined {
-  const [first, second] = [countUses(pairs.map(([a]) => a)), countUses(pairs.map(([, b]) => b))];
+  const [first, second] = [countEach(pairs.map(([a]) => a)), countEach(pairs.map(([, b]) => b))];
   // Whole numbers until the division, so that the comparison is exact.
   let byChance = 0;
   for (const [name, uses] of first) byChance += uses * (second.get(name) ?? 0);
@@ -67,7 +68,7 @@ export interface ConfusionTable {
 
 /** Builds the confusion table of the `maxClasses` most used classes. */
 export function confusionTable(pairs: readonly ClassPair[], maxClasses: number): ConfusionTable {
-  const uses = [...countUses(pairs.flat())].sort(([a, uses], [b, others]) => others - uses || (a < b ? -1 : 1));
+  const uses = [...countEach(pairs.flat())].sort(([a, uses], [b, others]) => others - uses || (a < b ? -1 : 1));
   const classes = uses.slice(0, maxClasses).map(([name]) => name);
   if (classes.every((name) => Number.isFinite(Number(name)))) classes.sort((a, b) => Number(a) - Number(b));
   const places = new Map(classes.map((name, place) => [name, place]));
@@ -77,10 +78,4 @@ export function confusionTable(pairs: readonly ClassPair[], maxClasses: number):
     if (row !== undefined && column !== undefined) counts[row]![column]! += 1;
   }
   return { classes, counts, otherClasses: uses.length - classes.length };
-}
-
-function countUses(names: readonly string[]): Map<string, number> {
-  const uses = new Map<string, number>();
-  for (const name of names) uses.set(name, (uses.get(name) ?? 0) + 1);
-  return uses;
 }

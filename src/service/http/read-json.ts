@@ -35,6 +35,7 @@ export async function readJson(response: ServerResponse): Promise<unknown> {
   }
 }
 
-function invalidBody(msg: string, type: string): Refusal {
+/** Returns the refusal of a request whose body has a fault. */
+export function invalidBody(msg: string, type = 'value_error'): Refusal {
   return new Refusal(422, msg, { body: { detail: [{ loc: ['body'], msg, type }] } });
 }
