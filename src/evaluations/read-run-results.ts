@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { asServiceFailure } from '../client/as-service-failure.ts';
 import { withFallback } from '../client/with-fallback.ts';
 import type { ResultOf } from '../contract/endpoints.ts';
 import type { EvaluationRun } from '../contract/evaluation-runs.ts';
@@ -220,7 +221,7 @@ async function readModels(references: readonly string[], { service }: Access): P
     const { vals } = await service.call('readReferences', { body: { refs } });
     return new Map(refs.flatMap((ref, index) => modelFacts(vals[index], ref)));
   } catch (error) {
-    if (!(error instanceof HeddleError) || service.signal?.aborted) throw error;
+    asServiceFailure(error, service);
     return new Map();
   }
 }

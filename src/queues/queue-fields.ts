@@ -1,11 +1,12 @@
 import * as z from 'zod';
+import { asServiceFailure } from '../client/as-service-failure.ts';
 import type { ServiceClient } from '../client/service-client.ts';
 import type { ServiceFacts } from '../client/service-facts.ts';
 import { annotationFeedbackType } from '../contract/feedback.ts';
 import type { Queue } from '../contract/queues.ts';
 import { formatReference, objectReference, parseReference, type Reference } from '../contract/references.ts';
 import { concurrently } from '../core/concurrently.ts';
-import { type ErrorCode, HeddleError } from '../core/errors.ts';
+import type { ErrorCode } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { fitsSchema } from '../core/json/json-schema.ts';
 import { isDigest, readVersion } from '../records/read-objects.ts';
@@ -134,9 +135,10 @@ async function readTogether(
     const { vals } = await service.call('readReferences', { body: { refs: references.map(formatReference) } });
     for (const [index, reference] of references.entries()) found.set(reference, { reference, val: vals[index] });
   } catch (error) {
-    if (!(error instanceof HeddleError) || error.retryable || service.signal?.aborted) throw error;
+    const failure = asServiceFailure(error, service);
+    if (failure.retryable) throw failure;
     // One field that was deleted makes some services refuse them all; halves leave few to be read one by one.
-    if (!refusals.has(error.code) || references.length <= concurrentRequests) return;
+    if (!refusals.has(failure.code) || references.length <= concurrentRequests) return;
     const half = Math.ceil(references.length / 2);
     await readTogether(references.slice(0, half), found, service);
     await readTogether(references.slice(half), found, service);

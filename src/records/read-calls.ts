@@ -1,3 +1,4 @@
+import { asServiceFailure } from '../client/as-service-failure.ts';
 import type { ServiceClient } from '../client/service-client.ts';
 import { callColumns, type RecordedCall } from '../contract/calls.ts';
 import type { QueueItem } from '../contract/queue-items.ts';
@@ -81,7 +82,7 @@ async function readBatch(
     const calls = new Map(found.map((call) => [call.id, call]));
     return ids.map((id) => calls.get(id) ?? missingCall);
   } catch (error) {
-    const failure = serviceFailure(error, service);
+    const failure = asServiceFailure(error, service);
     if (failure.code === 'unsupported') service.facts.unsupportedOperations.add('queryCalls');
     if (!batchFailures.has(failure.code)) return ids.map(() => failure);
     return failure.code === 'too_large' ? concurrentLargeReads : concurrentReads;
@@ -92,14 +93,8 @@ async function readOne(id: string, project_id: string, service: ServiceClient): 
   try {
     return (await service.call('readCall', { body: { project_id, id } })).call ?? missingCall;
   } catch (error) {
-    return serviceFailure(error, service);
+    return asServiceFailure(error, service);
   }
-}
-
-/** Returns a failure of the service; rethrows a cancellation or an unexpected error. */
-function serviceFailure(error: unknown, service: ServiceClient): HeddleError {
-  if (!(error instanceof HeddleError) || service.signal?.aborted) throw error;
-  return error;
 }
 
 /** Returns the columns that values at paths need; undefined (all columns) when one is not a known member of a call. */

@@ -1,7 +1,7 @@
+import { asServiceFailure } from '../client/as-service-failure.ts';
 import type { ServiceClient } from '../client/service-client.ts';
 import type { RecordedCall } from '../contract/calls.ts';
 import { parsePartReference } from '../contract/references.ts';
-import { HeddleError } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
 import type { Members } from '../core/json/json-object.ts';
 import { pathSegments } from '../text/call-values.ts';
@@ -44,7 +44,7 @@ export async function resolveReferences(
         const { vals } = await service.call('readReferences', { body: { refs } });
         for (const [index, reference] of refs.entries()) values.set(reference, vals[index]);
       } catch (error) {
-        if (!(error instanceof HeddleError) || service.signal?.aborted) throw error;
+        asServiceFailure(error, service);
         return;
       }
     }

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { asServiceFailure } from '../client/as-service-failure.ts';
 import { classMembers } from '../contract/objects.ts';
 import { findPlaceholders } from '../contract/prompts.ts';
 import { objectIdOf, objectReference } from '../contract/references.ts';
@@ -8,7 +9,6 @@ import {
   llmJudgeScorerClass,
   llmModelClass,
 } from '../contract/scorers.ts';
-import { HeddleError } from '../core/errors.ts';
 import { compileLinearPattern } from '../core/linear-pattern.ts';
 import { comparisonWarning } from '../evaluations/comparison-warning.ts';
 import { fieldSchema } from '../queues/queue-fields.ts';
@@ -207,13 +207,13 @@ async function storeObject(
 /** Returns a warning if the service lists its models and does not have this one. */
 async function modelWarnings(model: string, { service, project }: ToolContext): Promise<string[]> {
   try {
-    const { data } = await service.call('listModels', {}, { ...(project !== undefined && { project }) });
+    const { data } = await service.call('listModels', {}, { project });
     if (data.length === 0 || data.some(({ id }) => id === model)) return [];
     const ids = data.map(({ id }) => id);
     return [`Inference does not list the model ${shortName(model)}. ${nearestSentence('models', model, ids)}`];
   } catch (error) {
+    asServiceFailure(error, service);
     // Without access to inference, the evaluation will tell.
-    if (error instanceof HeddleError && !service.signal?.aborted) return [];
-    throw error;
+    return [];
   }
 }

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { asServiceFailure } from '../../client/as-service-failure.ts';
 import type { QueueItem } from '../../contract/queue-items.ts';
 import { HeddleError } from '../../core/errors.ts';
 import { inBatches } from '../../core/in-batches.ts';
@@ -139,10 +140,7 @@ async function noteChangesByOthers(
 ): Promise<string | undefined> {
   if (updates.length === 0) return undefined;
   const ids = updates.map(({ item }) => item.id);
-  const read = await readItemsBy('id', ids, queue, true).catch((error: unknown) => {
-    if (!(error instanceof HeddleError) || queue.service.signal?.aborted) throw error;
-    return error;
-  });
+  const read = await readItemsBy('id', ids, queue, true).catch((error) => asServiceFailure(error, queue.service));
   // The changes are done, whether or not this can be read.
   if (read instanceof HeddleError) {
     return `The changes are done, but what others did to the items meanwhile could not be read: ${read.message}`;

@@ -1,3 +1,4 @@
+import { asServiceFailure } from '../../client/as-service-failure.ts';
 import type { EndpointName } from '../../contract/endpoints.ts';
 import type { QueueItem } from '../../contract/queue-items.ts';
 import { concurrently } from '../../core/concurrently.ts';
@@ -72,8 +73,8 @@ async function writeBatches<Entry extends { update: Update }>(
   const attempt = async (entries: readonly Entry[]): Promise<boolean> => {
     try {
       await write(entries, queue);
-    } catch (failure) {
-      if (!(failure instanceof HeddleError) || queue.service.signal?.aborted) throw failure;
+    } catch (error) {
+      const failure = asServiceFailure(error, queue.service);
       if (entries.length > 1) {
         if (failure.code === 'unsupported') unsupportedOperations.add(operation);
         if (failure.code === 'unsupported' || itemErrors.has(failure.code)) return false;
