@@ -50,10 +50,11 @@ const load = (path) => tsImport(`../src/${path}`, import.meta.url);
 async function textFunctions() {
   const { Redactor } = await load('core/secrets/redaction.ts');
   const { cutValue, pathSegments } = await load('text/call-values.ts');
-  const { cell, compactTable, escapeInvisible } = await load('text/table.ts');
+  const { cell, compactTable, escapeInvisible } = await load('text/compact-table.ts');
   const { parsePartReference } = await load('contract/references.ts');
   const { inferencePath, pathSegment, projectId } = await load('contract/identifiers.ts');
-  const { failureOf, badResponse, retryAfterMs } = await load('client/failures.ts');
+  const { failureOf, badResponse } = await load('client/failures.ts');
+  const { retryAfterMs } = await load('core/http/retry-after.ts');
   const { readTraceContext } = await load('mcp/trace-context.ts');
   const { readResource } = await load('mcp/resources.ts');
   const { applyTemplateVariables } = await load('service/inference/template-variables.ts');

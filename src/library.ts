@@ -41,7 +41,10 @@ export interface ClientOptions extends ProxySettings {
 }
 
 /** Calls the operations of the service. Every failure is a {@link HeddleError}; see docs/library.md. */
-export type Client = Omit<ServiceClient, 'facts' | 'forToolCall' | 'pause' | 'missedDeadline'>;
+export type Client = Omit<
+  ServiceClient,
+  'facts' | 'signal' | 'forToolCall' | 'withSignal' | 'pause' | 'missedDeadline'
+>;
 
 /** Settings of a server; each is the setting of the same name in docs/configuration.md. */
 export interface ServerOptions extends ProxySettings {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { annotationFeedbackType } from '../../src/contract/feedback.ts';
 import { objectReference } from '../../src/contract/references.ts';
 import { type Client, createClient } from '../../src/library.ts';
-import { openServiceStore, type RunningService, type Store, startService } from '../../src/service/index.ts';
+import { openServiceStore, type RunningService, type Store, startService } from '../../src/service/start-service.ts';
 
 /** The default project of every job. */
 export const project = 'acme/support';

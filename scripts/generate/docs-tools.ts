@@ -1,4 +1,4 @@
-import { prompts } from '../../src/mcp/prompts.ts';
+import { prompts } from '../../src/mcp/mcp-prompts.ts';
 import { listedTemplates } from '../../src/mcp/resources.ts';
 import { settingDefinitions } from '../../src/settings/settings.ts';
 import { toolGroups } from '../../src/tools/definition/tool.ts';

@@ -25,7 +25,7 @@ const commands: Record<string, () => Promise<(program: Command) => void>> = {
   demo: async () => (await import('./commands/demo/demo.ts')).addDemo,
   completion: async () => (await import('./commands/completion.ts')).addCompletion,
   [completeCommand]: async () => (await import('./commands/completion.ts')).addComplete,
-  [keychainCommand]: async () => (await import('./commands/access-keychain.ts')).addAccessKeychain,
+  [keychainCommand]: async () => (await import('./commands/keychain-process.ts')).addAccessKeychain,
 };
 
 /** The headings of the help, with the commands below each in their order. */

@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { notConfigured } from '../core/errors.ts';
+import { isJsonObject, type Members } from '../core/json/json-object.ts';
 import { editJson, parseJson } from './edit-json.ts';
 import { editToml, parseToml } from './edit-toml.ts';
 import { type Edit, type Entry, isSameKind } from './entry.ts';
-
-type Members = Record<string, unknown>;
 
 const formats = { json: { parse: parseJson, edit: editJson }, toml: { parse: parseToml, edit: editToml } };
 
@@ -56,7 +55,7 @@ function editServers(servers: Members, { name, entry }: Edit): Members {
 }
 
 function asMembers(value: unknown, name: string): Members {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+  if (isJsonObject(value)) return { ...value };
   throw notConfigured(
     `${name} is not a table of names and values. It was not changed.`,
     'Fix the file by hand, or print the entry with --print and add it yourself.',

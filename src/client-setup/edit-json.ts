@@ -9,7 +9,7 @@ import {
   printParseErrorCode,
 } from 'jsonc-parser';
 import { notConfigured } from '../core/errors.ts';
-import { checkJsonLimits } from '../core/json/json.ts';
+import { checkJsonLimits } from '../core/json/parse-json.ts';
 import { type Edit, isSameKind } from './entry.ts';
 
 /**

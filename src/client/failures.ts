@@ -11,7 +11,7 @@ import {
 } from '../core/http/http-client.ts';
 import { proxyFailedCode } from '../core/http/proxies.ts';
 import { retryAfterMs } from '../core/http/retry-after.ts';
-import { parseJsonText } from '../core/json/json.ts';
+import { parseJsonText } from '../core/json/parse-json.ts';
 
 /** Maximum length of a quotation from the service in an error, in characters. */
 const maxQuotationChars = 500;

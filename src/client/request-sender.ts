@@ -11,8 +11,8 @@ import { nextTurn, type Pause } from '../core/turns.ts';
 import { addressOf, authorization, type Connection, type EndpointAddress } from './connection.ts';
 import { Deadline } from './deadline.ts';
 import { cancellation, failureOf, networkFailure, overdueWork, type RequestInfo, timeoutFailure } from './failures.ts';
-import { fillPath } from './path.ts';
-import { readResponse } from './responses.ts';
+import { fillPath } from './fill-path.ts';
+import { readResponse } from './read-response.ts';
 import { maxAttempts, retryDelayMs } from './retry-policy.ts';
 
 const endpointNames = new Map<Endpoint, string>(Object.entries(endpoints).map(([name, endpoint]) => [endpoint, name]));

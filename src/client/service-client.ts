@@ -1,8 +1,8 @@
 import type { Endpoint } from '../contract/endpoint.ts';
 import { type CallParts, type EndpointName, endpoints, type ResultOf } from '../contract/endpoints.ts';
 import type { McpCallScope } from '../core/observer.ts';
+import { readResult } from './read-response.ts';
 import { type RequestParts, RequestSender, type RequestSenderOptions } from './request-sender.ts';
-import { readResult } from './responses.ts';
 import { ServiceFacts } from './service-facts.ts';
 import { readStreamedReply } from './stream/streamed-reply.ts';
 
@@ -14,7 +14,7 @@ export interface ServiceClientOptions extends RequestSenderOptions {
 }
 
 export interface RequestOptions {
-  /** Cancels the request, also at the service. */
+  /** Cancels the request, also at the service, instead of the client's own signal. */
   signal?: AbortSignal;
   /** `entity/project` that inference is attributed to. Left out if a header cannot carry it. */
   project?: string;
@@ -29,16 +29,29 @@ export class ServiceClient {
   readonly #options: ServiceClientOptions;
   readonly #sender: RequestSender;
   readonly facts: ServiceFacts;
+  /** Cancels every request of this client, also at the service. */
+  readonly signal: AbortSignal | undefined;
 
-  constructor(options: ServiceClientOptions, sender = new RequestSender(options), facts = new ServiceFacts()) {
+  constructor(
+    options: ServiceClientOptions,
+    sender = new RequestSender(options),
+    facts = new ServiceFacts(),
+    signal?: AbortSignal,
+  ) {
     this.#options = options;
     this.#sender = sender;
     this.facts = facts;
+    this.signal = signal;
   }
 
   /** Returns a client over the same connections for one tool call, whose requests share one deadline that begins now. */
   forToolCall(scope?: McpCallScope): ServiceClient {
-    return new ServiceClient(this.#options, this.#sender.forToolCall(scope), this.facts);
+    return new ServiceClient(this.#options, this.#sender.forToolCall(scope), this.facts, this.signal);
+  }
+
+  /** Returns the same client with requests that `signal` cancels; with `undefined`, nothing cancels them. */
+  withSignal(signal: AbortSignal | undefined): ServiceClient {
+    return new ServiceClient(this.#options, this.#sender, this.facts, signal);
   }
 
   /**
@@ -52,7 +65,7 @@ export class ServiceClient {
   async call<Name extends EndpointName>(
     name: Name,
     parts: CallParts<Name>,
-    { signal, project, ...callbacks }: RequestOptions = {},
+    { signal = this.signal, project, ...callbacks }: RequestOptions = {},
   ): Promise<ResultOf<Name>> {
     const endpoint: Endpoint = endpoints[name];
     const { path, query, body } = parts as RequestParts;
@@ -86,10 +99,10 @@ export class ServiceClient {
 
   /**
    * Lets other work run. Read-only tools call this between the steps of lengthy work on what they have read.
-   * @throws HeddleError `timeout` when the time of the tool call is over, `cancelled` if `signal` was aborted.
+   * @throws HeddleError `timeout` when the time of the tool call is over, `cancelled` if the client's signal was aborted.
    */
-  pause(signal?: AbortSignal): Promise<void> {
-    return this.#sender.pause(signal);
+  pause(): Promise<void> {
+    return this.#sender.pause(this.signal);
   }
 
   /** Milliseconds until the deadline of the tool call. */

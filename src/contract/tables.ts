@@ -1,13 +1,14 @@
 import * as z from 'zod';
+import { isJsonObject } from '../core/json/json-object.ts';
 import { endpoint, projectInBody } from './endpoint.ts';
 import { projectId } from './identifiers.ts';
 import { sortKey } from './sort-keys.ts';
 
 /** One row: an object, whose members are the columns. Not copied, so that members of any name are kept. */
-export const rowOfTable = z
-  .unknown()
-  .refine((value) => typeof value === 'object' && value !== null && !Array.isArray(value), 'must be an object')
-  .meta({ type: 'object' }) as z.ZodType<Record<string, unknown>, Record<string, unknown>>;
+export const rowOfTable = z.unknown().refine(isJsonObject, 'must be an object').meta({ type: 'object' }) as z.ZodType<
+  Record<string, unknown>,
+  Record<string, unknown>
+>;
 
 /** One change of a list of rows; indices are 0-based and count the rows as the changes before it left them. */
 const tableUpdate = z.union([

@@ -76,17 +76,18 @@ export class HeddleError extends Error {
 
 /**
  * Creates the error for one argument of a call.
+ * @param argument its name, or the path of the faulty member in it; an empty path for the call as a whole.
  * @param fault begins after `consequence`, such as "Nothing was stored", if there is one; `detail` repeats it.
  */
 export function invalidArgument(
-  argument: string,
+  argument: string | readonly string[],
   { consequence, fault, hint }: { consequence?: string; fault: string; hint: string },
 ): HeddleError {
   return new HeddleError({
     code: 'invalid_arguments',
     message: consequence === undefined ? `${fault}.` : `${consequence}: ${fault}.`,
     hint,
-    detail: [{ loc: ['arguments', argument], msg: fault, type: 'value_error' }],
+    detail: [{ loc: ['arguments', ...[argument].flat()], msg: fault, type: 'value_error' }],
   });
 }
 

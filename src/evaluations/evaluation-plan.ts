@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { ServiceClient } from '../client/service-client.ts';
 import { withFallback } from '../client/with-fallback.ts';
 import { fillPlaceholders, findPlaceholders, messagesOfPrompt } from '../contract/prompts.ts';
 import { parseReference } from '../contract/references.ts';
@@ -6,8 +7,7 @@ import { parseLlmModel, parseScorer, type RunnableScorer } from '../contract/sco
 import { concurrently } from '../core/concurrently.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { sumOf } from '../core/statistics/score-lists.ts';
-import type { ServiceAccess } from '../records/call-context.ts';
-import { readVersion } from '../records/object-versions.ts';
+import { readVersion } from '../records/read-objects.ts';
 import { type FoundEvaluation, nameInReference } from './find-evaluation.ts';
 
 export type Row = Record<string, unknown>;
@@ -50,9 +50,9 @@ export interface EvaluationScorers {
  * Reads the dataset of an evaluation.
  * @throws HeddleError `not_found` or `invalid_request` when the evaluation has none that can be read.
  */
-export async function readDataset({ val, name }: FoundEvaluation, access: ServiceAccess): Promise<DatasetRows> {
+export async function readDataset({ val, name }: FoundEvaluation, service: ServiceClient): Promise<DatasetRows> {
   const reference = typeof val.dataset === 'string' ? parseReference(val.dataset) : undefined;
-  const version = reference && (await readVersion(reference, access));
+  const version = reference && (await readVersion(reference, service));
   if (!reference || !version) {
     throw new HeddleError({
       code: 'not_found',
@@ -75,24 +75,19 @@ export async function readDataset({ val, name }: FoundEvaluation, access: Servic
       hint: 'Create the dataset again, and an evaluation on it.',
     });
   }
-  const read = (limit: number): Promise<Row[]> => readTable(project_id, table.name, limit, access);
+  const read = (limit: number): Promise<Row[]> => readTable(project_id, table.name, limit, service);
   const count = await withFallback(
-    async () =>
-      (await access.service.call('countTableRows', { body: { project_id, digest: table.name } }, access)).count,
+    async () => (await service.call('countTableRows', { body: { project_id, digest: table.name } })).count,
     async () => (await read(Number.MAX_SAFE_INTEGER)).length,
   );
   return { reference: val.dataset as string, count, sample: await read(sampledRows), read };
 }
 
-async function readTable(project_id: string, digest: string, limit: number, access: ServiceAccess): Promise<Row[]> {
+async function readTable(project_id: string, digest: string, limit: number, service: ServiceClient): Promise<Row[]> {
   const rows: Row[] = [];
   while (rows.length < limit) {
     const page = { limit: Math.min(rowsPerRequest, limit - rows.length), offset: rows.length };
-    const found = await access.service.call(
-      'queryTable',
-      { body: { project_id, digest, ...page } },
-      { signal: access.signal },
-    );
+    const found = await service.call('queryTable', { body: { project_id, digest, ...page } });
     rows.push(...found.rows.map(({ val }) => val as Row));
     if (found.rows.length < page.limit) break;
   }
@@ -100,11 +95,11 @@ async function readTable(project_id: string, digest: string, limit: number, acce
 }
 
 /** Reads the scorers of an evaluation. */
-export async function readScorers({ val }: FoundEvaluation, access: ServiceAccess): Promise<EvaluationScorers> {
+export async function readScorers({ val }: FoundEvaluation, service: ServiceClient): Promise<EvaluationScorers> {
   const references = Array.isArray(val.scorers) ? val.scorers : [];
   const read = await concurrently(references, concurrentReads, async (text: unknown) => {
     const reference = typeof text === 'string' ? parseReference(text) : undefined;
-    const version = reference && (await readVersion(reference, access));
+    const version = reference && (await readVersion(reference, service));
     return { name: nameInReference(String(text)), scorer: parseScorer(version?.val) };
   });
   return {
@@ -194,9 +189,9 @@ function filledChars(messages: readonly unknown[], row: Row): number {
  * Reads the messages of a stored prompt or model.
  * @throws HeddleError `not_found` or `invalid_arguments` when there are none.
  */
-export async function readMessages(text: string, kind: 'prompt' | 'model', access: ServiceAccess): Promise<unknown[]> {
+export async function readMessages(text: string, kind: 'prompt' | 'model', service: ServiceClient): Promise<unknown[]> {
   const reference = parseReference(text);
-  const version = reference?.kind === 'object' ? await readVersion(reference, access) : undefined;
+  const version = reference?.kind === 'object' ? await readVersion(reference, service) : undefined;
   if (!version) {
     throw new HeddleError({
       code: reference ? 'not_found' : 'invalid_arguments',

@@ -1,7 +1,7 @@
+import type { ServiceClient } from '../client/service-client.ts';
 import { objectReference, parseReference } from '../contract/references.ts';
 import { HeddleError } from '../core/errors.ts';
-import type { ServiceAccess } from '../records/call-context.ts';
-import { findVersions, readNamedVersion } from '../records/object-versions.ts';
+import { findVersions, readNamedVersion } from '../records/read-objects.ts';
 import { nearestSentence, shortName } from '../text/names.ts';
 
 /** Evaluations among which the nearest are looked for. */
@@ -22,13 +22,13 @@ export interface FoundEvaluation {
  * Reads an evaluation by its reference, or the newest version of one by its name.
  * @throws HeddleError `not_found` with the nearest names, `invalid_arguments` for another kind of object.
  */
-export async function findEvaluation(text: string, project: string, access: ServiceAccess): Promise<FoundEvaluation> {
-  const version = await readNamedVersion(text, project, access);
+export async function findEvaluation(text: string, project: string, service: ServiceClient): Promise<FoundEvaluation> {
+  const version = await readNamedVersion(text, project, service);
   if (!version) {
     throw new HeddleError({
       code: 'not_found',
       message: `There is no evaluation ${JSON.stringify(shortName(text))} in project ${project}.`,
-      hint: await nearestEvaluations(text, project, access),
+      hint: await nearestEvaluations(text, project, service),
     });
   }
   const val = (version.val ?? {}) as Record<string, unknown>;
@@ -48,8 +48,8 @@ export async function findEvaluation(text: string, project: string, access: Serv
 }
 
 /** Returns the references to the versions of an evaluation: of one version by its reference, of all by its name. */
-export async function evaluationReferences(text: string, project: string, access: ServiceAccess): Promise<string[]> {
-  const { reference, name } = await findEvaluation(text, project, access);
+export async function evaluationReferences(text: string, project: string, service: ServiceClient): Promise<string[]> {
+  const { reference, name } = await findEvaluation(text, project, service);
   if (parseReference(text)) return [reference];
   const query = {
     project_id: project,
@@ -58,7 +58,7 @@ export async function evaluationReferences(text: string, project: string, access
     limit: maxVersions,
     metadata_only: true,
   };
-  const { objs } = await access.service.call('queryObjects', { body: query }, { signal: access.signal });
+  const { objs } = await service.call('queryObjects', { body: query });
   return objs.map(({ digest }) => objectReference(project, name, digest));
 }
 
@@ -67,10 +67,10 @@ function projectOfReference(text: string): string {
   return `${entity}/${project}`;
 }
 
-async function nearestEvaluations(text: string, project: string, access: ServiceAccess): Promise<string> {
+async function nearestEvaluations(text: string, project: string, service: ServiceClient): Promise<string> {
   const reference = parseReference(text);
   const page = { limit: maxCandidates, offset: 0 };
-  const found = await findVersions('evaluation', project, page, access).catch(() => undefined);
+  const found = await findVersions('evaluation', project, page, service).catch(() => undefined);
   if (!found) return 'Call list_objects with kind evaluation for references.';
   if (found.length === 0) return 'The project has no evaluation. Create one with create_evaluation.';
   const names = found.map(({ object_id }) => object_id);

@@ -19,15 +19,15 @@ interface FollowOptions {
 export async function followRun(
   call_id: string,
   project_id: string,
-  { service, signal, progress }: Pick<CallContext, 'service' | 'signal' | 'progress'>,
+  { service, progress }: Pick<CallContext, 'service' | 'progress'>,
   { isNew = false, isTimeUp = () => false }: FollowOptions = {},
 ): Promise<RunStatus> {
   for (let pollMs = minPollMs; ; pollMs = Math.min(maxPollMs, pollMs * 1.5)) {
-    const { status } = await service.call('evaluationStatus', { body: { project_id, call_id } }, { signal });
+    const { status } = await service.call('evaluationStatus', { body: { project_id, call_id } });
     const { code, completed_rows, total_rows } = status;
     if (code !== 'running' && !(code === 'not_found' && isNew)) return status;
     progress({ done: completed_rows ?? 0, total: total_rows ?? undefined, unit: 'predictions', run_id: call_id });
     if (isTimeUp(pollMs)) return status;
-    await delay(pollMs, undefined, { signal });
+    await delay(pollMs, undefined, { signal: service.signal });
   }
 }

@@ -1,6 +1,7 @@
+import { rounded } from '../core/statistics/rounded.ts';
+import { cell, escapeInvisible } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
-import { cell, escapeInvisible } from '../text/table.ts';
-import type { RunWithFigures } from './evaluation-results.ts';
+import type { RunWithFigures } from './read-run-results.ts';
 import type { ScorerFigures } from './score-figures.ts';
 
 /** Renders one line for each run: how far it is, what it ran, and what that took. */
@@ -48,7 +49,7 @@ export function renderFigures({ n, errors, pass_rate, mean, values, quartiles }:
   const details = spread === undefined || pass_rate !== undefined ? '' : ` (${spread})`;
   const figure =
     pass_rate !== undefined
-      ? `${Number((100 * pass_rate).toFixed(2))}% of ${n} passed`
+      ? `${rounded(100 * pass_rate, 2)}% of ${n} passed`
       : mean !== undefined
         ? `mean ${mean} of ${n}`
         : pluralize(n, 'value');

@@ -1,5 +1,7 @@
 import * as z from 'zod';
 import type { EvaluationSummary, EvaluationTrial } from '../contract/evaluation-runs.ts';
+import { countEach } from '../core/statistics/count-each.ts';
+import { rounded } from '../core/statistics/rounded.ts';
 import {
   meanOf,
   type ScoreList,
@@ -94,8 +96,9 @@ export function summarizedFigures({
         scorer: path ? `${scorer_key}.${path}` : scorer_key,
         n,
         ...(errors > 0 && { errors }),
-        ...(typeof stats.pass_rate === 'number' && stats.pass_known_count && { pass_rate: rounded(stats.pass_rate) }),
-        ...(typeof stats.numeric_mean === 'number' && stats.numeric_count && { mean: rounded(stats.numeric_mean) }),
+        ...(typeof stats.pass_rate === 'number' &&
+          stats.pass_known_count && { pass_rate: rounded(stats.pass_rate, 4) }),
+        ...(typeof stats.numeric_mean === 'number' && stats.numeric_count && { mean: rounded(stats.numeric_mean, 4) }),
       },
     ];
   });
@@ -137,7 +140,7 @@ function figuresOfList({ scorer, path, values }: ScoreList, errors: number): Sco
   if (numbers.length < values.length) {
     return areLabels(counts.length, values.length) ? { ...figures, values: counts } : undefined;
   }
-  const mean = rounded(meanOf(numbers)!);
+  const mean = rounded(meanOf(numbers)!, 4);
   if (values.every((value) => typeof value === 'boolean')) return { ...figures, pass_rate: mean };
   return {
     ...figures,
@@ -153,9 +156,7 @@ export function areLabels(different: number, texts: number): boolean {
 
 /** Counts values: numbers in their order, labels with the most frequent first. */
 function countValues(found: readonly ScoreValue[]): [ScoreValue, number][] {
-  const counts = new Map<ScoreValue, number>();
-  for (const value of found) counts.set(value, (counts.get(value) ?? 0) + 1);
-  return [...counts].sort(([a, times], [b, others]) =>
+  return [...countEach(found)].sort(([a, times], [b, others]) =>
     typeof a === 'string' || typeof b === 'string'
       ? others - times || (String(a) < String(b) ? -1 : 1)
       : Number(a) - Number(b),
@@ -168,10 +169,6 @@ function quartilesOf(numbers: readonly number[]): number[] {
   return [0, 0.25, 0.5, 0.75, 1].map((share) => {
     const place = share * (sorted.length - 1);
     const [below, above] = [sorted[Math.floor(place)]!, sorted[Math.ceil(place)]!];
-    return rounded(below + (above - below) * (place - Math.floor(place)));
+    return rounded(below + (above - below) * (place - Math.floor(place)), 4);
   });
-}
-
-function rounded(number: number, digits = 4): number {
-  return Number(number.toFixed(digits));
 }

@@ -1,7 +1,7 @@
 import type { ServiceClient } from '../client/service-client.ts';
 import { annotationStates } from '../contract/queue-items.ts';
 import { objectReference } from '../contract/references.ts';
-import { findVersions } from '../records/object-versions.ts';
+import { findVersions } from '../records/read-objects.ts';
 
 /** Kinds of values that can complete an argument of a prompt or a variable of a resource template. */
 export type CompletionKind = 'queue' | 'project' | 'model' | 'dataset' | 'state';
@@ -19,9 +19,8 @@ export async function complete(
   typed: string,
   project: string | undefined,
   service: ServiceClient,
-  signal: AbortSignal,
 ): Promise<string[]> {
-  const values = await candidates(kind, project, service, signal);
+  const values = await candidates(kind, project, service);
   const lower = typed.toLowerCase();
   const matching = values.filter((value) => value.toLowerCase().includes(lower));
   const prefixed = matching.filter((value) => value.toLowerCase().startsWith(lower));
@@ -32,17 +31,14 @@ async function candidates(
   kind: CompletionKind,
   project: string | undefined,
   service: ServiceClient,
-  signal: AbortSignal,
 ): Promise<string[]> {
   if (kind === 'state') return [...annotationStates];
-  if (kind === 'model') return (await service.call('listModels', {}, { signal, project })).data.map(({ id }) => id);
+  if (kind === 'model') return (await service.call('listModels', {}, { project })).data.map(({ id }) => id);
   if (project === undefined) return [];
   if (kind === 'project') return [project];
   if (kind === 'queue') {
-    return (await service.call('queryQueues', { body: { project_id: project, limit: 1000 } }, { signal })).map(
-      ({ id }) => id,
-    );
+    return (await service.call('queryQueues', { body: { project_id: project, limit: 1000 } })).map(({ id }) => id);
   }
-  const datasets = await findVersions('dataset', project, { limit: 1000, offset: 0 }, { service, signal });
+  const datasets = await findVersions('dataset', project, { limit: 1000, offset: 0 }, service);
   return datasets.map(({ object_id }) => objectReference(project, object_id, 'latest'));
 }

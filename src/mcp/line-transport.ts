@@ -8,10 +8,10 @@ import {
   type RequestId,
   type Transport,
 } from '@modelcontextprotocol/server';
-import { JsonLimitError } from '../core/json/json.ts';
 import { InexactNumberError, parseExactJson } from '../core/json/json-numbers.ts';
+import { JsonLimitError } from '../core/json/parse-json.ts';
 import type { Log } from '../core/log.ts';
-import { maxBatchMessages } from './limits.ts';
+import { maxBatchMessages } from './json-rpc.ts';
 
 /*
  * The SDK's stdio transport would end the connection at a line that is too long, leave messages that are not JSON-RPC

@@ -61,14 +61,10 @@ export function completionOfVariable(uriTemplate: string, variable: string): Com
  * Reads a resource from the service.
  * @throws ResourceNotFoundError when no template matches the address or the service has nothing there.
  */
-export async function readResource(
-  address: string,
-  service: ServiceClient,
-  signal: AbortSignal,
-): Promise<ReadResourceResult> {
+export async function readResource(address: string, service: ServiceClient): Promise<ReadResourceResult> {
   const [project_id, kind, id] = parseAddress(address);
   const read = kind === 'queues' ? readQueue : readCall;
-  const value = await read(project_id, id, service, signal).catch((error: unknown) => {
+  const value = await read(project_id, id, service).catch((error: unknown) => {
     if (error instanceof HeddleError && error.code === 'not_found') return undefined;
     throw error;
   });
@@ -76,16 +72,16 @@ export async function readResource(
   return { contents: [{ uri: address, mimeType: 'application/json', text: JSON.stringify(value) }] };
 }
 
-async function readQueue(project_id: string, queue_id: string, service: ServiceClient, signal: AbortSignal) {
+async function readQueue(project_id: string, queue_id: string, service: ServiceClient) {
   const [{ queue }, { stats }] = await Promise.all([
-    service.call('readQueue', { path: { queue_id }, query: { project_id } }, { signal }),
-    service.call('queueStats', { body: { project_id, queue_ids: [queue_id] } }, { signal }),
+    service.call('readQueue', { path: { queue_id }, query: { project_id } }),
+    service.call('queueStats', { body: { project_id, queue_ids: [queue_id] } }),
   ]);
   return { ...queue, ...stats[0] };
 }
 
-async function readCall(project_id: string, id: string, service: ServiceClient, signal: AbortSignal) {
-  return (await service.call('readCall', { body: { project_id, id } }, { signal })).call;
+async function readCall(project_id: string, id: string, service: ServiceClient) {
+  return (await service.call('readCall', { body: { project_id, id } })).call;
 }
 
 const addressParts = z.tuple([projectId, z.enum(['queues', 'calls']), pathSegment]);

@@ -3,8 +3,8 @@ import { HeddleError } from '../core/errors.ts';
 import type { Redactor } from '../core/secrets/redaction.ts';
 import { nextTurn, type Pause } from '../core/turns.ts';
 import { cutValue } from '../text/call-values.ts';
+import { escapeInvisible } from '../text/compact-table.ts';
 import { withFirstRows } from '../text/page.ts';
-import { escapeInvisible } from '../text/table.ts';
 import { parseArguments } from '../tools/definition/arguments.ts';
 import type { ListedTool } from '../tools/definition/registry.ts';
 import type { Tool, ToolContext } from '../tools/definition/tool.ts';
@@ -35,13 +35,15 @@ export interface ToolReturn {
 /** The outcome of a tool call. Its error has no secrets either, and a long partial text and a long `detail` are cut. */
 export type ToolOutcome = ToolReturn | { error: HeddleError };
 
-/** The circumstances of a tool call. By default the user cannot be asked, and progress is discarded. */
-export type CallCircumstances = Pick<ToolContext, 'clientName' | 'signal'> &
-  Partial<Pick<ToolContext, 'ask' | 'progress'>>;
+/**
+ * The circumstances of a tool call. By default it comes from this process itself, the user cannot be asked, and progress is
+ * discarded.
+ */
+export type CallCircumstances = Pick<CallOrigin, 'signal'> &
+  Partial<CallOrigin & Pick<ToolContext, 'clientName' | 'ask' | 'progress'>>;
 
 /**
  * Runs a tool, for every transport, page and command alike.
- * @param origin where the call came from; by default, from this process itself.
  * @throws InputRequired when the tool asks the user a question. Every other failure is part of the outcome.
  */
 export async function runTool(
@@ -49,21 +51,22 @@ export async function runTool(
   args: unknown,
   circumstances: CallCircumstances,
   options: CallOptions,
-  origin: CallOrigin = { requestId: crypto.randomUUID(), trace: {} },
 ): Promise<ToolOutcome> {
   const { project, maxResultChars, redactor } = options;
-  const context = { ask: () => 'cannot' as const, progress: () => {}, ...circumstances };
+  const { clientName, ask = () => 'cannot' as const, progress = () => {}, ...partialOrigin } = circumstances;
+  const origin = { requestId: crypto.randomUUID(), trace: {}, ...partialOrigin };
   const offersTool = (name: string): boolean => options.tools.some((offered) => offered.name === name);
   try {
     return await watchCall({ method: 'tools/call', tool: listed.name }, origin, options, async (service) => {
       const tool = await listed.load();
       const input = parseArguments(tool.input, args, listed, (text) => redactor.redact(text));
       const withoutSecrets = <T>(value: T): Promise<T> => redactor.redactValueInSteps(value);
-      const data = await tool.run(input, { ...context, service, project, maxResultChars, offersTool, withoutSecrets });
+      const context = { clientName, ask, progress, service, project, maxResultChars, offersTool, withoutSecrets };
+      const data = await tool.run(input, context);
       const isSample = readsSample(listed, input, options);
       // The result of a change is returned however late, and so is one that lacks parts because a request took too long.
       const endsInTime = tool.hints.readOnlyHint && !service.missedDeadline;
-      const pause: Pause = () => (endsInTime ? service.pause(context.signal) : nextTurn());
+      const pause: Pause = () => (endsInTime ? service.pause() : nextTurn());
       return fittingResult(tool, isSample ? { ...data, sample_data: true } : data, options, pause);
     });
   } catch (error) {

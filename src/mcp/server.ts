@@ -27,7 +27,7 @@ import { tools as allTools, type ListedTool } from '../tools/definition/registry
 import type { ToolContext } from '../tools/definition/tool.ts';
 import { complete } from './completions.ts';
 import icon from './icon.json' with { type: 'json' };
-import { listedPrompt, type PromptDefinition, promptResult, prompts } from './prompts.ts';
+import { listedPrompt, type PromptDefinition, promptResult, prompts } from './mcp-prompts.ts';
 import { completionOfVariable, listedTemplates, listQueueResources, readResource } from './resources.ts';
 import { type CallOptions, errorText, runTool, type ToolOutcome } from './run-tool.ts';
 import {
@@ -39,7 +39,7 @@ import {
   readSkill,
   skillsExtension,
 } from './skills.ts';
-import { appsExtension, listedViews, readView, viewLink } from './views.ts';
+import { appsExtension, listedViews, readView, viewLink } from './view-resources.ts';
 import { InputRequired, originOf, watchCall } from './watch-call.ts';
 
 /** Options that all MCP servers of one runtime share. */
@@ -146,13 +146,13 @@ function registerTools(server: Server, options: McpServerOptions, toolsByName: R
       return watchCall({ method: 'tools/call' }, origin, options, () => Promise.reject(error));
     }
     const circumstances = {
+      ...origin,
       clientName: clientName(context, server),
-      signal: context.mcpReq.signal,
       ask: createAsk(context, server),
       progress: createProgress(context, options, origin.requestId),
     };
     try {
-      return toCallToolResult(await runTool(tool, params.arguments, circumstances, options, origin));
+      return toCallToolResult(await runTool(tool, params.arguments, circumstances, options));
     } catch (error) {
       if (error instanceof InputRequired) return confirmationRequest(error.question);
       throw error;
@@ -220,7 +220,7 @@ function registerResourcesAndCompletions(
   server.setRequestHandler('resources/read', ({ params: { uri } }, context) => {
     if (isSkill(uri)) return readSkill(uri, isOffered);
     if (views.some((view) => view.uri === uri)) return readView(uri);
-    return runWatched('resources/read', context, (service) => readResource(uri, service, context.mcpReq.signal));
+    return runWatched('resources/read', context, (service) => readResource(uri, service));
   });
   const queueResources = async ({ mcpReq }: ServerContext): Promise<Resource[]> => {
     const { project, service, log } = options;
@@ -244,7 +244,7 @@ function registerResourcesAndCompletions(
     const named = kind === 'model' ? undefined : project_id || (entity && project && `${entity}/${project}`);
     const searchedProject = named || options.project;
     const values = await runWatched('completion/complete', context, (service) =>
-      complete(kind, argument.value, searchedProject, service, context.mcpReq.signal),
+      complete(kind, argument.value, searchedProject, service),
     );
     return { completion: { values } };
   });

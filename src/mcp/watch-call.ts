@@ -10,6 +10,8 @@ import { readTraceContext } from './trace-context.ts';
 export interface CallOrigin extends Omit<McpCallStart, 'method' | 'tool'> {
   /** Written on all log lines of the call and sent to the service. */
   requestId: string;
+  /** Aborts when the client cancels the call or disconnects. */
+  signal: AbortSignal;
 }
 
 export interface WatchOptions {
@@ -42,18 +44,19 @@ export function originOf({ mcpReq, http }: ServerContext, server: Server, transp
     transport: headers ? 'http' : transport,
     protocolVersion: server.getNegotiatedProtocolVersion() ?? headerVersion,
     rpcId: mcpReq.id,
+    signal: mcpReq.signal,
     trace: readTraceContext((name) => (useHeaders ? headers.get(name) : meta?.[name])),
   };
 }
 
 /**
  * Does the work of a call, and reports the call to the log and to the observer, if there is one.
- * @param work gets a client of the service whose requests share one deadline and belong to the call.
+ * @param work gets a client of the service whose requests share one deadline, belong to the call and end with it.
  * @throws InputRequired and ProtocolError as `work` throws them, and a HeddleError for every other failure.
  */
 export async function watchCall<T>(
   call: Pick<McpCallStart, 'method' | 'tool'>,
-  { requestId, ...origin }: CallOrigin,
+  { requestId, signal, ...origin }: CallOrigin,
   options: WatchOptions,
   work: (service: ServiceClient) => Promise<T>,
 ): Promise<T> {
@@ -85,7 +88,7 @@ export async function watchCall<T>(
   try {
     const scope: McpCallScope = { log, headers, ...(observer && { observer }), onRetry };
     const service = await options.service();
-    const result = await work(service.forToolCall(scope));
+    const result = await work(service.forToolCall(scope).withSignal(signal));
     end('ok');
     return result;
   } catch (error) {

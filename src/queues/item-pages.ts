@@ -52,7 +52,7 @@ export async function withCallValues(
   maxValueChars: number,
   context: CallContext,
 ): Promise<ItemWithValues[]> {
-  const calls = await readCalls(items, project, context);
+  const calls = await readCalls(items, project, context.service);
   return items.map((item) => {
     const call = calls.get(item.call_id)!;
     return call instanceof HeddleError

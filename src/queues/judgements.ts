@@ -63,13 +63,13 @@ export function readFeedbackOnCalls(queue: QueueAccess, callIds: readonly string
 
 async function readMatching(
   $expr: Record<string, unknown>,
-  { project, service, signal, progress }: QueueAccess,
+  { project, service, progress }: QueueAccess,
 ): Promise<StoredFeedback[]> {
   // Another account may have used the same id.
   const found = new Map<string, StoredFeedback>();
   const query = { project_id: project, query: { $expr }, fields: readMembers, sort_by: oldestFirst };
   const pages = readPages(
-    async (page) => (await service.call('queryFeedback', { body: { ...query, ...page } }, { signal })).result,
+    async (page) => (await service.call('queryFeedback', { body: { ...query, ...page } })).result,
   );
   for await (const page of pages) {
     for (const feedback of page) found.set(`${feedback.wb_user_id} ${feedback.id}`, feedback);

@@ -1,14 +1,15 @@
 import * as z from 'zod';
+import { asServiceFailure } from '../client/as-service-failure.ts';
+import type { ServiceClient } from '../client/service-client.ts';
 import type { ServiceFacts } from '../client/service-facts.ts';
 import { annotationFeedbackType } from '../contract/feedback.ts';
 import type { Queue } from '../contract/queues.ts';
 import { formatReference, objectReference, parseReference, type Reference } from '../contract/references.ts';
 import { concurrently } from '../core/concurrently.ts';
-import { type ErrorCode, HeddleError } from '../core/errors.ts';
+import type { ErrorCode } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { fitsSchema } from '../core/json/json-schema.ts';
-import type { ServiceAccess } from '../records/call-context.ts';
-import { isDigest, readVersion } from '../records/object-versions.ts';
+import { isDigest, readVersion } from '../records/read-objects.ts';
 import { freeJudgementType } from './judgements.ts';
 import { requireQueue } from './require-queue.ts';
 
@@ -39,9 +40,9 @@ const refsPerRequest = 1000;
  * Reads the fields of a queue: the AnnotationSpec objects among its `scorer_refs`. Other references are skipped.
  * @throws HeddleError `not_found` for an unknown queue, with the nearest ones.
  */
-export async function readQueueFields(queueId: string, project: string, access: ServiceAccess): Promise<QueueField[]> {
-  const queue = await requireQueue(queueId, project, access);
-  const [fields = []] = await readFieldsOfQueues([queue], access);
+export async function readQueueFields(queueId: string, project: string, service: ServiceClient): Promise<QueueField[]> {
+  const queue = await requireQueue(queueId, project, service);
+  const [fields = []] = await readFieldsOfQueues([queue], service);
   return fields;
 }
 
@@ -55,9 +56,9 @@ const maxKnownFields = 10_000;
  */
 export async function readFieldsOfQueues(
   queues: readonly Pick<Queue, 'scorer_refs'>[],
-  access: ServiceAccess,
+  service: ServiceClient,
 ): Promise<QueueField[][]> {
-  const { facts } = access.service;
+  const { facts } = service;
   const known = knownFields.get(facts) ?? new Map<string, QueueField>();
   if (known.size > maxKnownFields) known.clear();
   knownFields.set(facts, known);
@@ -68,7 +69,7 @@ export async function readFieldsOfQueues(
   });
   const versions = await readVersions(
     references.map(({ reference }) => reference),
-    access,
+    service,
   );
   const fields = new Map(known);
   for (const [index, { text, reference }] of references.entries()) {
@@ -102,15 +103,18 @@ function toField(version: Version | undefined): QueueField | undefined {
  * Reads objects in the order of their references; undefined for one that does not exist. Those with a digest take one
  * request together, the others one each.
  */
-async function readVersions(references: readonly Reference[], access: ServiceAccess): Promise<(Version | undefined)[]> {
+async function readVersions(
+  references: readonly Reference[],
+  service: ServiceClient,
+): Promise<(Version | undefined)[]> {
   const found = new Map<Reference, Version | undefined>();
   const withDigest = references.filter(({ version }) => isDigest(version));
-  for (const batch of inBatches(withDigest, refsPerRequest)) await readTogether(batch, found, access);
+  for (const batch of inBatches(withDigest, refsPerRequest)) await readTogether(batch, found, service);
   await concurrently(
     references.filter((reference) => !found.has(reference)),
     concurrentRequests,
     async (reference) => {
-      const object = await readVersion(reference, access);
+      const object = await readVersion(reference, service);
       const version = object && { reference: { ...reference, version: object.digest }, val: object.val };
       found.set(reference, version);
     },
@@ -125,23 +129,19 @@ const refusals = new Set<ErrorCode>(['not_found', 'invalid_request', 'validation
 async function readTogether(
   references: Reference[],
   found: Map<Reference, Version | undefined>,
-  access: ServiceAccess,
+  service: ServiceClient,
 ): Promise<void> {
-  const { service, signal } = access;
   try {
-    const { vals } = await service.call(
-      'readReferences',
-      { body: { refs: references.map(formatReference) } },
-      { signal },
-    );
+    const { vals } = await service.call('readReferences', { body: { refs: references.map(formatReference) } });
     for (const [index, reference] of references.entries()) found.set(reference, { reference, val: vals[index] });
   } catch (error) {
-    if (!(error instanceof HeddleError) || error.retryable || signal.aborted) throw error;
+    const failure = asServiceFailure(error, service);
+    if (failure.retryable) throw failure;
     // One field that was deleted makes some services refuse them all; halves leave few to be read one by one.
-    if (!refusals.has(error.code) || references.length <= concurrentRequests) return;
+    if (!refusals.has(failure.code) || references.length <= concurrentRequests) return;
     const half = Math.ceil(references.length / 2);
-    await readTogether(references.slice(0, half), found, access);
-    await readTogether(references.slice(half), found, access);
+    await readTogether(references.slice(0, half), found, service);
+    await readTogether(references.slice(half), found, service);
   }
 }
 
@@ -212,7 +212,7 @@ export function fieldSchema({
 export async function storeFields(
   definitions: readonly FieldDefinition[],
   project_id: string,
-  { service, signal }: ServiceAccess,
+  service: ServiceClient,
 ): Promise<QueueField[]> {
   return concurrently(definitions, concurrentRequests, async (definition) => {
     const { name, description } = definition;
@@ -220,7 +220,7 @@ export async function storeFields(
     const schema = fieldSchema(definition);
     const val = { name, ...about, field_schema: schema };
     const obj = { project_id, object_id: name, val, builtin_object_class: 'AnnotationSpec' };
-    const { digest } = await service.call('createObject', { body: { obj } }, { signal });
+    const { digest } = await service.call('createObject', { body: { obj } });
     return { name, reference: objectReference(project_id, name, digest), schema, ...about };
   });
 }

@@ -1,12 +1,8 @@
 import * as z from 'zod';
 import { annotationStates, type QueueItem } from '../contract/queue-items.ts';
-import {
-  type ClassPair,
-  cohensKappa,
-  confusionTable,
-  countAgreed,
-  percentAgreement,
-} from '../core/statistics/agreement.ts';
+import { canonicalJson } from '../core/json/canonical-json.ts';
+import { agreementFigures, type ClassPair } from '../core/statistics/agreement.ts';
+import { rounded } from '../core/statistics/rounded.ts';
 import { cutValue } from '../text/call-values.ts';
 import type { Judgement } from './judgements.ts';
 
@@ -245,7 +241,7 @@ function fieldGroups(judged: readonly JudgedItem[]): Group[] {
 
 /** Counts the judgements of one field by value, alone or by another dimension as well. */
 function fieldTables(entries: readonly Entry[], other: Dimension | undefined, part: SummaryPart): SummaryTable[] {
-  const classOfEntry = (entry: Entry): string => classOf(entry.judgement!.value);
+  const classOfEntry = (entry: Entry): string => canonicalJson(entry.judgement!.value);
   const values = groupBy(entries, classOfEntry, (entry) => valueLabel(entry.judgement!.value));
   const groups = other === undefined ? values : groupsOf(entries, other);
   const areNumbers = values.every(({ label }) => typeof label === 'number');
@@ -323,9 +319,9 @@ interface AnnotatorPair {
 function annotatorPairs(entries: readonly Entry[]): { pairs: AnnotatorPair[]; notCompared: number } {
   const groups = groupsOf(entries, 'annotator');
   const annotators = groups.slice(0, maxCompared);
-  const values = new Map(entries.map(({ judgement }) => [classOf(judgement!.value), judgement!.value]));
+  const values = new Map(entries.map(({ judgement }) => [canonicalJson(judgement!.value), judgement!.value]));
   const classes = annotators.map(
-    ({ entries: own }) => new Map(own.map(({ item, judgement }) => [item.id, classOf(judgement!.value)])),
+    ({ entries: own }) => new Map(own.map(({ item, judgement }) => [item.id, canonicalJson(judgement!.value)])),
   );
   const pairs = annotators.flatMap(({ label: first }, a) =>
     annotators.slice(a + 1).map(({ label: second }, place): AnnotatorPair => {
@@ -344,39 +340,21 @@ function agreementOf(field: string, { annotators, shared, values }: AnnotatorPai
   const pairs = shared.map(({ classes }) => classes);
   const items = pairs.length;
   if (items === 0) return { field, annotators, items, no_kappa: 'no item was judged by both' };
-  const kappa = cohensKappa(pairs);
-  const { classes, counts, otherClasses } = confusionTable(pairs, maxColumns);
+  const { classes, ...figures } = agreementFigures(pairs, maxColumns, 'both used one and the same value only');
   const differing = shared.filter(({ classes: [first, second] }) => first !== second).map(({ id }) => id);
   return {
     field,
     annotators,
     items,
-    percent: rounded(percentAgreement(pairs)!, 1),
-    ...(kappa === undefined ? { no_kappa: 'both used one and the same value only' } : { kappa: rounded(kappa, 3) }),
+    ...figures,
     classes: classes.map((name) => valueLabel(values.get(name))),
-    confusion: counts,
-    ...(otherClasses > 0 && { other_classes: otherClasses }),
-    disagreements: items - countAgreed(pairs),
+    disagreements: differing.length,
     ...(differing.length > 0 && { disagreement_ids: differing.slice(0, listed) }),
   };
-}
-
-/** Returns the same text for equal values only, whatever the order of their members. */
-function classOf(value: unknown): string {
-  if (typeof value !== 'object') return JSON.stringify(value);
-  return JSON.stringify(value, (_, member) =>
-    typeof member === 'object' && member !== null && !Array.isArray(member)
-      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : member,
-  );
 }
 
 /** Returns a value as a cell: text is cut, and a list or object becomes JSON. */
 function valueLabel(value: unknown): Cell {
   if (typeof value === 'number' || typeof value === 'boolean') return value;
-  return String(cutValue(typeof value === 'string' ? value : classOf(value), maxLabelChars));
-}
-
-function rounded(number: number, digits: number): number {
-  return Number(number.toFixed(digits));
+  return String(cutValue(typeof value === 'string' ? value : canonicalJson(value), maxLabelChars));
 }

@@ -77,12 +77,9 @@ async function readElsewhere(
   return pages.flatMap(({ items }) => items.filter(isWanted));
 }
 
-function request(
-  { id, project, service, signal }: QueueAccess,
-  query: ItemQuery,
-): Promise<ResultOf<'queryQueueItems'>> {
+function request({ id, project, service }: QueueAccess, query: ItemQuery): Promise<ResultOf<'queryQueueItems'>> {
   const parts = { path: { queue_id: id }, body: { project_id: project, ...query } };
-  return service.call('queryQueueItems', parts, { signal });
+  return service.call('queryQueueItems', parts);
 }
 
 /** Reads the feedback on items at a service that does not send it with them. */

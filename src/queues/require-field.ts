@@ -1,5 +1,5 @@
-import { HeddleError } from '../core/errors.ts';
-import { nearest, shortName } from '../text/names.ts';
+import { invalidArgument } from '../core/errors.ts';
+import { nearestSentence, shortName } from '../text/names.ts';
 import type { Judgement } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { readQueueFields } from './queue-fields.ts';
@@ -8,19 +8,15 @@ import { readQueueFields } from './queue-fields.ts';
 export async function requireField(
   name: string,
   judgements: readonly Judgement[],
-  { id, project, service, signal }: QueueAccess,
+  { id, project, service }: QueueAccess,
 ): Promise<void> {
   if (judgements.some(({ field }) => field === name)) return;
-  const fields = await readQueueFields(id, project, { service, signal });
+  const fields = await readQueueFields(id, project, service);
   // A queue without fields takes any name.
   if (fields.length === 0 || fields.some((field) => field.name === name)) return;
   const names = [...new Set([...fields.map((field) => field.name), ...judgements.map(({ field }) => field)])];
-  throw new HeddleError({
-    code: 'invalid_arguments',
-    message: `Queue ${id} has no field ${JSON.stringify(shortName(name))}.`,
-    hint: `The nearest fields are ${nearest(name, names, (known) => [known])
-      .map(shortName)
-      .join(', ')}.`,
-    detail: [{ loc: ['arguments', 'filter', 'field'], msg: 'Not a field of the queue', type: 'value_error' }],
+  throw invalidArgument(['filter', 'field'], {
+    fault: `Queue ${id} has no field ${JSON.stringify(shortName(name))}`,
+    hint: nearestSentence('fields', name, names),
   });
 }

@@ -1,6 +1,6 @@
+import type { ServiceClient } from '../client/service-client.ts';
 import type { Queue } from '../contract/queues.ts';
 import { HeddleError } from '../core/errors.ts';
-import type { ServiceAccess } from '../records/call-context.ts';
 import { requireProject } from '../records/require-project.ts';
 import { nearest, shortName } from '../text/names.ts';
 
@@ -13,37 +13,27 @@ const maxNamed = 5;
  * Reads a queue.
  * @throws HeddleError `not_found` for an unknown queue; its hint names the nearest ones.
  */
-export async function requireQueue(id: string, project: string, access: ServiceAccess): Promise<Queue> {
+export async function requireQueue(id: string, project: string, service: ServiceClient): Promise<Queue> {
   try {
-    return (
-      await access.service.call(
-        'readQueue',
-        { path: { queue_id: id }, query: { project_id: project } },
-        { signal: access.signal },
-      )
-    ).queue;
+    return (await service.call('readQueue', { path: { queue_id: id }, query: { project_id: project } })).queue;
   } catch (error) {
     if (!(error instanceof HeddleError) || error.code !== 'not_found') throw error;
     throw new HeddleError({
       code: 'not_found',
       message: `Project ${project} has no queue with the id ${JSON.stringify(shortName(id))}.`,
-      hint: await nearestQueues(id, project, access),
+      hint: await nearestQueues(id, project, service),
     });
   }
 }
 
 /** Returns a hint that names the queues whose id or name is nearest, since a name is easily taken for an id. */
-export async function nearestQueues(
-  id: string,
-  project_id: string,
-  { service, signal }: ServiceAccess,
-): Promise<string> {
+export async function nearestQueues(id: string, project_id: string, service: ServiceClient): Promise<string> {
   const queues = await service
-    .call('queryQueues', { body: { project_id, limit: maxCandidates } }, { signal })
+    .call('queryQueues', { body: { project_id, limit: maxCandidates } })
     .catch(() => undefined);
   if (!queues) return 'Call list_queues for the ids.';
   if (queues.length === 0) {
-    await requireProject(project_id, { service, signal });
+    await requireProject(project_id, service);
     return 'The project has no queues. Check project_id.';
   }
   const named = queues.filter(({ name }) => name.toLowerCase() === id.toLowerCase());

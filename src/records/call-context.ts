@@ -1,12 +1,5 @@
 import type { ServiceClient } from '../client/service-client.ts';
 
-/** The service, and the signal that ends the reading. */
-export interface ServiceAccess {
-  service: ServiceClient;
-  /** Aborts when the client cancels the tool call or disconnects. */
-  signal: AbortSignal;
-}
-
 /** The one who judges: the user or an agent, both with the account of the service. */
 export interface Judge {
   /** Name of the MCP client, if it has sent one. */
@@ -29,7 +22,9 @@ export interface Progress {
 export type ReportProgress = (progress: Progress) => void;
 
 /** The part of a tool call that queues and evaluations need. */
-export interface CallContext extends ServiceAccess, Judge {
+export interface CallContext extends Judge {
+  /** Its requests end when the client cancels the tool call or disconnects. */
+  service: ServiceClient;
   /** Maximum characters of the serialised result; asking the service for more than fits is pointless. */
   maxResultChars: number;
   /** Removes the secrets that heddle knows from a value that is to be stored. */

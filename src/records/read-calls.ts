@@ -1,10 +1,11 @@
+import { asServiceFailure } from '../client/as-service-failure.ts';
+import type { ServiceClient } from '../client/service-client.ts';
 import { callColumns, type RecordedCall } from '../contract/calls.ts';
 import type { QueueItem } from '../contract/queue-items.ts';
 import { concurrently } from '../core/concurrently.ts';
 import { type ErrorCode, HeddleError } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { callPath, maxPaths } from '../text/call-values.ts';
-import type { ServiceAccess } from './call-context.ts';
 import { expandColumns, resolveReferences } from './resolve-references.ts';
 
 type CallOrFailure = RecordedCall | HeddleError;
@@ -42,18 +43,18 @@ const missingCall = new HeddleError({
 export async function readCalls(
   items: readonly Pick<QueueItem, 'call_id' | 'display_fields'>[],
   project: string,
-  access: ServiceAccess,
+  service: ServiceClient,
 ): Promise<Map<string, CallOrFailure>> {
   const ids = [...new Set(items.map(({ call_id }) => call_id))];
   const fields = new Set(items.flatMap(({ display_fields }) => display_fields.slice(0, maxPaths)));
   const paths = [...fields].filter((path) => path.length <= callPath.maxLength!).slice(0, maxPathsTogether);
   const outcomes = new Map<string, CallOrFailure>();
   for (const batch of inBatches(ids, callsPerBatch)) {
-    const read = await readBatch(batch, paths, project, access);
+    const read = await readBatch(batch, paths, project, service);
     const results =
-      typeof read === 'number' ? await concurrently(batch, read, (id) => readOne(id, project, access)) : read;
+      typeof read === 'number' ? await concurrently(batch, read, (id) => readOne(id, project, service)) : read;
     const calls = results.filter((result): result is RecordedCall => !(result instanceof HeddleError));
-    await resolveReferences(calls, paths, access);
+    await resolveReferences(calls, paths, service);
     for (const [index, id] of batch.entries()) outcomes.set(id, results[index]!);
   }
   return outcomes;
@@ -64,7 +65,7 @@ async function readBatch(
   ids: string[],
   paths: string[],
   project_id: string,
-  { service, signal }: ServiceAccess,
+  service: ServiceClient,
 ): Promise<CallOrFailure[] | number> {
   if (service.facts.unsupportedOperations.has('queryCalls')) return concurrentReads;
   try {
@@ -77,29 +78,23 @@ async function readBatch(
       ...(columns && { columns }),
       ...(expand_columns.length > 0 && { expand_columns }),
     };
-    const found = await service.call('queryCalls', { body: query }, { signal });
+    const found = await service.call('queryCalls', { body: query });
     const calls = new Map(found.map((call) => [call.id, call]));
     return ids.map((id) => calls.get(id) ?? missingCall);
   } catch (error) {
-    const failure = serviceFailure(error, signal);
+    const failure = asServiceFailure(error, service);
     if (failure.code === 'unsupported') service.facts.unsupportedOperations.add('queryCalls');
     if (!batchFailures.has(failure.code)) return ids.map(() => failure);
     return failure.code === 'too_large' ? concurrentLargeReads : concurrentReads;
   }
 }
 
-async function readOne(id: string, project_id: string, { service, signal }: ServiceAccess): Promise<CallOrFailure> {
+async function readOne(id: string, project_id: string, service: ServiceClient): Promise<CallOrFailure> {
   try {
-    return (await service.call('readCall', { body: { project_id, id } }, { signal })).call ?? missingCall;
+    return (await service.call('readCall', { body: { project_id, id } })).call ?? missingCall;
   } catch (error) {
-    return serviceFailure(error, signal);
+    return asServiceFailure(error, service);
   }
-}
-
-/** Returns a failure of the service; rethrows a cancellation or an unexpected error. */
-function serviceFailure(error: unknown, signal: AbortSignal): HeddleError {
-  if (!(error instanceof HeddleError) || signal.aborted) throw error;
-  return error;
 }
 
 /** Returns the columns that values at paths need; undefined (all columns) when one is not a known member of a call. */

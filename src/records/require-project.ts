@@ -1,12 +1,12 @@
+import type { ServiceClient } from '../client/service-client.ts';
 import { withFallback } from '../client/with-fallback.ts';
 import { HeddleError } from '../core/errors.ts';
 import { nearestSentence } from '../text/names.ts';
-import type { ServiceAccess } from './call-context.ts';
 
 /** Returns the projects of a service; undefined at one that cannot list them. */
-export function knownProjects({ service, signal }: ServiceAccess): Promise<string[] | undefined> {
+export function knownProjects(service: ServiceClient): Promise<string[] | undefined> {
   return withFallback<string[] | undefined>(
-    async () => (await service.call('listProjects', {}, { signal })).projects.map(({ project_id }) => project_id),
+    async () => (await service.call('listProjects', {})).projects.map(({ project_id }) => project_id),
     async () => undefined,
   );
 }
@@ -16,8 +16,8 @@ export function knownProjects({ service, signal }: ServiceAccess): Promise<strin
  * benefit of the doubt.
  * @throws HeddleError `not_found` with the nearest projects.
  */
-export async function requireProject(project: string, access: ServiceAccess): Promise<void> {
-  const known = await knownProjects(access);
+export async function requireProject(project: string, service: ServiceClient): Promise<void> {
+  const known = await knownProjects(service);
   if (known === undefined || known.includes(project)) return;
   const names = nearestSentence('projects', project, known);
   throw new HeddleError({

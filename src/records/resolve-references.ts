@@ -1,11 +1,10 @@
+import { asServiceFailure } from '../client/as-service-failure.ts';
+import type { ServiceClient } from '../client/service-client.ts';
 import type { RecordedCall } from '../contract/calls.ts';
 import { parsePartReference } from '../contract/references.ts';
-import { HeddleError } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
+import type { Members } from '../core/json/json-object.ts';
 import { pathSegments } from '../text/call-values.ts';
-import type { ServiceAccess } from './call-context.ts';
-
-type Members = Record<string, unknown>;
 
 /** Maximum number of references that lead to one another. */
 const maxRounds = 5;
@@ -34,7 +33,7 @@ export function expandColumns(paths: readonly string[]): string[] {
 export async function resolveReferences(
   calls: readonly RecordedCall[],
   paths: readonly string[],
-  { service, signal }: ServiceAccess,
+  service: ServiceClient,
 ): Promise<void> {
   const values = new Map<string, unknown>();
   for (let round = 0; round < maxRounds; round += 1) {
@@ -42,10 +41,10 @@ export async function resolveReferences(
     const unread = [...new Set(places.map(({ reference }) => reference))].filter((reference) => !values.has(reference));
     for (const refs of inBatches(unread, refsPerRequest)) {
       try {
-        const { vals } = await service.call('readReferences', { body: { refs } }, { signal });
+        const { vals } = await service.call('readReferences', { body: { refs } });
         for (const [index, reference] of refs.entries()) values.set(reference, vals[index]);
       } catch (error) {
-        if (!(error instanceof HeddleError) || signal.aborted) throw error;
+        asServiceFailure(error, service);
         return;
       }
     }

@@ -1,9 +1,9 @@
+import type { ServiceClient } from '../client/service-client.ts';
 import type { BodyOf } from '../contract/endpoints.ts';
 import type { ObjectVersion } from '../contract/objects.ts';
 import { formatReference, type Reference } from '../contract/references.ts';
 import { HeddleError } from '../core/errors.ts';
 import { nearest, shortName } from '../text/names.ts';
-import type { ServiceAccess } from './call-context.ts';
 import { requireProject } from './require-project.ts';
 
 /** Objects among which the nearest are looked for, and versions of which there may be many. */
@@ -16,7 +16,7 @@ const maxCandidates = 1000;
  */
 export async function unknownObject(
   reference: Reference,
-  { service, signal }: ServiceAccess,
+  service: ServiceClient,
   baseClass?: string,
 ): Promise<HeddleError> {
   const { entity, project, name, version } = reference;
@@ -24,7 +24,7 @@ export async function unknownObject(
   const newestFirst = [{ field: 'created_at', direction: 'desc' as const }];
   const find = async (filter: NonNullable<BodyOf<'queryObjects'>['filter']>): Promise<ObjectVersion[]> => {
     const query = { project_id, filter, sort_by: newestFirst, limit: maxCandidates, metadata_only: true };
-    const { objs } = await service.call('queryObjects', { body: query }, { signal }).catch(() => ({ objs: [] }));
+    const { objs } = await service.call('queryObjects', { body: query }).catch(() => ({ objs: [] }));
     return objs;
   };
   const versions = await find({ object_ids: [name] });
@@ -38,7 +38,7 @@ export async function unknownObject(
   }
   const isClass = baseClass === undefined ? {} : { base_object_classes: [baseClass] };
   const objects = await find({ ...isClass, latest_only: true });
-  if (objects.length === 0) await requireProject(project_id, { service, signal });
+  if (objects.length === 0) await requireProject(project_id, service);
   const near = nearest(name, objects, ({ object_id }) => [object_id]).map((object) =>
     formatReference({ ...reference, kind: kindOf(object), name: object.object_id, version: object.digest }),
   );

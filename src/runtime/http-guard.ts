@@ -57,7 +57,7 @@ export async function createGuard(
       'Set --public-url or HEDDLE_PUBLIC_URL to the URL that clients use, like https://mcp.example.com/mcp.',
     );
   }
-  const { oauthGuard } = await import('../mcp/oauth/guard.ts');
+  const { oauthGuard } = await import('../mcp/oauth/oauth-guard.ts');
   return (url) => oauthGuard({ issuer, audience, resource: publicUrl ?? url, serverFor, proxies: values }, log);
 }
 

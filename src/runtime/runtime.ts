@@ -10,8 +10,8 @@ import { hasSqlite, sqliteAdvice } from '../core/sqlite.ts';
 import { version } from '../core/version.ts';
 import { instructionsFor } from '../mcp/instructions.ts';
 import type { McpServerOptions } from '../mcp/server.ts';
-import type { RunningService } from '../service/index.ts';
 import type { ModelProviderOptions } from '../service/inference/model-provider.ts';
+import type { RunningService } from '../service/start-service.ts';
 import type { ResolvedSettings } from '../settings/resolve-settings.ts';
 import type { Credentials } from '../settings/secrets/credentials.ts';
 import { type SettingValues, settingDefinitions, settingNames } from '../settings/settings.ts';
@@ -154,7 +154,10 @@ async function startEmbedded(
   resolved: ResolvedSettings,
   log: Log,
 ): Promise<{ running: RunningService; connection: Connection }> {
-  const [{ startService }, { randomBytes }] = await Promise.all([import('../service/index.ts'), import('node:crypto')]);
+  const [{ startService }, { randomBytes }] = await Promise.all([
+    import('../service/start-service.ts'),
+    import('node:crypto'),
+  ]);
   const account = {
     name: accountName(),
     password: randomBytes(32).toString('base64url'),

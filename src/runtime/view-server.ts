@@ -6,9 +6,9 @@ import { endServer } from '../core/http/end-server.ts';
 import { createHttpServer } from '../core/http/http-server.ts';
 import { listen } from '../core/http/listen.ts';
 import { Refusal } from '../core/http/refusal.ts';
-import { JsonLimitError, parseJsonText } from '../core/json/json.ts';
+import { JsonLimitError, parseJsonText } from '../core/json/parse-json.ts';
 import { AccessChecks, bearerOf, checkMethod, isSameSecret } from '../mcp/http/guard.ts';
-import { httpLimits } from '../mcp/http/limits.ts';
+import { httpLimits } from '../mcp/http/http-limits.ts';
 import { runTool } from '../mcp/run-tool.ts';
 import type { McpServerOptions } from '../mcp/server.ts';
 

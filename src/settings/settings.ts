@@ -1,7 +1,7 @@
 import { defaultTimeoutsMs, inferencePrefix } from '../contract/endpoint.ts';
 import { projectId } from '../contract/identifiers.ts';
 import { databaseUrls } from '../core/database-url.ts';
-import { isLoopbackHost } from '../core/http/proxies.ts';
+import { isLoopbackHost } from '../core/http/loopback.ts';
 import { logLevels } from '../core/log.ts';
 import type { StoreKind } from './profiles.ts';
 import { defaultKeychainTimeoutsMs } from './secrets/keychain-store.ts';

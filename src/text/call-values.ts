@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { RecordedCall } from '../contract/calls.ts';
+import type { Members } from '../core/json/json-object.ts';
 import { memberAt } from '../core/json/member-at.ts';
 
 /** A path to a value of a recorded call. */
@@ -57,6 +58,11 @@ export function cutValue(value: unknown, maxChars: number): unknown {
   const uncut = text.length - mark.length;
   const kept = Math.min(maxChars, uncut);
   return `${text.slice(0, kept).toWellFormed()}…[+${uncut - kept + Number(before)} characters]`;
+}
+
+/** Cuts each member of an object to `maxChars` characters. */
+export function cutMembers(value: Members, maxChars: number): Members {
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, cutValue(member, maxChars)]));
 }
 
 /**

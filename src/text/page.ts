@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { HeddleError } from '../core/errors.ts';
-import { compactTable } from './table.ts';
+import { compactTable } from './compact-table.ts';
 
 /** Arguments that select a page of a list. */
 export const pageArguments = {

@@ -8,8 +8,8 @@ import { requireQueue } from '../queues/require-queue.ts';
 import { type CallsFilterArgument, callsFilterArgument, callsQuery } from '../records/calls-query.ts';
 import { readPages } from '../records/read-pages.ts';
 import { callsLike } from '../records/unknown-call.ts';
+import { cell, escapeInvisible } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
-import { cell, escapeInvisible } from '../text/table.ts';
 import { maxUnconfirmed, requireConsent } from './definition/require-consent.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
@@ -79,7 +79,7 @@ Example: {"queue_id":"support-triage","filter":{"op_name":"answer","has_error":t
 
   async run({ queue_id, sample, dry_run = false, confirm = false, ...args }, context): Promise<AdditionResult> {
     const project = projectOf(args, context);
-    const queue = await requireQueue(queue_id, project, context);
+    const queue = await requireQueue(queue_id, project, context.service);
     const { ids, ...found } = args.call_ids
       ? await knownCalls(args.call_ids, project, context)
       : await matchingCalls(args.filter, project, context);
@@ -139,12 +139,12 @@ interface FoundCalls {
 
 /** Looks calls up, because services skip unknown ones without naming them. */
 async function knownCalls(call_ids: readonly string[], project_id: string, context: ToolContext): Promise<FoundCalls> {
-  const { service, signal } = context;
+  const { service } = context;
   const ids = [...new Set(call_ids)];
   const known = new Set<string>();
   for (const batch of inBatches(ids, idsPerRequest)) {
     const request = { project_id, filter: { call_ids: batch }, columns: ['id'], limit: batch.length };
-    for (const { id } of await service.call('queryCalls', { body: request }, { signal })) known.add(id);
+    for (const { id } of await service.call('queryCalls', { body: request })) known.add(id);
   }
   const existing = ids.filter((id) => known.has(id));
   const unknown = ids.filter((id) => !known.has(id));
@@ -152,7 +152,7 @@ async function knownCalls(call_ids: readonly string[], project_id: string, conte
     throw new HeddleError({
       code: 'not_found',
       message: `Nothing was added: project ${project_id} has no recorded call with ${ids.length === 1 ? 'this id' : `any of these ${ids.length} ids`}.`,
-      hint: `Find calls with query_calls, and use the same project_id.${await callsLike(ids[0]!, project_id, context)}`,
+      hint: `Find calls with query_calls, and use the same project_id.${await callsLike(ids[0]!, project_id, context.service)}`,
     });
   }
   return {
@@ -166,17 +166,17 @@ async function knownCalls(call_ids: readonly string[], project_id: string, conte
 async function matchingCalls(
   filter: CallsFilterArgument | undefined,
   project_id: string,
-  { service, signal }: ToolContext,
+  { service }: ToolContext,
 ): Promise<FoundCalls> {
   const matching = { project_id, ...callsQuery(filter) };
   const sort_by = [{ field: 'started_at', direction: 'asc' as const }];
   // Asking for one call more than needed tells whether there are more.
   const request = { ...matching, sort_by, columns: ['id'], limit: maxCalls + 1 };
-  const calls = await service.call('queryCalls', { body: request }, { signal });
+  const calls = await service.call('queryCalls', { body: request });
   const ids = calls.slice(0, maxCalls).map(({ id }) => id);
   if (calls.length <= maxCalls) return { ids, matched: ids.length };
   const count = await withFallback(
-    async () => (await service.call('countCalls', { body: matching }, { signal })).count,
+    async () => (await service.call('countCalls', { body: matching })).count,
     async () => undefined,
   );
   const all = count === undefined ? 'More calls match' : `${count} calls match`;
@@ -196,23 +196,21 @@ function sampleOf(ids: readonly string[], { n, seed }: { n: number; seed: number
 }
 
 /** Returns the calls that a queue holds. */
-async function callsInQueue(queueId: string, project_id: string, { service, signal }: ToolContext) {
+async function callsInQueue(queueId: string, project_id: string, { service }: ToolContext) {
   const held = new Set<string>();
   const read = async (page: { limit: number; offset: number }) =>
-    (await service.call('queryQueueItems', { path: { queue_id: queueId }, body: { project_id, ...page } }, { signal }))
-      .items;
+    (await service.call('queryQueueItems', { path: { queue_id: queueId }, body: { project_id, ...page } })).items;
   for await (const items of readPages(read)) for (const { call_id } of items) held.add(call_id);
   return held;
 }
 
 /** Returns the display fields of the newest item of a queue, so that all its items show alike. */
-async function displayFieldsOf(queueId: string, project_id: string, { service, signal }: ToolContext) {
+async function displayFieldsOf(queueId: string, project_id: string, { service }: ToolContext) {
   const sort_by = [{ field: 'created_at', direction: 'desc' as const }];
-  const { items } = await service.call(
-    'queryQueueItems',
-    { path: { queue_id: queueId }, body: { project_id, sort_by, limit: 1 } },
-    { signal },
-  );
+  const { items } = await service.call('queryQueueItems', {
+    path: { queue_id: queueId },
+    body: { project_id, sort_by, limit: 1 },
+  });
   const existing = items[0]?.display_fields ?? [];
   return existing.length > 0 ? existing : ['inputs', 'output'];
 }
@@ -224,7 +222,7 @@ async function displayFieldsOf(queueId: string, project_id: string, { service, s
 async function addCalls(
   ids: readonly string[],
   { queue_id, project, display_fields }: { queue_id: string; project: string; display_fields: string[] },
-  { service, signal, progress }: ToolContext,
+  { service, progress }: ToolContext,
 ): Promise<{ added: number; duplicates: number }> {
   let added = 0;
   let duplicates = 0;
@@ -232,7 +230,7 @@ async function addCalls(
   for (const call_ids of inBatches(ids, callsPerRequest)) {
     try {
       const request = { project_id: project, call_ids, display_fields };
-      const batch = await service.call('addQueueItems', { path: { queue_id }, body: request }, { signal });
+      const batch = await service.call('addQueueItems', { path: { queue_id }, body: request });
       added += batch.added_count;
       duplicates += batch.duplicates;
     } catch (error) {

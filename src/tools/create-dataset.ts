@@ -3,13 +3,13 @@ import { pathSegment, splitProjectId } from '../contract/identifiers.ts';
 import { classMembers } from '../contract/objects.ts';
 import { formatReference, objectIdOf, objectReference, referenceScheme } from '../contract/references.ts';
 import { rowOfTable } from '../contract/tables.ts';
+import { maxDatasetBytes, maxDatasetRows, rowsOfQueue, tooLarge } from '../queues/dataset-rows.ts';
 import { itemsFilter } from '../queues/matching-items.ts';
-import { maxDatasetBytes, maxDatasetRows, rowsOfQueue, tooLarge } from '../queues/queue-rows.ts';
 import { objectName } from '../records/object-name.ts';
-import { versionsOfName } from '../records/object-versions.ts';
-import { callPath, cutValue, maxPaths } from '../text/call-values.ts';
+import { versionsOfName } from '../records/read-objects.ts';
+import { callPath, cutMembers, maxPaths } from '../text/call-values.ts';
+import { cell, compactTable, escapeInvisible } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
-import { cell, compactTable, escapeInvisible } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 const row = rowOfTable.meta({ type: 'object', additionalProperties: true });
@@ -70,7 +70,7 @@ Example: {"name":"Unhelpful","from_queue":{"queue_id":"support-triage","filter":
 
   async run({ name, rows: given, from_queue, description, dry_run, ...query }, context): Promise<CreatedDataset> {
     const project = projectOf(query, context);
-    const versions = await versionsOfName(name, 'Dataset', project, context);
+    const versions = await versionsOfName(name, 'Dataset', project, context.service);
     const found = given ? { rows: given, warnings: [] } : await rowsOfQueue(from_queue!, project, context);
     const content = { rows: found.rows, ...(description !== undefined && { description }) };
     const { rows, ...about } = await context.withoutSecrets(content);
@@ -78,7 +78,8 @@ Example: {"name":"Unhelpful","from_queue":{"queue_id":"support-triage","filter":
     const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
     const warnings = [...found.warnings, ...warningsOf(rows, columns, rows !== found.rows)];
     const facts = { row_count: rows.length, columns, ...(warnings.length > 0 && { warnings }) };
-    if (dry_run) return { ...facts, dry_run, rows: rows.slice(0, shownRows).map((row) => cutRow(row, maxShownChars)) };
+    if (dry_run)
+      return { ...facts, dry_run, rows: rows.slice(0, shownRows).map((row) => cutMembers(row, maxShownChars)) };
     const { object_id, digest } = await store({ name, rows, ...about }, project, context);
     return {
       dataset_ref: objectReference(project, object_id, digest),
@@ -98,13 +99,9 @@ Example: {"name":"Unhelpful","from_queue":{"queue_id":"support-triage","filter":
   shrink({ rows = [], ...facts }, share) {
     if (rows.length === 0) return undefined;
     const maxChars = Math.floor(maxShownChars * share * 0.8);
-    return maxChars < 20 ? { ...facts } : { ...facts, rows: rows.map((row) => cutRow(row, maxChars)) };
+    return maxChars < 20 ? { ...facts } : { ...facts, rows: rows.map((row) => cutMembers(row, maxChars)) };
   },
 });
-
-function cutRow(row: Record<string, unknown>, maxChars: number): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(row).map(([column, value]) => [column, cutValue(value, maxChars)]));
-}
 
 function warningsOf(rows: readonly object[], columns: readonly string[], hadSecrets: boolean): string[] {
   const distinct = new Set(rows.map((row) => JSON.stringify(row))).size;
@@ -124,13 +121,13 @@ function warningsOf(rows: readonly object[], columns: readonly string[], hadSecr
 async function store(
   { name, description, rows }: { name: string; description?: string; rows: Record<string, unknown>[] },
   project_id: string,
-  { service, signal }: ToolContext,
+  { service }: ToolContext,
 ): Promise<{ object_id: string; digest: string }> {
-  const table = await service.call('createTable', { body: { table: { project_id, rows } } }, { signal });
+  const table = await service.call('createTable', { body: { table: { project_id, rows } } });
   const parts = { scheme: referenceScheme, ...splitProjectId(project_id), kind: 'table', name: table.digest } as const;
   const about = { name, description: description ?? null, rows: formatReference(parts) };
   const object_id = objectIdOf(name);
   const val = { ...about, ...classMembers('Dataset', 'Dataset') };
-  const { digest } = await service.call('createObject', { body: { obj: { project_id, object_id, val } } }, { signal });
+  const { digest } = await service.call('createObject', { body: { obj: { project_id, object_id, val } } });
   return { object_id, digest };
 }

@@ -5,9 +5,9 @@ import { splitProjectId } from '../contract/identifiers.ts';
 import { formatReference, objectIdOf, objectReference, parseReference } from '../contract/references.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { HeddleError } from '../core/errors.ts';
-import { baseClasses, readNamedVersion, versionsOfName } from '../records/object-versions.ts';
+import { baseClasses, readNamedVersion, versionsOfName } from '../records/read-objects.ts';
 import { unknownObject } from '../records/unknown-object.ts';
-import { cell } from '../text/table.ts';
+import { cell } from '../text/compact-table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 const { name, dataset: _, scorers: __, ...members } = createEvaluationRequest.shape;
@@ -64,12 +64,8 @@ Example: {"name":"Support answers","dataset":"tickets","scorers":["helpfulness"]
         scorers: await Promise.all(definition.scorers.map((scorer) => resolve(scorer, 'scorer'))),
       }),
     };
-    const versions = await versionsOfName(definition.name, 'Evaluation', project, context);
-    const created = await context.service.call(
-      'createEvaluation',
-      { path: splitProjectId(project), body: resolved },
-      { signal: context.signal },
-    );
+    const versions = await versionsOfName(definition.name, 'Evaluation', project, context.service);
+    const created = await context.service.call('createEvaluation', { path: splitProjectId(project), body: resolved });
     return {
       ...created,
       ...(versions && {
@@ -126,9 +122,9 @@ async function resolveReference(
   if (!reference || !['object', 'op'].includes(reference.kind) || (text.includes('://') && !parseReference(text))) {
     throw wrongReference(text, kind, 'it is no reference to an object');
   }
-  const version = await readNamedVersion(text, project, context);
+  const version = await readNamedVersion(text, project, context.service);
   if (!version) {
-    const unknown = await unknownObject(reference, context, baseClasses[kind]);
+    const unknown = await unknownObject(reference, context.service, baseClasses[kind]);
     throw new HeddleError({ ...unknown, message: `Nothing was stored: the ${kind} ${text} does not exist.` });
   }
   // Scorers that are functions are stored as operations.

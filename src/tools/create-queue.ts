@@ -10,7 +10,7 @@ import {
   storeFields,
   summarizeField,
 } from '../queues/queue-fields.ts';
-import { cell, escapeInvisible } from '../text/table.ts';
+import { cell, escapeInvisible } from '../text/compact-table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 const field = z
@@ -69,20 +69,18 @@ Example: {"name":"Refunds","guidelines":"Judge the answer.","fields":[{"name":"t
   output,
 
   async run({ name, guidelines = '', fields: definitions = [], ...query }, context): Promise<CreatedQueue> {
-    const { service, signal } = context;
+    const { service } = context;
     const project = projectOf(query, context);
     const namesakes = await queuesNamed(name, project, context);
-    const stored = await storeFields(definitions, project, context);
+    const stored = await storeFields(definitions, project, context.service);
     const fields = stored.length === 0 ? {} : { fields: stored.map(summarizeField) };
     const scorer_refs = stored.map(({ reference }) => reference);
     const differences = namesakes.map((queue) => differencesOf(queue, name, guidelines, stored));
     const same = namesakes.find((_, index) => differences[index]!.length === 0);
     if (same) return { queue_id: same.id, ...fields, existed: true };
-    const { id } = await service.call(
-      'createQueue',
-      { body: { project_id: project, name, description: guidelines, scorer_refs } },
-      { signal },
-    );
+    const { id } = await service.call('createQueue', {
+      body: { project_id: project, name, description: guidelines, scorer_refs },
+    });
     const warnings = namesakes.slice(0, maxWarnings).map((queue, index) => {
       return `Queue ${queue.id} has the same name, but other ${differences[index]!.join(' and ')}.`;
     });
@@ -121,8 +119,8 @@ function faultsOf({ type, choices, min, max }: FieldDefinition): { member: strin
 }
 
 /** Returns the queues with this name, whatever its case, the newest first. */
-async function queuesNamed(name: string, project_id: string, { service, signal }: ToolContext): Promise<Queue[]> {
-  const found = await service.call('queryQueues', { body: { project_id, name } }, { signal });
+async function queuesNamed(name: string, project_id: string, { service }: ToolContext): Promise<Queue[]> {
+  const found = await service.call('queryQueues', { body: { project_id, name } });
   return found.filter((queue) => queue.name.toLowerCase() === name.toLowerCase());
 }
 

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { asServiceFailure } from '../client/as-service-failure.ts';
 import { classMembers } from '../contract/objects.ts';
 import { findPlaceholders } from '../contract/prompts.ts';
 import { objectIdOf, objectReference } from '../contract/references.ts';
@@ -8,14 +9,13 @@ import {
   llmJudgeScorerClass,
   llmModelClass,
 } from '../contract/scorers.ts';
-import { HeddleError } from '../core/errors.ts';
 import { compileLinearPattern } from '../core/linear-pattern.ts';
 import { comparisonWarning } from '../evaluations/comparison-warning.ts';
 import { fieldSchema } from '../queues/queue-fields.ts';
 import { objectName } from '../records/object-name.ts';
-import { versionsOfName } from '../records/object-versions.ts';
+import { versionsOfName } from '../records/read-objects.ts';
+import { cell, escapeInvisible } from '../text/compact-table.ts';
 import { nearestSentence, shortName } from '../text/names.ts';
-import { cell, escapeInvisible } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 /** The members that each kind of scorer needs, and those that it can have. */
@@ -92,12 +92,12 @@ Example: {"name":"Right answer","kind":"equals","expected":"answer"}`,
 
   async run({ project_id, ...args }, context): Promise<CreatedScorer> {
     const project = projectOf({ project_id }, context);
-    const versions = await versionsOfName(args.name, 'Scorer', project, context);
+    const versions = await versionsOfName(args.name, 'Scorer', project, context.service);
     const definition = await context.withoutSecrets(args);
     const warnings = [
       ...(definition === args ? [] : ['Secrets in the definition were replaced by [secret].']),
       ...(definition.model === undefined ? [] : await modelWarnings(definition.model, context)),
-      ...(await comparisonWarning(definition.kind === 'llm_judge' ? [] : [shortName(args.name)], context)),
+      ...(await comparisonWarning(definition.kind === 'llm_judge' ? [] : [shortName(args.name)], context.service)),
     ];
     const val =
       definition.kind === 'llm_judge' ? await judgeOf(definition, project, context) : comparisonOf(definition);
@@ -199,21 +199,21 @@ function replySchema(scale: Scale): Record<string, unknown> {
 async function storeObject(
   object: { object_id: string; val: unknown; builtin_object_class?: string },
   project_id: string,
-  { service, signal }: ToolContext,
+  { service }: ToolContext,
 ): Promise<string> {
-  return (await service.call('createObject', { body: { obj: { project_id, ...object } } }, { signal })).digest;
+  return (await service.call('createObject', { body: { obj: { project_id, ...object } } })).digest;
 }
 
 /** Returns a warning if the service lists its models and does not have this one. */
-async function modelWarnings(model: string, { service, signal, project }: ToolContext): Promise<string[]> {
+async function modelWarnings(model: string, { service, project }: ToolContext): Promise<string[]> {
   try {
-    const { data } = await service.call('listModels', {}, { signal, ...(project !== undefined && { project }) });
+    const { data } = await service.call('listModels', {}, { project });
     if (data.length === 0 || data.some(({ id }) => id === model)) return [];
     const ids = data.map(({ id }) => id);
     return [`Inference does not list the model ${shortName(model)}. ${nearestSentence('models', model, ids)}`];
   } catch (error) {
+    asServiceFailure(error, service);
     // Without access to inference, the evaluation will tell.
-    if (error instanceof HeddleError && !signal.aborted) return [];
-    throw error;
+    return [];
   }
 }

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { formatReference, referenceScheme } from '../contract/references.ts';
-import { findVersions } from '../records/object-versions.ts';
+import { findVersions } from '../records/read-objects.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
@@ -45,16 +45,16 @@ Example: {"kind":"dataset"}`,
   output,
 
   async run({ kind, name, versions, limit, offset = 0, ...query }, context): Promise<ObjectPage> {
-    const { service, signal } = context;
+    const { service } = context;
     if (kind === 'model') {
-      const { data } = await service.call('listModels', {}, { signal, project: context.project });
+      const { data } = await service.call('listModels', {}, { project: context.project });
       const found = data.filter(({ id }) => name === undefined || id.toLowerCase().includes(name.toLowerCase()));
       const models = found.slice(offset, offset + limit);
       return { kind, objects: models, ...pagePosition(offset, models.length, found.length > offset + limit) };
     }
     const project = projectOf(query, context);
     // Asking for one object more than needed tells whether there is a next page.
-    const found = await findVersions(kind, project, { name, versions, limit: limit + 1, offset }, context);
+    const found = await findVersions(kind, project, { name, versions, limit: limit + 1, offset }, context.service);
     const objects = found
       .slice(0, limit)
       .map(({ digest, ...object }) => ({ reference: referenceTo(object.object_id, digest, kind, project), ...object }));

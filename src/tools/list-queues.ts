@@ -12,8 +12,8 @@ import {
 } from '../queues/queue-fields.ts';
 import { nearestQueues } from '../queues/require-queue.ts';
 import { knownProjects, requireProject } from '../records/require-project.ts';
+import { cell } from '../text/compact-table.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
-import { cell } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 const input = z.strictObject({
@@ -63,14 +63,12 @@ Example: {"name":"support"}`,
   async run({ limit, offset = 0, ...query }, context): Promise<QueuePage> {
     const project = projectOf(query, context);
     // Asking for one queue more than needed tells whether there is a next page.
-    const found = await context.service.call(
-      'queryQueues',
-      { body: { ...query, project_id: project, offset, limit: limit + 1 } },
-      { signal: context.signal },
-    );
+    const found = await context.service.call('queryQueues', {
+      body: { ...query, project_id: project, offset, limit: limit + 1 },
+    });
     const isUnmatched = found.length === 0 && offset === 0 && query.name !== undefined;
-    const hint = isUnmatched ? await nearestQueues(query.name!, project, context) : undefined;
-    if (found.length === 0) await requireProject(project, context);
+    const hint = isUnmatched ? await nearestQueues(query.name!, project, context.service) : undefined;
+    if (found.length === 0) await requireProject(project, context.service);
     const queues = await summarize(found.slice(0, limit), project, context);
     const isPastEnd = queues.length === 0 && offset > 0;
     const page = {
@@ -100,13 +98,13 @@ Example: {"name":"support"}`,
   rows: 'queues',
 });
 
-async function countQueues(query: BodyOf<'queryQueues'>, { service, signal }: ToolContext): Promise<number> {
-  return (await service.call('queryQueues', { body: query }, { signal })).length;
+async function countQueues(query: BodyOf<'queryQueues'>, { service }: ToolContext): Promise<number> {
+  return (await service.call('queryQueues', { body: query })).length;
 }
 
 /** Returns the other projects, at a service that can list projects. */
 async function otherProjects(project: string, context: ToolContext): Promise<Partial<QueuePage>> {
-  const others = (await knownProjects(context))?.filter((id) => id !== project) ?? [];
+  const others = (await knownProjects(context.service))?.filter((id) => id !== project) ?? [];
   return others.length > 0 ? { other_projects: others } : {};
 }
 
@@ -118,11 +116,11 @@ function hasNoFields(fields: readonly QueueField[] | undefined, references: Queu
 /** Adds the fields and item counts of queues, with one request each for all of them. */
 async function summarize(queues: Queue[], project_id: string, context: ToolContext): Promise<QueueSummary[]> {
   if (queues.length === 0) return [];
-  const { service, signal } = context;
+  const { service } = context;
   const [{ stats }, fields] = await Promise.all([
-    service.call('queueStats', { body: { project_id, queue_ids: queues.map(({ id }) => id) } }, { signal }),
+    service.call('queueStats', { body: { project_id, queue_ids: queues.map(({ id }) => id) } }),
     withFallback(
-      () => readFieldsOfQueues(queues, context),
+      () => readFieldsOfQueues(queues, context.service),
       async () => [],
     ),
   ]);

@@ -63,24 +63,20 @@ Example: {"filter":{"op_name":"answer","text":"refund"},"fields":["inputs.questi
     const matching = callsQuery(filter);
     const paths = fields ?? defaultFields;
     const pageSize = Math.min(limit, Math.ceil(context.maxResultChars / minCallChars));
-    const found = await context.service.call(
-      'queryCalls',
-      {
-        body: {
-          project_id,
-          ...matching,
-          sort_by: sort_by ?? newestFirst,
-          // Asking for one call more than needed tells whether there is a next page.
-          limit: pageSize + 1,
-          offset,
-          ...columnsOf(paths),
-        },
+    const found = await context.service.call('queryCalls', {
+      body: {
+        project_id,
+        ...matching,
+        sort_by: sort_by ?? newestFirst,
+        // Asking for one call more than needed tells whether there is a next page.
+        limit: pageSize + 1,
+        offset,
+        ...columnsOf(paths),
       },
-      { signal: context.signal },
-    );
-    if (found.length === 0) await requireProject(project_id, context);
+    });
+    if (found.length === 0) await requireProject(project_id, context.service);
     const page = found.slice(0, pageSize);
-    if (fields) await resolveReferences(page, fields, context);
+    if (fields) await resolveReferences(page, fields, context.service);
     const calls = page.map((call) => toRow(call, paths, fields ? maxFieldChars : maxDefaultChars));
     const hasMore = found.length > pageSize;
     const limits = filter?.text === undefined ? {} : { limit: maxCountedByText };
@@ -138,13 +134,13 @@ function isEmpty(value: unknown): boolean {
 async function totalOf(
   matching: BodyOf<'countCalls'>,
   { offset, count, hasMore }: { offset: number; count: number; hasMore: boolean },
-  { service, signal }: ToolContext,
+  { service }: ToolContext,
 ): Promise<Total> {
   if (!hasMore && (count > 0 || offset === 0)) return { total: offset + count };
   if (hasMore && offset > 0) return {};
   return withFallback(
     async () => {
-      const { count: total } = await service.call('countCalls', { body: matching }, { signal });
+      const { count: total } = await service.call('countCalls', { body: matching });
       // Some services do not tell whether there are more.
       return matching.limit != null && total >= matching.limit ? { total_at_least: total } : { total };
     },

@@ -4,6 +4,7 @@ import { pathSegment } from '../contract/identifiers.ts';
 import { queryQueueItemsRequest, queueItem, sortFields } from '../contract/queue-items.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { sortKey } from '../contract/sort-keys.ts';
+import { countEach } from '../core/statistics/count-each.ts';
 import {
   type ItemWithValues,
   readItemPage,
@@ -15,10 +16,9 @@ import { type GivenFeedback, judgementsOf, latestJudgements, notesOf } from '../
 import { emptyFilterHint, itemsFilter, matchingItems } from '../queues/matching-items.ts';
 import type { QueueAccess } from '../queues/queue-access.ts';
 import { requireQueue } from '../queues/require-queue.ts';
-import { countEach } from '../text/count-each.ts';
+import { cell } from '../text/compact-table.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage, withFirstRows } from '../text/page.ts';
 import { type ShownRows, showRows } from '../text/show-rows.ts';
-import { cell } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
 const { sort_by, include_position } = shapeWithoutNull(queryQueueItemsRequest.shape);
@@ -119,7 +119,7 @@ type Arguments = z.output<typeof input>;
  * @throws HeddleError `not_found` when there is no such queue.
  */
 async function emptyPage({ filter = {}, offset = 0 }: Arguments, queue: QueueAccess): Promise<ItemPage> {
-  await requireQueue(queue.id, queue.project, queue);
+  await requireQueue(queue.id, queue.project, queue.service);
   const matching = offset > 0 ? (await matchingItems(queue, filter)).items.length : 0;
   const hint = matching === 0 ? emptyFilterHint(filter) : undefined;
   return { ...itemPage({ items: [] }, offset, false), matching, ...(hint !== undefined && { hint }) };
@@ -143,5 +143,7 @@ function itemPage(shown: ShownRows, offset: number, hasMore: boolean): ItemPage 
 }
 
 function stateCounts({ items, common }: ShownRows): Record<string, number> {
-  return countEach(items.map(({ annotation_state = common?.annotation_state }) => String(annotation_state)));
+  return Object.fromEntries(
+    countEach(items.map(({ annotation_state = common?.annotation_state }) => String(annotation_state))),
+  );
 }

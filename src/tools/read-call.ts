@@ -2,8 +2,8 @@ import * as z from 'zod';
 import { resolveReferences } from '../records/resolve-references.ts';
 import { unknownCall } from '../records/unknown-call.ts';
 import { callPath, cutValue, endOfPath, maxPaths, valuesAt } from '../text/call-values.ts';
+import { cell, escapeInvisible } from '../text/compact-table.ts';
 import { nearestPaths } from '../text/nearest-paths.ts';
-import { cell, escapeInvisible } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
 const input = z.strictObject({
@@ -44,16 +44,12 @@ Example: {"call_id":"call-001","paths":["inputs.question","output.answer"]}`,
 
   async run({ call_id, paths, max_value_chars, ...query }, context): Promise<CallResult> {
     const project = projectOf(query, context);
-    const { call } = await context.service.call(
-      'readCall',
-      { body: { project_id: project, id: call_id } },
-      { signal: context.signal },
-    );
+    const { call } = await context.service.call('readCall', { body: { project_id: project, id: call_id } });
     if (!call) {
-      throw await unknownCall(call_id, project, context);
+      throw await unknownCall(call_id, project, context.service);
     }
     if (!paths) return { call_id, call };
-    await resolveReferences([call], paths, context);
+    await resolveReferences([call], paths, context.service);
     const values = valuesAt(call, paths, max_value_chars);
     const missing = paths.filter((path) => !Object.hasOwn(values, path));
     if (missing.length === 0) return { call_id, values };

@@ -2,7 +2,15 @@ import * as z from 'zod';
 import type { EvaluationRun } from '../contract/evaluation-runs.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
+import {
+  agreementWithExpected,
+  rowColumnsOf,
+  type ScorerAgreement,
+  scorerAgreement,
+} from '../evaluations/agreement-with-column.ts';
 import { compareScores, scorerComparison } from '../evaluations/compare-runs.ts';
+import { evaluationReferences } from '../evaluations/find-evaluation.ts';
+import { rankRows, type ShownRow, shownRow, toShownRow } from '../evaluations/rank-rows.ts';
 import {
   type ResultRow,
   readFigures,
@@ -11,23 +19,13 @@ import {
   runFacts,
   runWithFigures,
   unknownRun,
-} from '../evaluations/evaluation-results.ts';
-import {
-  agreementWithExpected,
-  rankRows,
-  rowColumnsOf,
-  type ScorerAgreement,
-  type ShownRow,
-  scorerAgreement,
-  shownRow,
-  toShownRow,
-} from '../evaluations/evaluation-rows.ts';
-import { evaluationReferences } from '../evaluations/find-evaluation.ts';
+} from '../evaluations/read-run-results.ts';
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
 import { figuresOf } from '../evaluations/score-figures.ts';
+import { cell, compactTable } from '../text/compact-table.ts';
 import { nearestSentence, shortName } from '../text/names.ts';
 import { pageMembers, pagePosition, pluralize, withFirstRows } from '../text/page.ts';
-import { cell, compactTable } from '../text/table.ts';
+import { renderAgreement } from '../text/render-agreement.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 const maxRuns = 10;
@@ -96,13 +94,9 @@ Example: {"run_ids":["RUN_A","RUN_B"],"only":"changed"}`,
   async run({ run_ids, evaluation, compare = false, ...args }, context): Promise<EvaluationResult> {
     const project = projectOf(args, context);
     if (evaluation === undefined) return readRuns(await knownRuns(run_ids!, project, context), args, project, context);
-    const evaluations = await evaluationReferences(evaluation, project, context);
+    const evaluations = await evaluationReferences(evaluation, project, context.service);
     const query = { evaluations, limit: maxListedRuns };
-    const listed = await context.service.call(
-      'listEvaluationRuns',
-      { path: splitProjectId(project), query },
-      { signal: context.signal },
-    );
+    const listed = await context.service.call('listEvaluationRuns', { path: splitProjectId(project), query });
     const runs = [...listed].sort((a, b) => ((a.started_at ?? '') < (b.started_at ?? '') ? 1 : -1));
     if (!compare) return listRuns(runs, args, project, context);
     const finished = runs.filter(({ status }) => status !== 'running');
@@ -132,7 +126,7 @@ Example: {"run_ids":["RUN_A","RUN_B"],"only":"changed"}`,
       ...renderRunTable(runs),
       ...comparisons.map((comparison) => renderComparison(comparison, runs)),
       ...(note === undefined ? [] : [note]),
-      ...agreement.map((entry) => renderAgreement(entry, runs)),
+      ...agreement.map((entry) => renderAgreementWithColumn(entry, runs)),
       ...warnings.map(cell),
       ...(rows.length > 0
         ? [
@@ -157,17 +151,12 @@ type RowArguments = Pick<z.output<typeof input>, 'expected' | 'only' | 'limit' |
  * Reads the runs with these ids, in their order.
  * @throws HeddleError `not_found` for an unknown one.
  */
-async function knownRuns(
-  ids: readonly string[],
-  project: string,
-  { service, signal }: ToolContext,
-): Promise<EvaluationRun[]> {
+async function knownRuns(ids: readonly string[], project: string, { service }: ToolContext): Promise<EvaluationRun[]> {
   const wanted = [...new Set(ids)];
-  const found = await service.call(
-    'listEvaluationRuns',
-    { path: splitProjectId(project), query: { evaluation_run_ids: wanted } },
-    { signal },
-  );
+  const found = await service.call('listEvaluationRuns', {
+    path: splitProjectId(project),
+    query: { evaluation_run_ids: wanted },
+  });
   const runs = new Map(found.map((run) => [run.evaluation_run_id, run]));
   const unknown = wanted.find((id) => !runs.has(id));
   if (unknown === undefined) return wanted.map((id) => runs.get(id)!);
@@ -207,7 +196,7 @@ async function readRuns(
   const { rows, warnings } = await readRunResults(runIds, project, context);
   if (expected !== undefined) await resolveRows(rows, context);
   const agreement = expected === undefined ? [] : agreementOfRuns(rows, runIds, expected);
-  await context.service.pause(context.signal);
+  await context.service.pause();
   const comparisons = runIds.slice(1).map((run_id) => compareWith(runIds[0]!, run_id, rows));
   const choice = only ?? (runIds.length > 1 && expected === undefined ? 'changed' : 'worst');
   const last = runIds.at(-1)!;
@@ -301,16 +290,11 @@ function classCell(name: string | undefined): string {
   return name !== undefined && /^(true|false|-?\d{1,15}(\.\d{1,15})?)$/.test(name) ? name : cell(name);
 }
 
-function renderAgreement(entry: ScorerAgreement, runs: EvaluationResult['runs']): string {
-  const { run_id, scorer, n, percent, kappa, no_kappa, classes, confusion, other_classes } = entry;
+function renderAgreementWithColumn(agreement: ScorerAgreement, runs: EvaluationResult['runs']): string {
+  const { run_id, scorer, n } = agreement;
   const place = runs.length > 1 ? ` of ${placeOf(run_id, runs)}` : '';
-  const reason = no_kappa === undefined ? `kappa ${kappa}` : `kappa undefined: ${no_kappa}`;
-  const more = other_classes === undefined ? '' : `, ${pluralize(other_classes, 'rarer value')} left out`;
-  return [
-    `agreement of ${cell(scorer)}${place} with the column: ${pluralize(n, 'row')}, ${percent}% agree, ${reason}`,
-    [`expected \\ ${cell(scorer)}${more}`, ...classes.map(classCell)].join('\t'),
-    ...confusion.map((row, place) => [classCell(classes[place]), ...row].join('\t')),
-  ].join('\n');
+  const heading = `agreement of ${cell(scorer)}${place} with the column: ${pluralize(n, 'row')}`;
+  return renderAgreement(heading, `expected \\ ${cell(scorer)}`, agreement, classCell).join('\n');
 }
 
 /** Returns a row as a line of the table; scores have the names of their scorers. */

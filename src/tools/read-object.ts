@@ -5,12 +5,13 @@ import { findPlaceholders } from '../contract/prompts.ts';
 import { formatReference, type PartReference, parsePartReference, parseReference } from '../contract/references.ts';
 import { parseScorer } from '../contract/scorers.ts';
 import { HeddleError } from '../core/errors.ts';
-import { readVersion } from '../records/object-versions.ts';
+import { isJsonObject } from '../core/json/json-object.ts';
+import { readVersion } from '../records/read-objects.ts';
 import { unknownObject } from '../records/unknown-object.ts';
-import { cutValue } from '../text/call-values.ts';
+import { cutMembers, cutValue } from '../text/call-values.ts';
+import { cell, escapeInvisible } from '../text/compact-table.ts';
 import { pageArguments, pagePosition, pluralize, renderPage, withFirstRows } from '../text/page.ts';
 import { isEmptyValue } from '../text/show-rows.ts';
-import { cell, escapeInvisible } from '../text/table.ts';
 import { defineTool, type ToolContext } from './definition/tool.ts';
 
 const input = z.strictObject({
@@ -63,8 +64,8 @@ Example: {"ref":"weave:///demo/support/object/tickets:latest"}`,
     const page = { limit, offset };
     if (reference?.kind === 'table') return { ref, kind: 'table', ...(await readRows(ref, page, context)) };
     if (reference?.kind !== 'object' && reference?.kind !== 'op') throw noReference(ref, reference?.kind === 'call');
-    const version = await readVersion(reference, context);
-    if (!version) throw await unknownObject(reference, context);
+    const version = await readVersion(reference, context.service);
+    if (!version) throw await unknownObject(reference, context.service);
     return {
       ref: formatReference({ ...reference, version: version.digest }),
       kind: kindOf(version),
@@ -91,7 +92,7 @@ Example: {"ref":"weave:///demo/support/object/tickets:latest"}`,
           : [
               renderPage(
                 `${pluralize(rows.length, 'row')}${count} from offset ${offset}.`,
-                rows.map((row) => (isObject(row) ? row : { row })),
+                rows.map((row) => (isJsonObject(row) ? row : { row })),
                 [],
                 next_offset,
               ),
@@ -104,12 +105,10 @@ Example: {"ref":"weave:///demo/support/object/tickets:latest"}`,
     if (page.rows && page.rows.length > 0) return withFirstRows(page, 'rows', share);
     const { rows, offset, val, next_offset: _, ...rest } = page;
     // A value that is too large is returned member by member, each cut to an equal share.
-    const members = isObject(val) ? Object.entries(val) : [];
-    const maxChars = Math.floor((JSON.stringify(val ?? null).length * share * 0.8) / Math.max(members.length, 1));
+    const memberCount = isJsonObject(val) ? Object.keys(val).length : 0;
+    const maxChars = Math.floor((JSON.stringify(val ?? null).length * share * 0.8) / Math.max(memberCount, 1));
     if (val === undefined || maxChars < 20) return undefined;
-    const cut = isObject(val)
-      ? Object.fromEntries(members.map(([name, member]) => [name, cutValue(member, maxChars)]))
-      : cutValue(val, maxChars);
+    const cut = isJsonObject(val) ? cutMembers(val, maxChars) : cutValue(val, maxChars);
     return { ...rest, val: cut, ...(rows && { rows, offset }) };
   },
 });
@@ -134,11 +133,11 @@ function noReference(ref: string, isCall: boolean): HeddleError {
 
 /** Reads a part of an object, such as a row of a dataset. */
 async function readPart({ object, path }: PartReference, context: ToolContext): Promise<ReadObject> {
-  const version = object.kind === 'table' ? undefined : await readVersion(object, context);
-  if (object.kind !== 'table' && !version) throw await unknownObject(object, context);
+  const version = object.kind === 'table' ? undefined : await readVersion(object, context.service);
+  if (object.kind !== 'table' && !version) throw await unknownObject(object, context.service);
   const steps = path.map(({ edge, name }) => `/${edge}/${encodeURIComponent(name)}`).join('');
   const ref = `${formatReference(version ? { ...object, version: version.digest } : object)}${steps}`;
-  const { vals } = await context.service.call('readReferences', { body: { refs: [ref] } }, { signal: context.signal });
+  const { vals } = await context.service.call('readReferences', { body: { refs: [ref] } });
   if (vals[0] == null) {
     throw new HeddleError({
       code: 'not_found',
@@ -165,7 +164,7 @@ async function contentOf(
   context: ToolContext,
 ): Promise<Partial<ReadObject>> {
   const { val } = version;
-  if (!isObject(val)) return { val };
+  if (!isJsonObject(val)) return { val };
   if (version.base_object_class === 'Dataset') {
     const { rows, ...rest } = val;
     const about = withoutMarks(rest);
@@ -189,37 +188,37 @@ function variablesOf({ messages, content }: Record<string, unknown>): Pick<ReadO
 }
 
 function textsOf(message: unknown): string[] {
-  const content = isObject(message) ? message.content : message;
+  const content = isJsonObject(message) ? message.content : message;
   if (typeof content === 'string') return [content];
   return Array.isArray(content)
-    ? content.flatMap((part) => (isObject(part) && typeof part.text === 'string' ? [part.text] : []))
+    ? content.flatMap((part) => (isJsonObject(part) && typeof part.text === 'string' ? [part.text] : []))
     : [];
 }
 
 /** Returns the model of a judge with the reference to it, instead of the reference alone. */
 async function modelOf(model: unknown, context: ToolContext): Promise<unknown> {
   const reference = typeof model === 'string' ? parseReference(model) : undefined;
-  const version = reference && (await readVersion(reference, context));
-  return isObject(version?.val) ? { ref: model, ...withoutMarks(version.val) } : model;
+  const version = reference && (await readVersion(reference, context.service));
+  return isJsonObject(version?.val) ? { ref: model, ...withoutMarks(version.val) } : model;
 }
 
 /** Reads a page of rows: of a table by its reference, or of the list itself. */
 async function readRows(
   rows: unknown,
   { limit, offset }: { limit: number; offset: number },
-  { service, signal }: ToolContext,
+  { service }: ToolContext,
 ): Promise<Partial<ReadObject>> {
   if (Array.isArray(rows)) return pageOfRows(rows.slice(offset, offset + limit + 1), { limit, offset }, rows.length);
   const table = typeof rows === 'string' ? parseReference(rows) : undefined;
   if (table?.kind !== 'table') return rows === undefined ? {} : { val: rows };
   const named = { project_id: `${table.entity}/${table.project}`, digest: table.name };
   // Asking for one row more than needed tells whether there is a next page.
-  const found = await service.call('queryTable', { body: { ...named, limit: limit + 1, offset } }, { signal });
+  const found = await service.call('queryTable', { body: { ...named, limit: limit + 1, offset } });
   const isWhole = offset === 0 && found.rows.length <= limit;
   const count = isWhole
     ? found.rows.length
     : await withFallback<number | undefined>(
-        async () => (await service.call('countTableRows', { body: named }, { signal })).count,
+        async () => (await service.call('countTableRows', { body: named })).count,
         async () => undefined,
       );
   return pageOfRows(
@@ -243,8 +242,7 @@ function pageOfRows(
 }
 
 function cutRow(row: unknown): unknown {
-  if (!isObject(row)) return cutValue(row, maxValueChars);
-  return Object.fromEntries(Object.entries(row).map(([column, value]) => [column, cutValue(value, maxValueChars)]));
+  return isJsonObject(row) ? cutMembers(row, maxValueChars) : cutValue(row, maxValueChars);
 }
 
 /** The members that mark the class of an object, which the kind says. */
@@ -258,9 +256,5 @@ function withoutMarks(val: Record<string, unknown>): Record<string, unknown> {
 
 function withoutMarksWithin(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutMarksWithin);
-  return isObject(value) ? withoutMarks(value) : value;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isJsonObject(value) ? withoutMarks(value) : value;
 }

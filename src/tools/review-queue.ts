@@ -9,14 +9,14 @@ import {
   withReadableTimes,
 } from '../queues/item-pages.ts';
 import { type ItemsFilter, itemsFilter } from '../queues/matching-items.ts';
-import { type OwnFeedback, ownFeedback, readOwnFeedback } from '../queues/queue-feedback.ts';
+import { type OwnFeedback, ownFeedback, readOwnFeedback } from '../queues/own-feedback.ts';
 import { fieldSummaries, readFieldsOfQueues, renderFields, summarizeField } from '../queues/queue-fields.ts';
 import { requireQueue } from '../queues/require-queue.ts';
 import { rememberFields } from '../queues/shown-items.ts';
 import { errorMember } from '../records/error-member.ts';
 import { cutValue } from '../text/call-values.ts';
+import { cell } from '../text/compact-table.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
-import { cell } from '../text/table.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
 const input = z.strictObject({
@@ -93,17 +93,17 @@ Example: {"queue_id":"support-triage"}`,
   async run(args, callContext): Promise<Review> {
     // The board is the user's, and so are the judgements on it.
     const context = { ...callContext, byUser: true };
-    const { service, signal } = context;
+    const { service } = context;
     const { queue_id, offset = 0, filter = openStates } = args;
     const project = projectOf(args, context);
     const access = { ...context, id: queue_id, project };
     const page = await readItemPage({ ...args, filter }, access);
     const [queue, { stats }] = await Promise.all([
-      requireQueue(queue_id, project, context),
-      service.call('queueStats', { body: { project_id: project, queue_ids: [queue_id] } }, { signal }),
+      requireQueue(queue_id, project, context.service),
+      service.call('queueStats', { body: { project_id: project, queue_ids: [queue_id] } }),
     ]);
     const callIds = page.items.map(({ call_id }) => call_id);
-    const [fields = []] = await readFieldsOfQueues([queue], context);
+    const [fields = []] = await readFieldsOfQueues([queue], context.service);
     rememberFields(access, page.as_of, fields);
     const [items, feedback] = await Promise.all([
       withCallValues(page.items.map(withReadableTimes), project, maxValueChars, context),

@@ -18,13 +18,13 @@ import {
   runPlan,
   unfilledPlaceholders,
 } from '../evaluations/evaluation-plan.ts';
-import { readFigures, runFacts, runWithFigures, unknownRun } from '../evaluations/evaluation-results.ts';
 import { type FoundEvaluation, findEvaluation } from '../evaluations/find-evaluation.ts';
 import { followRun, type RunStatus } from '../evaluations/follow-run.ts';
+import { readFigures, runFacts, runWithFigures, unknownRun } from '../evaluations/read-run-results.ts';
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
+import { cell } from '../text/compact-table.ts';
 import { shortName } from '../text/names.ts';
 import { pluralize } from '../text/page.ts';
-import { cell } from '../text/table.ts';
 import { requireConsent } from './definition/require-consent.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
@@ -98,7 +98,7 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
   async run({ run_id, evaluation, model, concurrency, dry_run = false, confirm = false, ...args }, context) {
     const project = projectOf(args, context);
     if (run_id !== undefined) return waitForRun(run_id, project, {}, context);
-    const found = await findEvaluation(evaluation!, project, context);
+    const found = await findEvaluation(evaluation!, project, context.service);
     const prepared = await prepare(found, model!, args, context);
     const { plan, dataset, warnings } = prepared;
     const facts = {
@@ -188,9 +188,12 @@ async function prepare(
   const isStoredModel = parseReference(model) !== undefined;
   const argument = isStoredModel ? 'model' : prompt === undefined ? 'messages' : 'prompt';
   const template = isStoredModel
-    ? await readMessages(model, 'model', context)
+    ? await readMessages(model, 'model', context.service)
     : (messages ?? (await promptMessages(prompt!, context)));
-  const [dataset, scorers] = await Promise.all([readDataset(found, context), readScorers(found, context)]);
+  const [dataset, scorers] = await Promise.all([
+    readDataset(found, context.service),
+    readScorers(found, context.service),
+  ]);
   const maxRows = max_rows ?? dataset.count;
   const { missing, columns } = await unfilledPlaceholders(placeholdersOf(template, argument), dataset, maxRows);
   if (missing.length > 0) {
@@ -207,7 +210,7 @@ async function prepare(
     ...(unknown.length === 0
       ? []
       : [`heddle cannot run ${pluralize(unknown.length, 'scorer')}: ${unknown.join(', ')}.`]),
-    ...(await comparisonWarning(comparisons, context)),
+    ...(await comparisonWarning(comparisons, context.service)),
   ];
   return {
     messages: template,
@@ -221,45 +224,37 @@ async function prepare(
 
 async function promptMessages(prompt: string, context: ToolContext): Promise<unknown[]> {
   if (parseReference(prompt) === undefined) return [{ role: 'user', content: prompt }];
-  return readMessages(prompt, 'prompt', context);
+  return readMessages(prompt, 'prompt', context.service);
 }
 
 /** Returns the evaluation to run: with max_rows one on a dataset of the first rows, which is stored as well. */
 async function storeEvaluation(
   { reference, name, projectId, val }: FoundEvaluation,
   { dataset, max_rows }: PreparedRun,
-  { service, signal }: ToolContext,
+  { service }: ToolContext,
 ): Promise<string> {
   if (max_rows === undefined || max_rows >= dataset.count) return reference;
   const datasetName = parseReference(dataset.reference)!.name;
   const rows = await dataset.read(max_rows);
-  const stored = await service.call(
-    'createDataset',
-    {
-      path: splitProjectId(projectId),
-      body: {
-        name: withSuffix(datasetName, max_rows),
-        description: `The first ${max_rows} rows of ${dataset.reference}`,
-        rows,
-      },
+  const stored = await service.call('createDataset', {
+    path: splitProjectId(projectId),
+    body: {
+      name: withSuffix(datasetName, max_rows),
+      description: `The first ${max_rows} rows of ${dataset.reference}`,
+      rows,
     },
-    { signal },
-  );
+  });
   const { scorers, trials } = val as { scorers?: string[]; trials?: number };
-  const created = await service.call(
-    'createEvaluation',
-    {
-      path: splitProjectId(projectId),
-      body: {
-        name: withSuffix(name, max_rows),
-        dataset: objectReference(projectId, stored.object_id, stored.digest),
-        description: `${reference} on the first ${max_rows} rows`,
-        scorers: scorers ?? [],
-        trials: trials ?? 1,
-      },
+  const created = await service.call('createEvaluation', {
+    path: splitProjectId(projectId),
+    body: {
+      name: withSuffix(name, max_rows),
+      dataset: objectReference(projectId, stored.object_id, stored.digest),
+      description: `${reference} on the first ${max_rows} rows`,
+      scorers: scorers ?? [],
+      trials: trials ?? 1,
     },
-    { signal },
-  );
+  });
   return created.evaluation_ref;
 }
 
@@ -274,7 +269,7 @@ async function storeModel(
   model: string,
   messages: unknown[],
   project_id: string,
-  { service, signal, withoutSecrets }: ToolContext,
+  { service, withoutSecrets }: ToolContext,
 ) {
   const object_id = model.replaceAll(/[^\p{L}\p{N}_.-]/gu, '-').slice(0, 128);
   const val = {
@@ -284,7 +279,7 @@ async function storeModel(
     ...classMembers('Model', llmModelClass),
   };
   const obj = { project_id, object_id, val, builtin_object_class: llmModelClass };
-  const { digest } = await service.call('createObject', { body: { obj } }, { signal });
+  const { digest } = await service.call('createObject', { body: { obj } });
   return objectReference(project_id, object_id, digest);
 }
 
@@ -292,10 +287,10 @@ async function storeModel(
  * Starts a run. It is not broken off when the call is cancelled, because the run could then be neither followed nor cancelled.
  * @throws HeddleError that says how to find out whether the run was started.
  */
-async function start(request: BodyOf<'evaluateModel'>, { service, signal }: ToolContext) {
-  signal.throwIfAborted();
+async function start(request: BodyOf<'evaluateModel'>, { service }: ToolContext) {
+  service.signal?.throwIfAborted();
   try {
-    return await service.call('evaluateModel', { body: request });
+    return await service.withSignal(undefined).call('evaluateModel', { body: request });
   } catch (error) {
     const mayHaveStarted =
       error instanceof HeddleError &&
@@ -313,7 +308,7 @@ async function waitForRun(
   facts: Partial<RunResult>,
   context: ToolContext,
 ): Promise<RunResult> {
-  const { service, signal } = context;
+  const { service } = context;
   const isNew = facts.evaluation_ref !== undefined;
   // A client that gives up before the first look knows the run from here.
   context.progress({ done: 0, unit: 'predictions', run_id });
@@ -324,8 +319,12 @@ async function waitForRun(
     if (status.code === 'not_found' && !isNew) throw unknownRun(run_id, project);
     return await resultOf(run_id, project, status, facts, context);
   } catch (error) {
-    if (signal.aborted) {
-      await service.call('cancelEvaluation', { body: { project_id: project, call_id: run_id } }).catch(() => undefined);
+    if (service.signal?.aborted) {
+      const body = { project_id: project, call_id: run_id };
+      await service
+        .withSignal(undefined)
+        .call('cancelEvaluation', { body })
+        .catch(() => undefined);
       throw error;
     }
     if (!(error instanceof HeddleError) || !isNew) throw error;
@@ -342,15 +341,14 @@ async function resultOf(
   { predictions, ...facts }: Partial<RunResult>,
   context: ToolContext,
 ): Promise<RunResult> {
-  const { service, signal } = context;
+  const { service } = context;
   const isRunning = code === 'running' || code === 'not_found';
   const result = await withFallback<Partial<RunResult>>(
     async () => {
-      const listed = await service.call(
-        'listEvaluationRuns',
-        { path: splitProjectId(project), query: { evaluation_run_ids: [run_id] } },
-        { signal },
-      );
+      const listed = await service.call('listEvaluationRuns', {
+        path: splitProjectId(project),
+        query: { evaluation_run_ids: [run_id] },
+      });
       const [fact] = isRunning ? [] : await runFacts(listed, project, context);
       const { figures, warnings } = await readFigures([run_id], project, context);
       const all = [...new Set([...(facts.warnings ?? []), ...warnings])];

@@ -66,7 +66,6 @@ Example: {"model":"heddle/echo","prompt":"weave:///demo/support/object/triage:la
       'runInference',
       { path: { path }, body: request },
       {
-        signal: context.signal,
         project: context.project,
         onProgress: (done) => context.progress({ done, unit: 'characters' }),
       },

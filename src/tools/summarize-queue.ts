@@ -30,9 +30,10 @@ import {
 import { readItems } from '../queues/read-items.ts';
 import { requireQueue } from '../queues/require-queue.ts';
 import { readPages } from '../records/read-pages.ts';
+import { cell } from '../text/compact-table.ts';
 import { shortName } from '../text/names.ts';
 import { pageArguments, pluralize } from '../text/page.ts';
-import { cell } from '../text/table.ts';
+import { renderAgreement } from '../text/render-agreement.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
 const input = z.strictObject({
@@ -77,20 +78,20 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
     const readsJudgements = wantsJudgements || hasJudgementConditions(filter);
     const judgements = readsJudgements ? await readAllJudgements(queue) : [];
     const found = await readSummarizedItems(queue, filter, judgements.length);
-    if (found.length === 0) await requireQueue(queue_id, queue.project, context);
+    if (found.length === 0) await requireQueue(queue_id, queue.project, context.service);
     const matches = await judgementCondition(filter, judgements, queue);
     const items = found.filter(({ call_id }) => matches(call_id));
     const calls = new Set(items.map(({ call_id }) => call_id));
     const selected = judgements.filter((judgement) => isByAnnotatorInField(judgement, filter));
     const judgedCalls = new Set(selected.map(({ call_id }) => call_id));
     const meant = selected.filter(({ call_id }) => calls.has(call_id));
-    await context.service.pause(context.signal);
+    await context.service.pause();
     const judged = judgedItems(items, latestJudgements(meant));
     // Annotators are compared on all that they judged in these items.
     const counted = judged.filter(({ judgement }) => hasValue(judgement, filter));
-    await context.service.pause(context.signal);
+    await context.service.pause();
     const tables = summaryTables(by, items, counted, { limit, offset });
-    await context.service.pause(context.signal);
+    await context.service.pause();
     return {
       total_items: items.length,
       ...(wantsJudgements && {
@@ -108,7 +109,7 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
     return [
       `${pluralize(total_items, 'item')}${judged}${unjudged}.`,
       ...tables.map(renderTable),
-      ...agreement.map(renderAgreement),
+      ...agreement.map(renderAgreementOfTwo),
       ...(left_out === undefined ? [] : [left_out]),
     ].join('\n');
   },
@@ -202,18 +203,13 @@ function otherRows({ rows, next_offset }: NonNullable<SummaryTable['others']>): 
   return `(${pluralize(rows, 'other')}${next_offset === undefined ? '' : `, next: offset ${next_offset}`})`;
 }
 
-function renderAgreement(agreement: Agreement): string {
-  const { field, annotators, items, percent, kappa, no_kappa, disagreement_ids = [] } = agreement;
-  const { classes = [], confusion = [], other_classes, disagreements = 0 } = agreement;
+function renderAgreementOfTwo(agreement: Agreement): string {
+  const { field, annotators, items, no_kappa, disagreements = 0, disagreement_ids = [] } = agreement;
   const [first, second] = annotators.map(cell);
-  const reason = no_kappa === undefined ? `kappa ${kappa}` : `kappa undefined: ${no_kappa}`;
-  const summary = `agreement on ${cell(field)} of ${first} and ${second}: ${pluralize(items, 'item')} judged by both`;
-  if (items === 0) return `${summary}, ${reason}`;
-  const more = other_classes === undefined ? '' : `, ${pluralize(other_classes, 'rarer value')} left out`;
+  const heading = `agreement on ${cell(field)} of ${first} and ${second}: ${pluralize(items, 'item')} judged by both`;
+  if (items === 0) return `${heading}, kappa undefined: ${no_kappa}`;
   return [
-    `${summary}, ${percent}% agree, ${reason}`,
-    [`${first} \\ ${second}${more}`, ...classes.map(cell)].join('\t'),
-    ...confusion.map((row, place) => [cell(classes[place]), ...row].join('\t')),
+    ...renderAgreement(heading, `${first} \\ ${second}`, agreement, cell),
     ...(disagreements === 0
       ? []
       : [`${pluralize(disagreements, 'disagreement')}, item ids: ${disagreement_ids.map(cell).join(' ')}`]),

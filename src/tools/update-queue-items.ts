@@ -1,15 +1,15 @@
 import * as z from 'zod';
 import { pathSegment } from '../contract/identifiers.ts';
 import { annotationStates, progressStates } from '../contract/queue-items.ts';
-import { HeddleError } from '../core/errors.ts';
+import { type HeddleError, invalidArgument } from '../core/errors.ts';
+import { countEach } from '../core/statistics/count-each.ts';
 import { type ChangedItems, type ChangeTarget, changeItems, itemResult } from '../queues/changes/change-items.ts';
 import type { Change } from '../queues/changes/plan-updates.ts';
 import { emptyFilterHint, type ItemsFilter, itemsFilter } from '../queues/matching-items.ts';
 import { rememberItems } from '../queues/shown-items.ts';
 import { errorMember } from '../records/error-member.ts';
-import { countEach } from '../text/count-each.ts';
+import { cell, compactTable } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
-import { cell, compactTable } from '../text/table.ts';
 import { type ConsentRequest, maxUnconfirmed, requireConsent } from './definition/require-consent.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
@@ -81,8 +81,8 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
   async run(args, context): Promise<UpdateResult> {
     const { queue_id, as_of, expected_state, dry_run = false, confirm = false, by_user } = args;
     const target = targetOf(args);
-    const { service, signal, clientName } = context;
-    const queue = { id: queue_id, project: projectOf(args, context), service, signal, clientName, byUser: by_user };
+    const { service, clientName } = context;
+    const queue = { id: queue_id, project: projectOf(args, context), service, clientName, byUser: by_user };
     const startedAtMs = Date.now();
     const changed = await changeItems(
       target,
@@ -104,7 +104,7 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
     const shown = 'items' in target ? listedResult(changed) : filterResult(changed, target.filter);
     if (!dry_run) return shown;
     if ('items' in target || changed.items.length === 0) return { ...shown, dry_run };
-    const state_counts = countEach(changed.items.map(({ annotation_state }) => annotation_state));
+    const state_counts = Object.fromEntries(countEach(changed.items.map(({ annotation_state }) => annotation_state)));
     return { ...shown, dry_run, state_counts, as_of: rememberItems(queue, startedAtMs, changed.items) };
   },
 
@@ -183,18 +183,13 @@ function consentRequestFor(count: number, queueId: string, changes: readonly Cha
   };
 }
 
-function callRefusal(reason: string, hint: string): HeddleError {
-  return new HeddleError({
-    code: 'invalid_arguments',
-    message: `Nothing was changed: ${reason}.`,
-    hint,
-    detail: [{ loc: ['arguments'], msg: reason, type: 'value_error' }],
-  });
+function callRefusal(fault: string, hint: string): HeddleError {
+  return invalidArgument([], { consequence: 'Nothing was changed', fault, hint });
 }
 
 /** Returns every result, or a summary if all are the same. */
 function listedResult({ results, hint }: ChangedItems): UpdateResult {
-  const counts = countEach(results.map(({ result }) => result));
+  const counts = Object.fromEntries(countEach(results.map(({ result }) => result)));
   const [state, ...otherStates] = new Set(results.map(({ annotation_state }) => annotation_state));
   const isUniform = results.length > 1 && Object.keys(counts).length === 1 && otherStates.length === 0;
   const isNotable = results.some(({ error, meanwhile }) => error ?? meanwhile);
@@ -219,7 +214,7 @@ function filterResult({ results, items, stoppedBy, hint }: ChangedItems, filter:
   ].filter((text) => text !== undefined);
   return {
     matched: items.length,
-    counts: countEach(results.map(({ result }) => result)),
+    counts: Object.fromEntries(countEach(results.map(({ result }) => result))),
     ...(changed.length > 0 && { first_changed: changed.slice(0, maxShownIds).map(({ item_id }) => item_id) }),
     items: notable.slice(0, maxListed),
     ...(hints.length > 0 && { hint: hints.join(' ') }),

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { loadSqlite } from '../../src/service/storage/sqlite/connection.ts';
+import { loadSqlite } from '../../src/service/storage/sqlite/sqlite-connection.ts';
 import { connectClient } from '../support/client.ts';
 import { changeFile, execute } from '../support/embedded-service.ts';
 import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';

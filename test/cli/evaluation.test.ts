@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { junitReport } from '../../src/cli/commands/evaluation/junit-report.ts';
-import { missedThresholds, type Run } from '../../src/cli/commands/evaluation/results.ts';
+import type { Run } from '../../src/cli/commands/evaluation/print-results.ts';
+import { missedThresholds } from '../../src/cli/commands/evaluation/thresholds.ts';
 import { interruptedRun } from '../../src/cli/commands/evaluation/wait-for-run.ts';
 import { prepareEvaluation, runArgs } from '../support/evaluation-command.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';

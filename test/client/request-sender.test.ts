@@ -58,6 +58,15 @@ describe('RequestSender', () => {
     expect(service.requests).toEqual([]);
   });
 
+  it("is cancelled by its client's signal, unless the request has a signal of its own", async () => {
+    const { client } = await start();
+    const cancelled = client.withSignal(AbortSignal.abort());
+    await expect(readCall(cancelled)).rejects.toMatchObject({ code: 'cancelled' });
+    await expect(readCall(cancelled.forToolCall())).rejects.toMatchObject({ code: 'cancelled' });
+    await expect(readCall(cancelled, { signal: new AbortController().signal })).resolves.toHaveProperty('call');
+    await expect(readCall(cancelled.withSignal(undefined))).resolves.toHaveProperty('call');
+  });
+
   const project_id = 'a/b';
   const project = { entity: 'a', project: 'b' };
   const feedback = { project_id, id: 'f', weave_ref: 'weave:///a/b/call/c', feedback_type: 't', payload: {} };
@@ -262,7 +271,7 @@ describe('RequestSender', () => {
     const task = client.forToolCall();
     await task.pause();
     cancel.abort();
-    await expect(task.pause(cancel.signal)).rejects.toMatchObject({ name: 'AbortError' });
+    await expect(task.withSignal(cancel.signal).pause()).rejects.toMatchObject({ name: 'AbortError' });
     clock.advance(20_000);
     await expect(task.pause()).rejects.toMatchObject({
       code: 'timeout',

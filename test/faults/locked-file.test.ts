@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { loadSqlite, openConnection, retryWhileBusy } from '../../src/service/storage/sqlite/connection.ts';
+import { loadSqlite, openConnection, retryWhileBusy } from '../../src/service/storage/sqlite/sqlite-connection.ts';
 import { temporaryFile } from '../support/embedded-service.ts';
 
 describe('retryWhileBusy', () => {

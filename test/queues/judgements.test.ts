@@ -19,8 +19,10 @@ async function read(result: object[], callIds?: string[]) {
   service.respond = (request) => sendResponse(request, 200, { result });
   const client = createClient({ baseUrl: service.url, username: 'u', password: 'p', token: 't' });
   // The package exports a narrower type.
-  const access = { service: client as unknown as ServiceClient, signal: new AbortController().signal };
-  const feedback = await readFeedback({ ...access, id: 'q', project: 'team/project' }, callIds);
+  const feedback = await readFeedback(
+    { service: client as unknown as ServiceClient, id: 'q', project: 'team/project' },
+    callIds,
+  );
   await client.close();
   return {
     judgements: judgementsOf(feedback),

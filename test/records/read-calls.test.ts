@@ -6,8 +6,8 @@ import type { ToolContext } from '../../src/tools/definition/tool.ts';
 /** Reads a call at a service that fails with an error. */
 function readAtFailure(error: Error, signal = new AbortController().signal): ReturnType<typeof readCalls> {
   const call = () => Promise.reject(error);
-  const service = { call, facts: { unsupportedOperations: new Set() } } as unknown as ToolContext['service'];
-  return readCalls([{ call_id: 'c', display_fields: [] }], 'team/project', { service, signal });
+  const service = { call, signal, facts: { unsupportedOperations: new Set() } } as unknown as ToolContext['service'];
+  return readCalls([{ call_id: 'c', display_fields: [] }], 'team/project', service);
 }
 
 const unavailable = new HeddleError({ code: 'service_unavailable', message: 'It is down.', hint: 'Wait.' });

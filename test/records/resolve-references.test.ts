@@ -7,9 +7,9 @@ const reference = 'weave:///team/project/object/rows:v1/attr/rows/id/a';
 
 /** Resolves the reference of a call at a service that fails with an error. Returns what the call has afterwards. */
 async function resolveAtFailure(error: Error, signal = new AbortController().signal): Promise<unknown> {
-  const service = { call: () => Promise.reject(error) } as unknown as ToolContext['service'];
+  const service = { call: () => Promise.reject(error), signal } as unknown as ToolContext['service'];
   const call = { id: 'c', inputs: { row: reference } } as never;
-  await resolveReferences([call], ['inputs.row'], { service, signal });
+  await resolveReferences([call], ['inputs.row'], service);
   return call;
 }
 

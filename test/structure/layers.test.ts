@@ -199,7 +199,7 @@ describe('src', () => {
       'service/storage/postgres/open-pool.ts',
       'service/storage/postgres/postgres-failure.ts',
       // The package for Node 20 does not always report SQLite's result code.
-      'service/storage/sqlite/connection.ts',
+      'service/storage/sqlite/sqlite-connection.ts',
       // Each system's keychain has messages of its own.
       'settings/secrets/keychain-store.ts',
     ]);

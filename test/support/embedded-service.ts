@@ -1,8 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
-import { openServiceStore, type RunningService, type ServiceOptions, startService } from '../../src/service/index.ts';
-import { loadSqlite, openConnection } from '../../src/service/storage/sqlite/connection.ts';
+import {
+  openServiceStore,
+  type RunningService,
+  type ServiceOptions,
+  startService,
+} from '../../src/service/start-service.ts';
+import { loadSqlite, openConnection } from '../../src/service/storage/sqlite/sqlite-connection.ts';
 import { temporaryFolder } from './heddle.ts';
 import { onEnd } from './on-end.ts';
 import { account, basic, bearer } from './test-account.ts';

@@ -1,6 +1,6 @@
 // Starts the embedded service on shared data and prints its address.
 // Usage: `evaluation-worker.ts DATA MODEL_PROVIDER_URL LEASE_MS`. evaluation-kills.ts kills it at a random moment.
-import { startService } from '../../src/service/index.ts';
+import { startService } from '../../src/service/start-service.ts';
 import { account } from './test-account.ts';
 
 const [data = '', url = '', leaseMs = ''] = process.argv.slice(2);

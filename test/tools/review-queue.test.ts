@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { suggestionsOf } from '../../src/queues/queue-feedback.ts';
+import { suggestionsOf } from '../../src/queues/own-feedback.ts';
 import { connectClient } from '../support/client.ts';
 import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 

@@ -290,6 +290,24 @@ describe('run_evaluation', () => {
     expect(service.bodiesOf('/evaluations/cancel')).toEqual([{ project_id: 'team/project', call_id: 'run-1' }]);
   });
 
+  it('cancels a run that starts after the call was cancelled', async () => {
+    const { service, client } = await connect();
+    service.statuses = [{ code: 'running', completed_rows: 0, total_rows: 4 }];
+    const abort = new AbortController();
+    const waiting = client.callTool({ name: 'run_evaluation', arguments: run }, { signal: abort.signal });
+    const respond = service.respond;
+    service.respond = (request) => {
+      if (request.path.endsWith('/evaluate_model')) {
+        abort.abort();
+        waiting.catch(() => respond(request));
+      } else respond(request);
+    };
+    await expect(waiting).rejects.toThrow();
+    await expect
+      .poll(() => service.bodiesOf('/evaluations/cancel'))
+      .toEqual([{ project_id: 'team/project', call_id: 'run-1' }]);
+  });
+
   it.each([
     [
       { evaluation: 'Answrs', model: 'm', prompt: 'Hi' },

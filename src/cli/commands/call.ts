@@ -3,7 +3,7 @@ import { Argument, type Command, Help, Option } from 'commander';
 import { InexactNumberError, parseExactJson } from '../../core/json/json-numbers.ts';
 import { errorText, runTool, type ToolReturn } from '../../mcp/run-tool.ts';
 import { tools } from '../../tools/definition/registry.ts';
-import { withRuntime } from '../access/open-client.ts';
+import { withRuntime } from '../access/with-runtime.ts';
 import { invocation } from '../invocation.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../terminal/output-form.ts';
 import { printAligned, printJson, printText } from '../terminal/print.ts';

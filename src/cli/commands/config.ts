@@ -3,10 +3,10 @@ import { configFileIn, type Profile, readProfiles, writeProfile } from '../../se
 import { resolveSettings } from '../../settings/resolve-settings.ts';
 import { type Setting, settingDefinitions, settingNames } from '../../settings/settings.ts';
 import { invocation } from '../invocation.ts';
+import { drawRecord } from '../terminal/aligned-table.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../terminal/output-form.ts';
 import { printJson, printLine } from '../terminal/print.ts';
 import { didYouMean, UsageError } from '../terminal/report-failure.ts';
-import { drawRecord } from '../terminal/table.ts';
 import { resultWidth } from '../terminal/terminal.ts';
 import { addSettingFlags, flagsOf } from '../usage/flags.ts';
 import { completeWith, explain } from '../usage/help.ts';

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { notConfigured } from '../../core/errors.ts';
-import type { HttpFlags } from '../../runtime/http-server.ts';
+import type { HttpFlags } from '../../runtime/serve-http.ts';
 import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
 import { readCredentials, runtimeOptions } from '../access/secrets.ts';
 import { invocation } from '../invocation.ts';
@@ -28,7 +28,7 @@ export function addServe(program: Command): void {
     const { control, stdin, stdout, stderr } = invocation();
     if (flags.http) {
       checkTokenVariable(settings, flags);
-      const { runHttpServer } = await import('../../runtime/http-server.ts');
+      const { runHttpServer } = await import('../../runtime/serve-http.ts');
       const onListening = (url: string): void => explainConnection(url, settings, flags);
       const options = { ...runtimeOptions(settings), inputs: inputsOf(serve), readCredentials, onListening };
       await runHttpServer(settings, flags, { ...options, control, stderr });
@@ -40,7 +40,7 @@ export function addServe(program: Command): void {
       throw notConfigured(`${unused.long} has no effect without --http.`, `Add --http, or remove ${unused.long}.`);
     }
     if (stdin.isTTY && stderr.isTTY) explainWaiting();
-    const { runStdioServer } = await import('../../runtime/stdio-server.ts');
+    const { runStdioServer } = await import('../../runtime/serve-stdio.ts');
     await runStdioServer(settings, runtimeOptions(settings), { input: stdin, output: stdout, control });
     control.exit(0);
   });

@@ -1,6 +1,6 @@
 import { Argument, type Command } from 'commander';
 import { toMcpTool } from '../../mcp/server.ts';
-import { compactTable } from '../../text/table.ts';
+import { compactTable } from '../../text/compact-table.ts';
 import { type ListedTool, selectTools } from '../../tools/definition/registry.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../terminal/output-form.ts';
 import { printAligned, printJson, printLine } from '../terminal/print.ts';

@@ -1,6 +1,6 @@
-import { escapeInvisible } from '../../text/table.ts';
+import { escapeInvisible } from '../../text/compact-table.ts';
 import { invocation } from '../invocation.ts';
-import { alignTables } from './table.ts';
+import { alignTables } from './aligned-table.ts';
 import { resultWidth } from './terminal.ts';
 
 export function printLine(text: string): void {

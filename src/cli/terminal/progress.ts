@@ -1,7 +1,7 @@
 import type { Progress } from '../../records/call-context.ts';
-import { escapeInvisible } from '../../text/table.ts';
+import { escapeInvisible } from '../../text/compact-table.ts';
 import { invocation } from '../invocation.ts';
-import { cut } from './table.ts';
+import { cut } from './aligned-table.ts';
 import { columnsOf } from './terminal.ts';
 
 const barWidth = 30;

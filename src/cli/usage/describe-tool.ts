@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../../tools/definition/arguments.ts';
 import type { ListedTool } from '../../tools/definition/registry.ts';
-import { drawRecord } from '../terminal/table.ts';
+import { drawRecord } from '../terminal/aligned-table.ts';
 import { paint } from '../terminal/terminal.ts';
 
 /** Depth to which the members of an argument are listed. */

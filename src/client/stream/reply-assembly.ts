@@ -1,7 +1,4 @@
-type Members = Record<string, unknown>;
-
-const isObject = (value: unknown): value is Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+import { isJsonObject, type Members } from '../../core/json/json-object.ts';
 
 /** Members whose strings arrive whole: a repeated one must not be appended to itself. */
 const wholeMembers = new Set(['role', 'id', 'type', 'name', 'object', 'format']);
@@ -24,12 +21,13 @@ export class ReplyAssembly {
       if (!skippedMembers.has(name) && !(value === null && name in this.#reply)) this.#reply[name] = value;
     }
     if (!Array.isArray(chunk.choices)) return;
-    for (const part of chunk.choices.filter(isObject)) {
+    for (const part of chunk.choices.filter(isJsonObject)) {
       const index = typeof part.index === 'number' ? part.index : 0;
       const choice = this.#choices.get(index) ?? { index };
       this.#choices.set(index, choice);
       for (const [name, value] of Object.entries(part)) {
-        if (name === 'delta') choice.message = merged(choice.message ?? {}, isObject(value) ? value : {}, 'message');
+        if (name === 'delta')
+          choice.message = merged(choice.message ?? {}, isJsonObject(value) ? value : {}, 'message');
         else if (name === 'logprobs' || name === 'text') choice[name] = merged(choice[name], value, name);
         else if (!skippedMembers.has(name) && (value !== null || !(name in choice))) choice[name] = value;
       }
@@ -40,7 +38,7 @@ export class ReplyAssembly {
   /** Text of the first choice so far. */
   get text(): string {
     const { message, text } = this.#choices.get(0) ?? {};
-    const content = isObject(message) ? message.content : text;
+    const content = isJsonObject(message) ? message.content : text;
     return typeof content === 'string' ? content : '';
   }
 
@@ -59,8 +57,8 @@ export class ReplyAssembly {
   reply(): Members {
     const choices = [...this.#choices.values()].sort((a, b) => (a.index as number) - (b.index as number));
     for (const { message } of choices) {
-      const toolCalls = isObject(message) && Array.isArray(message.tool_calls) ? message.tool_calls : [];
-      for (const toolCall of toolCalls.filter(isObject)) delete toolCall.index;
+      const toolCalls = isJsonObject(message) && Array.isArray(message.tool_calls) ? message.tool_calls : [];
+      for (const toolCall of toolCalls.filter(isJsonObject)) delete toolCall.index;
     }
     const object = this.#reply.object === 'chat.completion.chunk' ? 'chat.completion' : this.#reply.object;
     return { ...this.#reply, ...(object !== undefined && { object }), choices };
@@ -84,8 +82,8 @@ function merged(before: unknown, part: unknown, name: string): unknown {
     for (const entry of part) addEntry(list, entry, name);
     return list;
   }
-  if (!isObject(part)) return part;
-  const members = isObject(before) ? before : {};
+  if (!isJsonObject(part)) return part;
+  const members = isJsonObject(before) ? before : {};
   for (const [member, value] of Object.entries(part)) {
     if (!skippedMembers.has(member)) members[member] = merged(members[member], value, member);
   }
@@ -97,7 +95,7 @@ const positionsOf = new WeakMap<unknown[], Map<unknown, number>>();
 
 /** Adds an entry to a list. Tool calls, and entries with an `index`, arrive in parts; all others arrive whole. */
 function addEntry(list: unknown[], entry: unknown, name: string): void {
-  if (!isObject(entry)) {
+  if (!isJsonObject(entry)) {
     list.push(entry);
     return;
   }

@@ -1,3 +1,4 @@
+import { isLoopbackHost } from './loopback.ts';
 /** The proxies for requests to http and https addresses, and the exceptions; each as the variable of its name holds it. */
 export interface ProxySettings {
   httpProxy?: string | undefined;
@@ -19,13 +20,6 @@ export interface HttpProxy {
 
 /** Code of the error when a proxy cannot be used, cannot be reached, or refuses to connect. */
 export const proxyFailedCode = 'ERR_PROXY';
-
-const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
-
-/** Returns true for a host, as `URL.hostname` spells it, that names this machine on every machine. */
-export function isLoopbackHost(hostname: string): boolean {
-  return loopback.test(hostname);
-}
 
 /**
  * Returns the proxy that requests to an address take; undefined for none. Requests to this machine take none. See

@@ -1,8 +1,7 @@
+import { isJsonObject } from './json-object.ts';
 /** Serialises a value as JSON with sorted member names, so that equal content gives equal text. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_, member: unknown) =>
-    member !== null && typeof member === 'object' && !Array.isArray(member)
-      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : member,
+    isJsonObject(member) ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))) : member,
   );
 }

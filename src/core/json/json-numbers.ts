@@ -1,6 +1,6 @@
 import type { ErrorDetail } from '../errors.ts';
 import { nextTurn } from '../turns.ts';
-import { checkJsonLimits, endOfString, parseCheckedJson, parseJsonText } from './json.ts';
+import { checkJsonLimits, endOfString, parseCheckedJson, parseJsonText } from './parse-json.ts';
 
 /*
  * JSON.parse rounds a large integer to the nearest number it can hold, and reads 1e999 as Infinity, which becomes null

@@ -1,5 +1,5 @@
-import { JsonLimitError } from './json.ts';
 import { InexactNumberError, parseExactJson } from './json-numbers.ts';
+import { JsonLimitError } from './parse-json.ts';
 
 /** Marks, and strings as a whole. */
 const tokens = /[{}[\],]|"(?:[^"\\]+|\\.)*"/g;

@@ -1,3 +1,5 @@
+import { countEach } from './count-each.ts';
+import { rounded } from './rounded.ts';
 /** The classes that two annotators gave to one item: the first annotator's, then the second's. */
 export type ClassPair = readonly [string, string];
 
@@ -16,12 +18,43 @@ export function percentAgreement(pairs: readonly ClassPair[]): number | undefine
  * undefined without items, and when both annotators used one and the same class only, where chance alone explains it.
  */
 export function cohensKappa(pairs: readonly ClassPair[]): number | undefined {
-  const [first, second] = [countUses(pairs.map(([a]) => a)), countUses(pairs.map(([, b]) => b))];
+  const [first, second] = [countEach(pairs.map(([a]) => a)), countEach(pairs.map(([, b]) => b))];
   // Whole numbers until the division, so that the comparison is exact.
   let byChance = 0;
   for (const [name, uses] of first) byChance += uses * (second.get(name) ?? 0);
   const possible = pairs.length ** 2 - byChance;
   return possible === 0 ? undefined : (pairs.length * countAgreed(pairs) - byChance) / possible;
+}
+
+/** The agreement of two annotators on some items, as results show it. */
+export interface AgreementFigures extends Pick<ConfusionTable, 'classes'> {
+  /** Percentage of the items on which they agree, to one digit. */
+  percent: number;
+  /** Cohen's kappa, to three digits; absent where it is undefined. */
+  kappa?: number;
+  /** The reason why kappa is undefined. */
+  no_kappa?: string;
+  /** The counts of the confusion table. */
+  confusion: number[][];
+  /** Number of classes that are not in the table, if there are any. */
+  other_classes?: number;
+}
+
+/**
+ * Returns the figures of the agreement on at least one item.
+ * @param maxClasses maximum number of classes in the confusion table.
+ * @param noKappa the reason to give where kappa is undefined.
+ */
+export function agreementFigures(pairs: readonly ClassPair[], maxClasses: number, noKappa: string): AgreementFigures {
+  const kappa = cohensKappa(pairs);
+  const { classes, counts, otherClasses } = confusionTable(pairs, maxClasses);
+  return {
+    percent: rounded(percentAgreement(pairs)!, 1),
+    ...(kappa === undefined ? { no_kappa: noKappa } : { kappa: rounded(kappa, 3) }),
+    classes,
+    confusion: counts,
+    ...(otherClasses > 0 && { other_classes: otherClasses }),
+  };
 }
 
 /** Counts of each pair of classes: rows are the first annotator's classes, columns the second's. */
@@ -35,7 +68,7 @@ export interface ConfusionTable {
 
 /** Builds the confusion table of the `maxClasses` most used classes. */
 export function confusionTable(pairs: readonly ClassPair[], maxClasses: number): ConfusionTable {
-  const uses = [...countUses(pairs.flat())].sort(([a, uses], [b, others]) => others - uses || (a < b ? -1 : 1));
+  const uses = [...countEach(pairs.flat())].sort(([a, uses], [b, others]) => others - uses || (a < b ? -1 : 1));
   const classes = uses.slice(0, maxClasses).map(([name]) => name);
   if (classes.every((name) => Number.isFinite(Number(name)))) classes.sort((a, b) => Number(a) - Number(b));
   const places = new Map(classes.map((name, place) => [name, place]));
@@ -45,10 +78,4 @@ export function confusionTable(pairs: readonly ClassPair[], maxClasses: number):
     if (row !== undefined && column !== undefined) counts[row]![column]! += 1;
   }
   return { classes, counts, otherClasses: uses.length - classes.length };
-}
-
-function countUses(names: readonly string[]): Map<string, number> {
-  const uses = new Map<string, number>();
-  for (const name of names) uses.set(name, (uses.get(name) ?? 0) + 1);
-  return uses;
 }

@@ -1,3 +1,4 @@
+import { isJsonObject } from '../json/json-object.ts';
 /** A score, or a member of one: passed or not, a number, or a label. */
 export type ScoreValue = boolean | number | string;
 
@@ -32,7 +33,7 @@ export class ScoreLists {
     if (typeof value === 'boolean' || typeof value === 'string' || Number.isFinite(value)) {
       const kept = typeof value === 'string' && !this.#keepsTexts ? '' : (value as ScoreValue);
       this.#listOf(scorer, path)?.values.push(kept);
-    } else if (typeof value === 'object' && value !== null && !Array.isArray(value) && path.length < maxDepth) {
+    } else if (isJsonObject(value) && path.length < maxDepth) {
       for (const [name, member] of Object.entries(value)) this.#addValue(scorer, [...path, name], member);
     }
   }

@@ -8,14 +8,14 @@ import { listen } from '../../core/http/listen.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { requestIdHeader } from '../../core/http/request-id.ts';
 import type { Log } from '../../core/log.ts';
+import { jsonRpcError } from '../json-rpc.ts';
 import type { ServerFactory } from '../server.ts';
 import { Cancellations } from './cancellations.ts';
 import { AccessChecks, type ClientIdentity, checkMethod, type Guard } from './guard.ts';
+import { httpLimits } from './http-limits.ts';
 import { keepResponseAlive } from './keep-response-alive.ts';
-import { httpLimits } from './limits.ts';
 import { checkMethodAndHeaders, readRequestBody } from './read-request.ts';
 import { cachedReadiness } from './readiness.ts';
-import { jsonRpcError, sendPreflight } from './responses.ts';
 
 export interface HttpOptions {
   /** Configured host to listen on: a name or an IP address. */
@@ -195,4 +195,14 @@ function sendMetadata(request: IncomingMessage, response: ServerResponse, docume
 
 function sendText(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, { 'content-type': 'text/plain', 'cache-control': 'no-store' }).end(`${text}\n`);
+}
+
+/** Answers a browser that asks for permission to send a request with this method; the caller sets the allowed origin. */
+function sendPreflight({ headers }: IncomingMessage, response: ServerResponse, method: string): void {
+  response.writeHead(204, {
+    'access-control-allow-methods': method,
+    'access-control-allow-headers': headers['access-control-request-headers'] ?? '',
+    'access-control-max-age': '600',
+  });
+  response.end();
 }

@@ -2,11 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isJsonContentType } from '@modelcontextprotocol/server';
 import type { BodyReader } from '../../core/http/body-reader.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { JsonLimitError } from '../../core/json/json.ts';
 import { InexactNumberError, parseExactJson } from '../../core/json/json-numbers.ts';
-import { maxBatchMessages } from '../limits.ts';
+import { JsonLimitError } from '../../core/json/parse-json.ts';
+import { jsonRpcError, maxBatchMessages } from '../json-rpc.ts';
 import { checkMethod } from './guard.ts';
-import { jsonRpcError } from './responses.ts';
 
 /**
  * Checks the method and the headers of a request to the endpoint, before its body is read.

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Log } from '../../core/log.ts';
-import { httpLimits } from './limits.ts';
+import { httpLimits } from './http-limits.ts';
 
 /** Returns a check that shares one call of `isReady` among the requests of a second, and gives up after a timeout. */
 export function cachedReadiness(isReady: (signal: AbortSignal) => Promise<boolean>, log: Log): () => Promise<boolean> {

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { HeddleError } from '../../core/errors.ts';
 import { HttpClient, networkReason, readBody } from '../../core/http/http-client.ts';
 import type { ProxySettings } from '../../core/http/proxies.ts';
-import { parseJsonText } from '../../core/json/json.ts';
+import { parseJsonText } from '../../core/json/parse-json.ts';
 import type { Log } from '../../core/log.ts';
 import { version } from '../../core/version.ts';
 

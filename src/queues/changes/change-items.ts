@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { asServiceFailure } from '../../client/as-service-failure.ts';
 import type { QueueItem } from '../../contract/queue-items.ts';
 import { HeddleError } from '../../core/errors.ts';
 import { inBatches } from '../../core/in-batches.ts';
@@ -80,7 +81,7 @@ export async function changeItems(
   const fields = await fieldsForChanges(changes, queue, conditions.asOf);
   const readsFeedback = conditions.asOf !== undefined || changes.some(({ change }) => dependsOnFeedback(change));
   const { items, feedback } = await readTarget(target, queue, readsFeedback);
-  if (items.length === 0) await requireQueue(queue.id, queue.project, queue);
+  if (items.length === 0) await requireQueue(queue.id, queue.project, queue.service);
   if (!isDryRun) requireConsent('items' in target ? target.items.length : items.length);
   const listed = 'items' in target ? new Map(target.items.map((change) => [change.item_id, change])) : undefined;
   const work = items.map((item) => ({ item, change: listed?.get(item.id) ?? changes[0]!.change }));
@@ -139,10 +140,7 @@ async function noteChangesByOthers(
 ): Promise<string | undefined> {
   if (updates.length === 0) return undefined;
   const ids = updates.map(({ item }) => item.id);
-  const read = await readItemsBy('id', ids, queue, true).catch((error: unknown) => {
-    if (!(error instanceof HeddleError) || queue.signal.aborted) throw error;
-    return error;
-  });
+  const read = await readItemsBy('id', ids, queue, true).catch((error) => asServiceFailure(error, queue.service));
   // The changes are done, whether or not this can be read.
   if (read instanceof HeddleError) {
     return `The changes are done, but what others did to the items meanwhile could not be read: ${read.message}`;

@@ -66,7 +66,7 @@ export async function fieldsForChanges(
 ): Promise<readonly QueueField[]> {
   if (!changes.some(({ change }) => change.judgements || change.retract)) return [];
   const shown = asOf === undefined ? undefined : shownFields(queue, asOf);
-  const fields = shown ?? (await readQueueFields(queue.id, queue.project, queue));
+  const fields = shown ?? (await readQueueFields(queue.id, queue.project, queue.service));
   const detail = changes.flatMap((change) => faultsOf(change, fields));
   if (detail.length === 0) return fields;
   throw new HeddleError({

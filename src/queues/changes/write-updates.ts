@@ -1,3 +1,4 @@
+import { asServiceFailure } from '../../client/as-service-failure.ts';
 import type { EndpointName } from '../../contract/endpoints.ts';
 import type { QueueItem } from '../../contract/queue-items.ts';
 import { concurrently } from '../../core/concurrently.ts';
@@ -72,8 +73,8 @@ async function writeBatches<Entry extends { update: Update }>(
   const attempt = async (entries: readonly Entry[]): Promise<boolean> => {
     try {
       await write(entries, queue);
-    } catch (failure) {
-      if (!(failure instanceof HeddleError) || queue.signal.aborted) throw failure;
+    } catch (error) {
+      const failure = asServiceFailure(error, queue.service);
       if (entries.length > 1) {
         if (failure.code === 'unsupported') unsupportedOperations.add(operation);
         if (failure.code === 'unsupported' || itemErrors.has(failure.code)) return false;
@@ -92,39 +93,35 @@ async function writeBatches<Entry extends { update: Update }>(
 
 type FeedbackEntry = { update: Update; feedback: Update['feedback'][number] };
 
-async function storeFeedback(entries: readonly FeedbackEntry[], { service, signal }: QueueAccess): Promise<void> {
+async function storeFeedback(entries: readonly FeedbackEntry[], { service }: QueueAccess): Promise<void> {
   const batch = entries.map(({ feedback }) => feedback);
   const stored =
     batch.length === 1
-      ? await service.call('createFeedback', { body: batch[0]! }, { signal })
-      : (await service.call('createFeedbackBatch', { body: { batch } }, { signal })).res[0];
+      ? await service.call('createFeedback', { body: batch[0]! })
+      : (await service.call('createFeedbackBatch', { body: { batch } })).res[0];
   service.facts.userId = stored?.wb_user_id ?? service.facts.userId;
   for (const { update } of entries) update.wrote = true;
 }
 
 /** Deletes what is retracted. */
-async function purgeFeedback(
-  entries: readonly { update: Update }[],
-  { service, signal, project }: QueueAccess,
-): Promise<void> {
+async function purgeFeedback(entries: readonly { update: Update }[], { service, project }: QueueAccess): Promise<void> {
   const ids = entries.flatMap(({ update }) => update.purge);
   const $or = ids.map((id) => ({ $eq: [{ $getField: 'id' }, { $literal: id }] }));
-  await service.call('purgeFeedback', { body: { project_id: project, query: { $expr: { $or } } } }, { signal });
+  await service.call('purgeFeedback', { body: { project_id: project, query: { $expr: { $or } } } });
   for (const { update } of entries) update.wrote = true;
 }
 
 /** Sets the annotator's states, which the service may refuse. */
 async function setStates(entries: readonly { update: Update }[], queue: QueueAccess): Promise<void> {
-  const { service, signal, project: project_id, id: queue_id } = queue;
+  const { service, project: project_id, id: queue_id } = queue;
   const updates = entries.map(({ update: { item, change } }) => {
     return { item_id: item.id, annotation_state: change.annotation_state! };
   });
   if (updates.length > 1) {
-    const { results } = await service.call(
-      'updateProgressBatch',
-      { path: { queue_id }, body: { project_id, updates } },
-      { signal },
-    );
+    const { results } = await service.call('updateProgressBatch', {
+      path: { queue_id },
+      body: { project_id, updates },
+    });
     for (const [index, { update }] of entries.entries()) {
       const { item, reason = 'no reason' } = results[index] ?? {};
       if (item) noteState(update, item, queue);
@@ -135,7 +132,7 @@ async function setStates(entries: readonly { update: Update }[], queue: QueueAcc
   const { item_id, annotation_state } = updates[0]!;
   const body = { project_id, annotation_state };
   try {
-    const { item } = await service.call('updateProgress', { path: { queue_id, item_id }, body }, { signal });
+    const { item } = await service.call('updateProgress', { path: { queue_id, item_id }, body });
     noteState(entries[0]!.update, item, queue);
   } catch (error) {
     if (!(error instanceof HeddleError) || error.code !== 'invalid_request') throw error;

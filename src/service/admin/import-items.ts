@@ -3,8 +3,8 @@ import { pathSegment, projectId as projectIdSchema } from '../../contract/identi
 import { annotationStates } from '../../contract/queue-items.ts';
 import { validateValue } from '../../contract/validation.ts';
 import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
-import { JsonLimitError } from '../../core/json/json.ts';
 import { InexactNumberError, parseExactJson } from '../../core/json/json-numbers.ts';
+import { JsonLimitError } from '../../core/json/parse-json.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
 import { toCallRow } from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';

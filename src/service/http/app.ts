@@ -13,7 +13,7 @@ import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { asRequestId, requestIdHeader } from '../../core/http/request-id.ts';
 import type { Log } from '../../core/log.ts';
-import { handlers } from '../operations/index.ts';
+import { handlers } from '../operations/handlers.ts';
 import type { OperationInput, ServiceContext } from '../operations/operation.ts';
 import type { Authenticate } from './authenticator.ts';
 import { openApiDocument } from './openapi.ts';

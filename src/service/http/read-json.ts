@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { createBodyReader } from '../../core/http/body-reader.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { JsonLimitError } from '../../core/json/json.ts';
 import { InexactNumberError, parseExactJson, parseExactJsonInTurns } from '../../core/json/json-numbers.ts';
+import { JsonLimitError } from '../../core/json/parse-json.ts';
 import { nextTurn } from '../../core/turns.ts';
 
 const readBody = createBodyReader(32 * 1024 * 1024);
@@ -35,6 +35,7 @@ export async function readJson(response: ServerResponse): Promise<unknown> {
   }
 }
 
-function invalidBody(msg: string, type: string): Refusal {
+/** Returns the refusal of a request whose body has a fault. */
+export function invalidBody(msg: string, type = 'value_error'): Refusal {
   return new Refusal(422, msg, { body: { detail: [{ loc: ['body'], msg, type }] } });
 }

@@ -4,6 +4,7 @@ import type { UploadedFile } from '../../contract/files.ts';
 import { HeddleError } from '../../core/errors.ts';
 import { askForBody } from '../../core/http/body-reader.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import { invalidBody } from './read-json.ts';
 import { DiskBudget, SpooledFile } from './spooled-file.ts';
 
 /** Maximum size of an uploaded file. */
@@ -86,7 +87,7 @@ type Parser = typeof import('@fastify/busboy')['Busboy'];
 
 function parserOf(Busboy: Parser, { headers }: IncomingMessage): InstanceType<Parser> {
   const { 'content-type': type = '' } = headers;
-  if (!/^multipart\/form-data\b/i.test(type)) throw invalidForm('The body is not a form (multipart/form-data)');
+  if (!/^multipart\/form-data\b/i.test(type)) throw invalidBody('The body is not a form (multipart/form-data)');
   const limits = {
     fieldNameSize: 100,
     fieldSize: maxFieldBytes,
@@ -100,7 +101,7 @@ function parserOf(Busboy: Parser, { headers }: IncomingMessage): InstanceType<Pa
   try {
     return new Busboy({ headers: { ...headers, 'content-type': type }, limits });
   } catch {
-    throw invalidForm('The form has no boundary in its Content-Type');
+    throw invalidBody('The form has no boundary in its Content-Type');
   }
 }
 
@@ -108,8 +109,4 @@ function tooLarge(): Refusal {
   return new Refusal(413, `Payload too large: a file may have ${maxFileBytes} bytes`);
 }
 
-const damaged = (): Refusal => invalidForm('The form is cut off or damaged');
-
-function invalidForm(msg: string): Refusal {
-  return new Refusal(422, msg, { body: { detail: [{ loc: ['body'], msg, type: 'value_error' }] } });
-}
+const damaged = (): Refusal => invalidBody('The form is cut off or damaged');

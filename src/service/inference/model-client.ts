@@ -2,10 +2,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { BodyOf } from '../../contract/endpoints.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { retryAfterMs } from '../../core/http/retry-after.ts';
+import type { Members } from '../../core/json/json-object.ts';
 import { runEchoModel } from './echo-model.ts';
 import { type ModelProvider, ModelProviderFailure } from './model-provider.ts';
-
-type Members = Record<string, unknown>;
 
 /** The reply of a model to a chat completion. */
 export interface ModelReply {

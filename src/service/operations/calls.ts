@@ -4,6 +4,7 @@ import { callReference } from '../../contract/references.ts';
 import { appendTo } from '../../core/append-to.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { inBatches } from '../../core/in-batches.ts';
+import { isJsonObject } from '../../core/json/json-object.ts';
 import { nextTurn } from '../../core/turns.ts';
 import { referenceExpander } from '../query/expand-references.ts';
 import { countFoundCalls, findCalls } from '../query/find-calls.ts';
@@ -89,14 +90,12 @@ function selectColumns(call: RecordedCall, columns: readonly string[]): Recorded
 
 /** Projects a value onto paths of member names; a path that leads into a list or a scalar keeps all of it. */
 function project(value: unknown, paths: string[][]): unknown {
-  const isLeaf = typeof value !== 'object' || value === null || Array.isArray(value);
-  if (isLeaf || paths.some(({ length }) => length === 0)) return value;
+  if (!isJsonObject(value) || paths.some(({ length }) => length === 0)) return value;
   const nextPaths = new Map<string, string[][]>();
   for (const [name = '', ...rest] of paths) {
     if (Object.hasOwn(value, name)) appendTo(nextPaths, name, rest);
   }
-  const members = value as Record<string, unknown>;
-  return Object.fromEntries([...nextPaths].map(([name, paths]) => [name, project(members[name], paths)]));
+  return Object.fromEntries([...nextPaths].map(([name, paths]) => [name, project(value[name], paths)]));
 }
 
 /** Maximum number of events in one transaction, so that other requests need not wait for a whole batch of megabytes. */

@@ -1,12 +1,13 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { StoredCost } from '../../contract/costs.ts';
+import type { Members } from '../../core/json/json-object.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
 import { compileCondition, idsIn } from '../query/condition.ts';
 import { sortRecords } from '../query/sort-records.ts';
 import type { Transaction } from '../storage/database.ts';
+import type { Tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
 import { deleteByIds } from '../storage/in-chunks.ts';
-import type { Tables } from '../storage/tables.ts';
 import { inTransaction } from './operation.ts';
 import { pickMembers } from './pick-members.ts';
 
@@ -63,8 +64,6 @@ export const purgeCosts = inTransaction('purgeCosts', async (transaction, { body
 function readPrices(transaction: Transaction, project_id: string): Promise<Tables['costs'][]> {
   return transaction.selectFrom('costs').selectAll().where('project_id', '=', project_id).orderBy('id').execute();
 }
-
-type Members = Record<string, unknown>;
 
 /** Adds to the summaries of calls what the models in `summary.usage` cost, as far as their prices are stored. */
 export async function addCosts(

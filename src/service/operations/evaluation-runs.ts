@@ -2,20 +2,20 @@ import type { RecordedCall } from '../../contract/calls.ts';
 import type { EvaluationRun, Prediction, Score } from '../../contract/evaluation-runs.ts';
 import { callReference, parseReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import { objectOrEmpty } from '../../core/json/json-object.ts';
+import { findCalls } from '../query/find-calls.ts';
+import { readResults } from '../runs/query-results.ts';
 import {
   attributesOf,
   findCall,
   isRun,
   isTrial,
-  objectOrEmpty,
   operationReference,
   readChildren,
   runOperations,
-} from '../evaluation/recorded-runs.ts';
-import { readResults } from '../evaluation/results.ts';
-import { endRun, startRun, summarizeTrials } from '../evaluation/run-events.ts';
-import { toTrial } from '../evaluation/trials.ts';
-import { findCalls } from '../query/find-calls.ts';
+} from '../runs/recorded-runs.ts';
+import { toTrial } from '../runs/recorded-trials.ts';
+import { endRun, startRun, summarizeTrials } from '../runs/run-events.ts';
 import { recordEvents } from '../storage/call-events.ts';
 import type { Database } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';

@@ -1,9 +1,10 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { ResultOf } from '../../contract/endpoints.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { countPlanned, resolveDefinition } from '../evaluation/definition.ts';
-import { countEndedTrials, findCall, isRun, objectOrEmpty } from '../evaluation/recorded-runs.ts';
-import { startRun } from '../evaluation/run-events.ts';
+import { objectOrEmpty } from '../../core/json/json-object.ts';
+import { countEndedTrials, findCall, isRun } from '../runs/recorded-runs.ts';
+import { countPlanned, resolveDefinition } from '../runs/run-definition.ts';
+import { startRun } from '../runs/run-events.ts';
 import { recordEvents } from '../storage/call-events.ts';
 import type { Database, ProjectFilter } from '../storage/database.ts';
 import { deleteJobs, findProgress, putJob, type RunKey } from '../storage/evaluation-jobs.ts';

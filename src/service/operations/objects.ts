@@ -6,10 +6,10 @@ import { objectNamePattern, parsePartReference } from '../../contract/references
 import { llmModel, llmModelClass } from '../../contract/scorers.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import type { Transaction } from '../storage/database.ts';
+import type { Tables } from '../storage/database-tables.ts';
 import { inChunks } from '../storage/in-chunks.ts';
 import { findVersion, objectClasses, putVersion, versionsOf, withMarks } from '../storage/object-versions.ts';
 import { createPartReader } from '../storage/read-part.ts';
-import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
 import { limitResponseSize } from './limit-response-size.ts';
 import { inTransaction, type OperationInput } from './operation.ts';

@@ -7,8 +7,8 @@ import {
   type QueryOf,
   type ResultOf,
 } from '../../contract/endpoints.ts';
-import type { EvaluationRunner } from '../evaluation/runner.ts';
 import type { ModelProvider } from '../inference/model-provider.ts';
+import type { EvaluationRunner } from '../runs/evaluation-runner.ts';
 import type { Database, ProjectFilter, Transaction } from '../storage/database.ts';
 
 /** The parts of the service that operations use. */

@@ -2,10 +2,10 @@ import type { ResultOf } from '../../contract/endpoints.ts';
 import { type Queue, queueSortFields } from '../../contract/queues.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import type { Transaction } from '../storage/database.ts';
+import type { Tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
 import { inChunks } from '../storage/in-chunks.ts';
 import { findQueue, newQueue } from '../storage/queue-rows.ts';
-import type { Tables } from '../storage/tables.ts';
 import { totalOrder } from '../storage/total-order.ts';
 import { inTransaction } from './operation.ts';
 

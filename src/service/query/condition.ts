@@ -1,13 +1,13 @@
 import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
 import { Refusal } from '../../core/http/refusal.ts';
+import type { Members } from '../../core/json/json-object.ts';
+import { valueText } from '../../core/json/value-text.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
 import type { Database } from '../storage/database.ts';
 import { isStorableText } from '../storage/storable-text.ts';
 import { fieldAt } from './sort-records.ts';
 
 /** A call or another record. */
-type Members = Record<string, unknown>;
-
 /** One of several conditions of the database that must all hold. */
 export interface ConditionPart {
   condition: Expression<SqlBool>;
@@ -153,7 +153,7 @@ export function isOneOfNames(column: string, names: readonly string[]): Conditio
 
 /** Compares with a prefix that ends in a colon; the semicolon is the next character. */
 function hasPrefix(column: string, prefix: string): Condition {
-  const accepts = (record: Members): boolean => asText(record[column]).startsWith(prefix);
+  const accepts = (record: Members): boolean => valueText(record[column]).startsWith(prefix);
   if (!isStorable(prefix)) return { accepts, ...unnarrowed, paths: [] };
   const condition = eb.and([eb(column, '>=', prefix), eb(column, '<', `${prefix.slice(0, -1)};`)]);
   return { accepts, ...exactly({ condition, about: { column, is: 'one of' } }), paths: [] };
@@ -303,7 +303,7 @@ class Compiler {
     const ignoresCase = case_insensitive === true;
     const fold = (text: string): string => (ignoresCase ? text.toLowerCase() : text);
     const accepts = (record: Members): boolean =>
-      fold(asText(whole.valueIn(record))).includes(fold(asText(part.valueIn(record))));
+      fold(valueText(whole.valueIn(record))).includes(fold(valueText(part.valueIn(record))));
     return asOperand({ accepts, ...this.#containment(whole.path ?? '', part.literal, ignoresCase), paths: [] });
   }
 
@@ -407,7 +407,7 @@ const conversions = new Map<string, (value: unknown) => unknown>([
       return number === undefined ? undefined : Math.trunc(number);
     },
   ],
-  ['string', asText],
+  ['string', valueText],
   ['bool', (value) => (typeof value === 'string' ? value === 'true' : Boolean(value))],
   ['exists', (value) => value !== undefined && value !== null],
 ]);
@@ -418,7 +418,7 @@ const timeFields = new Set(['started_at', 'ended_at', 'deleted_at', 'created_at'
 function comparablePair(a: unknown, b: unknown): [unknown, unknown] {
   if (typeof a === 'number' && typeof b === 'string') return [a, secondsOf(b) ?? asNumber(b)];
   if (typeof b === 'number') return [asNumber(a), b];
-  if (typeof b === 'string' && a !== undefined && a !== null) return [asText(a), b];
+  if (typeof b === 'string' && a !== undefined && a !== null) return [valueText(a), b];
   return [a ?? null, b ?? null];
 }
 
@@ -434,11 +434,6 @@ function asNumber(value: unknown): number | undefined {
   if (typeof value === 'boolean') return Number(value);
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : Number.NaN;
   return Number.isNaN(number) ? undefined : number;
-}
-
-function asText(value: unknown): string {
-  if (value === undefined || value === null) return '';
-  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 function secondsOf(value: unknown): number | undefined {

@@ -1,11 +1,10 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import { parsePartReference } from '../../contract/references.ts';
+import { isJsonObject, type Members } from '../../core/json/json-object.ts';
 import { memberAt } from '../../core/json/member-at.ts';
 import { Pacer } from '../../core/turns.ts';
 import type { ProjectFilter, Transaction } from '../storage/database.ts';
 import { createPartReader, type PartReader } from '../storage/read-part.ts';
-
-type Members = Record<string, unknown>;
 
 /** Maximum number of characters of JSON that references of one response are replaced by. */
 const maxExpandedChars = 64 * 1024 * 1024;
@@ -56,6 +55,5 @@ async function readExpanded(reference: string, read: PartReader): Promise<{ valu
   const parsed = parsePartReference(reference);
   const value = parsed && (await read(parsed));
   if (value === undefined) return { value: reference, chars: 0 };
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return { value: isObject ? { ...value, _ref: reference } : value, chars: JSON.stringify(value).length };
+  return { value: isJsonObject(value) ? { ...value, _ref: reference } : value, chars: JSON.stringify(value).length };
 }

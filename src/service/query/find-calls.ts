@@ -12,7 +12,7 @@ import {
   toCall,
 } from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
-import type { Tables } from '../storage/tables.ts';
+import type { Tables } from '../storage/database-tables.ts';
 import { filterCondition } from './calls-filter.ts';
 import { allOf, type ConditionPart, compileCondition, isOneOf, joinParts } from './condition.ts';
 import { compareValues, fieldAt } from './sort-records.ts';

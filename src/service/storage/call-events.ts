@@ -4,9 +4,9 @@ import { inBatches } from '../../core/in-batches.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
 import { countChars, toCallRow, toJson } from './call-rows.ts';
 import type { Transaction } from './database.ts';
+import type { Tables } from './database-tables.ts';
 import { newIds } from './ids.ts';
 import { deleteByIds, inChunks } from './in-chunks.ts';
-import type { Tables } from './tables.ts';
 
 type IdentifiedStart = StartedCall & { id: string; trace_id: string };
 /** An end of a call, its name, or both. It waits in `early_call_ends` for the start of the call. */

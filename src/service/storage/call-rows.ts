@@ -1,8 +1,7 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import { parseReference } from '../../contract/references.ts';
-import { type Tables, tables } from './tables.ts';
-
-type Members = Record<string, unknown>;
+import type { Members } from '../../core/json/json-object.ts';
+import { type Tables, tables } from './database-tables.ts';
 
 /** Columns with JSON. They are the largest, so a query reads only those that it needs. */
 export const jsonColumns = ['attributes', 'inputs', 'output', 'summary', 'data'] as const;

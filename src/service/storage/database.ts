@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { Tables } from './tables.ts';
+import type { Tables } from './database-tables.ts';
 
 /** A database transaction: every statement in it sees the same state. */
 export type Transaction = Kysely<Tables>;

@@ -1,6 +1,6 @@
 import type { Transaction } from './database.ts';
+import type { Tables } from './database-tables.ts';
 import { inChunks } from './in-chunks.ts';
-import type { Tables } from './tables.ts';
 
 /** A run in progress, and its work. */
 export type EvaluationJob = Tables['evaluation_jobs'];

@@ -1,4 +1,4 @@
-import type { ColumnTypes } from './tables.ts';
+import type { ColumnTypes } from './database-tables.ts';
 
 /** A change of the schema from that of a published version to the next. */
 export interface Migration {

@@ -1,9 +1,10 @@
 import { classMembers } from '../../contract/objects.ts';
 import { objectReference, parseReference, type Reference } from '../../contract/references.ts';
 import { canonicalJson } from '../../core/json/canonical-json.ts';
+import { isJsonObject } from '../../core/json/json-object.ts';
 import type { ProjectFilter, Transaction } from './database.ts';
+import type { Tables } from './database-tables.ts';
 import { contentDigest } from './digest.ts';
-import type { Tables } from './tables.ts';
 
 /** Identifies a stored version of an object. */
 export interface VersionId {
@@ -71,8 +72,7 @@ export function withMarks(
   content: unknown,
   { base_object_class: base, leaf_object_class: leaf }: Pick<NewObject, 'base_object_class' | 'leaf_object_class'>,
 ): unknown {
-  const isObject = typeof content === 'object' && content !== null && !Array.isArray(content);
-  return isObject && base !== null && leaf !== null && !('_class_name' in content)
+  return isJsonObject(content) && base !== null && leaf !== null && !('_class_name' in content)
     ? { ...content, ...classMembers(base, leaf) }
     : content;
 }

@@ -1,5 +1,5 @@
 import type { Transaction } from './database.ts';
-import type { Tables } from './tables.ts';
+import type { Tables } from './database-tables.ts';
 
 /** Returns the row of a queue that is created now. */
 export function newQueue({

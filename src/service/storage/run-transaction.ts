@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Transaction } from './database.ts';
-import type { Tables } from './tables.ts';
+import type { Tables } from './database-tables.ts';
 
 /** Runs work in a transaction that the SQL in `begin` starts. Rolls back, and throws the first error, if anything fails. */
 export function runTransaction<T>(

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 import { HeddleError } from '../../core/errors.ts';
+import { type ColumnTypes, type Tables, tables } from './database-tables.ts';
 import { digestOf } from './digest.ts';
 import { type Migration, migrations } from './migrations.ts';
-import { type ColumnTypes, type Tables, tables } from './tables.ts';
 
 /** The properties of a database engine that its schema depends on. */
 export interface Engine extends ColumnTypes {

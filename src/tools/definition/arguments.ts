@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { validateValue } from '../../contract/validation.ts';
 import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
-import { isDeeperThan, maxNesting } from '../../core/json/json.ts';
+import { isDeeperThan, maxNesting } from '../../core/json/parse-json.ts';
 import { meantName, shortName } from '../../text/names.ts';
 
 /** Faults listed in the `detail` of an error, and in its message. */

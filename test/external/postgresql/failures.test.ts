@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
-import { startService } from '../../../src/service/index.ts';
+import { startService } from '../../../src/service/start-service.ts';
 import { account, execute, TestService, withStore } from '../../support/embedded-service.ts';
 import { Cluster } from '../../support/postgres-cluster.ts';
 import { proxyTo } from '../../support/tcp-proxy.ts';

@@ -45,7 +45,7 @@ describe('compile cache', () => {
 describe('a damaged installation', () => {
   it.each([
     ['program', 'heddle: a file of the installation is missing or damaged; install heddle again. '],
-    ['stdio-server', 'heddle: unexpected failure: '],
+    ['serve-stdio', 'heddle: unexpected failure: '],
   ])('reports a missing %s chunk on stderr and exits with 1', async (name, message) => {
     const folder = temporaryFolder();
     const dist = join(folder, 'dist');

@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { Server } from '@modelcontextprotocol/server';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { httpLimits } from '../../../src/mcp/http/limits.ts';
+import { httpLimits } from '../../../src/mcp/http/http-limits.ts';
 import { type HttpOptions, McpHttpServer } from '../../../src/mcp/http/mcp-http-server.ts';
 import { ask, newerRequest, olderRequest } from '../../support/http-server.ts';
 

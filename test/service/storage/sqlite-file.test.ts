@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSyn
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { loadSqlite, openConnection } from '../../../src/service/storage/sqlite/connection.ts';
+import { loadSqlite, openConnection } from '../../../src/service/storage/sqlite/sqlite-connection.ts';
 import {
   basic,
   changeFile,

@@ -1,5 +1,5 @@
 import { type ComponentChild, h, type TargetedEvent } from 'preact';
-import type { RowChoice } from '../../../evaluations/evaluation-rows.ts';
+import type { RowChoice } from '../../../evaluations/rank-rows.ts';
 import type { EvaluationResult } from '../../../tools/read-evaluation.ts';
 import { button } from '../shared/button.ts';
 import { statusLine } from '../shared/view.ts';

@@ -1,4 +1,4 @@
-import type { RowChoice, ShownRow } from '../../../evaluations/evaluation-rows.ts';
+import type { RowChoice, ShownRow } from '../../../evaluations/rank-rows.ts';
 import type { EvaluationResult } from '../../../tools/read-evaluation.ts';
 import type { Arguments } from '../shared/host.ts';
 import { countOf } from '../shared/labels.ts';

@@ -1,10 +1,10 @@
 import { type ComponentChild, render } from 'preact';
-import type { RowChoice } from '../../../evaluations/evaluation-rows.ts';
+import type { RowChoice } from '../../../evaluations/rank-rows.ts';
 import type { CallResult } from '../../../tools/read-call.ts';
 import type { EvaluationResult } from '../../../tools/read-evaluation.ts';
 import { closedRowChars, pageSize } from '../../page-sizes.ts';
+import { describeFailure } from '../shared/describe-error.ts';
 import { type Arguments, dataOf, type ToolResult } from '../shared/host.ts';
-import { problemOfFailure } from '../shared/problem.ts';
 import { connecting, View } from '../shared/view.ts';
 import { plainText } from '../shared/visible-text.ts';
 import {
@@ -100,7 +100,7 @@ export class EvaluationView extends View<EvaluationState> {
       this.update(withWholes, id, call_id, paths, new Map(Object.entries(values)));
       return true;
     } catch (error) {
-      this.update(changeRow, id, { problem: problemOfFailure(error).sentence });
+      this.update(changeRow, id, { problem: describeFailure(error).sentence });
       return false;
     }
   }

@@ -1,4 +1,4 @@
-import type { ShownRow } from '../../../evaluations/evaluation-rows.ts';
+import type { ShownRow } from '../../../evaluations/rank-rows.ts';
 import { isCut } from '../shared/value-view.ts';
 
 /** The outcome of a row in one run. */

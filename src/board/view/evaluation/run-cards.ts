@@ -1,5 +1,5 @@
 import { type ComponentChild, h } from 'preact';
-import type { RunWithFigures } from '../../../evaluations/evaluation-results.ts';
+import type { RunWithFigures } from '../../../evaluations/read-run-results.ts';
 import { countOf } from '../shared/labels.ts';
 import type { Formats } from '../shared/theme.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';

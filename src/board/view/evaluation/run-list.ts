@@ -1,5 +1,5 @@
 import { type ComponentChild, h } from 'preact';
-import type { RunWithFigures } from '../../../evaluations/evaluation-results.ts';
+import type { RunWithFigures } from '../../../evaluations/read-run-results.ts';
 import { button } from '../shared/button.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
 import { runsToCompare, toggleRun } from './evaluation-state.ts';

@@ -1,6 +1,6 @@
 import { type ComponentChild, h } from 'preact';
 import type { ScorerComparison } from '../../../evaluations/compare-runs.ts';
-import type { RunWithFigures } from '../../../evaluations/evaluation-results.ts';
+import type { RunWithFigures } from '../../../evaluations/read-run-results.ts';
 import type { ScorerFigures } from '../../../evaluations/score-figures.ts';
 import type { RunComparison } from '../../../tools/read-evaluation.ts';
 import { labelOf } from '../shared/labels.ts';

@@ -3,10 +3,10 @@ import { button } from '../shared/button.ts';
 import { countOf } from '../shared/labels.ts';
 import { statusLine } from '../shared/view.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
-import type { Board } from './board.ts';
 import { type FilterKind, kindOf } from './filters.ts';
 import { ItemCard } from './item-card.ts';
 import { shortcuts } from './keyboard.ts';
+import type { Board } from './review-board.ts';
 import { selectAll, stagedCards } from './review-state.ts';
 
 /** With more cards than this, those that are out of sight are not laid out. */

@@ -1,5 +1,5 @@
 import { type ComponentChild, h, type TargetedEvent } from 'preact';
-import type { Suggestion } from '../../../queues/queue-feedback.ts';
+import type { Suggestion } from '../../../queues/own-feedback.ts';
 import type { FieldSummary } from '../../../queues/queue-fields.ts';
 import { button } from '../shared/button.ts';
 import { labelOf } from '../shared/labels.ts';
@@ -7,10 +7,10 @@ import { PureComponent } from '../shared/pure-component.ts';
 import type { Formats } from '../shared/theme.ts';
 import { ValueView } from '../shared/value-view.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
-import type { Board } from './board.ts';
 import { isComplete, isEmpty, isSameValue, storedValue, valueIn, withRetraction } from './draft.ts';
 import { fieldControl } from './field-control.ts';
 import { readTyped } from './field-values.ts';
+import type { Board } from './review-board.ts';
 import { type Card, chooseState, give, giveTyped, withDraft } from './review-state.ts';
 
 /** Names of the states of an item. */

@@ -1,4 +1,4 @@
-import { Board } from './board.ts';
 import { boardPage } from './board-page.ts';
+import { Board } from './review-board.ts';
 
 new Board(document.querySelector('main')!, boardPage);

@@ -4,8 +4,8 @@ import type { ItemsFilter } from '../../../queues/matching-items.ts';
 import type { FieldSummary } from '../../../queues/queue-fields.ts';
 import type { QueueSummary } from '../../../tools/list-queues.ts';
 import type { Review, ReviewedItem } from '../../../tools/review-queue.ts';
+import { describeError, type Problem } from '../shared/describe-error.ts';
 import { countOf, labelOf } from '../shared/labels.ts';
-import { type Problem, problemOf } from '../shared/problem.ts';
 import type { ViewState } from '../shared/view.ts';
 import { plainText } from '../shared/visible-text.ts';
 import {
@@ -265,7 +265,7 @@ export function withResult(state: ReviewState, card: Card, result: Partial<ItemR
   const { item, draft } = card;
   const { error, annotation_state = item.annotation_state } = result;
   if (error) {
-    const problem = problemOf(error.code, error.message, itemSentences);
+    const problem = describeError(error.code, error.message, itemSentences);
     return withCard(state, item.id, (current) => ({ ...current, problem, refusedAtMs: performance.now() }));
   }
   const settled = withCard(state, item.id, (current) => ({

@@ -2,8 +2,8 @@ import { type ComponentChild, h } from 'preact';
 import { connectToBoardServer } from './browser-host.ts';
 import { button } from './button.ts';
 import { connectToChat } from './chat-host.ts';
+import { describeFailure } from './describe-error.ts';
 import { type Arguments, dataOf, type Host, slowResponseMs, type ToolResult } from './host.ts';
-import { problemOfFailure } from './problem.ts';
 import { applyTheme, Formats } from './theme.ts';
 
 /** The part of the state that every View has. */
@@ -87,7 +87,7 @@ export abstract class View<State extends ViewState> {
 
   /** Announces the failure of a call that the page can do without. */
   announceFailure(error: unknown): void {
-    this.announce(problemOfFailure(error).sentence);
+    this.announce(describeFailure(error).sentence);
   }
 
   /** Calls a tool, and says so when the host takes long: it may be asking the person. */
@@ -132,7 +132,7 @@ export abstract class View<State extends ViewState> {
   }
 
   #failWith(error: unknown): void {
-    const { sentence, detail } = problemOfFailure(error);
+    const { sentence, detail } = describeFailure(error);
     this.#fail(detail === undefined ? sentence : `${sentence} ${detail}`);
   }
 

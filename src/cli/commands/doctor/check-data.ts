@@ -2,7 +2,7 @@ import { constants, existsSync, statSync } from 'node:fs';
 import { access, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { dataLocation, secretsOf } from '../../../runtime/runtime.ts';
-import { loadSqlite, openServiceStore } from '../../../service/index.ts';
+import { loadSqlite, openServiceStore } from '../../../service/start-service.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
 import { invocation } from '../../invocation.ts';
 import { type Finding, failure, ok, warning } from './finding.ts';

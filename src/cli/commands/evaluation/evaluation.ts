@@ -11,9 +11,10 @@ import { addSettingFlags, asWholeNumber, runtimeFlags } from '../../usage/flags.
 import { explain } from '../../usage/help.ts';
 import { requireTool } from '../../usage/tool-names.ts';
 import { junitReport } from './junit-report.ts';
-import { missedThresholds, printResult, type Run, readResultsOf, type Thresholds } from './results.ts';
-import { type ToolRunner, withTools } from './tool-runner.ts';
+import { printResult, type Run, readResultsOf } from './print-results.ts';
+import { missedThresholds, type Thresholds } from './thresholds.ts';
 import { interruptedRun, waitForEnd } from './wait-for-run.ts';
+import { type ToolRunner, withTools } from './with-tools.ts';
 
 const page = 'docs/evaluations.md';
 /** Runs of more predictions than this need --yes. */

@@ -1,5 +1,5 @@
-import type { ShownRow } from '../../../evaluations/evaluation-rows.ts';
-import type { Results, Run } from './results.ts';
+import type { ShownRow } from '../../../evaluations/rank-rows.ts';
+import type { Results, Run } from './print-results.ts';
 
 const maxNameChars = 120;
 

@@ -15,7 +15,7 @@ export async function waitForEnd(
 ): Promise<void> {
   if (project === undefined) return;
   try {
-    await followRun(runId, project, { service: await service(), signal, progress: drawProgress });
+    await followRun(runId, project, { service: (await service()).withSignal(signal), progress: drawProgress });
     showProgress('');
   } catch (error) {
     if (!signal.aborted) throw error;

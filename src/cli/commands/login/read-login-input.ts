@@ -45,7 +45,7 @@ export async function readLoginInput(
   const { baseUrl, username, password, token } = input;
   invocation().redactor.protect(password, token);
   if (!password && !token) throw new UsageError('neither a password nor a token was given');
-  const problem = token && problemOf('token', token);
+  const problem = token && faultOf('token', token);
   if (problem) throw new UsageError(`the token ${problem}`);
   for (const [name, secret] of Object.entries({ password, token })) {
     if (!secret || secret.length >= minSecretChars) continue;
@@ -107,13 +107,13 @@ export async function askForProject(known: readonly string[] | undefined): Promi
     );
     return chosen || undefined;
   }
-  const validate = (text = ''): string | undefined => (text === '' ? undefined : problemOf('project', text));
+  const validate = (text = ''): string | undefined => (text === '' ? undefined : faultOf('project', text));
   const message = 'Project of tool calls that name none, as entity/project; leave empty for none';
   return (await answerOf(prompts.text({ message, validate, ...streams }))) || undefined;
 }
 
 async function askForUrl(): Promise<string> {
-  const validate = (url = ''): string | undefined => problemOf('baseUrl', url);
+  const validate = (url = ''): string | undefined => faultOf('baseUrl', url);
   const url = await answerOf(prompts.text({ message: 'Base URL of the service', validate, ...questionStreams() }));
   return settingDefinitions.baseUrl.parse(url);
 }
@@ -126,7 +126,7 @@ async function answerOf(question: Promise<string | symbol | undefined>): Promise
 }
 
 /** Returns why a value is not valid for a setting; undefined if it is. */
-function problemOf(name: 'baseUrl' | 'token' | 'project', value: string): string | undefined {
+function faultOf(name: 'baseUrl' | 'token' | 'project', value: string): string | undefined {
   try {
     settingDefinitions[name].parse(value);
     return undefined;

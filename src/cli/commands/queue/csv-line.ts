@@ -1,3 +1,5 @@
+import { valueText } from '../../../core/json/value-text.ts';
+
 /** Beginnings of a cell that spreadsheets run as a formula, also in their full-width forms. */
 const formula = /^[\s\u00a0]*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
 
@@ -11,17 +13,12 @@ const plainNumber = /^[+-]?\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,4})?$/;
 export function csvLine(values: readonly unknown[]): { line: string; changed: number } {
   let changed = 0;
   const cells = values.map((value) => {
-    const text = textOf(value);
+    const text = valueText(value);
     const isRisky = typeof value === 'string' && formula.test(text) && !plainNumber.test(text);
     if (isRisky) changed += 1;
     return quoted(isRisky ? `'${text}` : text);
   });
   return { line: cells.join(','), changed };
-}
-
-function textOf(value: unknown): string {
-  if (value === undefined || value === null) return '';
-  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 function quoted(text: string): string {

@@ -7,7 +7,7 @@ import { matchingItems } from '../../../queues/matching-items.ts';
 import { requireQueue } from '../../../queues/require-queue.ts';
 import { readCalls } from '../../../records/read-calls.ts';
 import { valuesAt } from '../../../text/call-values.ts';
-import type { OpenedService } from '../../access/open-client.ts';
+import type { OpenedService } from '../../access/with-runtime.ts';
 import { invocation } from '../../invocation.ts';
 import { drawProgress, showProgress } from '../../terminal/progress.ts';
 import { csvLine } from './csv-line.ts';
@@ -54,7 +54,7 @@ export async function exportJudgements(
   opened: OpenedService,
 ): Promise<Exported> {
   const { project } = opened;
-  await requireQueue(queueId, project, opened);
+  await requireQueue(queueId, project, opened.service);
   const queue = { ...opened, id: queueId, progress: drawProgress };
   const { items } = await matchingItems(queue, {});
   const feedback = await readFeedback(queue);
@@ -83,7 +83,7 @@ export async function exportJudgements(
   try {
     if (format === 'csv') await target.write(`${csvLine(columns).line}\r\n`);
     for (const batch of inBatches(annotatedItems, itemsPerBatch)) {
-      const calls = values ? await readCalls(batch, project, opened) : undefined;
+      const calls = values ? await readCalls(batch, project, opened.service) : undefined;
       const lines: string[] = [];
       for (const item of batch) {
         const call = calls?.get(item.call_id);

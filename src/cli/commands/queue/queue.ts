@@ -1,8 +1,8 @@
 import { Argument, type Command, Option } from 'commander';
 import { requireQueue } from '../../../queues/require-queue.ts';
+import { cell } from '../../../text/compact-table.ts';
 import { pluralize } from '../../../text/page.ts';
-import { cell } from '../../../text/table.ts';
-import { withService } from '../../access/open-client.ts';
+import { withService } from '../../access/with-runtime.ts';
 import { invocation } from '../../invocation.ts';
 import { confirmChange } from '../../terminal/confirm-change.ts';
 import { addOutputOptions, type OutputForm } from '../../terminal/output-form.ts';
@@ -87,18 +87,14 @@ function addDelete(queue: Command): void {
   });
   addSettingFlags(command, runtimeFlags).action((id: string, options: { yes?: true }) =>
     withService(command, async (opened) => {
-      const { service, project, signal } = opened;
-      const { name } = await requireQueue(id, project, opened);
-      const { stats } = await service.call(
-        'queueStats',
-        { body: { project_id: project, queue_ids: [id] } },
-        { signal },
-      );
+      const { service, project } = opened;
+      const { name } = await requireQueue(id, project, opened.service);
+      const { stats } = await service.call('queueStats', { body: { project_id: project, queue_ids: [id] } });
       const { total_items = 0, completed_items = 0 } = stats[0] ?? {};
       const title = name === id ? id : `${id} (${cell(name)})`;
       const question = `Delete the queue ${title} of ${project}, with ${total_items} items, of which ${completed_items} are finished?`;
       if (!(await confirmChange(question, options))) return printLine('Nothing was deleted.');
-      await service.call('deleteQueue', { path: { queue_id: id }, query: { project_id: project } }, { signal });
+      await service.call('deleteQueue', { path: { queue_id: id }, query: { project_id: project } });
       printLine(`Deleted the queue ${title} of ${project}.`);
     }),
   );

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { HeddleError } from '../../../core/errors.ts';
-import { JsonLimitError } from '../../../core/json/json.ts';
 import { InexactNumberError, parseExactJson } from '../../../core/json/json-numbers.ts';
+import { JsonLimitError } from '../../../core/json/parse-json.ts';
 import { invocation } from '../../invocation.ts';
 
 /** Maximum size of a line: a larger value could not be read back, because no response may be larger. */

@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { parse } from 'csv-parse';
 import { parseExactJson } from '../../../core/json/json-numbers.ts';
+import { isJsonObject } from '../../../core/json/json-object.ts';
 import { invocation } from '../../invocation.ts';
 import { inputError, readFileLines, unreadableFile } from './read-file.ts';
 
@@ -94,7 +95,7 @@ function fromLine(line: string, options: PlainRowOptions, startedAt: string): st
   } catch {
     return line;
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return line;
+  if (!isJsonObject(value)) return line;
   return isPlain(value) && Object.keys(value).length > 0 ? fromRow(value, options, startedAt) : line;
 }
 

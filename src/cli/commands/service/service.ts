@@ -11,10 +11,10 @@ import {
   restoreData,
   type Store,
   startService,
-} from '../../../service/index.ts';
+} from '../../../service/start-service.ts';
 import { resolveSettings } from '../../../settings/resolve-settings.ts';
 import type { SettingName, SettingValues } from '../../../settings/settings.ts';
-import { compactTable } from '../../../text/table.ts';
+import { compactTable } from '../../../text/compact-table.ts';
 import { logOf } from '../../access/secrets.ts';
 import { invocation } from '../../invocation.ts';
 import { confirmChange } from '../../terminal/confirm-change.ts';

@@ -2,7 +2,7 @@ import { Kysely, PostgresDialect, type PostgresPoolClient } from 'kysely';
 import pg from 'pg';
 import { databaseUrls } from '../../../core/database-url.ts';
 import { HeddleError } from '../../../core/errors.ts';
-import type { Tables } from '../tables.ts';
+import type { Tables } from '../database-tables.ts';
 import {
   connectFailure,
   isConnectionLost,

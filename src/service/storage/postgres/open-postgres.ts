@@ -1,9 +1,9 @@
 import { type Kysely, sql } from 'kysely';
 import type { Database, Transaction } from '../database.ts';
+import type { Tables } from '../database-tables.ts';
 import { retryWhile } from '../retry-while.ts';
 import { runTransaction } from '../run-transaction.ts';
 import { type Engine, missingTables, prepareSchema, schemaOf } from '../schema.ts';
-import type { Tables } from '../tables.ts';
 import { openPool } from './open-pool.ts';
 import { isConflict } from './postgres-failure.ts';
 import { SerialQueue } from './serial-queue.ts';

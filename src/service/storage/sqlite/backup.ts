@@ -14,10 +14,10 @@ import type { Kysely } from 'kysely';
 import { isPostgresUrl } from '../../../core/database-url.ts';
 import { HeddleError } from '../../../core/errors.ts';
 import { findOwnFile, statRegularFile } from '../../../core/secrets/private-file.ts';
+import type { Tables } from '../database-tables.ts';
 import { schemaOf } from '../schema.ts';
-import type { Tables } from '../tables.ts';
-import { damagedFile, loadSqlite, lockedFile, retryWhileBusy, sqliteFailureOf } from './connection.ts';
 import { integrityCheck, openKysely, sqliteEngine } from './open-sqlite.ts';
+import { damagedFile, loadSqlite, lockedFile, retryWhileBusy, sqliteFailureOf } from './sqlite-connection.ts';
 
 /**
  * Copies a data file to a new file, as it is at one moment, while other processes use it. The copy appears in one step, complete

@@ -5,11 +5,11 @@ import { Kysely, SqliteDialect, sql } from 'kysely';
 import { HeddleError } from '../../../core/errors.ts';
 import { checkFolder, statRegularFile } from '../../../core/secrets/private-file.ts';
 import type { Database } from '../database.ts';
+import type { Tables } from '../database-tables.ts';
 import { runTransaction } from '../run-transaction.ts';
 import { type Engine, missingTables, prepareSchema, schemaOf } from '../schema.ts';
-import type { Tables } from '../tables.ts';
-import { loadSqlite, openConnection, retryWhileBusy } from './connection.ts';
 import { kyselyDatabase } from './kysely-database.ts';
+import { loadSqlite, openConnection, retryWhileBusy } from './sqlite-connection.ts';
 
 export const sqliteEngine: Engine = {
   container: 'data file',

@@ -1,0 +1,41 @@
+import type { ShownRow } from '../../../evaluations/rank-rows.ts';
+import type { RunWithFigures } from '../../../evaluations/read-run-results.ts';
+import type { RunFigures } from '../../../evaluations/score-figures.ts';
+import { tools } from '../../../tools/definition/registry.ts';
+import type { EvaluationResult } from '../../../tools/read-evaluation.ts';
+import { isForPeople, type OutputForm } from '../../terminal/output-form.ts';
+import { printAligned, printJson } from '../../terminal/print.ts';
+import type { ToolRunner } from './with-tools.ts';
+
+/** A run as read_evaluation returns it. */
+export type Run = RunWithFigures & RunFigures;
+
+/** The result of read_evaluation for runs, with their rows. */
+export type Results = Omit<EvaluationResult, 'runs'> & { runs: Run[]; rows: ShownRow[] };
+
+/** Rows that one call reads. */
+const rowsPerCall = 1000;
+
+/** Reads runs with their rows: the first `limit` of them, or all. */
+export async function readResultsOf(
+  runIds: readonly string[],
+  limit: number,
+  runner: ToolRunner,
+  args: Record<string, unknown>,
+): Promise<Results> {
+  const rows: ShownRow[] = [];
+  for (;;) {
+    const page = Math.min(rowsPerCall, limit - rows.length);
+    const part = { run_ids: runIds, limit: Math.max(1, page), offset: rows.length, max_value_chars: 1000 };
+    const results: Results = await runner.run('read_evaluation', { ...args, ...part });
+    rows.push(...results.rows);
+    if (rows.length >= limit || results.next_offset === undefined) return { ...results, rows: rows.slice(0, limit) };
+  }
+}
+
+/** Prints what a tool returned: for people the text that a model reads too, else JSON. */
+export async function printResult(name: string, result: object, form: OutputForm): Promise<void> {
+  if (!isForPeople(form)) return printJson(result);
+  const tool = await tools.find((each) => each.name === name)!.load();
+  printAligned(tool.render(result));
+}

@@ -1,0 +1,109 @@
+import truncate from 'fast-string-truncated-width';
+import { wrapAnsi } from 'fast-wrap-ansi';
+import { escapeInvisible } from '../../text/compact-table.ts';
+import { paint } from './terminal.ts';
+
+const gap = '  ';
+/** A column is cut to this width at least; a table that would need narrower ones is written as a list. */
+const minWidth = 10;
+const ellipsis = '…';
+
+interface Column {
+  cells: string[];
+  width: number;
+  isNumeric: boolean;
+}
+
+/**
+ * Aligns the tables in a text of a tool, whose cells have tabs between them, and cuts them to the width of a terminal. The
+ * first column is never cut, since people copy the ids and names in it. Where even cut columns do not fit, each row becomes
+ * a list of its values.
+ */
+export function alignTables(text: string, width: number): string {
+  const drawn: string[] = [];
+  let table: string[][] = [];
+  const endTable = (): void => {
+    if (table.length > 0) drawn.push(drawTable(table, width));
+    table = [];
+  };
+  for (const line of text.split('\n')) {
+    if (line.includes('\t')) table.push(line.split('\t'));
+    else {
+      endTable();
+      drawn.push(line);
+    }
+  }
+  endTable();
+  return drawn.join('\n');
+}
+
+function drawTable(lines: readonly string[][], width: number): string {
+  const [names, ...rows] = lines as [string[], ...string[][]];
+  const columns = names.map((_, at) => columnOf(lines.map((cells) => cells[at] ?? '')));
+  if (!narrowTo(columns, width)) {
+    return rows
+      .map((cells) =>
+        drawRecord(
+          names.map((name, at) => [name, cells[at] ?? '']),
+          width,
+        ),
+      )
+      .join('\n\n');
+  }
+  const [head, ...body] = lines.map((_, row) =>
+    columns
+      .map((column) => pad(cut(column.cells[row]!, column.width), column))
+      .join(gap)
+      .trimEnd(),
+  );
+  return [paint('bold', head!), ...body].join('\n');
+}
+
+/** Draws lines of name and value. Long values are wrapped and keep their own lines; empty ones are left out. */
+export function drawRecord(entries: readonly (readonly [name: string, value: unknown])[], width: number): string {
+  const shown = entries.filter(([, value]) => value !== '').map(([name, value]) => [name, String(value)] as const);
+  const nameWidth = Math.min(Math.max(0, ...shown.map(([name]) => widthOf(name))), Math.floor(width / 3));
+  const valueWidth = Math.max(minWidth, width - nameWidth - gap.length);
+  const indent = `\n${' '.repeat(nameWidth)}${gap}`;
+  return shown
+    .map(([name, value]) => {
+      const lines = value
+        .split('\n')
+        .flatMap((line) => wrapAnsi(escapeInvisible(line), valueWidth, { hard: true }).split('\n'));
+      const cutName = cut(name, nameWidth);
+      return `${paint('bold', cutName)}${' '.repeat(nameWidth - widthOf(cutName))}${gap}${lines.join(indent)}`.trimEnd();
+    })
+    .join('\n');
+}
+
+/** Cuts a text to a width, with an ellipsis. */
+export function cut(text: string, width: number): string {
+  const { index, ellipsed, truncated } = truncate(text, { limit: width, ellipsis, ellipsisWidth: 1 });
+  return truncated ? `${text.slice(0, index)}${ellipsed ? ellipsis : ''}` : text;
+}
+
+/** Returns the number of columns that a text takes on a terminal. */
+export function widthOf(text: string): number {
+  return truncate(text).width;
+}
+
+function columnOf(cells: string[]): Column {
+  const isNumeric = cells.slice(1).every((text) => /^(-?\d+(\.\d+)?)?$/.test(text));
+  return { cells, width: Math.max(...cells.map(widthOf)), isNumeric };
+}
+
+/** Narrows the widest columns behind the first until all fit. Returns false if they do not. */
+function narrowTo([first, ...others]: Column[], width: number): boolean {
+  const total = (limit: number): number =>
+    others.reduce((sum, column) => sum + gap.length + Math.min(column.width, limit), first?.width ?? 0);
+  let limit = Math.max(minWidth, width);
+  while (limit > minWidth && total(limit) > width) limit -= 1;
+  if (total(limit) > width) return false;
+  for (const column of others) column.width = Math.min(column.width, limit);
+  return true;
+}
+
+function pad(text: string, { width, isNumeric }: Column): string {
+  const space = ' '.repeat(width - widthOf(text));
+  return isNumeric ? space + text : text + space;
+}

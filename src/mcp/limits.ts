@@ -1,2 +1,0 @@
-/** Maximum number of messages in a batch, on stdio and over HTTP. */
-export const maxBatchMessages = 1_024;

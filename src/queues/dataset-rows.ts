@@ -1,0 +1,255 @@
+import type { RecordedCall } from '../contract/calls.ts';
+import type { QueueItem } from '../contract/queue-items.ts';
+import { appendTo } from '../core/append-to.ts';
+import { HeddleError, invalidArgument } from '../core/errors.ts';
+import { inBatches } from '../core/in-batches.ts';
+import type { CallContext } from '../records/call-context.ts';
+import { readCalls } from '../records/read-calls.ts';
+import { valueAt } from '../text/call-values.ts';
+import { lastName, nearestPaths } from '../text/nearest-paths.ts';
+import { pluralize } from '../text/page.ts';
+import { type Judgement, judgementsOf, latestJudgements, type Note, notesOf } from './judgements.ts';
+import { emptyFilterHint, hasValue, type ItemsFilter, isByAnnotatorInField, matchingItems } from './matching-items.ts';
+import { requireField } from './require-field.ts';
+import { requireQueue } from './require-queue.ts';
+
+type Row = Record<string, unknown>;
+
+/** Items that one dataset takes, and bytes of their rows as JSON; a request to the service has a limit. */
+export const maxDatasetRows = 10_000;
+export const maxDatasetBytes = 16 * 1024 * 1024;
+
+/** Calls that are read together. */
+const callsPerBatch = 500;
+/** Ids that a warning names. */
+const maxNamedIds = 3;
+
+/** The items of a queue that become rows, and the columns of the rows. */
+export interface QueueSelection {
+  queue_id: string;
+  filter?: ItemsFilter | undefined;
+  /** Path in the call, `judgement.<field>` or `note`, by column. */
+  map?: Record<string, string> | undefined;
+}
+
+/** Rows, with what the reader must know of them. */
+export interface QueueRows {
+  rows: Row[];
+  warnings: string[];
+}
+
+/** The source of a column's values. */
+type Source = { from: 'call'; path: string } | { from: 'judgement'; field: string } | { from: 'note' };
+
+type Column = readonly [name: string, source: Source];
+
+/**
+ * Makes a row of each item of a queue that matches the filter. A column whose path does not exist is left out of the row, and a
+ * warning says so.
+ * @throws HeddleError when nothing matches, a path exists in no call, or there is too much.
+ */
+export async function rowsOfQueue(
+  selection: QueueSelection,
+  project: string,
+  context: CallContext,
+): Promise<QueueRows> {
+  const { queue_id, filter = {} } = selection;
+  const mapped =
+    selection.map && Object.entries(selection.map).map(([column, path]) => [column, sourceOf(path)] as const);
+  const queue = { ...context, id: queue_id, project };
+  const include_feedback = mapped?.some(([, source]) => source.from !== 'call') ?? false;
+  const { items, feedback } = await matchingItems(queue, filter, { include_feedback });
+  if (items.length === 0) {
+    await requireQueue(queue_id, project, context.service);
+    throw nothingMatches(filter);
+  }
+  if (items.length > maxDatasetRows) {
+    throw new HeddleError({
+      code: 'too_large',
+      message: `${items.length} items match; a dataset takes at most ${maxDatasetRows}.`,
+      hint: 'Narrow the filter.',
+    });
+  }
+  const columns = mapped ?? defaultColumns(items);
+  const judgements = judgementsOf(feedback);
+  for (const [, source] of columns) {
+    if (source.from === 'judgement') await requireField(source.field, judgements, queue);
+  }
+  const annotated = new AnnotatedValues(judgements, notesOf(feedback), filter);
+  return makeRows(items, columns, annotated, project, context);
+}
+
+function sourceOf(path: string): Source {
+  if (path === 'note') return { from: 'note' };
+  const [, field] = /^judgement\.(.+)$/s.exec(path) ?? [];
+  return field === undefined ? { from: 'call', path } : { from: 'judgement', field };
+}
+
+/** Returns a column for each display field. `output` would be mistaken for the output that an evaluation scores. */
+function defaultColumns(items: readonly QueueItem[]): Column[] {
+  const fields = [...new Set(items.flatMap(({ display_fields }) => display_fields))];
+  const paths = fields.length > 0 ? fields : ['inputs', 'output'];
+  const nameOf = (path: string): string => (path === 'output' ? 'recorded_output' : lastName(path));
+  return paths.map((path) => {
+    const isShared = paths.some((other) => other !== path && nameOf(other) === nameOf(path));
+    return [isShared ? path.replaceAll(/[.[\]]+/g, '_') : nameOf(path), { from: 'call', path }];
+  });
+}
+
+function nothingMatches(filter: ItemsFilter): HeddleError {
+  return new HeddleError({
+    code: 'not_found',
+    message: 'Nothing was stored: no item of the queue matches the filter.',
+    hint: emptyFilterHint(filter) ?? 'Call summarize_queue to see what there is.',
+  });
+}
+
+/** The judgements and notes that rows take: those of the annotator whom the filter names, the latest of each. */
+class AnnotatedValues {
+  readonly #judgements = new Map<string, Judgement[]>();
+  readonly #notes = new Map<string, Note>();
+
+  constructor(judgements: readonly Judgement[], notes: readonly Note[], filter: ItemsFilter) {
+    const { judged_by } = filter;
+    for (const judgement of latestJudgements(judgements)) {
+      if (!isByAnnotatorInField(judgement, { judged_by })) continue;
+      // Of several annotators, one that the filter did not select does not count.
+      if (judgement.field === filter.field && !hasValue(judgement, filter)) continue;
+      appendTo(this.#judgements, keyOf(judgement.call_id, judgement.field), judgement);
+    }
+    const annotator = judged_by?.toLowerCase() ?? '';
+    for (const note of notes) {
+      if (note.annotator.toLowerCase().includes(annotator)) this.#notes.set(note.call_id, note);
+    }
+  }
+
+  /** Returns the latest value of a field, and whether annotators gave several. */
+  judgementOf(callId: string, field: string): { value: unknown; isDisputed: boolean } {
+    const given = this.#judgements.get(keyOf(callId, field)) ?? [];
+    const latest = given.reduce<Judgement | undefined>((a, b) => (a !== undefined && a.at >= b.at ? a : b), undefined);
+    return { value: latest?.value, isDisputed: new Set(given.map(({ value }) => JSON.stringify(value))).size > 1 };
+  }
+
+  noteOf(callId: string): string | undefined {
+    return this.#notes.get(callId)?.note;
+  }
+}
+
+const keyOf = (callId: string, field: string): string => JSON.stringify([callId, field]);
+
+async function makeRows(
+  items: readonly QueueItem[],
+  columns: readonly Column[],
+  annotated: AnnotatedValues,
+  project: string,
+  context: CallContext,
+): Promise<QueueRows> {
+  const paths = columns.flatMap(([, source]) => (source.from === 'call' ? [source.path] : []));
+  const rows: Row[] = [];
+  const unread: string[] = [];
+  const disputed: CallsByColumn = new Map();
+  const missing: CallsByColumn = new Map();
+  let anyCall: RecordedCall | undefined;
+  let bytes = 0;
+  for (const batch of inBatches(items, callsPerBatch)) {
+    const toRead = batch.map(({ call_id }) => ({ call_id, display_fields: paths }));
+    const calls = paths.length > 0 ? await readCalls(toRead, project, context.service) : undefined;
+    for (const { call_id } of batch) {
+      const call = calls?.get(call_id);
+      if (call instanceof HeddleError) {
+        unread.push(call_id);
+        continue;
+      }
+      anyCall ??= call;
+      const row: Row = {};
+      for (const [column, source] of columns) {
+        const { value, isDisputed } = valueFrom(source, call, call_id, annotated);
+        if (isDisputed) appendTo(disputed, column, call_id);
+        // Defined, since an assignment to a member called __proto__ would be lost.
+        if (value !== undefined) Object.defineProperty(row, column, { value, enumerable: true, configurable: true });
+        else appendTo(missing, column, call_id);
+      }
+      bytes += Buffer.byteLength(JSON.stringify(row));
+      if (bytes > maxDatasetBytes) throw tooLarge();
+      rows.push(row);
+    }
+    context.progress({ done: rows.length, total: items.length, unit: 'rows' });
+  }
+  for (const [column, source] of columns) {
+    if (rows.length > 0 && missing.get(column)?.length === rows.length) throw leadsNowhere(column, source, anyCall);
+  }
+  if (rows.length === 0) {
+    throw new HeddleError({
+      code: 'not_found',
+      message: 'Nothing was stored: none of the recorded calls can be read.',
+      hint: 'Call query_queue_items with include_call to see why.',
+    });
+  }
+  return { rows, warnings: warningsOf(columns, { unread, missing, disputed }) };
+}
+
+/** The ids of calls by column. */
+type CallsByColumn = Map<string, string[]>;
+
+/** Returns the warnings about calls that cannot be read, and about columns with missing or disputed values. */
+function warningsOf(
+  columns: readonly Column[],
+  { unread, missing, disputed }: { unread: readonly string[]; missing: CallsByColumn; disputed: CallsByColumn },
+): string[] {
+  const warnings: string[] = [];
+  if (unread.length > 0) {
+    warnings.push(`${pluralize(unread.length, 'call')} cannot be read and has no row: ${firstIds(unread)}.`);
+  }
+  for (const [column, source] of columns) {
+    const missingIn = missing.get(column) ?? [];
+    if (missingIn.length > 0) {
+      const count = pluralize(missingIn.length, 'row');
+      warnings.push(`${count} without ${column}: ${placeOf(source)} does not exist in ${firstIds(missingIn)}.`);
+    }
+    const disputedIn = disputed.get(column) ?? [];
+    if (disputedIn.length > 0) {
+      const count = pluralize(disputedIn.length, 'row');
+      warnings.push(`Annotators differ about ${column} in ${count}; the latest counts: ${firstIds(disputedIn)}.`);
+    }
+  }
+  return warnings;
+}
+
+function valueFrom(source: Source, call: RecordedCall | undefined, callId: string, annotated: AnnotatedValues) {
+  if (source.from === 'judgement') return annotated.judgementOf(callId, source.field);
+  return {
+    value: source.from === 'note' ? annotated.noteOf(callId) : call && valueAt(call, source.path),
+    isDisputed: false,
+  };
+}
+
+function placeOf(source: Source): string {
+  if (source.from === 'call') return source.path;
+  return source.from === 'note' ? 'note' : `judgement.${source.field}`;
+}
+
+/** Lists ids for a warning, which names only the first of them. */
+function firstIds(ids: readonly string[]): string {
+  const rest = ids.length - maxNamedIds;
+  return `${ids.slice(0, maxNamedIds).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+}
+
+export function tooLarge(): HeddleError {
+  return new HeddleError({
+    code: 'too_large',
+    message: `Nothing was stored: the rows have more than ${maxDatasetBytes / 1024 / 1024} MiB.`,
+    hint: 'Take fewer rows, or map only the values that are needed.',
+  });
+}
+
+function leadsNowhere(column: string, source: Source, call: RecordedCall | undefined): HeddleError {
+  const near = source.from === 'call' && call ? nearestPaths(call, source.path) : [];
+  return invalidArgument(['from_queue', 'map', column], {
+    consequence: 'Nothing was stored',
+    fault: `${placeOf(source)} exists in no row`,
+    hint:
+      near.length > 0
+        ? `The nearest paths are ${near.join(', ')}.`
+        : 'Judgements are judgement.<field>; call summarize_queue by field to see which there are.',
+  });
+}

@@ -1,0 +1,168 @@
+import type { ServiceClient } from '../client/service-client.ts';
+import { withFallback } from '../client/with-fallback.ts';
+import { splitProjectId } from '../contract/identifiers.ts';
+import type { ObjectVersion, StoredObject } from '../contract/objects.ts';
+import { objectIdOf, objectReference, parseReference, type Reference } from '../contract/references.ts';
+import { HeddleError, invalidArgument } from '../core/errors.ts';
+
+/** Returns whether a version is a digest; otherwise it is `latest`, `vN` or an alias. */
+export function isDigest(version: string | undefined): boolean {
+  return version !== undefined && /^[A-Za-z0-9]{43}$/.test(version);
+}
+
+/** Reads the version of an object that a reference names; undefined if there is none. */
+export async function readVersion(
+  { entity, project, name, version }: Reference,
+  service: ServiceClient,
+): Promise<ObjectVersion | undefined> {
+  try {
+    const request = { project_id: `${entity}/${project}`, object_id: name, digest: version! };
+    return (await service.call('readObject', { body: request })).obj;
+  } catch (error) {
+    if (error instanceof HeddleError && error.code === 'not_found') return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Reads the version of an object that a reference names, or the newest one of a name in a project; undefined if there is
+ * none.
+ */
+export async function readNamedVersion(
+  text: string,
+  project_id: string,
+  service: ServiceClient,
+): Promise<ObjectVersion | undefined> {
+  const reference = parseReference(text);
+  if (reference) return ['object', 'op'].includes(reference.kind) ? readVersion(reference, service) : undefined;
+  if (text.includes('://')) return undefined;
+  // SDKs keep the case of a name; the service does not.
+  for (const id of new Set([text, objectIdOf(text)])) {
+    const named = parseReference(objectReference(project_id, id, 'latest'));
+    const version = named && (await readVersion(named, service));
+    if (version) return version;
+  }
+  return undefined;
+}
+
+/**
+ * Returns the versions that objects of a name have so far, without their content; undefined at a service that cannot tell.
+ * @throws HeddleError `invalid_arguments` if the name belongs to an object of another class.
+ */
+export async function versionsOfName(
+  name: string,
+  baseClass: string,
+  project_id: string,
+  service: ServiceClient,
+): Promise<ObjectVersion[] | undefined> {
+  const id = objectIdOf(name);
+  const query = { project_id, filter: { object_ids: [id] }, metadata_only: true };
+  const versions = await withFallback(
+    async () => (await service.call('queryObjects', { body: query })).objs.filter(({ object_id }) => object_id === id),
+    async () => undefined,
+  );
+  const other = versions?.find(({ base_object_class }) => base_object_class !== baseClass);
+  if (!other) return versions;
+  const kind = other.base_object_class ?? other.kind ?? 'object';
+  throw invalidArgument('name', {
+    consequence: 'Nothing was stored',
+    fault: `${other.object_id} is the name of an object of the class ${kind}`,
+    hint: 'Choose another name: versions of one name are of one class.',
+  });
+}
+
+/** The base classes of the kinds of objects. */
+export const baseClasses = {
+  evaluation: 'Evaluation',
+  dataset: 'Dataset',
+  scorer: 'Scorer',
+  prompt: 'Prompt',
+  field: 'AnnotationSpec',
+  stored_model: 'Model',
+} as const;
+export type ObjectKind = keyof typeof baseClasses | 'op';
+
+/** The operations that list every version of one kind, at services that cannot query objects. */
+const objectLists = { evaluation: 'listEvaluations', dataset: 'listDatasets', scorer: 'listScorers' } as const;
+
+/** Objects that a search by name looks through. */
+const maxSearched = 5000;
+const searchedPerRequest = 1000;
+
+interface VersionsQuery {
+  /** A part of the name, or with `versions` the whole name. */
+  name?: string | undefined;
+  /** Every version of one object instead of the newest of each. */
+  versions?: boolean | undefined;
+  limit: number;
+  offset: number;
+}
+
+/** Reads versions of a kind without their content, the newest first: the newest of each object, or all of one. */
+export async function findVersions(
+  kind: ObjectKind,
+  project_id: string,
+  { name, versions = false, limit, offset }: VersionsQuery,
+  service: ServiceClient,
+): Promise<StoredObject[]> {
+  const isKind = kind === 'op' ? { is_op: true } : { is_op: false, base_object_classes: [baseClasses[kind]] };
+  const filter = { ...isKind, ...(versions && name !== undefined ? { object_ids: [name] } : { latest_only: true }) };
+  const read = async (page: { limit: number; offset: number }): Promise<StoredObject[]> => {
+    const sort_by = [{ field: 'created_at', direction: 'desc' as const }];
+    const query = { project_id, filter, sort_by, metadata_only: true, ...page };
+    const { objs } = await service.call('queryObjects', { body: query });
+    return objs.map(
+      ({ object_id, version_index, digest, created_at, base_object_class: base, leaf_object_class: leaf }) => {
+        const about = { object_id, version_index, created_at, digest };
+        return leaf && leaf !== base ? { ...about, class: leaf } : about;
+      },
+    );
+  };
+  return withFallback<StoredObject[]>(
+    () => (name === undefined || versions ? read({ limit, offset }) : findByName(name, { limit, offset }, read)),
+    async () => {
+      if (kind !== 'evaluation' && kind !== 'dataset' && kind !== 'scorer') {
+        throw new HeddleError({
+          code: 'unsupported',
+          message: `The service cannot list the kind ${kind}.`,
+          hint: 'Ask the user for the reference.',
+          endpoint: 'queryObjects',
+        });
+      }
+      // This list has every version, the oldest first.
+      const listed = await service.call(objectLists[kind], { path: splitProjectId(project_id) });
+      const latest = new Map<string, StoredObject>();
+      for (const version of listed) {
+        const key = versions ? version.digest : version.object_id;
+        // An object stands where its newest version does.
+        latest.delete(key);
+        latest.set(key, version);
+      }
+      const matches = ({ object_id }: StoredObject): boolean =>
+        name === undefined || (versions ? object_id === name : hasName(object_id, name));
+      return [...latest.values()]
+        .reverse()
+        .filter(matches)
+        .slice(offset, offset + limit);
+    },
+  );
+}
+
+/** Services cannot search by a part of a name. */
+async function findByName(
+  name: string,
+  { limit, offset }: { limit: number; offset: number },
+  read: (page: { limit: number; offset: number }) => Promise<StoredObject[]>,
+): Promise<StoredObject[]> {
+  const found: StoredObject[] = [];
+  for (let start = 0; start < maxSearched && found.length < offset + limit; start += searchedPerRequest) {
+    const objects = await read({ limit: searchedPerRequest, offset: start });
+    found.push(...objects.filter(({ object_id }) => hasName(object_id, name)));
+    if (objects.length < searchedPerRequest) break;
+  }
+  return found.slice(offset, offset + limit);
+}
+
+function hasName(objectId: string, name: string): boolean {
+  return objectId.toLowerCase().includes(objectIdOf(name));
+}

@@ -1,0 +1,320 @@
+import type { RecordedCall } from '../../contract/calls.ts';
+import type { BodyOf, ResultOf } from '../../contract/endpoints.ts';
+import type { EvaluationRow, EvaluationSummary, EvaluationTrial } from '../../contract/evaluation-runs.ts';
+import { parsePartReference } from '../../contract/references.ts';
+import { appendTo } from '../../core/append-to.ts';
+import { Refusal } from '../../core/http/refusal.ts';
+import type { Members } from '../../core/json/json-object.ts';
+import { objectOrEmpty } from '../../core/json/json-object.ts';
+import { meanOf, ScoreLists, sumOf } from '../../core/statistics/score-lists.ts';
+import { addCosts } from '../operations/costs.ts';
+import { limitResponseSize } from '../operations/limit-response-size.ts';
+import { compileCondition } from '../query/condition.ts';
+import { compareValues, fieldAt } from '../query/sort-records.ts';
+import type { Database, ProjectFilter } from '../storage/database.ts';
+import { createPartReader } from '../storage/read-part.ts';
+import { attributesOf, isRun, readCallsById, readChildren, readTrials, rowDigestOf } from './recorded-runs.ts';
+import { outputOf, scoresOf, toTrial } from './recorded-trials.ts';
+import { statisticsOf } from './score-statistics.ts';
+
+type SortKey = NonNullable<BodyOf<'queryEvaluationResults'>['sort_by']>[number];
+
+/** A row of the dataset, without its contents: where its trials are, and what decides on its place. */
+interface IndexedRow {
+  digest: string;
+  /** Ids of the trials by run. */
+  trials: Map<string, string[]>;
+  /** For each filter: the result for the first trial that it applies to. */
+  passes: (boolean | undefined)[];
+  /** For each sort key: the values by run. */
+  keys: Map<string, SortValues>[];
+}
+
+interface SortValues {
+  numbers: number[];
+  /** The first value that is no number. */
+  text: string | undefined;
+}
+
+/** The parts of a request that every step needs. */
+interface ResultsQuery {
+  database: Database;
+  project_id: string;
+  runIds: string[];
+  maySee: ProjectFilter;
+  request: BodyOf<'queryEvaluationResults'>;
+}
+
+/**
+ * Reads the results of runs from recorded calls, whatever program recorded them.
+ * @throws Refusal 400 for a field that results cannot be sorted or filtered by, 413 for rows that are too large together,
+ * 422 for a filter that cannot be evaluated.
+ */
+export async function readResults(
+  database: Database,
+  project_id: string,
+  request: BodyOf<'queryEvaluationResults'>,
+  maySee: ProjectFilter,
+): Promise<ResultOf<'queryEvaluationResults'>> {
+  const runIds = [...new Set([...(request.evaluation_call_ids ?? []), ...(request.evaluation_run_ids ?? [])])];
+  const query: ResultsQuery = { database, project_id, runIds, maySee, request };
+  const index = await indexRows(query);
+  const runs = await readRuns(query);
+  const selected = selectRows(index, query, request.require_intersection ?? false);
+  const offset = request.offset ?? 0;
+  const page = selected.slice(offset, request.limit == null ? undefined : offset + request.limit);
+  const includeRows = request.include_rows ?? true;
+  const summary = request.include_summary ? await summarize(query, index, runs) : null;
+  return {
+    rows: includeRows ? await readRows(query, page) : [],
+    total_rows: includeRows ? selected.length : 0,
+    summary,
+    warnings: warningsOf(query, runs),
+  };
+}
+
+async function readRuns({ database, project_id, runIds }: ResultsQuery): Promise<Map<string, RecordedCall>> {
+  const runs = new Map<string, RecordedCall>();
+  for await (const calls of readCallsById(database, project_id, runIds)) {
+    for (const call of calls) if (isRun(call)) runs.set(call.id, call);
+  }
+  return runs;
+}
+
+function warningsOf({ runIds }: ResultsQuery, runs: ReadonlyMap<string, RecordedCall>): string[] {
+  return runIds.flatMap((id) => {
+    const run = runs.get(id);
+    if (!run) return [`There is no run ${id}.`];
+    const { left_out_scorers } = attributesOf(run);
+    return (Array.isArray(left_out_scorers) ? left_out_scorers : []).map((entry) => {
+      const { scorer, reason } = objectOrEmpty(entry);
+      return `Run ${id} left out the scorer ${scorer}: ${reason}`;
+    });
+  });
+}
+
+/** Reads every trial once and returns the rows with what decides on their order, but not their contents. */
+async function indexRows(query: ResultsQuery): Promise<Map<string, IndexedRow>> {
+  const { sort_by, filters } = query.request;
+  const keys = (sort_by ?? []).map(checkSortKey);
+  const tests = (filters ?? []).map(({ evaluation_call_id, query: { $expr } }) => {
+    checkFields($expr);
+    return { run: evaluation_call_id ?? undefined, test: compileCondition($expr).accepts };
+  });
+  const needsRow = JSON.stringify([sort_by, filters]).includes('"inputs.');
+  const index = new Map<string, IndexedRow>();
+  for await (const calls of readTrials(query.database, query.project_id, query.runIds)) {
+    const examples = calls.map((call) => objectOrEmpty(call.inputs).example);
+    const rows = needsRow ? await resolveRows(query, examples) : examples;
+    for (const [at, call] of calls.entries()) {
+      const digest = rowDigestOf(examples[at]);
+      const run = call.parent_id!;
+      const row = index.get(digest) ?? {
+        digest,
+        trials: new Map<string, string[]>(),
+        passes: tests.map(() => undefined),
+        keys: keys.map(() => new Map<string, SortValues>()),
+      };
+      index.set(digest, row);
+      appendTo(row.trials, run, call.id);
+      const output = outputOf(call);
+      const record = { scores: scoresOf(call), inputs: rows[at], output, outputs: output };
+      for (const [number, { run: ofRun, test }] of tests.entries()) {
+        if (ofRun === undefined || ofRun === run) row.passes[number] ??= test(record);
+      }
+      for (const [number, key] of keys.entries()) {
+        if (key.mode === 'difference' || key.evaluation_call_id == null || key.evaluation_call_id === run) {
+          addSortValue(row.keys[number]!, run, fieldAt(record, key.field));
+        }
+      }
+    }
+  }
+  return index;
+}
+
+function addSortValue(values: Map<string, SortValues>, run: string, value: unknown): void {
+  const known = values.get(run) ?? { numbers: [], text: undefined };
+  values.set(run, known);
+  if (typeof value === 'boolean' || typeof value === 'number') known.numbers.push(Number(value));
+  else if (value !== undefined && value !== null) {
+    known.text ??= typeof value === 'string' ? value : JSON.stringify(value);
+  }
+}
+
+const fieldPattern = /^(scores|inputs|outputs?)(\.|$)/;
+
+function checkSortKey(key: SortKey): SortKey {
+  if (!fieldPattern.test(key.field)) throw unsupported('sort', key.field);
+  if (key.mode === 'difference' && !key.field.startsWith('scores')) {
+    throw new Refusal(400, `mode difference needs a field of scores, not ${key.field}`);
+  }
+  return key;
+}
+
+/** @throws Refusal 400 for a condition on anything but results. */
+function checkFields(expression: unknown): void {
+  if (typeof expression !== 'object' || expression === null) return;
+  for (const [name, value] of Object.entries(expression)) {
+    if (name === '$literal') continue;
+    if (name === '$getField') {
+      if (!fieldPattern.test(String(value))) throw unsupported('filter', String(value));
+    } else checkFields(value);
+  }
+}
+
+function unsupported(use: string, field: string): Refusal {
+  return new Refusal(400, `Unsupported ${use} field: ${field}. Supported: scores.*, inputs.*, output.*`);
+}
+
+/** Returns the rows that a request asks for, in its order. */
+function selectRows(
+  index: ReadonlyMap<string, IndexedRow>,
+  { request, runIds }: ResultsQuery,
+  intersection: boolean,
+): IndexedRow[] {
+  const filters = request.filters ?? [];
+  // Filters of one run must all match; with `or`, those of any run.
+  const groups = new Map<string | undefined, number[]>();
+  for (const [number, { evaluation_call_id }] of filters.entries()) {
+    const run = request.filter_logic_operator === 'and' ? undefined : (evaluation_call_id ?? undefined);
+    appendTo(groups, run, number);
+  }
+  const matches = ({ passes }: IndexedRow): boolean =>
+    groups.size === 0 || [...groups.values()].some((group) => group.every((number) => passes[number]));
+  return [...index.values()]
+    .filter(({ trials }) => !intersection || runIds.every((id) => trials.has(id)))
+    .filter(matches)
+    .map((row) => ({ row, keys: (request.sort_by ?? []).map((key, number) => sortableOf(row.keys[number]!, key)) }))
+    .sort((a, b) => compareValues(a.keys, b.keys, request.sort_by ?? []) || (a.row.digest < b.row.digest ? -1 : 1))
+    .map(({ row }) => row);
+}
+
+/** Returns the mean of the values of a row, the difference between its runs, or its first text. */
+function sortableOf(values: ReadonlyMap<string, SortValues>, { mode }: SortKey): number | string | undefined {
+  const all = [...values.values()];
+  if (mode === 'difference') {
+    const means = all.flatMap(({ numbers }) => meanOf(numbers) ?? []);
+    return means.length === 0 ? undefined : Math.max(...means) - Math.min(...means);
+  }
+  return meanOf(all.flatMap(({ numbers }) => numbers)) ?? all.find(({ text }) => text !== undefined)?.text;
+}
+
+/** Replaces references to rows with the rows, in the same order; other values and unresolvable references stay. */
+async function resolveRows({ database, maySee }: ResultsQuery, examples: readonly unknown[]): Promise<unknown[]> {
+  if (!examples.some((example) => typeof example === 'string')) return [...examples];
+  return database.read(async (transaction) => {
+    const read = createPartReader(transaction, maySee);
+    const rows: unknown[] = [];
+    for (const example of examples) {
+      const reference = typeof example === 'string' ? parsePartReference(example) : undefined;
+      rows.push((reference && (await read(reference))) ?? example);
+    }
+    return rows;
+  });
+}
+
+/** Reads the trials of rows, and the rows of the dataset themselves if the request asks for those. */
+async function readRows(query: ResultsQuery, page: readonly IndexedRow[]): Promise<EvaluationRow[]> {
+  const { database, project_id, request } = query;
+  const addSize = limitResponseSize('ask for fewer rows at once, with limit and offset');
+  const found = page.map((row) => ({ ...row, ids: [...row.trials.values()].flat() }));
+  const firstIds = new Set(found.map(({ ids }) => ids[0]));
+  const trials = new Map<string, EvaluationTrial>();
+  const examples = new Map<string, unknown>();
+  const allIds = found.flatMap(({ ids }) => ids);
+  for await (const calls of readCallsById(database, project_id, allIds)) {
+    for (const trial of await toTrials(query, calls)) {
+      addSize(JSON.stringify(trial).length);
+      trials.set(trial.predict_and_score_call_id, trial);
+    }
+    if (!request.include_raw_data_rows) continue;
+    const first = calls.filter(({ id }) => firstIds.has(id));
+    const recorded = first.map(({ inputs }) => objectOrEmpty(inputs).example ?? null);
+    const rows = request.resolve_row_refs ? await resolveRows(query, recorded) : recorded;
+    for (const [at, { id }] of first.entries()) {
+      addSize(JSON.stringify(rows[at]).length);
+      examples.set(id, rows[at]);
+    }
+  }
+  return found.map(({ digest, ids, trials: idsByRun }) => ({
+    row_digest: digest,
+    raw_data_row: examples.get(ids[0]!) ?? null,
+    evaluations: [...idsByRun].map(([evaluation_call_id, idsOfRun]) => ({
+      evaluation_call_id,
+      trials: idsOfRun.flatMap((id) => trials.get(id) ?? []),
+    })),
+  }));
+}
+
+async function toTrials(
+  { database, project_id, request }: ResultsQuery,
+  calls: readonly RecordedCall[],
+): Promise<EvaluationTrial[]> {
+  const children =
+    (request.include_predict_and_score_children ?? true)
+      ? await readChildren(
+          database,
+          project_id,
+          calls.map(({ id }) => id),
+        )
+      : new Map<string, RecordedCall[]>();
+  if (request.include_costs) {
+    const made = [...children.values()].flat();
+    await database.read((transaction) => addCosts(transaction, project_id, made));
+  }
+  return calls.map((call) => toTrial(call, children.get(call.id) ?? []));
+}
+
+/** Computes the statistics of each run from its trials, which are read in batches. */
+async function summarize(
+  query: ResultsQuery,
+  index: ReadonlyMap<string, IndexedRow>,
+  runs: ReadonlyMap<string, RecordedCall>,
+): Promise<ResultOf<'queryEvaluationResults'>['summary']> {
+  const { request, database, project_id } = query;
+  const intersection = request.summary_require_intersection ?? request.require_intersection ?? false;
+  const isCounted = ({ trials }: IndexedRow): boolean => !intersection || query.runIds.every((id) => trials.has(id));
+  const counted = new Set([...index.values()].filter(isCounted).map(({ digest }) => digest));
+  const evaluations: EvaluationSummary[] = [];
+  for (const id of query.runIds) {
+    const lists = new ScoreLists({ keepsTexts: false });
+    const scorerErrors = new Map<string, number>();
+    const tokens: number[] = [];
+    const costs: number[] = [];
+    let [trial_count, error_count] = [0, 0];
+    for await (const calls of readTrials(database, project_id, [id])) {
+      const included = calls.filter((call) => counted.has(rowDigestOf(objectOrEmpty(call.inputs).example)));
+      for (const trial of await toTrials(query, included)) {
+        trial_count += 1;
+        if (trial.error != null) error_count += 1;
+        if (trial.total_tokens != null) tokens.push(trial.total_tokens);
+        if (trial.total_cost != null) costs.push(trial.total_cost);
+        lists.add(trial.scores);
+        for (const scorer of Object.keys(trial.scorer_errors ?? {})) {
+          scorerErrors.set(scorer, (scorerErrors.get(scorer) ?? 0) + 1);
+        }
+      }
+    }
+    const run = runs.get(id);
+    if (!run && trial_count === 0) continue;
+    const { self, this: itself, model } = objectOrEmpty(run?.inputs) as Members;
+    evaluations.push({
+      evaluation_call_id: id,
+      trial_count,
+      scorer_stats: statisticsOf(lists, scorerErrors),
+      predict_total_tokens: sumOf(tokens) ?? null,
+      predict_total_cost: sumOf(costs) ?? null,
+      evaluation_ref: textOf(self ?? itself),
+      model_ref: textOf(model),
+      display_name: run?.display_name ?? null,
+      trace_id: run?.trace_id ?? null,
+      started_at: run?.started_at ?? null,
+      error_count,
+    });
+  }
+  return { row_count: counted.size, evaluations };
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}

@@ -1,0 +1,132 @@
+import type { RecordedCall } from '../../contract/calls.ts';
+import { splitProjectId } from '../../contract/identifiers.ts';
+import { formatReference, parsePartReference, parseReference, referenceScheme } from '../../contract/references.ts';
+import { appendTo } from '../../core/append-to.ts';
+import { inBatches } from '../../core/in-batches.ts';
+import { type Members, objectOrEmpty } from '../../core/json/json-object.ts';
+import { findCalls } from '../query/find-calls.ts';
+import type { Database, Transaction } from '../storage/database.ts';
+import { contentDigest } from '../storage/digest.ts';
+import { putVersion } from '../storage/object-versions.ts';
+
+/** The operations of the calls that a run consists of. */
+export const runOperations = {
+  run: 'Evaluation.evaluate',
+  trial: 'Evaluation.predict_and_score',
+  summarize: 'Evaluation.summarize',
+} as const;
+
+/** The names that SDKs give to the operation of a trial. */
+const trialOperations: readonly string[] = [runOperations.trial, 'Evaluation.predictAndScore'];
+
+/** Returns the name of the operation of a call, whether it was recorded as a reference or as a name. */
+export function operationOf({ op_name }: RecordedCall): string {
+  const text = op_name ?? '';
+  return parseReference(text)?.name ?? text;
+}
+
+export const isRun = (call: RecordedCall): boolean => operationOf(call) === runOperations.run;
+export const isTrial = (call: RecordedCall): boolean => trialOperations.includes(operationOf(call));
+
+/** Returns the members that a service recorded about a call of a run, in `attributes.weave`. */
+export function attributesOf(call: RecordedCall): Members {
+  return objectOrEmpty(objectOrEmpty(call.attributes).weave);
+}
+
+/** Maximum number of characters in the name of an object. */
+const maxNameChars = 128;
+
+/** The content of operations that no program of a user defines. */
+const builtInOperation = { _type: 'CustomWeaveType', weave_type: { type: 'Op' }, files: {} };
+
+/** Stores an operation, in a write transaction, and returns the reference to it for the `op_name` of calls; a long name loses its beginning. */
+export async function operationReference(
+  transaction: Transaction,
+  { project_id, name, account }: { project_id: string; name: string; account: string },
+): Promise<string> {
+  const object_id = name.slice(-maxNameChars);
+  const { digest } = await putVersion(transaction, {
+    project_id,
+    object_id,
+    kind: 'op',
+    base_object_class: null,
+    leaf_object_class: null,
+    content: builtInOperation,
+    created_by: account,
+  });
+  const operation = { ...splitProjectId(project_id), kind: 'op' as const, name: object_id, version: digest };
+  return formatReference({ scheme: referenceScheme, ...operation });
+}
+
+/** Returns the digest of the row of a trial: that in the reference to the row, or that of the row itself. */
+export function rowDigestOf(example: unknown): string {
+  const reference = typeof example === 'string' ? parsePartReference(example) : undefined;
+  const last = reference?.path.at(-1);
+  return last?.edge === 'id' ? last.name : contentDigest(example ?? null);
+}
+
+/** Maximum number of ids in one query. */
+const idsPerQuery = 500;
+
+/** Reads the calls that other calls made, by the ids of those. */
+export async function readChildren(
+  database: Database,
+  project_id: string,
+  parents: readonly string[],
+): Promise<Map<string, RecordedCall[]>> {
+  const children = new Map<string, RecordedCall[]>();
+  for (const parent_ids of inBatches(parents, idsPerQuery)) {
+    for await (const calls of findCalls(database, { project_id, filter: { parent_ids } })) {
+      for (const call of calls) appendTo(children, call.parent_id!, call);
+    }
+  }
+  return children;
+}
+
+/** Reads calls by their ids. Unknown ones are missing. */
+export async function* readCallsById(
+  database: Database,
+  project_id: string,
+  ids: readonly string[],
+): AsyncGenerator<RecordedCall[], void, undefined> {
+  for (const call_ids of inBatches(ids, idsPerQuery)) yield* findCalls(database, { project_id, filter: { call_ids } });
+}
+
+/** Reads a call by its id; undefined if there is none. */
+export async function findCall(database: Database, project_id: string, id: string): Promise<RecordedCall | undefined> {
+  for await (const [call] of readCallsById(database, project_id, [id])) return call;
+  return undefined;
+}
+
+/** Counts the trials of a run that have ended. */
+export async function countEndedTrials(
+  transaction: Transaction,
+  { project_id, call_id }: { project_id: string; call_id: string },
+): Promise<number> {
+  const { count } = await transaction
+    .selectFrom('calls')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('project_id', '=', project_id)
+    .where('parent_id', '=', call_id)
+    .where('ended_at', 'is not', null)
+    .where(({ eb, or }) =>
+      or(trialOperations.flatMap((name) => [eb('op_name', '=', name), eb('op_name', 'like', `%/op/${name}:%`)])),
+    )
+    .executeTakeFirstOrThrow();
+  // PostgreSQL's driver returns counts as strings.
+  return Number(count);
+}
+
+/** Reads the trials of runs, in batches, in the order in which they started. */
+export async function* readTrials(
+  database: Database,
+  project_id: string,
+  runIds: readonly string[],
+): AsyncGenerator<RecordedCall[], void, undefined> {
+  for (const id of runIds) {
+    for await (const calls of findCalls(database, { project_id, filter: { parent_ids: [id] } })) {
+      const trials = calls.filter(isTrial);
+      if (trials.length > 0) yield trials;
+    }
+  }
+}

@@ -1,0 +1,142 @@
+import type { EndedCall, RecordedCall, StartedCall } from '../../contract/calls.ts';
+import { digestOf } from '../storage/digest.ts';
+import type { RunKey } from '../storage/evaluation-jobs.ts';
+import { type Outcome, sumUsage } from './predict-and-score.ts';
+import type { RunDefinition, RunScorer } from './run-definition.ts';
+
+/** Starts and ends of calls, to be recorded together. */
+export interface CallEvents {
+  starts: StartedCall[];
+  ends: EndedCall[];
+}
+
+/** An outcome, and when it came about. */
+export interface TimedOutcome extends Outcome {
+  started_at: string;
+  ended_at: string;
+}
+
+/** The row of a trial: what it is, and the reference to it or the row itself for the calls that are not the model's. */
+export interface TrialRow {
+  value: Record<string, unknown>;
+  example: unknown;
+}
+
+/**
+ * Builds the events that record one trial. The ids of its calls follow from the run and the trial, so that recording them
+ * twice changes nothing.
+ */
+export class TrialEvents {
+  readonly id: string;
+  readonly predictionId: string;
+  readonly #key: RunKey;
+  readonly #definition: RunDefinition;
+  readonly #row: TrialRow;
+
+  constructor(key: RunKey, definition: RunDefinition, trial: number, row: TrialRow) {
+    this.#key = key;
+    this.#definition = definition;
+    this.#row = row;
+    this.id = derivedId(key.call_id, `trial ${trial}`);
+    this.predictionId = derivedId(this.id, 'prediction');
+  }
+
+  scoreId({ key }: Pick<RunScorer, 'key'>): string {
+    return derivedId(this.id, `score ${key}`);
+  }
+
+  start(started_at: string): CallEvents {
+    const { evaluation, model, operations } = this.#definition;
+    const start = {
+      ...this.#members(this.#key.call_id),
+      id: this.id,
+      op_name: operations.trial,
+      started_at,
+      attributes: { weave: { predict_call_id: this.predictionId } },
+      inputs: { self: evaluation, model, example: this.#row.example },
+    };
+    return { starts: [start], ends: [] };
+  }
+
+  prediction(outcome: TimedOutcome): CallEvents {
+    const { model, operations } = this.#definition;
+    const start = {
+      ...this.#members(this.id),
+      id: this.predictionId,
+      op_name: operations.predict,
+      started_at: outcome.started_at,
+      attributes: { weave: { prediction: 'true', model, evaluation_run_id: this.#key.call_id } },
+      inputs: { self: model, inputs: this.#row.value },
+    };
+    return { starts: [start], ends: [this.#end(this.predictionId, outcome)] };
+  }
+
+  score(scorer: RunScorer, output: unknown, outcome: TimedOutcome): CallEvents {
+    const id = this.scoreId(scorer);
+    const of = { prediction_id: this.predictionId, evaluation_run_id: this.#key.call_id };
+    const start = {
+      ...this.#members(this.id),
+      id,
+      op_name: scorer.operation,
+      started_at: outcome.started_at,
+      attributes: { weave: { score: 'true', scorer: scorer.reference, ...of } },
+      inputs: { self: scorer.reference, inputs: this.#row.example, output: output ?? null },
+    };
+    return { starts: [start], ends: [this.#end(id, outcome)] };
+  }
+
+  /**
+   * Ends the trial with the scores of those scorers that did not fail.
+   * @param outcomes the outcomes of the scorers, by the ids of their calls.
+   */
+  end(prediction: TimedOutcome, outcomes: ReadonlyMap<string, Outcome>): CallEvents {
+    const scores = this.#definition.scorers.flatMap((scorer) => {
+      const outcome = outcomes.get(this.scoreId(scorer));
+      return outcome ? [[scorer.key, outcome] as const] : [];
+    });
+    const all = [prediction, ...scores.map(([, outcome]) => outcome)];
+    const errors = all.filter(({ exception }) => exception !== undefined).length;
+    const given = scores.filter(([, { exception }]) => exception === undefined);
+    const end: EndedCall = {
+      project_id: this.#key.project_id,
+      id: this.id,
+      ended_at: new Date().toISOString(),
+      output: {
+        output: prediction.output ?? null,
+        scores: Object.fromEntries(given.map(([key, { output }]) => [key, output ?? null])),
+        model_latency: { mean: (Date.parse(prediction.ended_at) - Date.parse(prediction.started_at)) / 1000 },
+      },
+      summary: {
+        usage: sumUsage(all.map(({ usage }) => usage)),
+        status_counts: { success: all.length - errors, error: errors },
+      },
+    };
+    return { starts: [], ends: [end] };
+  }
+
+  #members(parent_id: string) {
+    return { project_id: this.#key.project_id, trace_id: this.#key.call_id, parent_id };
+  }
+
+  #end(id: string, { ended_at, output, exception, usage }: TimedOutcome): EndedCall {
+    const { project_id } = this.#key;
+    return { project_id, id, ended_at, output: output ?? null, exception: exception ?? null, summary: { usage } };
+  }
+}
+
+function derivedId(of: string, name: string): string {
+  return digestOf(`${of}\n${name}`).slice(0, 24);
+}
+
+/** Returns the outcome that a recorded call had; undefined if it has not ended. */
+export function outcomeOf(call: RecordedCall): TimedOutcome | undefined {
+  if (!call.ended_at || !call.started_at) return undefined;
+  const { started_at, ended_at, output, exception, summary } = call;
+  const { usage } = Object(summary) as { usage?: Outcome['usage'] };
+  return { started_at, ended_at, output, usage: usage ?? {}, ...(exception != null && { exception }) };
+}
+
+/** Puts several events into one list each. */
+export function joinEvents(events: readonly CallEvents[]): CallEvents {
+  return { starts: events.flatMap(({ starts }) => starts), ends: events.flatMap(({ ends }) => ends) };
+}

@@ -1,0 +1,84 @@
+import { getRequestListener } from '@hono/node-server';
+import { endServer } from '../core/http/end-server.ts';
+import { createHttpServer } from '../core/http/http-server.ts';
+import { listen } from '../core/http/listen.ts';
+import type { Log } from '../core/log.ts';
+import type { Account } from './admin/accounts.ts';
+import { ensureSampleProject } from './admin/sample-project.ts';
+import { createApp } from './http/app.ts';
+import { createAuthenticator } from './http/authenticator.ts';
+import { ModelProvider, type ModelProviderOptions } from './inference/model-provider.ts';
+import { EvaluationRunner, type RunnerLimits } from './runs/evaluation-runner.ts';
+import { openDatabase } from './storage/open-database.ts';
+
+export type { Account, ProjectGrants } from './admin/accounts.ts';
+export type { ImportTarget } from './admin/import-items.ts';
+export type { Listing } from './admin/list-contents.ts';
+export { openServiceStore, type Store } from './admin/service-store.ts';
+export { backUpData, resetData, restoreData } from './storage/sqlite/backup.ts';
+export { loadSqlite } from './storage/sqlite/sqlite-connection.ts';
+
+export interface ServiceOptions {
+  /**
+   * Path of a SQLite file, created with its folder if it is missing, or `postgres://` URL of a database. Several
+   * processes may share it.
+   */
+  data: string;
+  /** Address to listen on; `127.0.0.1` by default. */
+  host?: string;
+  /** Port to listen on; a free one by default. */
+  port?: number;
+  /** An account that this process accepts in addition to the stored ones. It is not stored, and sees all projects. */
+  account?: Account;
+  /** Runs inference; the built-in echo model does when absent. */
+  modelProvider?: ModelProviderOptions | undefined;
+  /** Adds the sample project `demo/support` if it is missing. */
+  sample?: boolean;
+  /** Time limits of the evaluations that this process runs. */
+  evaluation?: RunnerLimits;
+  log?: Log;
+}
+
+export interface RunningService {
+  /** Base URL, without a trailing slash. */
+  url: string;
+  /** Gives running requests up to 10 s to finish, then closes the storage. */
+  close(): Promise<void>;
+}
+
+const closeGraceMs = 10_000;
+// Longer than proxies usually keep a connection, so that the service never closes one while a request is on its way.
+const keepAliveTimeoutMs = 75_000;
+
+/**
+ * Starts the embedded service: the contract's endpoints over HTTP, on a SQLite file or PostgreSQL.
+ * @throws HeddleError when the storage cannot be used, the system's error when it cannot listen on the address.
+ */
+export async function startService(options: ServiceOptions): Promise<RunningService> {
+  const database = await openDatabase(options.data);
+  try {
+    if (options.sample) await ensureSampleProject(database);
+    const { log = () => {}, evaluation } = options;
+    const modelProvider = options.modelProvider && new ModelProvider(options.modelProvider);
+    const runner = new EvaluationRunner({ database, modelProvider, log, ...evaluation });
+    const authenticate = createAuthenticator(database, options.account);
+    const app = createApp({ database, modelProvider, runner, authenticate, log });
+    const serve = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+    const server = createHttpServer(serve, {
+      limits: { idleTimeoutMs: keepAliveTimeoutMs },
+      errorBody: (reason) => ({ reason }),
+      log,
+    });
+    const url = await listen(server, options.port ?? 0, options.host ?? '127.0.0.1');
+    runner.start();
+    let closing: Promise<void> | undefined;
+    const close = () => {
+      closing ??= Promise.all([endServer(server, closeGraceMs), runner.stop()]).then(() => database.close());
+      return closing;
+    };
+    return { url, close };
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}

@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest';
+import { type Invocation, withInvocation } from '../../../src/cli/invocation.ts';
+import { alignTables, drawRecord, widthOf } from '../../../src/cli/terminal/aligned-table.ts';
+import { drawProgress } from '../../../src/cli/terminal/progress.ts';
+
+const lines = (...texts: string[]): string => texts.join('\n');
+
+describe('alignTables', () => {
+  it('aligns text at the left and numbers at the right, and keeps the lines around a table', () => {
+    const text = lines('2 items.', 'id\titems\tstate', 'a\t3\tunstarted', 'bcd\t12\tdone', 'Last page.');
+    expect(alignTables(text, 80)).toBe(
+      lines('2 items.', 'id   items  state', 'a        3  unstarted', 'bcd     12  done', 'Last page.'),
+    );
+  });
+
+  it('shortens the widest columns to fit the width, except the first', () => {
+    const text = lines('id\tquestion\tanswer', `${'x'.repeat(20)}\t${'q'.repeat(60)}\t${'a'.repeat(15)}`);
+    expect(alignTables(text, 60)).toBe(
+      lines(
+        'id                    question               answer',
+        'xxxxxxxxxxxxxxxxxxxx  qqqqqqqqqqqqqqqqqqqq…  aaaaaaaaaaaaaaa',
+      ),
+    );
+  });
+
+  it('counts wide characters as two columns', () => {
+    const drawn = alignTables(lines('b\ta', `x\t${'質問'.repeat(20)}`), 30);
+    expect(drawn.split('\n').map(widthOf)).toEqual([4, 30]);
+  });
+
+  it('writes each row as a list where the columns do not fit', () => {
+    const names = ['one', 'two', 'three', 'four', 'five'];
+    const row = names.map((name) => `${name} `.repeat(10).trim()).join('\t');
+    const drawn = alignTables(lines(names.join('\t'), row, row), 40);
+    expect(drawn.split('\n\n')).toHaveLength(2);
+    for (const line of drawn.split('\n')) expect(widthOf(line)).toBeLessThanOrEqual(40);
+    expect(drawn).toContain('one    one one one');
+  });
+});
+
+describe('drawRecord', () => {
+  it('wraps values beside their names and keeps their line breaks', () => {
+    const record = Object.entries({ answer: 'A refund takes five days.\nAsk again.', n: 1, none: '' });
+    expect(drawRecord(record, 24)).toBe(
+      lines('answer  A refund takes', '        five days.', '        Ask again.', 'n       1'),
+    );
+  });
+
+  it('escapes control characters, so that a value cannot change the terminal', () => {
+    expect(drawRecord([['a', 'x\u001b[2Jy\u009bz\u202e']], 80)).toBe('a  x\\u001b[2Jy\\u009bz\\u202e');
+  });
+});
+
+describe('drawProgress', () => {
+  it('shows the share that is done', () => {
+    const written: string[] = [];
+    const stderr = { isTTY: true, columns: 80, write: (text: string) => written.push(text) };
+    withInvocation({ stderr } as unknown as Invocation, () => {
+      drawProgress({ unit: 'writing', done: 5, total: 10 });
+      drawProgress({ unit: 'reading line', done: 500 });
+      drawProgress({ unit: 'writing', done: 0, total: 0 });
+    });
+    expect(written).toEqual([
+      '\rwriting [###############...............] 5 of 10\u001b[K',
+      '\rreading line 500\u001b[K',
+      '\rwriting [##############################] 0 of 0\u001b[K',
+    ]);
+  });
+});
