@@ -1,6 +1,6 @@
 import type { ErrorDetail } from '../errors.ts';
 import { nextTurn } from '../turns.ts';
-import { checkJsonLimits, endOfString, parseCheckedJson } from './json.ts';
+import { checkJsonLimits, endOfString, parseCheckedJson, type StringReader, scanJson } from './json.ts';
 
 /*
  * JSON.parse rounds a large integer to the nearest number it can hold, and reads 1e999 as Infinity, which becomes null
@@ -67,10 +67,11 @@ function inexactNumbers(json: string): ErrorDetail[] {
 
 /**
  * Parses JSON from outside: a number whose value JSON.parse would change becomes a string of its digits.
- * @param scan what a scan of the text has found, if there was one.
+ * @param strings reads the strings of the text, and in the end each number that became one.
  * @throws as `parseJsonText` does.
  */
-export function parseKeepingDigits(json: string, { hasLargeNumber } = checkJsonLimits(json)): unknown {
+export function parseKeepingDigits(json: string, strings?: StringReader): unknown {
+  const { hasLargeNumber } = checkJsonLimits(json, strings);
   const value = parseCheckedJson(json);
   if (!hasLargeNumber) return value;
   // Joined at the end: a text that grows by small pieces takes several times as long.
@@ -82,7 +83,9 @@ export function parseKeepingDigits(json: string, { hasLargeNumber } = checkJsonL
   }
   if (copied === 0) return value;
   quoted.push(json.slice(copied));
-  return parseCheckedJson(quoted.join('"'));
+  const text = quoted.join('"');
+  if (strings) scanJson(text, strings);
+  return parseCheckedJson(text);
 }
 
 interface NumberPosition {

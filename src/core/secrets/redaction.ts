@@ -1,6 +1,7 @@
 import { Transform } from 'node:stream';
 import { type Pause, resultInTurns, resultOf, type Steps } from '../turns.ts';
 import { SecretFinder } from './secret-forms.ts';
+import { SecretSearch } from './secret-search.ts';
 
 /** Minimum length of a secret: shorter ones are too often ordinary words. */
 export const minSecretChars = 6;
@@ -99,6 +100,11 @@ export class Redactor {
    */
   redactValue<T>(value: T): T {
     return resultOf(this.#valueInSteps(value)) as T;
+  }
+
+  /** Returns a search for registered secrets in JSON texts. `redactValue` finds nothing in a value whose JSON is clean. */
+  search(): SecretSearch {
+    return new SecretSearch(this.#finder);
   }
 
   /** Does what `redactValue` does, and calls `pause` now and then, which may throw to end the work. */
