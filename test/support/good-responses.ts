@@ -41,7 +41,7 @@ const objectVersion = {
 };
 
 /** A valid response body for every endpoint; for endpoints that respond with lines, the only line. */
-const goodBodies: { [Name in EndpointName]: z.input<(typeof endpoints)[Name]['response']> } = {
+export const goodBodies: { [Name in EndpointName]: z.input<(typeof endpoints)[Name]['response']> } = {
   queryQueueItems: { items: [item] },
   runInference: {
     id: 'r1',
