@@ -117,7 +117,9 @@ export class RequestSender {
     try {
       const connection = await abortable(this.#options.connect(), pending.deadline.signal);
       const address = addressOf(endpoint, connection);
-      pending.info.requestLine = requestLineOf(endpoint, address.template, parts);
+      if (address.template !== endpoint.path) {
+        pending.info.requestLine = requestLineOf(endpoint, address.template, parts);
+      }
       pending.info.setting = address.setting;
       const request = this.#httpRequest(pending, connection, address);
       for (;;) {

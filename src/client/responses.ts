@@ -5,7 +5,7 @@ import { type HttpResponse, readBody } from '../core/http/http-client.ts';
 import { JsonLimitError } from '../core/json/json.ts';
 import { parseKeepingDigits } from '../core/json/json-numbers.ts';
 import type { SecretSearch } from '../core/secrets/secret-search.ts';
-import { Pacer, type Pause } from '../core/turns.ts';
+import { longTextChars, Pacer, type Pause } from '../core/turns.ts';
 import { badResponse, type RequestInfo, type ServiceResponse } from './failures.ts';
 
 /** Maximum size of a response after decompression; the embedded service accepts requests of the same size. */
@@ -62,7 +62,7 @@ export async function readResult(
 ): Promise<ReadResult<unknown>> {
   if (endpoint.bytes) return { result: new Blob([new Uint8Array(await bytesOf(response, info))]), isClean: false };
   const read = await readResponse(response, info);
-  await pause();
+  if (read.body.length >= longTextChars) await pause();
   const search = info.searchSecrets?.();
   const result = endpoint.lines
     ? await parseLines(endpoint, read, info, pause, search)

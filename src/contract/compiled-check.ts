@@ -30,7 +30,8 @@ function compile({ _zod: { def } }: z.core.$ZodTypes): Check {
   if (def.checks?.length || 'format' in def) return () => misfit;
   switch (def.type) {
     case 'unknown':
-      return (_, left) => left;
+      // A member may have any value, but it must be there.
+      return (value, left) => (value === undefined ? misfit : left);
     case 'string':
     case 'boolean':
       return leaf((value) => typeof value === def.type);

@@ -1,7 +1,7 @@
 import { parsePartReference } from '../contract/references.ts';
 import { HeddleError } from '../core/errors.ts';
 import type { Redactor } from '../core/secrets/redaction.ts';
-import { nextTurn, type Pause } from '../core/turns.ts';
+import { longTextChars, nextTurn, type Pause } from '../core/turns.ts';
 import { cutValue } from '../text/call-values.ts';
 import { withFirstRows } from '../text/page.ts';
 import { escapeInvisible } from '../text/table.ts';
@@ -86,7 +86,7 @@ async function fittingResult(tool: Tool, data: object, options: CallOptions, pau
     json = JSON.stringify(rest);
   }
   for (; rest !== undefined; json = JSON.stringify(rest)) {
-    await pause();
+    if (json.length >= longTextChars) await pause();
     // Before the text is written: that of data which is too large can be many times its size.
     const dataSize = sizeOf(json);
     if (dataSize > maxResultChars) {
