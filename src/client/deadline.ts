@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { nextTurn } from '../core/turns.ts';
 
 /** Aborts a request when its time is over or its caller cancels it, whichever happens first. */
@@ -7,18 +8,24 @@ export class Deadline {
   readonly signal: AbortSignal;
   readonly #startedAtMs: number;
   readonly #cancellation: AbortSignal | undefined;
-  readonly #expiry = new AbortController();
+  readonly #end = new AbortController();
   readonly #timer: NodeJS.Timeout;
+  readonly #cancel = (): void => this.#end.abort(this.#cancellation?.reason);
 
   /** @param startedAtMs when the time began, as `performance.now()` gave it. */
   constructor(timeoutMs: number, startedAtMs: number, cancellation?: AbortSignal) {
     this.timeoutMs = timeoutMs;
     this.#startedAtMs = startedAtMs;
     this.#cancellation = cancellation;
-    this.signal = AbortSignal.any([this.#expiry.signal, ...(cancellation ? [cancellation] : [])]);
-    if (this.remainingMs <= 0) this.#expiry.abort();
-    // A timer that can be cleared. AbortSignal.timeout could be garbage-collected inside AbortSignal.any, before it fires.
-    this.#timer = setTimeout(() => this.#expiry.abort(), this.remainingMs);
+    this.signal = this.#end.signal;
+    if (cancellation?.aborted) this.#cancel();
+    else if (cancellation) {
+      // Node warns of more than 10 listeners, and a tool may send many requests at once.
+      setMaxListeners(0, cancellation);
+      cancellation.addEventListener('abort', this.#cancel);
+    }
+    if (this.remainingMs <= 0) this.#end.abort();
+    this.#timer = setTimeout(() => this.#end.abort(), this.remainingMs);
   }
 
   get remainingMs(): number {
@@ -28,7 +35,7 @@ export class Deadline {
   /** Returns why the signal aborted. A cancellation takes precedence over the end of the time. */
   get abortCode(): 'cancelled' | 'timeout' | undefined {
     if (this.#cancellation?.aborted) return 'cancelled';
-    return this.#expiry.signal.aborted ? 'timeout' : undefined;
+    return this.signal.aborted ? 'timeout' : undefined;
   }
 
   /**
@@ -37,12 +44,13 @@ export class Deadline {
    */
   async pause(): Promise<void> {
     await nextTurn();
-    if (this.remainingMs <= 0) this.#expiry.abort();
+    if (this.remainingMs <= 0) this.#end.abort();
     this.signal.throwIfAborted();
   }
 
-  /** Clears the timer. To be called when the request has ended. */
+  /** Clears the timer and stops listening. To be called when the request has ended. */
   clear(): void {
     clearTimeout(this.#timer);
+    this.#cancellation?.removeEventListener('abort', this.#cancel);
   }
 }

@@ -12,6 +12,7 @@ import {
 import { proxyFailedCode } from '../core/http/proxies.ts';
 import { retryAfterMs } from '../core/http/retry-after.ts';
 import { parseJsonText } from '../core/json/parse-json.ts';
+import type { SecretSearch } from '../core/secrets/secret-search.ts';
 
 /** Maximum length of a quotation from the service in an error, in characters. */
 const maxQuotationChars = 500;
@@ -31,6 +32,8 @@ export interface RequestInfo {
   redact: (text: string) => string;
   /** The same for text that may end inside of a secret. */
   redactCut: (text: string) => string | Promise<string>;
+  /** Returns a search for secrets in the JSON of the response. */
+  searchSecrets?: (() => SecretSearch) | undefined;
 }
 
 /** A response whose body was read. */

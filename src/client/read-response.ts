@@ -1,10 +1,11 @@
 import type { Endpoint } from '../contract/endpoint.ts';
-import { validateValue } from '../contract/validation.ts';
+import { faultsOf } from '../contract/validation.ts';
 import { HeddleError } from '../core/errors.ts';
 import { type HttpResponse, readBody } from '../core/http/http-client.ts';
 import { parseKeepingDigits } from '../core/json/json-numbers.ts';
 import { JsonLimitError } from '../core/json/parse-json.ts';
-import { Pacer, type Pause } from '../core/turns.ts';
+import type { SecretSearch } from '../core/secrets/secret-search.ts';
+import { longTextChars, Pacer, type Pause } from '../core/turns.ts';
 import { badResponse, type RequestInfo, type ServiceResponse } from './failures.ts';
 
 /** Maximum size of a response after decompression; the embedded service accepts requests of the same size. */
@@ -14,6 +15,12 @@ const maxErrorBytes = 64 * 1024;
 const errorBodyTimeoutMs = 2_000;
 /** Maximum number of faults of a response that its error lists. */
 const maxDetails = 100;
+
+/** The result in a response. `isClean` if a search in the response has shown that no secret is in it. */
+export interface ReadResult<Result> {
+  result: Result;
+  isClean: boolean;
+}
 
 /**
  * Reads the body of a response as UTF-8: of a success all of it, of an error what arrives within the limits.
@@ -52,28 +59,37 @@ export async function readResult(
   response: HttpResponse,
   info: RequestInfo,
   pause: Pause,
-): Promise<unknown> {
-  if (endpoint.bytes) return new Blob([new Uint8Array(await bytesOf(response, info))]);
+): Promise<ReadResult<unknown>> {
+  if (endpoint.bytes) return { result: new Blob([new Uint8Array(await bytesOf(response, info))]), isClean: false };
   const read = await readResponse(response, info);
-  await pause();
-  return endpoint.lines ? parseLines(endpoint, read, info, pause) : parseJson(read.body, endpoint, read, info);
+  if (read.body.length >= longTextChars) await pause();
+  const search = info.searchSecrets?.();
+  const result = endpoint.lines
+    ? await parseLines(endpoint, read, info, pause, search)
+    : parseJson(read.body, endpoint, read, info, search);
+  return { result, isClean: search?.isClean ?? false };
 }
 
 /**
  * Parses a JSON text out of a successful response. Numbers that would change become strings of their digits.
  * @throws HeddleError `bad_response` for text that is not JSON or does not match the endpoint's schema.
  */
-function parseJson(text: string, endpoint: Endpoint, response: ServiceResponse, info: RequestInfo): unknown {
+function parseJson(
+  text: string,
+  endpoint: Endpoint,
+  response: ServiceResponse,
+  info: RequestInfo,
+  search?: SecretSearch,
+): unknown {
   let value: unknown;
   try {
-    value = parseKeepingDigits(text);
+    value = parseKeepingDigits(text, search);
   } catch (error) {
     const reason = error instanceof JsonLimitError ? error.message : 'not JSON';
     throw badResponse(response, info, `the body is ${reason}`);
   }
-  const { faults } = validateValue(endpoint.response, value, 'response');
+  const faults = faultsOf(endpoint.response, value, 'response');
   if (faults) throw badResponse(response, info, 'the body does not match the interface', faults.slice(0, maxDetails));
-  // Not zod's copy, which reorders the members.
   return value;
 }
 
@@ -83,12 +99,13 @@ async function parseLines(
   response: ServiceResponse,
   info: RequestInfo,
   pause: Pause,
+  search?: SecretSearch,
 ): Promise<unknown[]> {
   const values: unknown[] = [];
   const pacer = new Pacer(pause);
   for (const line of response.body.split('\n')) {
     if (line.trim() === '') continue;
-    values.push(parseJson(line, endpoint, response, info));
+    values.push(parseJson(line, endpoint, response, info, search));
     await pacer.pause();
   }
   return values;

@@ -7,12 +7,13 @@ import { HttpClient, type HttpRequest, type HttpResponse, networkCode, unsentCod
 import type { ProxySettings } from '../core/http/proxies.ts';
 import type { Log } from '../core/log.ts';
 import type { McpCallScope, RequestEnd } from '../core/observer.ts';
+import type { SecretSearch } from '../core/secrets/secret-search.ts';
 import { nextTurn, type Pause } from '../core/turns.ts';
 import { addressOf, authorization, type Connection, type EndpointAddress } from './connection.ts';
 import { Deadline } from './deadline.ts';
 import { cancellation, failureOf, networkFailure, overdueWork, type RequestInfo, timeoutFailure } from './failures.ts';
 import { fillPath } from './fill-path.ts';
-import { readResponse } from './read-response.ts';
+import { type ReadResult, readResponse } from './read-response.ts';
 import { maxAttempts, retryDelayMs } from './retry-policy.ts';
 
 const endpointNames = new Map<Endpoint, string>(Object.entries(endpoints).map(([name, endpoint]) => [endpoint, name]));
@@ -37,6 +38,8 @@ export interface RequestSenderOptions {
   redactCut?: (text: string) => string | Promise<string>;
   /** Removes secrets from results, before anything cuts them. Calls `pause` between the steps of long work. */
   redactValue?: <T>(value: T, pause: Pause) => Promise<T>;
+  /** Returns a search in the JSON of a response. If it finds nothing, `redactValue` is not called. */
+  searchSecrets?: () => SecretSearch;
 }
 
 /** Values for the path, the query and the body of an endpoint, and further headers. A body of bytes has its own content type. */
@@ -51,7 +54,7 @@ export interface RequestParts {
  * Reads the result from a successful response. It calls `pause` between the steps of its work on a response that has arrived.
  * An error of the network counts as a broken connection.
  */
-type ResponseReader<Result> = (response: HttpResponse, info: RequestInfo, pause: Pause) => Promise<Result>;
+type ResponseReader<Result> = (response: HttpResponse, info: RequestInfo, pause: Pause) => Promise<ReadResult<Result>>;
 
 /** The tool call that a request belongs to; its requests share one deadline. */
 interface ToolCall {
@@ -114,14 +117,16 @@ export class RequestSender {
     try {
       const connection = await abortable(this.#options.connect(), pending.deadline.signal);
       const address = addressOf(endpoint, connection);
-      pending.info.requestLine = requestLineOf(endpoint, address.template, parts);
+      if (address.template !== endpoint.path) {
+        pending.info.requestLine = requestLineOf(endpoint, address.template, parts);
+      }
       pending.info.setting = address.setting;
       const request = this.#httpRequest(pending, connection, address);
       for (;;) {
         const outcome = await this.#attempt(pending, address, request, read);
         if ('result' in outcome) {
           const { redactValue } = this.#options;
-          if (!redactValue) return outcome.result;
+          if (!redactValue || outcome.isClean) return outcome.result;
           const pause: Pause = () => markAnsweredAndPause(pending);
           await pause();
           return await redactValue(outcome.result, pause);
@@ -163,7 +168,7 @@ export class RequestSender {
   }
 
   #prepare(endpoint: Endpoint, parts: RequestParts, signal: AbortSignal | undefined): PendingRequest {
-    const { inferenceTimeoutMs, redact = (text) => text, redactCut = redact } = this.#options;
+    const { inferenceTimeoutMs, redact = (text) => text, redactCut = redact, searchSecrets } = this.#options;
     const info: RequestInfo = {
       requestLine: requestLineOf(endpoint, endpoint.path, parts),
       endpointName: endpointNames.get(endpoint) ?? '',
@@ -171,6 +176,7 @@ export class RequestSender {
       repeatable: endpoint.repeatable && (endpoint.repeatableWith?.safeParse(parts.body).success ?? true),
       redact,
       redactCut,
+      searchSecrets,
     };
     const limitsMs = {
       tool: this.#timeoutMs,
@@ -209,7 +215,7 @@ export class RequestSender {
     { baseUrl, template }: EndpointAddress,
     request: HttpRequest,
     read: ResponseReader<Result>,
-  ): Promise<{ result: Result } | FailedAttempt> {
+  ): Promise<ReadResult<Result> | FailedAttempt> {
     const { endpoint, info, attempt, deadline } = pending;
     const { endpointName: operation } = info;
     const { method } = endpoint;
@@ -222,7 +228,7 @@ export class RequestSender {
       end.status = response.status;
       this.#log('debug', 'response of the service', { operation, attempt, status: response.status });
       if (response.status >= 200 && response.status < 300) {
-        return { result: await read(response, info, () => markAnsweredAndPause(pending)) };
+        return await read(response, info, () => markAnsweredAndPause(pending));
       }
       return { failure: failureOf(await readResponse(response, info), info), notSent: false };
     } catch (error) {

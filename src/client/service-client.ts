@@ -76,7 +76,7 @@ export class ServiceClient {
       const isStream = /^text\/event-stream\b/i.test(String(response.headers['content-type'] ?? ''));
       if (name === 'runInference' && isStream) {
         const { idleTimeoutMs = defaultIdleTimeoutMs } = this.#options;
-        return readStreamedReply(response, info, { idleTimeoutMs, ...callbacks });
+        return { result: await readStreamedReply(response, info, { idleTimeoutMs, ...callbacks }), isClean: false };
       }
       // Inference may be another server.
       if (endpoint.auth === 'basic') this.facts.noteClock(response.headers.date);

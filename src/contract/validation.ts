@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { ErrorDetail } from '../core/errors.ts';
+import { surelyFits } from './compiled-check.ts';
 
 /** One fault of an input. The public service also sends integers in `loc`, for array positions. */
 export const errorDetail = z.looseObject({
@@ -67,6 +68,14 @@ export function validateValue<T>(
   }
   const parsed = schema.safeParse(value);
   return parsed.success ? { data: parsed.data } : { faults: errorDetails(parsed.error, root) };
+}
+
+/**
+ * Returns the faults of a value of JSON that comes from outside, as {@link validateValue} does; undefined if there are none.
+ * The value itself is what has been checked: nothing of it was removed or added.
+ */
+export function faultsOf(schema: z.ZodType, value: unknown, root: string): ErrorDetail[] | undefined {
+  return surelyFits(schema, value, maxCheckedValues) ? undefined : validateValue(schema, value, root).faults;
 }
 
 /** Returns the number of values that a schema looks at in a value, counted until there are more than `max`. */

@@ -1,6 +1,9 @@
 /** Time for which work may hold the event loop before it lets other work run. */
 const maxHoldMs = 15;
 
+/** Characters of the shortest texts on which work takes so long that other work should run before it. */
+export const longTextChars = 64 * 1024;
+
 /** Lets other work run. May throw to end the work that calls it, for example at a deadline. */
 export type Pause = () => Promise<void>;
 

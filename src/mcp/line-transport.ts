@@ -12,6 +12,7 @@ import { InexactNumberError, parseExactJson } from '../core/json/json-numbers.ts
 import { JsonLimitError } from '../core/json/parse-json.ts';
 import type { Log } from '../core/log.ts';
 import { maxBatchMessages } from './json-rpc.ts';
+import { messageJson } from './message-json.ts';
 
 /*
  * The SDK's stdio transport would end the connection at a line that is too long, leave messages that are not JSON-RPC
@@ -52,7 +53,7 @@ export class LineTransport implements Transport {
   async start(): Promise<void> {}
 
   async send(message: JSONRPCMessage): Promise<void> {
-    this.#output.write(`${JSON.stringify(message)}\n`);
+    this.#output.write(`${messageJson(message)}\n`);
     if (!('method' in message)) this.#settle(message.id);
   }
 

@@ -1,7 +1,7 @@
 import { parsePartReference } from '../contract/references.ts';
 import { HeddleError } from '../core/errors.ts';
 import type { Redactor } from '../core/secrets/redaction.ts';
-import { nextTurn, type Pause } from '../core/turns.ts';
+import { longTextChars, nextTurn, type Pause } from '../core/turns.ts';
 import { cutValue } from '../text/call-values.ts';
 import { escapeInvisible } from '../text/compact-table.ts';
 import { withFirstRows } from '../text/page.ts';
@@ -28,6 +28,8 @@ export interface CallOptions extends WatchOptions {
 /** The result of a tool, without secrets and cut to the size limit. */
 export interface ToolReturn {
   data: object;
+  /** The same as JSON. */
+  json: string;
   /** The same as a model reads it. */
   text: string;
 }
@@ -80,18 +82,23 @@ async function fittingResult(tool: Tool, data: object, options: CallOptions, pau
   const { maxResultChars, redactor } = options;
   // Values of the service no longer contain secrets, but an argument that the result repeats may. Removed before anything
   // is cut, because part of a secret is not recognized.
-  let rest: object | undefined = await redactor.redactValueInSteps(data, pause);
-  while (rest !== undefined) {
-    await pause();
+  let json = JSON.stringify(data);
+  let rest: object | undefined = data;
+  if (!redactor.isClean(json)) {
+    rest = await redactor.redactValueInSteps(data, pause);
+    json = JSON.stringify(rest);
+  }
+  for (; rest !== undefined; json = JSON.stringify(rest)) {
+    if (json.length >= longTextChars) await pause();
     // Before the text is written: that of data which is too large can be many times its size.
-    const dataSize = sizeOf(JSON.stringify(rest));
+    const dataSize = sizeOf(json);
     if (dataSize > maxResultChars) {
       rest = shrink(tool, rest, maxResultChars / dataSize);
       continue;
     }
-    const text = textOf(tool, rest, options);
+    const text = options.text === 'json' ? json : textOf(tool, rest);
     const textSize = sizeOf(text);
-    if (textSize <= maxResultChars) return { data: rest, text };
+    if (textSize <= maxResultChars) return { data: rest, json, text };
     rest = shrink(tool, rest, maxResultChars / textSize);
   }
   throw new HeddleError({
@@ -130,8 +137,7 @@ function shrink(tool: Tool, data: object, share: number): object | undefined {
   return rest && 'sample_data' in data ? { ...rest, sample_data: true } : rest;
 }
 
-function textOf(tool: Tool, data: object, { text }: CallOptions): string {
-  if (text === 'json') return JSON.stringify(data);
+function textOf(tool: Tool, data: object): string {
   return 'sample_data' in data ? `${tool.render(data)}\n(Sample data.)` : tool.render(data);
 }
 

@@ -28,6 +28,7 @@ import type { ToolContext } from '../tools/definition/tool.ts';
 import { complete } from './completions.ts';
 import icon from './icon.json' with { type: 'json' };
 import { listedPrompt, type PromptDefinition, promptResult, prompts } from './mcp-prompts.ts';
+import { noteJson } from './message-json.ts';
 import { completionOfVariable, listedTemplates, listQueueResources, readResource } from './resources.ts';
 import { type CallOptions, errorText, runTool, type ToolOutcome } from './run-tool.ts';
 import {
@@ -163,7 +164,8 @@ function registerTools(server: Server, options: McpServerOptions, toolsByName: R
 /** Returns the outcome of a tool call in the form of the protocol. A model reads the text of an error, a View its `_meta`. */
 function toCallToolResult(outcome: ToolOutcome): CallToolResult {
   if (!('error' in outcome)) {
-    const { data, text } = outcome;
+    const { data, json, text } = outcome;
+    noteJson(data, json);
     return { content: [{ type: 'text', text }], structuredContent: data as Record<string, unknown> };
   }
   // The members that can be long are in the text alone.

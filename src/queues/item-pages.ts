@@ -68,24 +68,31 @@ const timeMembers = ['call_started_at', 'call_ended_at', 'created_at', 'updated_
  * milliseconds that are zero.
  */
 export function withReadableTimes(item: QueueItem): QueueItem {
-  const times = timeMembers.flatMap((member) => {
-    const [, time, fraction, zone] =
-      /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z?)$/.exec(item[member] ?? '') ?? [];
-    if (time === undefined) return [];
-    const isWhole = fraction === undefined || Number(fraction) === 0;
-    return isWhole || zone === '' ? [[member, `${time}${isWhole ? '' : fraction}Z`]] : [];
-  });
-  return { ...item, ...Object.fromEntries(times) };
+  let readable = item;
+  for (const member of timeMembers) {
+    const time = item[member];
+    const shown = time && readableTime(time);
+    if (shown === time) continue;
+    if (readable === item) readable = { ...item };
+    readable[member] = shown!;
+  }
+  return readable;
+}
+
+function readableTime(text: string): string {
+  const [, time, fraction, zone] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z?)$/.exec(text) ?? [];
+  if (time === undefined) return text;
+  const isWhole = fraction === undefined || Number(fraction) === 0;
+  return isWhole || zone === '' ? `${time}${isWhole ? '' : fraction}Z` : text;
 }
 
 /**
  * Flattens an item into a table row: each value of its call gets its own column. `common` has the members that it shares with
  * other items.
  */
-export function toItemRow(
-  { call_values, call_error, ...item }: Record<string, unknown>,
-  common: Record<string, unknown> = {},
-): Record<string, unknown> {
+export function toItemRow(row: Record<string, unknown>, common: Record<string, unknown> = {}): Record<string, unknown> {
+  if (row.call_values === undefined && row.call_error === undefined) return row;
+  const { call_values, call_error, ...item } = row;
   const values = Object.entries((call_values as ItemWithValues['call_values']) ?? {}).map(([path, value]) => [
     Object.hasOwn(item, path) || Object.hasOwn(common, path) ? `call.${path}` : path,
     value,

@@ -71,6 +71,7 @@ export function openRuntime(resolved: ResolvedSettings, options: RuntimeOptions)
       redact,
       redactCut: (text) => redactor.redactCut(text),
       redactValue: (value, pause) => redactor.redactValueInSteps(value, pause),
+      searchSecrets: () => redactor.search(),
     });
   };
   let client: Promise<ServiceClient> | undefined;

@@ -15,7 +15,8 @@ const maxCells = 500_000;
  * share and that they lack.
  */
 export function compactTable(rows: readonly Row[], columnOrder: readonly string[], common: Row = {}): string {
-  const present = new Set([...Object.keys(common), ...rows.flatMap((row) => Object.keys(row))]);
+  const present = new Set(Object.keys(common));
+  for (const row of rows) for (const name of Object.keys(row)) present.add(name);
   const names = new Set([...columnOrder.filter((name) => present.has(name)), ...present]);
   if (rows.length * names.size > maxCells) return rows.map((row) => cell({ ...common, ...row })).join('\n');
   const constants: string[] = [];
@@ -28,11 +29,14 @@ export function compactTable(rows: readonly Row[], columnOrder: readonly string[
       continue;
     }
     const cells = rows.map((row) => cell(Object.hasOwn(row, name) ? row[name] : undefined));
+    if (rows.length > 1 && cells.every((text) => text === cells[0])) {
+      constants.push(pair(cell(name), cells[0]!));
+      continue;
+    }
     // No cell has a tab in it.
     const key = cells.join('\t');
     const twin = columnsByCells.get(key);
-    if (rows.length > 1 && cells.every((text) => text === cells[0])) constants.push(pair(cell(name), cells[0]!));
-    else if (rows.length > 1 && twin) equals.push(pair(cell(name), cell(twin.name)));
+    if (rows.length > 1 && twin) equals.push(pair(cell(name), cell(twin.name)));
     else {
       const column = { name, cells };
       columns.push(column);
@@ -60,6 +64,9 @@ function pair(name: string, value: string): string {
  */
 const invisible = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u{2800}]|(?!\u{fe0f}(?!\p{DI}))\p{DI}/gu;
 
+/** Most texts. None has a character that {@link invisible} finds. */
+const visibleAscii = /^[ -~]*$/;
+
 /** Text that reads as JSON: a string, list, object, literal or number. */
 const looksLikeJson = /^(["[{]|null$|true$|false$|-?\d+(\.\d+)?([eE][+-]?\d+)?$)/;
 
@@ -71,8 +78,10 @@ export function cell(value: unknown): string {
   if (value === undefined) return '';
   if (typeof value !== 'string') return escapeInvisible(JSON.stringify(value));
   // Timestamps of the service mostly end in zero milliseconds, which cost tokens and say nothing.
-  const text = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.000Z$/.test(value) ? value.replace('.000Z', 'Z') : value;
-  const isPlain = text !== '' && text === text.trim() && !looksLikeJson.test(text) && text.search(invisible) === -1;
+  const hasZeros = value.length === 24 && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.000Z$/.test(value);
+  const text = hasZeros ? value.replace('.000Z', 'Z') : value;
+  const isVisible = visibleAscii.test(text) || text.search(invisible) === -1;
+  const isPlain = isVisible && text !== '' && text === text.trim() && !looksLikeJson.test(text);
   return isPlain ? text : escapeInvisible(JSON.stringify(text));
 }
 

@@ -30,26 +30,51 @@ export interface RowSelection {
  */
 export function showRows(rows: readonly Row[], { fields, defaults, always, known }: RowSelection): ShownRows {
   if (fields?.includes('*')) return { items: [...rows] };
-  const present = new Set(rows.flatMap((row) => Object.keys(row).filter((name) => !isEmptyValue(row[name]))));
   const wanted = [...new Set([...always, ...(fields ?? defaults)])];
+  const { columns, present } = readColumns(rows, wanted);
   const unknown = fields?.find((name) => !present.has(name) && !known.includes(name) && !always.includes(name));
   if (unknown !== undefined) throw unknownField(unknown, [...new Set([...known, ...present])]);
-  const isCommon = (name: string): boolean => {
-    const [first] = rows;
-    const text = JSON.stringify(first?.[name]);
-    return rows.length > 1 && text !== undefined && rows.every((row) => JSON.stringify(row[name]) === text);
-  };
-  const shared = wanted.filter(isCommon);
+  const shared = columns.filter(isCommon);
+  const single = columns.filter((column) => !shared.includes(column));
   // An empty list says something of all rows together, such as that none of them is judged.
   const isMissing = (value: unknown): boolean => isEmptyValue(value) && !Array.isArray(value);
-  const common = select(rows[0] ?? {}, shared, isMissing);
-  const single = wanted.filter((name) => !shared.includes(name));
+  const common = rowOf(shared, 0, isMissing);
   const omitted_fields = shortList([...present].filter((name) => !wanted.includes(name)));
   return {
-    items: rows.map((row) => select(row, single, rows.length === 1 ? isMissing : isEmptyValue)),
+    items: rows.map((_, index) => rowOf(single, index, rows.length === 1 ? isMissing : isEmptyValue)),
     ...(Object.keys(common).length > 0 && { common }),
     ...(omitted_fields.length > 0 && { omitted_fields }),
   };
+}
+
+/** The values of a member of all rows; undefined where a row lacks it. */
+interface Column {
+  name: string;
+  values: unknown[];
+}
+
+/** Reads each row once: the columns that are wanted, and the names of the members that have content in some row. */
+function readColumns(rows: readonly Row[], wanted: readonly string[]): { columns: Column[]; present: Set<string> } {
+  const columns = new Map<string, Column>();
+  for (const name of wanted) columns.set(name, { name, values: Array(rows.length).fill(undefined) });
+  const present = new Set<string>();
+  for (const [index, row] of rows.entries()) {
+    for (const name of Object.keys(row)) {
+      const value = row[name];
+      const column = columns.get(name);
+      if (column) column.values[index] = value;
+      if (!present.has(name) && !isEmptyValue(value)) present.add(name);
+    }
+  }
+  return { columns: [...columns.values()], present };
+}
+
+function isCommon({ values }: Column): boolean {
+  const [first] = values;
+  if (values.length < 2 || first === undefined) return false;
+  if (typeof first !== 'object' || first === null) return values.every((value) => value === first);
+  const text = JSON.stringify(first);
+  return values.every((value) => JSON.stringify(value) === text);
 }
 
 /** Omitted fields that are named. */
@@ -60,9 +85,16 @@ function shortList(names: readonly string[]): string[] {
   return [...names.slice(0, maxNamed).map(shortName), ...(rest > 0 ? [`…[+${rest}]`] : [])];
 }
 
-function select(row: Row, names: readonly string[], isLeftOut: (value: unknown) => boolean): Row {
-  const members = names.map((name) => [name, Object.hasOwn(row, name) ? row[name] : undefined] as const);
-  return Object.fromEntries(members.filter(([, value]) => value !== undefined && !isLeftOut(value)));
+function rowOf(columns: readonly Column[], index: number, isLeftOut: (value: unknown) => boolean): Row {
+  const row: Row = {};
+  for (const { name, values } of columns) {
+    const value = values[index];
+    if (value === undefined || isLeftOut(value)) continue;
+    // A field may be called __proto__.
+    if (name in row) Object.defineProperty(row, name, { value, enumerable: true, configurable: true, writable: true });
+    else row[name] = value;
+  }
+  return row;
 }
 
 /** Returns whether a value has no content: null, undefined, an empty text, list or object. */

@@ -21,6 +21,7 @@ const client = new ServiceClient({
   redact: (text) => redactor.redact(text),
   redactCut: (text) => redactor.redactCut(text),
   redactValue: (value, pause) => redactor.redactValueInSteps(value, pause),
+  searchSecrets: () => redactor.search(),
 });
 afterAll(async () => {
   await client.close();

@@ -42,14 +42,14 @@ describe('stored credentials', () => {
     expect(await query()).toContain('"code":"credentials_missing"');
 
     await login('mia', 'correct-horse');
-    expect(await query()).toContain('inputs.question');
+    await expect.poll(query).toContain('inputs.question');
 
     service.credentials = { ...right, username: 'zoe', password: 'second-horse' };
     expect(await query()).toContain('"code":"unauthorized"');
     await login('zoe', 'second-horse');
-    expect(await query()).toContain('inputs.question');
+    await expect.poll(query).toContain('inputs.question');
 
     await run(['logout'], environment);
-    expect(await query()).toContain('"code":"credentials_missing"');
+    await expect.poll(query).toContain('"code":"credentials_missing"');
   });
 });

@@ -211,6 +211,8 @@ describe('src', () => {
       'board/view/shared/chat-host.ts',
       // The demo is a client of its own server.
       'cli/commands/demo/demo.ts',
+      // Writes the results that the server sends.
+      'mcp/message-json.ts',
       'mcp/server.ts',
     ]);
   });

@@ -140,6 +140,11 @@ export function routeOf({ method, path }: { method: string; path: string }): (ty
   return matching.find(({ pattern }) => !pattern.source.includes('.*')) ?? matching[0];
 }
 
+/** Returns a valid response body of an endpoint, or the only line of it. */
+export function goodBody(name: EndpointName): unknown {
+  return goodBodies[name] ?? sampleOf(endpoints[name].response);
+}
+
 /**
  * Returns the response of a working service to a request; `{}` for a path that is not in the interface. Inference is also at
  * `/v1`, as at an address of its own.
@@ -147,7 +152,7 @@ export function routeOf({ method, path }: { method: string; path: string }): (ty
 export function goodResponse(request: { method: string; path: string }): { contentType: string; body: string } {
   const route = routeOf(request);
   if (!route) return { contentType: 'application/json', body: '{}' };
-  const body = JSON.stringify(goodBodies[route.name] ?? sampleOf(endpoints[route.name].response));
+  const body = JSON.stringify(goodBody(route.name));
   return route.lines
     ? { contentType: 'application/x-ndjson', body: `${body}\n` }
     : { contentType: 'application/json', body };

@@ -17,8 +17,8 @@ export function createBodyReader(maxBytes: number, maxTotalBytes = Number.POSITI
   let receivedBytes = 0;
   return async (response) => {
     const { req: request } = response;
-    const tooLarge = new Refusal(413, `Payload too large: a request body may have ${maxBytes} bytes`);
-    if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge;
+    const tooLarge = (): Refusal => new Refusal(413, `Payload too large: a request body may have ${maxBytes} bytes`);
+    if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge();
     if (request.destroyed) return undefined;
     askForBody(response);
     const parts: Buffer[] = [];
@@ -32,7 +32,7 @@ export function createBodyReader(maxBytes: number, maxTotalBytes = Number.POSITI
           parts.push(part);
           if (size <= maxBytes && receivedBytes <= maxTotalBytes) return;
           request.pause().removeAllListeners('data');
-          reject(size > maxBytes ? tooLarge : tooBusy());
+          reject(size > maxBytes ? tooLarge() : tooBusy());
         });
         request.once('end', () => resolve(Buffer.concat(parts, size)));
         request.once('close', () => resolve(undefined));

@@ -1,14 +1,12 @@
 import type { ErrorDetail } from '../errors.ts';
 import { nextTurn } from '../turns.ts';
-import { checkJsonLimits, endOfString, parseCheckedJson, parseJsonText } from './parse-json.ts';
+import { checkJsonLimits, endOfString, parseCheckedJson, type StringReader, scanJson } from './parse-json.ts';
 
 /*
  * JSON.parse rounds a large integer to the nearest number it can hold, and reads 1e999 as Infinity, which becomes null
  * when it is written again. Rounding a fraction to 17 digits is what every reader of JSON does and not a change here.
  */
 
-/** Finds every text that needs the slower search: integers of 16 digits, and exponents of three. */
-const suspicious = /(?:^|[[:,\s])-?(?:\d{16}|\d[\d.]*[eE]\+?\d{3})/;
 const maxFaults = 20;
 const maxShownChars = 40;
 const maxShownName = 100;
@@ -30,19 +28,21 @@ export class InexactNumberError extends SyntaxError {
 
 /**
  * Parses JSON that heddle is going to store or to send on.
- * @throws InexactNumberError for numbers that would change; else as {@link parseJsonText} does.
+ * @throws InexactNumberError for numbers that would change; else as `parseJsonText` does.
  */
 export function parseExactJson(json: string): unknown {
-  const value = parseJsonText(json);
-  checkNumbers(json, value);
+  const { hasLargeNumber } = checkJsonLimits(json);
+  const value = parseCheckedJson(json);
+  if (hasLargeNumber) checkNumbers(json, value);
   return value;
 }
 
 /** Does the same as {@link parseExactJson} in several turns of the event loop, for texts of megabytes. */
 export async function parseExactJsonInTurns(json: string): Promise<unknown> {
-  checkJsonLimits(json);
+  const { hasLargeNumber } = checkJsonLimits(json);
   await nextTurn();
   const value = parseCheckedJson(json);
+  if (!hasLargeNumber) return value;
   await nextTurn();
   checkNumbers(json, value);
   return value;
@@ -67,10 +67,13 @@ function inexactNumbers(json: string): ErrorDetail[] {
 
 /**
  * Parses JSON from outside: a number whose value JSON.parse would change becomes a string of its digits.
- * @throws as {@link parseJsonText} does.
+ * @param strings reads the strings of the text, and in the end each number that became one.
+ * @throws as `parseJsonText` does.
  */
-export function parseKeepingDigits(json: string): unknown {
-  const value = parseJsonText(json);
+export function parseKeepingDigits(json: string, strings?: StringReader): unknown {
+  const { hasLargeNumber } = checkJsonLimits(json, strings);
+  const value = parseCheckedJson(json);
+  if (!hasLargeNumber) return value;
   // Joined at the end: a text that grows by small pieces takes several times as long.
   const quoted: string[] = [];
   let copied = 0;
@@ -80,7 +83,9 @@ export function parseKeepingDigits(json: string): unknown {
   }
   if (copied === 0) return value;
   quoted.push(json.slice(copied));
-  return parseJsonText(quoted.join('"'));
+  const text = quoted.join('"');
+  if (strings) scanJson(text, strings);
+  return parseCheckedJson(text);
 }
 
 interface NumberPosition {
@@ -89,9 +94,8 @@ interface NumberPosition {
   path: () => (string | number)[];
 }
 
-/** Yields the numbers of a valid JSON text whose values JSON.parse changes. */
+/** Yields the numbers of a valid JSON text whose values JSON.parse changes. It takes several times as long as to parse the text. */
 function* searchNumbers(json: string): Generator<NumberPosition> {
-  if (!suspicious.test(json)) return;
   const number = /-?\d[\d.eE+-]*/y;
   // Of each list that is open the index, of each object the last name as JSON.
   const place: (string | number)[] = [];

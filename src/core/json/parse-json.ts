@@ -30,26 +30,80 @@ export function parseCheckedJson(text: string): unknown {
   }
 }
 
-const [quote, openList, closeList, openObject, closeObject, colon] = [...'"[]{}:'].map((sign) => sign.charCodeAt(0));
+/** Finds the ends of the strings of a JSON text. A reader that looks for something in strings does so here. */
+export interface StringReader {
+  /** Returns the position of the quote that ends the string which begins at `start`, or the length of the text. */
+  endOfString(text: string, start: number): number;
+}
 
-/**
- * Checks a JSON text before a parser takes memory and time for it.
- * @throws JsonLimitError for more than {@link maxNesting} levels, or more than {@link maxNodes} lists, objects and members.
- */
-export function checkJsonLimits(text: string): void {
+/** The facts about a JSON text that one pass over it finds. */
+export interface JsonScan {
+  /** The limit that the text exceeds: {@link maxNesting} levels, or {@link maxNodes} lists, objects and members. */
+  fault: string | undefined;
+  /** False if JSON.parse surely keeps the value of every number. */
+  hasLargeNumber: boolean;
+}
+
+const [quote, openList, closeList, openObject, closeObject, colon] = [...'"[]{}:'].map((sign) => sign.charCodeAt(0));
+const [dot, plus, exponent] = [...'.+e'].map((sign) => sign.charCodeAt(0));
+
+/** Digits of the shortest integers that JSON.parse may change, and of the shortest such exponents. */
+const largeIntegerDigits = 16;
+const largeExponentDigits = 3;
+
+/** Scans a JSON text once, before a parser takes memory and time for it. `strings` reads its strings. */
+export function scanJson(text: string, strings: StringReader = { endOfString }): JsonScan {
   let depth = 0;
+  let deepest = 0;
   let nodes = 0;
+  let hasLargeNumber = false;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
-    if (code === quote) at = endOfString(text, at);
+    if (code === quote) at = strings.endOfString(text, at);
     else if (code === openList || code === openObject) {
       depth += 1;
       nodes += 1;
-      if (depth > maxNesting) throw new JsonLimitError(`nested deeper than ${maxNesting} levels`);
+      if (depth > deepest) deepest = depth;
     } else if (code === closeList || code === closeObject) depth -= 1;
     else if (code === colon) nodes += 1;
+    else if (isDigit(code)) {
+      let end = endOfDigits(text, at);
+      if (end - at >= largeIntegerDigits) hasLargeNumber = true;
+      if (text.charCodeAt(end) === dot) end = endOfDigits(text, end + 1);
+      if (hasLargeExponent(text, end)) hasLargeNumber = true;
+      at = end - 1;
+    }
   }
-  if (nodes > maxNodes) throw new JsonLimitError(`made of more than ${maxNodes} lists, objects and members`);
+  if (deepest > maxNesting) return { fault: `nested deeper than ${maxNesting} levels`, hasLargeNumber };
+  const hasTooMany = nodes > maxNodes;
+  return { fault: hasTooMany ? `made of more than ${maxNodes} lists, objects and members` : undefined, hasLargeNumber };
+}
+
+/**
+ * Checks a JSON text as {@link scanJson} scans it.
+ * @throws JsonLimitError if it exceeds a limit.
+ */
+export function checkJsonLimits(text: string, strings?: StringReader): JsonScan {
+  const scan = scanJson(text, strings);
+  if (scan.fault !== undefined) throw new JsonLimitError(scan.fault);
+  return scan;
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}
+
+function endOfDigits(text: string, start: number): number {
+  let end = start;
+  while (isDigit(text.charCodeAt(end))) end += 1;
+  return end;
+}
+
+/** Returns whether a positive exponent with which a number may be infinite stands at a position. */
+function hasLargeExponent(text: string, at: number): boolean {
+  if ((text.charCodeAt(at) | 0x20) !== exponent) return false;
+  const start = text.charCodeAt(at + 1) === plus ? at + 2 : at + 1;
+  return endOfDigits(text, start) - start >= largeExponentDigits;
 }
 
 /** Returns the position of the quote that ends the string which begins at `start`, or the length of the text. */

@@ -1,6 +1,8 @@
 import { Transform } from 'node:stream';
+import { scanJson } from '../json/parse-json.ts';
 import { type Pause, resultInTurns, resultOf, type Steps } from '../turns.ts';
 import { SecretFinder } from './secret-forms.ts';
+import { SecretSearch } from './secret-search.ts';
 
 /** Minimum length of a secret: shorter ones are too often ordinary words. */
 export const minSecretChars = 6;
@@ -99,6 +101,18 @@ export class Redactor {
    */
   redactValue<T>(value: T): T {
     return resultOf(this.#valueInSteps(value)) as T;
+  }
+
+  /** Returns a search for registered secrets in JSON texts while they are scanned. */
+  search(): SecretSearch {
+    return new SecretSearch(this.#finder);
+  }
+
+  /** Returns whether `redactValue` surely finds nothing in the value of a JSON text. */
+  isClean(json: string): boolean {
+    const search = this.search();
+    scanJson(json, search);
+    return search.isClean;
   }
 
   /** Does what `redactValue` does, and calls `pause` now and then, which may throw to end the work. */

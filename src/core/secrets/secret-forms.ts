@@ -1,7 +1,7 @@
 import { resultOf, type Steps } from '../turns.ts';
 
 /** Backslashes that nested quoting may put before a character: JSON inside JSON, four levels deep. */
-const maxBackslashes = 15;
+export const maxBackslashes = 15;
 const backslash = 0x5c;
 const percent = 0x25;
 const ampersand = 0x26;
@@ -167,7 +167,9 @@ interface Start {
 export class SecretFinder {
   readonly #starts = new Map<number, Start[]>();
   /** 1 for the low byte of each code in `#starts`; this look-up is enough for most characters of a text. */
-  readonly #mayStart = new Uint8Array(256);
+  readonly mayStart = new Uint8Array(256);
+  /** 1 for the low bytes of each two codes with which a spelling may begin. */
+  readonly #mayBegin = new Uint8Array(65_536);
   /** Maximum length of a written secret. */
   #maxChars = 0;
 
@@ -186,15 +188,32 @@ export class SecretFinder {
     }
     for (const [code, codes] of follow) {
       const mayFollow = new Uint8Array(256);
-      for (const next of codes) mayFollow[next & 0xff] = 1;
+      for (const next of codes) {
+        mayFollow[next & 0xff] = 1;
+        this.#mayBegin[((code & 0xff) << 8) | (next & 0xff)] = 1;
+      }
       this.#starts.set(code, [...(this.#starts.get(code) ?? []), { spelling, mayFollow }]);
-      this.#mayStart[code & 0xff] = 1;
+      this.mayStart[code & 0xff] = 1;
     }
     const lengths = spelling.map(({ backslashes }) => Math.max(backslashes, 1) * maxCharacterChars);
     this.#maxChars = Math.max(
       this.#maxChars,
       lengths.reduce((sum, length) => sum + length, 0),
     );
+  }
+
+  get isEmpty(): boolean {
+    return this.#starts.size === 0;
+  }
+
+  /** Returns whether a secret may begin at a position of a text, by a quick look at two characters. */
+  mayBeginAt(text: string, at: number): boolean {
+    return this.#mayBegin[((text.charCodeAt(at) & 0xff) << 8) | (text.charCodeAt(at + 1) & 0xff)] === 1;
+  }
+
+  /** Returns whether a secret begins at a position of a text. */
+  beginsAt(text: string, at: number): boolean {
+    return this.#spellingsAt(text, at).some((spelling) => matchSpelling(text, at, spelling).end !== undefined);
   }
 
   /** Replaces every secret by `mark`; overlapping ones by one mark. */
@@ -234,7 +253,7 @@ export class SecretFinder {
 
   #spellingsAt(text: string, at: number): Spelling[] {
     const code = text.charCodeAt(at);
-    if (this.#mayStart[code & 0xff] === 0) return [];
+    if (this.mayStart[code & 0xff] === 0) return [];
     const starts = this.#starts.get(code) ?? [];
     const isLast = at + 1 === text.length;
     const next = text.charCodeAt(at + 1) & 0xff;
@@ -246,7 +265,7 @@ export class SecretFinder {
     let start = -1;
     let end = Math.min(to, text.length);
     for (let at = from; at < end; at += 1) {
-      if (this.#mayStart[text.charCodeAt(at) & 0xff] === 0) continue;
+      if (this.mayStart[text.charCodeAt(at) & 0xff] === 0) continue;
       for (const spelling of this.#spellingsAt(text, at)) {
         const found = matchSpelling(text, at, spelling).end;
         if (found === undefined) continue;

@@ -1,5 +1,3 @@
-import { setTimeout } from 'node:timers/promises';
-
 /*
  * The SDK responds to a call of revision 2026-07-28 with one JSON body when the call has ended: only then does it know
  * the status. Its keep-alive comments begin with the first progress. Proxies close connections that are silent for long.
@@ -43,7 +41,9 @@ function isEventStream({ headers }: Response): boolean {
 
 /** Returns the value of the promise, or undefined after `ms` milliseconds. */
 async function within<Value>(ms: number, promise: Promise<Value>): Promise<Value | undefined> {
-  const timer = new AbortController();
-  const timeout = setTimeout(ms, undefined, { signal: timer.signal });
-  return Promise.race([promise, timeout]).finally(() => timer.abort());
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, ms, undefined);
+  });
+  return Promise.race([promise, timeout]).finally(() => clearTimeout(timer));
 }

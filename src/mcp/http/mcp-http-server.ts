@@ -11,6 +11,7 @@ import type { Log } from '../../core/log.ts';
 import { jsonRpcError } from '../json-rpc.ts';
 import type { ServerFactory } from '../server.ts';
 import { Cancellations } from './cancellations.ts';
+import { olderToolCall, serveDirectly } from './direct-exchange.ts';
 import { AccessChecks, type ClientIdentity, checkMethod, type Guard } from './guard.ts';
 import { httpLimits } from './http-limits.ts';
 import { keepResponseAlive } from './keep-response-alive.ts';
@@ -43,6 +44,7 @@ export interface HttpOptions {
  */
 export class McpHttpServer {
   readonly #options: HttpOptions;
+  readonly #createMcpServer: ServerFactory;
   readonly #handler: ReturnType<typeof createMcpHandler>;
   readonly #server: Server;
   readonly #access: AccessChecks;
@@ -57,6 +59,7 @@ export class McpHttpServer {
     const { host, address, allowedHosts, allowedOrigins, ready, log } = options;
     const isWildcard = ['0.0.0.0', '::'].includes(address);
     this.#options = options;
+    this.#createMcpServer = createMcpServer;
     this.#access = new AccessChecks(isWildcard ? allowedHosts : [...allowedHosts, host], allowedOrigins);
     this.#isReady = cachedReadiness(ready, log);
     this.#handler = createMcpHandler(
@@ -152,7 +155,7 @@ export class McpHttpServer {
     if (this.#runningCalls >= httpLimits.maxCalls) throw tooBusy();
   }
 
-  /** Lets the SDK respond. A client that goes away or cancels aborts the call. */
+  /** Responds, mostly through the SDK. A client that goes away or cancels aborts the call. */
   async #respond({ subject, createMcpServer }: ClientIdentity, body: unknown, response: ServerResponse): Promise<void> {
     const request = response.req;
     const cancelled = this.#cancellations.handle(body, subject, response);
@@ -160,6 +163,12 @@ export class McpHttpServer {
     response.setTimeout(httpLimits.stallTimeoutMs);
     // Nothing behind this sees the token.
     delete request.headers.authorization;
+    const toolCall = olderToolCall(body, request.headers);
+    if (toolCall) {
+      const server = (createMcpServer ?? this.#createMcpServer)();
+      await serveDirectly(server, toolCall, response, { cancelled, maxSilenceMs: httpLimits.maxSilenceMs });
+      return;
+    }
     // The SDK builds a URL from the Host and fails for some allowed hosts.
     delete request.headers.host;
     const fetch = (adapted: Request): Promise<Response> => {

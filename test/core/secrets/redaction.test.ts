@@ -204,6 +204,41 @@ describe('Redactor.redactValue', () => {
   });
 });
 
+describe('Redactor.isClean', () => {
+  it('returns false for the JSON of every value that redactValue changes', () => {
+    const runs = caseCount(5_000);
+    fc.assert(
+      fc.property(secret, around, around, fc.constantFrom(...Object.keys(writings)), (planted, before, after, way) => {
+        const redactor = new Redactor();
+        redactor.protect(planted);
+        const value = { list: [`${before}${writings[way]!(planted)}${after}`], count: 3 };
+        fc.pre(redactor.redactValue(value) !== value);
+        expect(redactor.isClean(JSON.stringify(value))).toBe(false);
+      }),
+      { numRuns: runs },
+    );
+    tally('property runs', runs);
+  });
+
+  const redactor = new Redactor();
+  redactor.protect('tok"en-123456');
+
+  it.each([
+    ['without a secret', { id: 'tok-1', text: 'C:\\temp "quoted" é', score: 1.5 }, true],
+    ['with a secret as the name of a member', { 'my tok"en-123456': 1 }, false],
+    ['with more backslashes than are followed', { text: '\\'.repeat(8) }, false],
+    ['with more beginnings of a secret than are compared', { text: 'tok'.repeat(10_001) }, false],
+  ])('judges JSON %s', (_, value, isClean) => {
+    expect(redactor.isClean(JSON.stringify(value))).toBe(isClean);
+  });
+
+  it('does not judge JSON that writes plain characters as escape sequences', () => {
+    expect(redactor.isClean('{"text":"tok\\u0026quot;en-123456"}')).toBe(false);
+    expect(redactor.isClean('{"text":"a \\u00e9 is plain, \\u0041 is not"}')).toBe(false);
+    expect(redactor.isClean('{"text":"a \\u00e9 is plain"}')).toBe(true);
+  });
+});
+
 describe('Redactor.redactCut', () => {
   it('removes the beginning of a secret at the end of text that was cut off', async () => {
     const redactor = new Redactor();

@@ -303,3 +303,28 @@ describe('HTTP requests', () => {
     }
   });
 });
+
+describe('a tool call of an older revision', () => {
+  const call = (params: object) => olderRequest('tools/call', params);
+
+  it.each([
+    ['its result', { name: 'list_queues', arguments: {} }, { result: { structuredContent: { offset: 0 } } }],
+    ['the error of the tool', { name: 'query_queue_items', arguments: {} }, { result: { isError: true } }],
+    ['the refusal of an unknown tool', { name: 'no_tool' }, { error: { code: -32_602 } }],
+  ])('is answered with one JSON body: %s', async (_, params, answer) => {
+    const { status, headers, body } = await ask(plainUrl, call(params));
+    expect([status, headers['content-type'], headers['content-length']]).toEqual([
+      200,
+      'application/json',
+      String(Buffer.byteLength(body)),
+    ]);
+    expect(JSON.parse(body)).toMatchObject({ jsonrpc: '2.0', id: 1, ...answer });
+  });
+
+  it('is refused by name of the revision if heddle does not know it', async () => {
+    const { headers, body } = call({ name: 'list_queues', arguments: {} });
+    const answer = await ask(plainUrl, { headers: { ...headers, 'mcp-protocol-version': '2020-01-01' }, body });
+    expect(answer.status).toBe(400);
+    expect(answer.body).toContain('Unsupported protocol version');
+  });
+});

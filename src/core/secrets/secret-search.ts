@@ -1,0 +1,66 @@
+import { endOfString, type StringReader } from '../json/parse-json.ts';
+import { maxBackslashes, type SecretFinder } from './secret-forms.ts';
+
+const [quote, backslash, letterU] = [...'"\\u'].map((sign) => sign.charCodeAt(0));
+
+/** Maximum number of places that are compared with the secrets; each can take microseconds. */
+const maxComparisons = 10_000;
+
+/**
+ * Looks for secrets in JSON texts while they are scanned, many times faster than in their values. It is sure only of their
+ * absence: a value in which a SecretFinder finds something is never called clean, whoever has written its JSON.
+ */
+export class SecretSearch implements StringReader {
+  readonly #finder: SecretFinder;
+  /** 1 for the low byte of each character that is not simply passed over. */
+  readonly #stops: Uint8Array;
+  #comparisons = 0;
+  #isClean = true;
+
+  constructor(finder: SecretFinder) {
+    this.#finder = finder;
+    this.#stops = finder.mayStart.slice();
+    this.#stops[quote!] = 1;
+    this.#stops[backslash!] = 1;
+  }
+
+  /** True if no string and no member name of the texts so far has a secret in it. */
+  get isClean(): boolean {
+    return this.#isClean;
+  }
+
+  endOfString(json: string, start: number): number {
+    if (!this.#isClean || this.#finder.isEmpty) return endOfString(json, start);
+    const stops = this.#stops;
+    for (let at = start + 1; at < json.length; at += 1) {
+      const code = json.charCodeAt(at);
+      if (stops[code & 0xff] === 0) continue;
+      if (code === quote) return at;
+      if (code === backslash) at = this.#endOfEscapes(json, at);
+      else this.#compare(json, at);
+    }
+    return json.length;
+  }
+
+  /** Returns the last position of the escape sequences that begin at a position and consist of backslashes but for one character. */
+  #endOfEscapes(json: string, start: number): number {
+    let end = start;
+    while (json.charCodeAt(end) === backslash) {
+      this.#compare(json, end);
+      end += 1;
+    }
+    const count = end - start;
+    // The finder would follow them in the value, which has half as many.
+    if (count > maxBackslashes) this.#isClean = false;
+    if (count % 2 === 0) return end - 1;
+    // The character may be a part of another encoding, like the & of &quot;.
+    if (json.charCodeAt(end) === letterU && /^00[2-7]/.test(json.slice(end + 1, end + 4))) this.#isClean = false;
+    return end;
+  }
+
+  #compare(json: string, at: number): void {
+    if (!this.#finder.mayBeginAt(json, at)) return;
+    this.#comparisons += 1;
+    if (this.#comparisons > maxComparisons || this.#finder.beginsAt(json, at)) this.#isClean = false;
+  }
+}
