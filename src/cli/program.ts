@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { ownMember } from '../core/json/member-at.ts';
 import { version } from '../core/version.ts';
 import { onUncaught } from '../runtime/process-lifecycle.ts';
 import { keychainCommand } from './access/secrets.ts';
@@ -89,12 +90,12 @@ export async function createProgram(names: readonly string[] = commandNames()): 
     );
   }
   const heading = (name: string): string =>
-    Object.keys(headings).find((key) => headings[key]!.includes(name)) ?? 'More:';
+    Object.keys(headings).find((key) => ownMember(headings, key)!.includes(name)) ?? 'More:';
   program.addHelpCommand(
     new Command('help').argument('[command]').description('show the help of a command').helpGroup('Shell:'),
   );
   for (const name of names) {
-    (await commands[name]!())(program);
+    (await ownMember(commands, name)!())(program);
     program.commands.at(-1)!.helpGroup(heading(name));
   }
   return program;

@@ -12,6 +12,7 @@ import {
 import { proxyFailedCode } from '../core/http/proxies.ts';
 import { retryAfterMs } from '../core/http/retry-after.ts';
 import { parseJsonText } from '../core/json/json.ts';
+import { ownMember } from '../core/json/member-at.ts';
 
 /** Maximum length of a quotation from the service in an error, in characters. */
 const maxQuotationChars = 500;
@@ -283,9 +284,8 @@ function readErrorBody(body: string): { text?: string; detail?: ErrorDetail[] } 
 function errorText(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   if (typeof value !== 'object' || value === null) return undefined;
-  const members = value as Record<string, unknown>;
   for (const name of ['message', 'error', 'detail', 'reason']) {
-    const text = errorText(members[name]);
+    const text = errorText(ownMember(value, name));
     if (text) return text;
   }
   return undefined;

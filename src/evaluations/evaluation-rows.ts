@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { parseFencedJson } from '../core/json/fenced-json.ts';
+import { ownMember } from '../core/json/member-at.ts';
 import {
   type ClassPair,
   cohensKappa,
@@ -225,8 +226,7 @@ function inputsOf({ datasetRow }: ResultRow, cut: (value: unknown) => unknown): 
 
 /** Returns the value of a row in a column; undefined if it has none. */
 function columnValue({ datasetRow }: ResultRow, column: string): unknown {
-  if (typeof datasetRow !== 'object' || datasetRow === null || !Object.hasOwn(datasetRow, column)) return undefined;
-  return (datasetRow as Record<string, unknown>)[column];
+  return ownMember(datasetRow, column);
 }
 
 /** Returns the names of the columns that the rows have. */

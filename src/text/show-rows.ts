@@ -1,4 +1,5 @@
 import { type HeddleError, invalidArgument } from '../core/errors.ts';
+import { ownMember } from '../core/json/member-at.ts';
 import { nearestSentence, shortName } from './names.ts';
 
 type Row = Record<string, unknown>;
@@ -30,14 +31,16 @@ export interface RowSelection {
  */
 export function showRows(rows: readonly Row[], { fields, defaults, always, known }: RowSelection): ShownRows {
   if (fields?.includes('*')) return { items: [...rows] };
-  const present = new Set(rows.flatMap((row) => Object.keys(row).filter((name) => !isEmptyValue(row[name]))));
+  const present = new Set(
+    rows.flatMap((row) => Object.keys(row).filter((name) => !isEmptyValue(ownMember(row, name)))),
+  );
   const wanted = [...new Set([...always, ...(fields ?? defaults)])];
   const unknown = fields?.find((name) => !present.has(name) && !known.includes(name) && !always.includes(name));
   if (unknown !== undefined) throw unknownField(unknown, [...new Set([...known, ...present])]);
   const isCommon = (name: string): boolean => {
     const [first] = rows;
-    const text = JSON.stringify(first?.[name]);
-    return rows.length > 1 && text !== undefined && rows.every((row) => JSON.stringify(row[name]) === text);
+    const text = JSON.stringify(ownMember(first, name));
+    return rows.length > 1 && text !== undefined && rows.every((row) => JSON.stringify(ownMember(row, name)) === text);
   };
   const shared = wanted.filter(isCommon);
   // An empty list says something of all rows together, such as that none of them is judged.
@@ -61,7 +64,7 @@ function shortList(names: readonly string[]): string[] {
 }
 
 function select(row: Row, names: readonly string[], isLeftOut: (value: unknown) => boolean): Row {
-  const members = names.map((name) => [name, Object.hasOwn(row, name) ? row[name] : undefined] as const);
+  const members = names.map((name) => [name, ownMember(row, name)] as const);
   return Object.fromEntries(members.filter(([, value]) => value !== undefined && !isLeftOut(value)));
 }
 

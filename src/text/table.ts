@@ -1,3 +1,5 @@
+import { ownMember } from '../core/json/member-at.ts';
+
 type Row = Record<string, unknown>;
 
 interface Column {
@@ -24,10 +26,10 @@ export function compactTable(rows: readonly Row[], columnOrder: readonly string[
   const columnsByCells = new Map<string, Column>();
   for (const name of names) {
     if (Object.hasOwn(common, name)) {
-      constants.push(pair(cell(name), cell(common[name])));
+      constants.push(pair(cell(name), cell(ownMember(common, name))));
       continue;
     }
-    const cells = rows.map((row) => cell(Object.hasOwn(row, name) ? row[name] : undefined));
+    const cells = rows.map((row) => cell(ownMember(row, name)));
     // No cell has a tab in it.
     const key = cells.join('\t');
     const twin = columnsByCells.get(key);

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { HeddleError } from '../../../core/errors.ts';
 import { inBatches } from '../../../core/in-batches.ts';
+import { ownMember } from '../../../core/json/member-at.ts';
 import { byCall, judgementsOf, latestJudgements, notesOf, readFeedback } from '../../../queues/judgements.ts';
 import { matchingItems } from '../../../queues/matching-items.ts';
 import { requireQueue } from '../../../queues/require-queue.ts';
@@ -95,8 +96,8 @@ export async function exportJudgements(
             lines.push(`${JSON.stringify({ ...members, ...(values && { call_values: callValues }) })}\n`);
             continue;
           }
-          const cells = [...itemColumns, ...judgementColumns].map((name) => members[name]);
-          const { line, changed } = csvLine([...cells, ...paths.map((path) => callValues[path])]);
+          const cells = [...itemColumns, ...judgementColumns].map((name) => ownMember(members, name));
+          const { line, changed } = csvLine([...cells, ...paths.map((path) => ownMember(callValues, path))]);
           defused += changed;
           lines.push(`${line}\r\n`);
         }
