@@ -5,10 +5,12 @@ import {
   existsSync,
   fsyncSync,
   linkSync,
+  mkdirSync,
   openSync,
   renameSync,
   rmSync,
 } from 'node:fs';
+import { dirname } from 'node:path';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { type Kysely, sql } from 'kysely';
 import { isPostgresUrl } from '../../../core/database-url.ts';
@@ -83,6 +85,7 @@ export async function restoreData(
     try {
       if (!statRegularFile(backup)) throw new Error('it does not exist');
       findOwnFile(dataFile);
+      mkdirSync(dirname(dataFile), { recursive: true, mode: 0o700 });
       // Refuses before it asks.
       if (existsSync(dataFile)) lock(open, dataFile)();
       for (const file of [copy, restored]) closeSync(openSync(file, 'wx', 0o600));
