@@ -143,8 +143,9 @@ export async function resetData(dataFile: string): Promise<string | undefined> {
 }
 
 const programs = {
-  backup: 'Use pg_dump --format=custom --file FILE, with the URL of the database.',
-  restore: 'Stop every heddle process, then use pg_restore --clean --if-exists, with the URL of the database.',
+  backup: 'Use pg_dump --format=custom --file FILE, with the URL of the database and the password in PGPASSWORD.',
+  restore:
+    'Stop every heddle process, then use pg_restore --clean --if-exists, with the URL of the database and the password in PGPASSWORD.',
   reset: 'Stop every heddle process, then drop the database and create it again (dropdb, createdb).',
 };
 
