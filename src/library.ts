@@ -2,6 +2,7 @@ import { ServiceClient } from './client/service-client.ts';
 import { endpoints } from './contract/endpoints.ts';
 import { notConfigured } from './core/errors.ts';
 import { type ProxySettings, proxyPasswords } from './core/http/proxies.ts';
+import { ownMember } from './core/json/member-at.ts';
 import type { Log, LogLevel } from './core/log.ts';
 import { Redactor } from './core/secrets/redaction.ts';
 import { version } from './core/version.ts';
@@ -122,7 +123,7 @@ export function createServer({ log: logFunction, ...options }: ServerOptions = {
   const environment = Object.fromEntries(
     Object.entries(options)
       .filter(([, value]) => value !== undefined)
-      .map(([name, value]) => [settingDefinitions[name as keyof typeof options].environment, String(value)]),
+      .map(([name, value]) => [ownMember(settingDefinitions, name)!.environment, String(value)]),
   );
   const resolved = resolveSettings({ flags: {}, environment, folders: userFolders, profiles: {} });
   const { username, password, token } = resolved.values;

@@ -73,6 +73,7 @@ ${table(
   errorCodes.map((name) => [code(name), ...meanings[name]]),
 )}
 
-Exit codes: 0 success, 1 the operation failed, 2 wrong usage or configuration.
+Exit codes: 0 all that was asked was done, 1 it failed in whole or in part, 2 wrong usage or configuration. A change that some items
+refused, or that did not reach all of them, is 1, and so is a question that you answered with no.
 `;
 }

@@ -28,6 +28,8 @@ export interface Invocation {
   /** Knows the secrets of this run. */
   redactor: Redactor;
   exitCode: number;
+  /** True once a change has been confirmed, which a reader that closes its pipe must not interrupt. */
+  isChanging?: boolean;
 }
 
 const current = new AsyncLocalStorage<Invocation>();

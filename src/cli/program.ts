@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { ownMember } from '../core/json/member-at.ts';
 import { version } from '../core/version.ts';
 import { onUncaught } from '../runtime/process-lifecycle.ts';
 import { keychainCommand } from './access/secrets.ts';
@@ -45,8 +46,8 @@ export async function run(): Promise<void> {
   const { args, environment, control, redactor, stdout } = current;
   stdout.on('error', (error: NodeJS.ErrnoException) => {
     // A reader such as `head` closed the pipe, which is no failure.
-    if (error.code === 'EPIPE') control.exit(0);
-    else throw error;
+    if (error.code !== 'EPIPE') throw error;
+    if (!current.isChanging) control.exit(0);
   });
   redactor.protectEnvironment(environment);
   onUncaught(control, (error) => control.exit(reportFailure(error)));
@@ -80,7 +81,7 @@ export async function createProgram(names: readonly string[] = commandNames()): 
     page: 'README.md; `heddle COMMAND --help` names the page of each command',
     notes: [
       'Results are printed for people on a terminal, and as JSON in a pipe or a file; --json and --table choose.',
-      'Errors go to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.',
+      'Errors go to stderr. Exit codes: 0 all was done, 1 failed in whole or in part, 2 wrong usage or configuration.',
     ],
   });
   if (!wantsJson()) {
@@ -89,12 +90,12 @@ export async function createProgram(names: readonly string[] = commandNames()): 
     );
   }
   const heading = (name: string): string =>
-    Object.keys(headings).find((key) => headings[key]!.includes(name)) ?? 'More:';
+    Object.keys(headings).find((key) => ownMember(headings, key)!.includes(name)) ?? 'More:';
   program.addHelpCommand(
     new Command('help').argument('[command]').description('show the help of a command').helpGroup('Shell:'),
   );
   for (const name of names) {
-    (await commands[name]!())(program);
+    (await ownMember(commands, name)!())(program);
     program.commands.at(-1)!.helpGroup(heading(name));
   }
   return program;

@@ -1,5 +1,5 @@
 import { posix, win32 } from 'node:path';
-import type { Entry } from './entry.ts';
+import type { Entry, ServersMember } from './entry.ts';
 
 /** The facts of a system that determine where a client keeps its configuration file. */
 export interface SystemInfo {
@@ -27,7 +27,7 @@ export interface McpClient {
   /** Format of the file; JSON if absent. */
   format?: 'toml';
   /** Member of the file that holds the servers by name. */
-  servers: string;
+  servers: ServersMember;
   /** Returns the path of the file that applies to all projects of the user. */
   file: (system: SystemInfo) => string;
   /** Returns the folder or file that exists where the client is installed; by default the folder of its file. */

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { notConfigured } from '../core/errors.ts';
 import { isJsonObject, type Members } from '../core/json/json-object.ts';
+import { memberAt, ownMember } from '../core/json/member-at.ts';
 import { editJson, parseJson } from './edit-json.ts';
 import { editToml, parseToml } from './edit-toml.ts';
 import { type Edit, type Entry, isSameKind } from './entry.ts';
@@ -22,7 +23,7 @@ export function editConfig(text: string, edit: Edit): string {
   const expectedServers = editServers(servers, edit);
   if (isDeepStrictEqual(servers, expectedServers)) return text;
 
-  const after = format.edit(body, { ...edit, existing: servers[edit.name] });
+  const after = format.edit(body, { ...edit, existing: ownMember(servers, edit.name) });
   // Unusual files can defeat the edit, so a result that says anything but what is expected is never written.
   try {
     const { [edit.servers]: serversAfter = {}, ...othersAfter } = format.parse(after) as Members;
@@ -38,8 +39,7 @@ export function editConfig(text: string, edit: Edit): string {
 
 /** Returns true if a file holds nothing but one entry as heddle writes it, so that removing the file loses nothing. */
 export function isOwnConfig(text: string, { entry: _, ...edit }: Edit): boolean {
-  const file = formats[edit.format].parse(text) as Record<string, Record<string, Entry> | undefined>;
-  const existing = file[edit.servers]?.[edit.name];
+  const existing = memberAt(formats[edit.format].parse(text), [edit.servers, edit.name]) as Entry | undefined;
   return existing !== undefined && editConfig('', { ...edit, entry: existing }) === text;
 }
 
@@ -49,7 +49,8 @@ export function isEmptyConfig(text: string): boolean {
 }
 
 function editServers(servers: Members, { name, entry }: Edit): Members {
-  const { [name]: existing, ...others } = servers;
+  const existing = ownMember(servers, name);
+  const { [name]: _, ...others } = servers;
   if (entry === undefined) return others;
   return { ...others, [name]: isSameKind(existing, entry) ? { ...existing, ...entry } : entry };
 }

@@ -9,6 +9,7 @@ import {
   printParseErrorCode,
 } from 'jsonc-parser';
 import { notConfigured } from '../core/errors.ts';
+import { ownMember } from '../core/json/member-at.ts';
 import { checkJsonLimits } from '../core/json/parse-json.ts';
 import { type Edit, isSameKind } from './entry.ts';
 
@@ -58,7 +59,7 @@ export function editJson(text: string, { servers, name, entry, existing }: Edit 
   }
   if (isSameKind(existing, entry)) {
     return Object.entries(entry)
-      .filter(([member, value]) => JSON.stringify(existing[member]) !== JSON.stringify(value))
+      .filter(([member, value]) => JSON.stringify(ownMember(existing, member)) !== JSON.stringify(value))
       .reduce((edited, [member, value]) => setProperty(edited, [servers, name, member], value), text);
   }
   const withRoot = ensureRoot(text);

@@ -1,11 +1,13 @@
 /** Members of one server in the configuration file of a client. */
 export type Entry = Record<string, unknown>;
 
+/** Members that hold the servers by name. */
+export type ServersMember = 'mcpServers' | 'servers' | 'mcp_servers' | 'mcp' | 'context_servers';
+
 /** A change to one server of a client's configuration file. */
 export interface Edit {
   format: 'json' | 'toml';
-  /** Member that holds the servers by name. */
-  servers: string;
+  servers: ServersMember;
   name: string;
   /** Entry to write; undefined removes the server. */
   entry: Entry | undefined;

@@ -11,6 +11,7 @@ import {
 } from '../core/http/http-client.ts';
 import { proxyFailedCode } from '../core/http/proxies.ts';
 import { retryAfterMs } from '../core/http/retry-after.ts';
+import { ownMember } from '../core/json/member-at.ts';
 import { parseJsonText } from '../core/json/parse-json.ts';
 import type { SecretSearch } from '../core/secrets/secret-search.ts';
 
@@ -286,9 +287,8 @@ function readErrorBody(body: string): { text?: string; detail?: ErrorDetail[] } 
 function errorText(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   if (typeof value !== 'object' || value === null) return undefined;
-  const members = value as Record<string, unknown>;
   for (const name of ['message', 'error', 'detail', 'reason']) {
-    const text = errorText(members[name]);
+    const text = errorText(ownMember(value, name));
     if (text) return text;
   }
   return undefined;

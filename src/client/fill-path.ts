@@ -1,5 +1,6 @@
 import { inferencePath, pathSegment } from '../contract/identifiers.ts';
 import { HeddleError } from '../core/errors.ts';
+import { ownMember } from '../core/json/member-at.ts';
 
 /**
  * Fills the path template of an endpoint: `{name}` with one checked and encoded segment, `{name*}` with the rest of the
@@ -8,7 +9,7 @@ import { HeddleError } from '../core/errors.ts';
  */
 export function fillPath(template: string, values: Record<string, string>): string {
   return template.replace(/\{(\w+)(\*?)\}/g, (_, name: string, rest: string) => {
-    const value = values[name] ?? '';
+    const value = ownMember(values, name) ?? '';
     const { error } = (rest ? inferencePath : pathSegment).safeParse(value);
     if (!error) return rest ? value : encodeURIComponent(value);
     throw new HeddleError({

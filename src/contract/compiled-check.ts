@@ -1,4 +1,5 @@
 import type * as z from 'zod';
+import { isJsonObject } from '../core/json/json-object.ts';
 
 /**
  * Checks a value. Returns how many values it may still look at, of `left`; a negative number if the value does not fit or has too
@@ -80,10 +81,10 @@ function checkOfList(element: Check): Check {
 
 function checkOfRecord(member: Check): Check {
   return (value, left) => {
-    if (!isObject(value)) return misfit;
+    if (!isJsonObject(value)) return misfit;
     let rest = left - 1;
-    for (const name of Object.keys(value)) {
-      rest = member(value[name], rest);
+    for (const inner of Object.values(value)) {
+      rest = member(inner, rest);
       if (rest < 0) break;
     }
     return rest;
@@ -93,7 +94,7 @@ function checkOfRecord(member: Check): Check {
 function checkOfObject(shape: z.core.$ZodShape): Check {
   const members = Object.entries(shape).map(([name, schema]) => ({ name, check: checkOf(schema) }));
   return (value, left) => {
-    if (!isObject(value)) return misfit;
+    if (!isJsonObject(value)) return misfit;
     let rest = left - 1;
     for (const { name, check } of members) {
       rest = check(value[name], rest);
@@ -101,8 +102,4 @@ function checkOfObject(shape: z.core.$ZodShape): Check {
     }
     return rest;
   };
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { ErrorDetail } from '../core/errors.ts';
+import { ownMember } from '../core/json/member-at.ts';
 import { surelyFits } from './compiled-check.ts';
 
 /** One fault of an input. The public service also sends integers in `loc`, for array positions. */
@@ -116,8 +117,7 @@ function createCounter(schema: z.core.$ZodType): ValueCounter | undefined {
   const single = 1 + parts.length - nested.length;
   return (value, max) => {
     if (typeof value !== 'object' || value === null) return 1;
-    const members = value as Record<string, unknown>;
-    return single + countAll(nested, ({ name, counter }) => counter(members[name], max), max) - 1;
+    return single + countAll(nested, ({ name, counter }) => counter(ownMember(value, name), max), max) - 1;
   };
 }
 

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { appendTo } from '../core/append-to.ts';
 import { parseFencedJson } from '../core/json/fenced-json.ts';
 import { isJsonObject } from '../core/json/json-object.ts';
+import { ownMember } from '../core/json/member-at.ts';
 import { agreementFigures, type ClassPair } from '../core/statistics/agreement.ts';
 import type { ScoreValue } from '../core/statistics/score-lists.ts';
 import { cutValue } from '../text/call-values.ts';
@@ -51,8 +52,7 @@ export function disagrees(row: ResultRow, lastRunId: string, { column, scorers }
 
 /** Returns the value of a row in a column; undefined if it has none. */
 function columnValue({ datasetRow }: ResultRow, column: string): unknown {
-  if (typeof datasetRow !== 'object' || datasetRow === null || !Object.hasOwn(datasetRow, column)) return undefined;
-  return (datasetRow as Record<string, unknown>)[column];
+  return ownMember(datasetRow, column);
 }
 
 /** Returns the names of the columns that the rows have. */

@@ -6,6 +6,7 @@ import { parseReference } from '../contract/references.ts';
 import { parseLlmModel, parseScorer, type RunnableScorer } from '../contract/scorers.ts';
 import { concurrently } from '../core/concurrently.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
+import { ownMember } from '../core/json/member-at.ts';
 import { sumOf } from '../core/statistics/score-lists.ts';
 import { readVersion } from '../records/read-objects.ts';
 import { type FoundEvaluation, nameInReference } from './find-evaluation.ts';
@@ -176,7 +177,7 @@ export function placeholdersOf(messages: readonly unknown[], argument: string): 
 /** Returns the number of characters of messages after their placeholders were filled from a row. */
 function filledChars(messages: readonly unknown[], row: Row): number {
   const textOf = (name: string): string => {
-    const value = Object.hasOwn(row, name) ? row[name] : `{${name}}`;
+    const value = Object.hasOwn(row, name) ? ownMember(row, name) : `{${name}}`;
     return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
   };
   const added = templateTexts(messages).map(

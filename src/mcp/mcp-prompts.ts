@@ -1,4 +1,5 @@
 import type { GetPromptResult, Prompt } from '@modelcontextprotocol/server';
+import { ownMember } from '../core/json/member-at.ts';
 import { escapeInvisible } from '../text/compact-table.ts';
 import type { CompletionKind } from './completions.ts';
 import definitions from './prompts.json' with { type: 'json' };
@@ -99,7 +100,7 @@ export function listedPrompt(prompt: PromptDefinition): Prompt {
 export function promptResult(prompt: PromptDefinition, values: PromptValues): GetPromptResult {
   return {
     description: prompt.description,
-    messages: [{ role: 'user', content: { type: 'text', text: texts[prompt.name]!(values) } }],
+    messages: [{ role: 'user', content: { type: 'text', text: ownMember(texts, prompt.name)!(values) } }],
   };
 }
 

@@ -18,6 +18,7 @@ import {
 import { errorKey } from '../board/error-key.ts';
 import type { ServiceClient } from '../client/service-client.ts';
 import { HeddleError } from '../core/errors.ts';
+import { ownMember } from '../core/json/member-at.ts';
 import type { McpCallStart } from '../core/observer.ts';
 import type { Redactor } from '../core/secrets/redaction.ts';
 import { version } from '../core/version.ts';
@@ -186,7 +187,7 @@ function registerPrompts(
   server.setRequestHandler('prompts/get', ({ params }) => {
     const prompt = promptsByName.get(params.name);
     if (!prompt) throw unknownName('prompt', redactor.redact(params.name), promptsByName);
-    const missing = prompt.arguments.filter(({ name, required }) => required && !params.arguments?.[name]);
+    const missing = prompt.arguments.filter(({ name, required }) => required && !ownMember(params.arguments, name));
     if (missing.length > 0) {
       const names = missing.map(({ name }) => name).join(', ');
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Prompt ${params.name} needs ${names}`);

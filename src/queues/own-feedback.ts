@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { StoredFeedback } from '../contract/feedback.ts';
 import { fitsSchema } from '../core/json/json-schema.ts';
+import { ownMember } from '../core/json/member-at.ts';
 import { isOwn, learnAccount } from './authorship.ts';
 import { judgementsOf, latestJudgements, notesOf, readFeedbackOnCalls } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
@@ -72,8 +73,6 @@ export function suggestionsOf(
 }
 
 function scoreFor(field: string, scorer: string, output: unknown): unknown {
-  if (typeof output === 'object' && output !== null && Object.hasOwn(output, field)) {
-    return (output as Record<string, unknown>)[field];
-  }
-  return scorer === field ? output : undefined;
+  const score = ownMember(output, field);
+  return score === undefined && scorer === field ? output : score;
 }

@@ -4,6 +4,7 @@ import type { RecordedCall } from '../contract/calls.ts';
 import { parsePartReference } from '../contract/references.ts';
 import { inBatches } from '../core/in-batches.ts';
 import type { Members } from '../core/json/json-object.ts';
+import { ownMember } from '../core/json/member-at.ts';
 import { pathSegments } from '../text/call-values.ts';
 
 /** Maximum number of references that lead to one another. */
@@ -65,10 +66,9 @@ function referenceOn(call: RecordedCall, path: string): Place | undefined {
   let parent: unknown = call;
   for (const name of pathSegments(path)) {
     if (typeof parent !== 'object' || parent === null || !Object.hasOwn(parent, name)) return undefined;
-    const members = parent as Members;
-    const value = members[name];
+    const value = ownMember(parent, name);
     const isReference = typeof value === 'string' && parent !== call && parsePartReference(value) !== undefined;
-    if (isReference) return { parent: members, name, reference: value };
+    if (isReference) return { parent: parent as Members, name, reference: value };
     parent = value;
   }
   return undefined;

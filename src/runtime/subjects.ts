@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import * as z from 'zod';
 import { HeddleError, notConfigured } from '../core/errors.ts';
+import { ownMember } from '../core/json/member-at.ts';
 import { parseStrictJson } from '../core/json/strict-json.ts';
 import type { Log } from '../core/log.ts';
 import type { Observer } from '../core/observer.ts';
@@ -69,7 +70,7 @@ export class Subjects {
   serverFor(subject: string): ServerFactory | undefined {
     this.#reloadIfChanged();
     const { subjects, default: defaultProfile } = this.#assigned;
-    const profile = Object.hasOwn(subjects, subject) ? subjects[subject] : defaultProfile;
+    const profile = ownMember(subjects, subject) ?? defaultProfile;
     return profile === undefined ? undefined : this.#servers.get(profile)!.createMcpServer;
   }
 

@@ -14,8 +14,9 @@ import { openDatabase } from './storage/open-database.ts';
 export type { Account, ProjectGrants } from './admin/accounts.ts';
 export type { ImportTarget } from './admin/import-items.ts';
 export type { Listing } from './admin/list-contents.ts';
+export { restoreService } from './admin/restore-service.ts';
 export { openServiceStore, type Store } from './admin/service-store.ts';
-export { backUpData, resetData, restoreData } from './storage/sqlite/backup.ts';
+export { backUpData, resetData } from './storage/sqlite/backup.ts';
 export { loadSqlite } from './storage/sqlite/sqlite-connection.ts';
 
 export interface ServiceOptions {

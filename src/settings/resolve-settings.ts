@@ -1,4 +1,5 @@
 import { type HeddleError, notConfigured } from '../core/errors.ts';
+import { ownMember } from '../core/json/member-at.ts';
 import { type Folders, type Profile, readProfiles } from './profiles.ts';
 import {
   defaultInferenceUrl,
@@ -104,7 +105,7 @@ function findText(
       environment[name],
       { from: 'environment', name },
     ]),
-    [profileKey && profile[profileKey], { from: 'profile', name: String(values.profile) }],
+    [profileKey && ownMember(profile, profileKey), { from: 'profile', name: String(values.profile) }],
   ];
   if (weave && (name === 'baseUrl' || values.weave)) {
     candidates.push(
@@ -125,14 +126,14 @@ function selectProfile(
   source: Source,
   { folders, profiles = readProfiles(folders), newProfile }: Inputs,
 ): Profile {
-  if (!Object.hasOwn(profiles, name)) {
+  const profile = ownMember(profiles, name);
+  if (!profile) {
     if (source.from === 'default' || newProfile) return {};
     throw notConfigured(
       `${source.name} names a profile that does not exist.`,
       `Known profiles: ${Object.keys(profiles).join(', ') || 'none'}. \`heddle login --profile NAME\` creates one.`,
     );
   }
-  const profile = profiles[name]!;
   const unknownKey = Object.keys(profile).find((key) => !profileKeys.includes(key));
   if (unknownKey === undefined) return profile;
   throw notConfigured(

@@ -1,3 +1,5 @@
+import { ownMember } from '../core/json/member-at.ts';
+
 type Row = Record<string, unknown>;
 
 interface Column {
@@ -25,10 +27,10 @@ export function compactTable(rows: readonly Row[], columnOrder: readonly string[
   const columnsByCells = new Map<string, Column>();
   for (const name of names) {
     if (Object.hasOwn(common, name)) {
-      constants.push(pair(cell(name), cell(common[name])));
+      constants.push(pair(cell(name), cell(ownMember(common, name))));
       continue;
     }
-    const cells = rows.map((row) => cell(Object.hasOwn(row, name) ? row[name] : undefined));
+    const cells = rows.map((row) => cell(ownMember(row, name)));
     if (rows.length > 1 && cells.every((text) => text === cells[0])) {
       constants.push(pair(cell(name), cells[0]!));
       continue;

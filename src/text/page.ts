@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { HeddleError } from '../core/errors.ts';
+import { ownMember } from '../core/json/member-at.ts';
 import { compactTable } from './compact-table.ts';
 
 /** Arguments that select a page of a list. */
@@ -50,7 +51,7 @@ export function pluralize(count: number, noun: string): string {
  */
 export function withFirstRows<Page extends object>(page: Page, rows: string & keyof Page, share: number): Page {
   const { offset = 0 } = page as Partial<PagePosition>;
-  const all = page[rows] as unknown[];
+  const all = ownMember(page, rows) as unknown[];
   if (all.length <= 1) {
     throw new HeddleError({
       code: 'too_large',

@@ -59,8 +59,7 @@ function readColumns(rows: readonly Row[], wanted: readonly string[]): { columns
   for (const name of wanted) columns.set(name, { name, values: Array(rows.length).fill(undefined) });
   const present = new Set<string>();
   for (const [index, row] of rows.entries()) {
-    for (const name of Object.keys(row)) {
-      const value = row[name];
+    for (const [name, value] of Object.entries(row)) {
       const column = columns.get(name);
       if (column) column.values[index] = value;
       if (!present.has(name) && !isEmptyValue(value)) present.add(name);
@@ -86,15 +85,12 @@ function shortList(names: readonly string[]): string[] {
 }
 
 function rowOf(columns: readonly Column[], index: number, isLeftOut: (value: unknown) => boolean): Row {
-  const row: Row = {};
+  const members: [string, unknown][] = [];
   for (const { name, values } of columns) {
     const value = values[index];
-    if (value === undefined || isLeftOut(value)) continue;
-    // A field may be called __proto__.
-    if (name in row) Object.defineProperty(row, name, { value, enumerable: true, configurable: true, writable: true });
-    else row[name] = value;
+    if (value !== undefined && !isLeftOut(value)) members.push([name, value]);
   }
-  return row;
+  return Object.fromEntries(members);
 }
 
 /** Returns whether a value has no content: null, undefined, an empty text, list or object. */

@@ -110,6 +110,10 @@ Example: {"queue_id":"support-triage","filter":{"op_name":"answer","has_error":t
     return { ...result, added, duplicates, display_fields, ...(warnings.length > 0 && { warnings }) };
   },
 
+  // Each warning is of calls that were not added.
+  isIncomplete: ({ unknown_count = 0, warnings = [], dry_run }) =>
+    !dry_run && (unknown_count > 0 || warnings.length > 0),
+
   render(result: AdditionResult) {
     const { queue_id, matched, added = 0, duplicates = 0, unknown = [], unknown_count = 0, warnings = [] } = result;
     const { dry_run, selected = 0, first_call_ids = [], display_fields } = result;

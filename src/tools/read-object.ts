@@ -148,14 +148,17 @@ async function readPart({ object, path }: PartReference, context: ToolContext): 
   return { ref, val: vals[0] };
 }
 
+/** The kinds that are not named after their class. */
+const kindNames = new Map([
+  ['AnnotationSpec', 'field'],
+  ['Model', 'stored_model'],
+]);
+
 /** Returns the kind of an object as list_objects names it. */
 function kindOf({ kind, base_object_class: base, leaf_object_class: leaf }: ObjectVersion): string {
   if (kind === 'op') return 'op';
   if (base == null) return 'object';
-  return (
-    { AnnotationSpec: 'field', Model: 'stored_model' }[base] ??
-    (leaf && leaf !== base ? `${base.toLowerCase()} ${leaf}` : base.toLowerCase())
-  );
+  return kindNames.get(base) ?? (leaf && leaf !== base ? `${base.toLowerCase()} ${leaf}` : base.toLowerCase());
 }
 
 async function contentOf(

@@ -139,6 +139,8 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
     );
   },
 
+  isIncomplete: ({ status }) => status !== 'complete' && status !== 'dry_run',
+
   render(result: RunResult) {
     const { run_id, status, rows = 0, predictions = 0, judge_calls = 0, estimated_tokens = 0 } = result;
     const { dataset_rows, next, warnings = [], evaluation_ref, model_ref } = result;

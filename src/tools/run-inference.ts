@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { inferencePath } from '../contract/identifiers.ts';
 import { type InferenceResponse, inferenceRequest } from '../contract/inference.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
+import { ownMember } from '../core/json/member-at.ts';
 import { cutValue } from '../text/call-values.ts';
 import { defineTool } from './definition/tool.ts';
 
@@ -76,7 +77,8 @@ Example: {"model":"heddle/echo","prompt":"weave:///demo/support/object/triage:la
   render({ response, truncated }: InferenceResult) {
     const { choices = [], usage } = chatCompletion.parse(response);
     const { message, finish_reason } = choices[0] ?? {};
-    const tokens = usage && ['prompt_tokens', 'completion_tokens'].map((name) => usage[name] ?? '?').join('+');
+    const tokens =
+      usage && ['prompt_tokens', 'completion_tokens'].map((name) => ownMember(usage, name) ?? '?').join('+');
     const facts = [
       typeof response.model === 'string' && `model ${JSON.stringify(response.model)}`,
       finish_reason && `finish_reason ${JSON.stringify(finish_reason)}`,

@@ -108,6 +108,8 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
     return { ...shown, dry_run, state_counts, as_of: rememberItems(queue, startedAtMs, changed.items) };
   },
 
+  isIncomplete: ({ counts, remaining = 0, dry_run }) => !dry_run && (remaining > 0 || (counts.refused ?? 0) > 0),
+
   render({ items, counts, matched, remaining, stopped_by, dry_run, state_counts, ...more }: UpdateResult) {
     const results = Object.entries(counts).map(
       ([result, count]) => `${count} ${result === 'would_send' ? 'would be sent' : result}`,

@@ -141,6 +141,26 @@ describe('heddle service backup and restore', () => {
       'The data file was made by another version of heddle and has a different schema.',
     ],
     ['lacks a table', 'drop table feedback', 'table feedback is missing.'],
+    [
+      'has a trigger',
+      `create trigger open_all after insert on accounts begin insert into project_grants values (new.name, '*'); end`,
+      'it has the trigger "open_all", which heddle does not make.',
+    ],
+    [
+      'has a view in the place of a table',
+      "drop table project_grants; create view project_grants as select name as account, '*' as project_id from accounts",
+      'it has the view "project_grants", which heddle does not make.',
+    ],
+    [
+      'has a virtual table in the place of a table',
+      'drop table costs; create virtual table costs using rtree (id, a, b)',
+      'it has the table "costs", the table "costs_rowid", the table "costs_node", which heddle does not make.',
+    ],
+    [
+      'grants a project to an account that does not exist yet',
+      "pragma foreign_keys = off; insert into project_grants values ('eve', '*')",
+      'FOREIGN KEY constraint failed.',
+    ],
   ])('refuse to restore a backup that %s', async (_, sql, reason) => {
     const place = await homeWithData();
     const { folder, service } = place;
@@ -153,6 +173,47 @@ describe('heddle service backup and restore', () => {
     expect(stderr).toContain(`${backup} cannot be used as a backup: ${reason} Nothing was changed.`);
     expect(readFileSync(backup).equals(before)).toBe(true);
     expect(await totalOf(place)).toBe(12);
+  });
+
+  it('restore no more than the rows of the tables', async () => {
+    const place = await homeWithData();
+    const { folder, data, service } = place;
+    const schema = () => execute(data, 'select type, name, tbl_name, sql from sqlite_master order by type, name');
+    const before = await schema();
+    const backup = join(folder, 'backup.db');
+    await service('backup', backup);
+    await changeFile(
+      backup,
+      `create index foreign_index on accounts (created_at);
+      alter table project_grants rename to old;
+      create table project_grants (account text, project_id text default '*', note text);
+      drop table old`,
+    );
+    expect((await service('restore', backup, '--yes')).code).toBe(0);
+    expect(await totalOf(place)).toBe(12);
+    await freeDataFile(data);
+    expect(await schema()).toEqual(before);
+  });
+
+  it('list the accounts of a backup and their projects before they ask', async () => {
+    const { folder, data, service } = await homeWithData();
+    const backup = join(folder, 'backup.db');
+    await service('add-user', 'ada', 'team/support');
+    await service('add-user', 'bob', '--all-projects');
+    await service('backup', backup);
+    await changeFile(backup, "insert into accounts values ('eve' || char(10) || 'x', 'a', 'b', '')");
+    const before = statSync(data).ino;
+    expect(await service('restore', backup)).toEqual({
+      code: 2,
+      stdout: `These accounts of the backup will get access:
+ada: team/support
+bob: all projects
+eve\\u000ax: no project
+`,
+      stderr: expect.stringContaining('add --yes'),
+    });
+    expect(statSync(data).ino).toBe(before);
+    expect(readdirSync(join(folder, 'heddle')).filter((name) => /tmp|bak/.test(name))).toEqual([]);
   });
 
   it('replace a damaged data file, and keep it under another name', async () => {
@@ -170,7 +231,8 @@ describe('heddle service backup and restore', () => {
 
   it('refuse to replace data without --yes in a pipe, and name the program to use for PostgreSQL', async () => {
     const { folder, service, environment } = await homeWithData();
-    for (const args of [['restore', join(folder, 'b.db')], ['reset']]) {
+    await service('backup', join(folder, 'a.db'));
+    for (const args of [['restore', join(folder, 'a.db')], ['reset']]) {
       expect(await service(...args)).toMatchObject({ code: 2, stderr: expect.stringContaining('add --yes') });
     }
     const postgres = { ...environment, HEDDLE_DATABASE_URL: 'postgres://ada:hush-1@127.0.0.1/heddle' };

@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { startBoard } from '../support/board.ts';
 import { startFakeService } from '../support/fake-service.ts';
-import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+import { call, emptyHome, run, startCommand, temporaryFolder } from '../support/heddle.ts';
 import { ask } from '../support/http-server.ts';
 
 /** Starts the board of the sample queue, and returns its origin, its token and a function that sends it a request. */
@@ -23,6 +26,45 @@ async function startSession(args: string[] = [], environment = emptyHome(tempora
   const callTool = (name: string, args: object) => board.send('/call', { name, arguments: args }, { authorization });
   return { ...board, authorization, callTool };
 }
+
+describe.runIf(process.platform === 'linux')('the program that opens the browser', () => {
+  it.each([[['board', 'support-triage']], [['evaluation', 'show', 'Answers', '--open']]])(
+    'has no secret among its arguments, nor has any other program, for heddle %j',
+    async (args) => {
+      const folder = temporaryFolder();
+      const seen = join(folder, 'seen');
+      const opener = join(folder, 'opener');
+      // It passes what it sees on in one step, so that nothing is read before it is whole.
+      writeFileSync(
+        opener,
+        `#!/bin/sh
+cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' > ${seen}.part
+printf '%s' "$*" > ${seen}.arguments
+mv ${seen}.part ${seen}
+`,
+        { mode: 0o755 },
+      );
+      const environment = emptyHome(folder, { BROWSER: opener });
+      await call(
+        'create_evaluation',
+        { name: 'Answers', dataset: 'weave:///demo/support/object/tickets:latest' },
+        environment,
+      );
+      const running = startCommand(args, environment);
+      const [address, token] = await running.reports(/http:\/\/127\.0\.0\.1:\d+\/#token=([\w-]{43})/);
+      await expect.poll(() => existsSync(seen)).toBe(true);
+      const opened = readFileSync(`${seen}.arguments`, 'utf8');
+      expect(readFileSync(seen, 'utf8')).toContain(opened);
+      expect(readFileSync(seen, 'utf8')).not.toContain(token);
+      const page = fileURLToPath(opened);
+      expect([statSync(dirname(page)).mode & 0o777, statSync(page).mode & 0o777]).toEqual([0o700, 0o600]);
+      expect(readFileSync(page, 'utf8')).toContain(`content="0; url=${address}"`);
+      running.signal('SIGINT');
+      await running.finished;
+      expect(existsSync(dirname(page))).toBe(false);
+    },
+  );
+});
 
 describe('heddle board', () => {
   it('exchanges its token for a session only once, and exits on Ctrl-C', async () => {

@@ -5,6 +5,7 @@ import { endpoints } from '../../src/contract/endpoints.ts';
 import { itemLine } from '../../src/service/admin/import-items.ts';
 import type { JsonSchema } from '../../src/tools/definition/arguments.ts';
 import { tools } from '../../src/tools/definition/registry.ts';
+import { inheritedNames } from './inherited-names.ts';
 
 /** Names that exist where the inputs are sent, so that they reach more than the checks of names. */
 const knownNames = [
@@ -86,7 +87,7 @@ function goodValue(schema: JsonSchema, depth: number): fc.Arbitrary<unknown> {
 }
 
 const names = fc.oneof(
-  fc.constantFrom('a', 'role', 'content', 'inputs', '$expr', '__proto__'),
+  fc.constantFrom('a', 'role', 'content', 'inputs', '$expr', ...inheritedNames),
   fc.string({ maxLength: 5 }),
 );
 

@@ -205,6 +205,6 @@ export async function call(
 ): Promise<{ code: number | null; result: any }> {
   const { code, stdout, stderr } = await runCommand(['call', '--json', tool, '-'], environment, JSON.stringify(args));
   // Lines of the log come before the error.
-  const printed = code === 0 ? stdout : stderr.trim().split('\n').at(-1)!;
+  const printed = stdout !== '' ? stdout : stderr.trim().split('\n').at(-1)!;
   return { code, result: JSON.parse(printed) };
 }

@@ -34,14 +34,15 @@ export async function showView(command: Command, { uri, tool, args, noun, open }
   logUncaught(control, runtime.log);
   const stop = stopSignal(control);
   const server = await startViewServer(uri, args, runtime.serverOptions);
-  const isOpen = open && (await openBrowser(server.url));
+  const removePage = open ? await openBrowser(server.url) : undefined;
   printLine(
-    isOpen
+    removePage
       ? `The ${noun} opens in your browser. If it does not: ${server.url}`
       : `Open the ${noun} in a browser: ${server.url}`,
   );
   printLine('The address works once. Press Ctrl-C to end.');
   await untilAborted(stop);
+  removePage?.();
   await server.stop();
   await closeRuntime(runtime, undefined);
   control.exit(0);

@@ -74,7 +74,8 @@ export async function runCall(call: Command, { name, json, form }: ToolCall): Pr
     if (!('error' in outcome)) printResult(outcome, form);
     else if (form.text) printText(errorText(outcome.error));
     else reportToolError(outcome.error);
-    current.exitCode = 'error' in outcome ? 1 : 0;
+    const isIncomplete = 'error' in outcome || (await tool.load()).isIncomplete?.(outcome.data);
+    current.exitCode = isIncomplete ? 1 : 0;
   });
 }
 

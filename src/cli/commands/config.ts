@@ -1,4 +1,5 @@
 import { Argument, type Command } from 'commander';
+import { memberAt, ownMember } from '../../core/json/member-at.ts';
 import { configFileIn, type Profile, readProfiles, writeProfile } from '../../settings/profiles.ts';
 import { resolveSettings } from '../../settings/resolve-settings.ts';
 import { type Setting, settingDefinitions, settingNames } from '../../settings/settings.ts';
@@ -58,7 +59,7 @@ function profileNameOf(command: Command): string {
 function listValues(name: string, form: OutputForm): void {
   const { folders } = invocation();
   const profiles = readProfiles(folders);
-  const profile = profiles[name];
+  const profile = ownMember(profiles, name);
   if (!isForPeople(form)) {
     printJson({ profile: name, config_file: configFileIn(folders), values: profile ?? {} });
     return;
@@ -73,7 +74,7 @@ function listValues(name: string, form: OutputForm): void {
 
 function printValue(name: string, key: string): void {
   requireKey(key);
-  const value = readProfiles(invocation().folders)[name]?.[key];
+  const value = memberAt(readProfiles(invocation().folders), [name, key]);
   if (value === undefined)
     throw new UsageError(`profile "${name}" has no ${key}; \`heddle status\` shows the value in use`);
   printLine(String(value));
@@ -83,7 +84,7 @@ function setValue(name: string, key: string, value: string): void {
   requireKey(key);
   if (value === '') throw new UsageError(`the value is empty; \`heddle config unset ${key}\` removes a value`);
   const { folders } = invocation();
-  const profile: Profile = { ...readProfiles(folders)[name], [key]: value };
+  const profile: Profile = { ...ownMember(readProfiles(folders), name), [key]: value };
   // Refuses what no command could use later, and gives numbers and booleans their type.
   const { values } = resolveSettings({
     flags: { profile: name },
@@ -101,8 +102,9 @@ function setValue(name: string, key: string, value: string): void {
 function unsetValue(name: string, key: string): void {
   requireKey(key);
   const { folders } = invocation();
-  const { [key]: before, ...rest } = readProfiles(folders)[name] ?? {};
-  if (before === undefined) {
+  const profile = ownMember(readProfiles(folders), name) ?? {};
+  const { [key]: _, ...rest } = profile;
+  if (ownMember(profile, key) === undefined) {
     printLine(`Profile "${name}" has no ${key}.`);
     return;
   }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { HeddleError } from '../../core/errors.ts';
+import { ownMember } from '../../core/json/member-at.ts';
 import { readProfiles, storeKinds, storeOf, writeProfile } from '../../settings/profiles.ts';
 import { openSecretStore } from '../access/secrets.ts';
 import { printLine } from '../terminal/print.ts';
@@ -12,7 +13,7 @@ export function addLogout(program: Command): void {
   addSettingFlags(logout, ['profile', 'keychainTimeoutMs']).action(async () => {
     const { values, folders } = settingsOf(logout, { newProfile: true });
     const name = values.profile;
-    const profile = readProfiles(folders)[name];
+    const profile = ownMember(readProfiles(folders), name);
     // An interrupted login may have left secrets in a store that the profile does not name, so both are cleared.
     for (const kind of storeKinds) {
       try {

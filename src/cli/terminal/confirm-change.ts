@@ -1,9 +1,10 @@
 import { confirm } from '@clack/prompts';
+import { invocation } from '../invocation.ts';
 import { UsageError } from './report-failure.ts';
 import { isInteractive, questionStreams } from './terminal.ts';
 
 /**
- * Asks a person whether to make a change. `--yes` answers for them.
+ * Asks a person whether to make a change. `--yes` answers for them. If they decline, the command ends with exit code 1.
  * @param initialValue the answer that Enter gives.
  * @throws UsageError if there is no terminal to ask on.
  */
@@ -12,7 +13,12 @@ export async function confirmChange(
   { yes }: { yes?: true | undefined },
   initialValue = false,
 ): Promise<boolean> {
-  if (yes) return true;
-  if (isInteractive()) return (await confirm({ message, initialValue, ...questionStreams() })) === true;
-  throw new UsageError('nothing was changed: there is no terminal to ask for confirmation on; add --yes');
+  const current = invocation();
+  if (!yes && !isInteractive()) {
+    throw new UsageError('nothing was changed: there is no terminal to ask for confirmation on; add --yes');
+  }
+  const isConfirmed = yes || (await confirm({ message, initialValue, ...questionStreams() })) === true;
+  current.isChanging = isConfirmed;
+  if (!isConfirmed) current.exitCode = 1;
+  return isConfirmed;
 }

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { ownMember } from '../../core/json/member-at.ts';
 import { logLevels } from '../../core/log.ts';
 import { readProfiles } from '../../settings/profiles.ts';
 import { type Inputs, type ResolvedSettings, resolveSettings } from '../../settings/resolve-settings.ts';
@@ -61,7 +62,7 @@ export function flagsOf(command: Command): Partial<Record<SettingName, string>> 
   const flags: Partial<Record<SettingName, string>> = {};
   for (const name of settingNames) {
     const { flag }: Setting = settingDefinitions[name];
-    const value = flag && given[new Option(flag).attributeName()];
+    const value = flag && ownMember(given, new Option(flag).attributeName());
     if (value !== undefined) flags[name] = String(value);
   }
   return flags;

@@ -1,5 +1,8 @@
 import { isJsonObject, type Members } from '../../core/json/json-object.ts';
 
+/** Returns an object that inherits nothing: the names of its members come from outside. */
+const newMembers = (members?: Members): Members => Object.assign(Object.create(null), members);
+
 /** Members whose strings arrive whole: a repeated one must not be appended to itself. */
 const wholeMembers = new Set(['role', 'id', 'type', 'name', 'object', 'format']);
 /** Members that are handled separately, that pad single chunks, or that are unsafe to set. */
@@ -10,7 +13,7 @@ const skippedMembers = new Set(['choices', 'obfuscation', '__proto__']);
  * Joins text, extends lists, matches choices and tool calls by `index`, and keeps the last value of other members.
  */
 export class ReplyAssembly {
-  readonly #reply: Members = {};
+  readonly #reply = newMembers();
   readonly #choices = new Map<number, Members>();
   /** Number of characters so far in all choices, including reasoning and the arguments of tool calls. */
   characters = 0;
@@ -23,11 +26,10 @@ export class ReplyAssembly {
     if (!Array.isArray(chunk.choices)) return;
     for (const part of chunk.choices.filter(isJsonObject)) {
       const index = typeof part.index === 'number' ? part.index : 0;
-      const choice = this.#choices.get(index) ?? { index };
+      const choice = this.#choices.get(index) ?? newMembers({ index });
       this.#choices.set(index, choice);
       for (const [name, value] of Object.entries(part)) {
-        if (name === 'delta')
-          choice.message = merged(choice.message ?? {}, isJsonObject(value) ? value : {}, 'message');
+        if (name === 'delta') choice.message = merged(choice.message, isJsonObject(value) ? value : {}, 'message');
         else if (name === 'logprobs' || name === 'text') choice[name] = merged(choice[name], value, name);
         else if (!skippedMembers.has(name) && (value !== null || !(name in choice))) choice[name] = value;
       }
@@ -83,7 +85,7 @@ function merged(before: unknown, part: unknown, name: string): unknown {
     return list;
   }
   if (!isJsonObject(part)) return part;
-  const members = isJsonObject(before) ? before : {};
+  const members = isJsonObject(before) ? before : newMembers();
   for (const [member, value] of Object.entries(part)) {
     if (!skippedMembers.has(member)) members[member] = merged(members[member], value, member);
   }

@@ -2,6 +2,7 @@ import type { InferenceResponse } from '../../contract/inference.ts';
 import { type ErrorCode, HeddleError } from '../../core/errors.ts';
 import type { HttpResponse } from '../../core/http/http-client.ts';
 import { parseKeepingDigits } from '../../core/json/json-numbers.ts';
+import { ownMember } from '../../core/json/member-at.ts';
 import { quotedErrorText, type RequestInfo } from '../failures.ts';
 import { readEvents, type StreamEvent } from './event-stream.ts';
 import { ReplyAssembly } from './reply-assembly.ts';
@@ -88,5 +89,5 @@ function parseChunk(data: string): Record<string, unknown> | undefined {
 function isError(chunk: Record<string, unknown>, { event }: StreamEvent): boolean {
   if (event === 'error' || chunk.error) return true;
   if ('choices' in chunk || 'object' in chunk || 'usage' in chunk) return false;
-  return ['message', 'detail', 'reason'].some((member) => chunk[member]);
+  return ['message', 'detail', 'reason'].some((member) => ownMember(chunk, member));
 }

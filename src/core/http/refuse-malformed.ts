@@ -1,5 +1,6 @@
 import { type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import { ownMember } from '../json/member-at.ts';
 
 /** Statuses and messages by the error codes of Node's HTTP parser; any other error is status 400. */
 const refusals: Record<string, { status: number; message: string }> = {
@@ -27,7 +28,7 @@ export function refuseMalformed(
       socket.destroy();
       return;
     }
-    const { status, message } = refusals[code] ?? { status: 400, message: 'Bad request: not HTTP' };
+    const { status, message } = ownMember(refusals, code) ?? { status: 400, message: 'Bad request: not HTTP' };
     const body = JSON.stringify(bodyOf(message));
     const headers = `connection: close\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}`;
     socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${headers}\r\n\r\n${body}`);

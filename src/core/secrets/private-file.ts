@@ -28,7 +28,7 @@ export interface OwnFile {
 
 /**
  * Finds the file that a path leads to, which may be missing, before it is read or replaced.
- * @throws Error if it is not a regular file, belongs to another user, or is missing where a link leads.
+ * @throws Error if it is not a regular file, belongs to another user, as does a link to it, or is missing where a link leads.
  */
 export function findOwnFile(path: string): OwnFile {
   const stats = statRegularFile(path);
@@ -37,6 +37,9 @@ export function findOwnFile(path: string): OwnFile {
     return { path, stats };
   }
   if (process.geteuid && stats.uid !== process.geteuid()) throw foreign('it', stats);
+  // In a folder that others can write, such a link could lead to any file of this user.
+  const link = lstatSync(path);
+  if (process.geteuid && ![0, process.geteuid()].includes(link.uid)) throw foreign('the symbolic link', link);
   return { path: realpathSync(path), stats };
 }
 
@@ -79,27 +82,59 @@ export function replacePrivateFile(file: string, text: string): void {
   replaceFile(path, text, { mode: 0o600 });
 }
 
+/** A file that is written in parts and replaces another in one step. */
+export interface Replacement {
+  /** @throws the system's error; the old file is then unchanged. */
+  write: (text: string) => void;
+  /** Puts the new file in the place of the old one. @throws the system's error. */
+  finish: () => void;
+  /** Gives the new file up, unless it is finished. */
+  discard: () => void;
+}
+
+/** Permissions of a new file, and its group; where that cannot be set, the group gets no permissions. */
+interface Attributes {
+  mode: number;
+  gid?: number | undefined;
+}
+
 /**
- * Replaces the content of a file atomically, with these permissions. A crash may leave a file that ends in `.tmp`.
- * @param gid the group of the file; where it cannot be set, the group gets no permissions.
+ * Begins to replace the content of a file. A crash may leave a file that ends in `.tmp`.
+ * @throws the system's error.
  */
-export function replaceFile(file: string, text: string, { mode, gid }: { mode: number; gid?: number }): void {
+export function startReplacement(file: string, { mode, gid }: Attributes): Replacement {
   const temporary = `${file}.${crypto.randomUUID()}.tmp`;
-  try {
-    const descriptor = openSync(temporary, 'wx', 0o600);
-    try {
-      writeFileSync(descriptor, text);
+  const descriptor = openSync(temporary, 'wx', 0o600);
+  let isOpen = true;
+  const close = (): void => {
+    if (isOpen) closeSync(descriptor);
+    isOpen = false;
+  };
+  return {
+    write: (text) => writeFileSync(descriptor, text),
+    finish: () => {
       fchmodSync(descriptor, setGroup(descriptor, gid) ? mode : mode & 0o707);
       fsyncSync(descriptor);
-    } finally {
-      closeSync(descriptor);
-    }
-    renameSync(temporary, file);
-  } catch (error) {
-    rmSync(temporary, { force: true });
-    throw error;
+      close();
+      renameSync(temporary, file);
+      syncFolder(dirname(file));
+    },
+    discard: () => {
+      close();
+      rmSync(temporary, { force: true });
+    },
+  };
+}
+
+/** Replaces the content of a file atomically, as {@link startReplacement} does. */
+export function replaceFile(file: string, text: string, attributes: Attributes): void {
+  const replacement = startReplacement(file, attributes);
+  try {
+    replacement.write(text);
+    replacement.finish();
+  } finally {
+    replacement.discard();
   }
-  syncFolder(dirname(file));
 }
 
 function setGroup(descriptor: number, gid: number | undefined): boolean {

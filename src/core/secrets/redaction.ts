@@ -184,10 +184,9 @@ function* changeStrings(value: unknown, change: (text: string) => string | Steps
   }
   const isList = Array.isArray(value);
   const changes = new Map<string | number, [name: string, member: unknown]>();
-  const names = isList ? value.keys() : Object.keys(value);
+  const members: Iterable<[string | number, unknown]> = isList ? value.entries() : Object.entries(value);
   let visited = 0;
-  for (const name of names) {
-    const member = (value as Record<string | number, unknown>)[name];
+  for (const [name, member] of members) {
     const isPlain = typeof member !== 'string' && (typeof member !== 'object' || member === null);
     const changed = isPlain ? member : yield* changeStrings(member, change);
     const newName = typeof name === 'string' ? yield* changeStrings(name, change) : '';

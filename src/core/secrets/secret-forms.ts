@@ -1,3 +1,4 @@
+import { ownMember } from '../json/member-at.ts';
 import { resultOf, type Steps } from '../turns.ts';
 
 /** Backslashes that nested quoting may put before a character: JSON inside JSON, four levels deep. */
@@ -44,7 +45,9 @@ function spellingsOf(secret: string): Spelling[] {
 function charactersOf(text: string, literals: Record<string, string[]>): Character[] {
   const units = text.match(/\\+|[^\\]/gsu) ?? [];
   // A key of several kilobytes consists of few different characters.
-  const characters = new Map([...new Set(units)].map((unit) => [unit, characterOf(unit, literals[unit] ?? [unit])]));
+  const characters = new Map(
+    [...new Set(units)].map((unit) => [unit, characterOf(unit, ownMember(literals, unit) ?? [unit])]),
+  );
   return units.map((unit) => characters.get(unit)!);
 }
 
@@ -56,20 +59,22 @@ function characterOf(unit: string, literals: string[]): Character {
   const backslashes = unit[0] === '\\' ? unit.length : 0;
   const code = unit.codePointAt(0)!;
   const character = String.fromCodePoint(code);
+  const entity = ownMember(entities, character);
+  const shortEscape = ownMember(shortEscapes, character);
   const utf8 = [...Buffer.from(character)].map((byte) => byte.toString(16).padStart(2, '0'));
   const utf16 = character.split('').map((half) => half.charCodeAt(0).toString(16).padStart(4, '0'));
   const encoded = [
     ...['%', '%25'].map((sign) => utf8.map((byte) => sign + byte).join('')),
     `&#${code};`,
     `&#x${code.toString(16)};`,
-    ...(entities[character] ? [entities[character]] : []),
+    ...(entity ? [entity] : []),
   ];
   if (backslashes > 0) {
     return { backslashes, literals: [], encoded: encoded.map((form) => form.repeat(backslashes)), escaped: [] };
   }
   const escaped = [
     ...(alphanumeric.test(character) ? [] : [[character]]),
-    ...(shortEscapes[character] ? [[shortEscapes[character]]] : []),
+    ...(shortEscape ? [[shortEscape]] : []),
     utf16.map((word) => `u${word}`),
     utf8.map((byte) => `x${byte}`),
   ];

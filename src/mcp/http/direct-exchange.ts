@@ -8,6 +8,7 @@ import {
   SUPPORTED_PROTOCOL_VERSIONS,
   type Transport,
 } from '@modelcontextprotocol/server';
+import { ownMember } from '../../core/json/member-at.ts';
 import { messageJson } from '../message-json.ts';
 
 /*
@@ -46,7 +47,7 @@ export async function serveDirectly(
   cancelled.addEventListener('abort', () => exchange.cancel());
   const { headers } = response.req;
   // The part of a web request that the server reads.
-  const webRequest = { headers: { get: (name: string) => headers[name.toLowerCase()] ?? null } };
+  const webRequest = { headers: { get: (name: string) => ownMember(headers, name.toLowerCase()) ?? null } };
   exchange.onmessage?.(request, { request: webRequest as unknown as Request });
 }
 

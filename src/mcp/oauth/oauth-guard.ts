@@ -3,6 +3,7 @@ import { decodeJwt, errors, type JWTPayload, type JWTVerifyResult, jwtVerify } f
 import { HeddleError } from '../../core/errors.ts';
 import type { ProxySettings } from '../../core/http/proxies.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import { ownMember } from '../../core/json/member-at.ts';
 import type { Log } from '../../core/log.ts';
 import { escapeInvisible } from '../../text/compact-table.ts';
 import { tools } from '../../tools/definition/registry.ts';
@@ -153,7 +154,7 @@ function reasonFor(error: errors.JOSEError): string {
     if (error.claim === 'nbf') return 'is not valid yet';
     return `has a wrong claim ${error.claim}`;
   }
-  return reasons[error.code] ?? 'is not a signed JWT';
+  return ownMember(reasons, error.code) ?? 'is not a signed JWT';
 }
 
 const reasons: Record<string, string> = {

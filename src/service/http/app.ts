@@ -15,6 +15,7 @@ import { asRequestId, requestIdHeader } from '../../core/http/request-id.ts';
 import type { Log } from '../../core/log.ts';
 import { handlers } from '../operations/handlers.ts';
 import type { OperationInput, ServiceContext } from '../operations/operation.ts';
+import { schemaDigest, storedDigest } from '../storage/schema.ts';
 import type { Authenticate } from './authenticator.ts';
 import { openApiDocument } from './openapi.ts';
 import { readJson } from './read-json.ts';
@@ -75,8 +76,11 @@ function refuseMethod(context: Context, methods: string[]): Response {
 
 async function checkHealth({ database, log }: AppOptions): Promise<Response> {
   try {
-    await database.read((transaction) => transaction.selectFrom('schema_version').select('digest').execute());
-    return Response.json({ status: 'ok', version: packageJson.version });
+    const schema = await database.read(storedDigest);
+    const { version } = packageJson;
+    if (schema === schemaDigest) return Response.json({ status: 'ok', version, schema });
+    const reason = 'Another version of heddle has changed the schema of the data';
+    return Response.json({ status: 'unavailable', reason, version, schema }, { status: 503 });
   } catch (error) {
     log('error', 'health check failed', { error: String(error) });
     return Response.json({ status: 'unavailable', reason: 'The database cannot be read' }, { status: 503 });

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { Endpoint } from '../../contract/endpoint.ts';
 import { contractFiles, endpoints } from '../../contract/endpoints.ts';
 import { errorDetail, validationErrorBody } from '../../contract/validation.ts';
+import { ownMember } from '../../core/json/member-at.ts';
 import { version } from '../../core/version.ts';
 
 /** A JSON Schema, or another object of the document. */
@@ -129,7 +130,7 @@ function componentSchemas(): Record<string, Schema> {
   for (const [id, schema] of namedSchemas) registry.add(schema, { id });
   const { schemas } = z.toJSONSchema(registry, { uri: (id) => `#/components/schemas/${id}` });
   const names = [...namedSchemas.keys()].sort();
-  return Object.fromEntries(names.map((name) => [name, simplified(schemas[name]!)]));
+  return Object.fromEntries(names.map((name) => [name, simplified(ownMember(schemas, name)!)]));
 }
 
 function schemaOf(schema: z.ZodType): Schema {

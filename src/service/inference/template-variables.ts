@@ -1,5 +1,6 @@
 import { fillPlaceholders } from '../../contract/prompts.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import { ownMember } from '../../core/json/member-at.ts';
 
 /** Maximum number of characters that variables add to all messages; as many bytes as a request may have. */
 const maxAddedChars = 32 * 1024 * 1024;
@@ -33,7 +34,7 @@ function boundedValues(variables: Record<string, unknown>): (name: string) => st
       const others = names.length > maxListedNames ? ` and ${names.length - maxListedNames} more` : '';
       throw new Refusal(400, `Missing template variable ${shortened(name)}; known variables: ${known}${others}`);
     }
-    const value = variables[name];
+    const value = ownMember(variables, name);
     const text = texts.get(name) ?? (typeof value === 'string' ? value : JSON.stringify(value));
     texts.set(name, text);
     addedChars += text.length;

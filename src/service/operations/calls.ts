@@ -5,6 +5,7 @@ import { appendTo } from '../../core/append-to.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { inBatches } from '../../core/in-batches.ts';
 import { isJsonObject } from '../../core/json/json-object.ts';
+import { ownMember } from '../../core/json/member-at.ts';
 import { nextTurn } from '../../core/turns.ts';
 import { referenceExpander } from '../query/expand-references.ts';
 import { countFoundCalls, findCalls } from '../query/find-calls.ts';
@@ -95,7 +96,7 @@ function project(value: unknown, paths: string[][]): unknown {
   for (const [name = '', ...rest] of paths) {
     if (Object.hasOwn(value, name)) appendTo(nextPaths, name, rest);
   }
-  return Object.fromEntries([...nextPaths].map(([name, paths]) => [name, project(value[name], paths)]));
+  return Object.fromEntries([...nextPaths].map(([name, paths]) => [name, project(ownMember(value, name), paths)]));
 }
 
 /** Maximum number of events in one transaction, so that other requests need not wait for a whole batch of megabytes. */

@@ -1,6 +1,7 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { StoredCost } from '../../contract/costs.ts';
 import type { Members } from '../../core/json/json-object.ts';
+import { ownMember } from '../../core/json/member-at.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
 import { compileCondition, idsIn } from '../query/condition.ts';
 import { sortRecords } from '../query/sort-records.ts';
@@ -96,7 +97,7 @@ function priceAt(prices: readonly Tables['costs'][], model: string, startedAt: s
 
 function costOf({ project_id, id: _, llm_id: _llm, ...price }: Tables['costs'], usage: Members): Members {
   const count = (...names: string[]): number =>
-    Number(names.map((name) => usage[name]).find((value) => typeof value === 'number') ?? 0);
+    Number(names.map((name) => ownMember(usage, name)).find((value) => typeof value === 'number') ?? 0);
   const prompt_tokens = count('prompt_tokens', 'input_tokens');
   const completion_tokens = count('completion_tokens', 'output_tokens');
   return {

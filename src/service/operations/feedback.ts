@@ -72,7 +72,7 @@ export async function storeFeedback(
     trigger_ref: body.trigger_ref ?? null,
     queue_id: body.queue_id ?? null,
     creator: body.creator ?? null,
-    created_at: new Date().toISOString(),
+    created_at: await timeAfterLatest(transaction, body),
     wb_user_id: account,
   };
   await transaction
@@ -92,6 +92,24 @@ export async function storeFeedback(
   }
   const { id, created_at, wb_user_id, payload } = stored;
   return { id, created_at, wb_user_id, payload: JSON.parse(payload) };
+}
+
+/**
+ * Returns the time for new feedback: now, or a millisecond after the latest on the same reference, which a process whose clock is
+ * ahead may have stored. The latest judgement of a field counts, and no clock may decide which it is.
+ */
+async function timeAfterLatest(
+  transaction: Transaction,
+  { project_id, weave_ref }: BodyOf<'createFeedback'>,
+): Promise<string> {
+  const now = new Date().toISOString();
+  const { latest } = await transaction
+    .selectFrom('feedback')
+    .select(({ fn }) => fn.max<string | null>('created_at').as('latest'))
+    .where('project_id', '=', project_id)
+    .where('weave_ref', '=', weave_ref)
+    .executeTakeFirstOrThrow();
+  return latest === null || latest < now ? now : new Date(Date.parse(latest) + 1).toISOString();
 }
 
 /** The members that feedback has whichever members a request asks for. */

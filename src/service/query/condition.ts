@@ -1,6 +1,7 @@
 import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
 import { Refusal } from '../../core/http/refusal.ts';
 import type { Members } from '../../core/json/json-object.ts';
+import { ownMember } from '../../core/json/member-at.ts';
 import { valueText } from '../../core/json/value-text.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
 import type { Database } from '../storage/database.ts';
@@ -132,12 +133,12 @@ function oppositeOf({ accepts, parts, isExact, paths }: Condition): Condition {
 /** Returns the condition that a column has one of some values. */
 export function isOneOf(column: string, values: readonly string[]): Condition {
   const accepted = new Set<unknown>(values);
-  return { accepts: (record) => accepted.has(record[column]), ...equality(column, values), paths: [] };
+  return { accepts: (record) => accepted.has(ownMember(record, column)), ...equality(column, values), paths: [] };
 }
 
 /** Returns the condition that a column has no value. */
 export function isNull(column: string): Condition {
-  return { accepts: (record) => (record[column] ?? null) === null, ...nullity(column), paths: [] };
+  return { accepts: (record) => (ownMember(record, column) ?? null) === null, ...nullity(column), paths: [] };
 }
 
 /** Returns the condition that a column has one of some names, of which those that end in `:*` stand for all versions. */
@@ -153,7 +154,7 @@ export function isOneOfNames(column: string, names: readonly string[]): Conditio
 
 /** Compares with a prefix that ends in a colon; the semicolon is the next character. */
 function hasPrefix(column: string, prefix: string): Condition {
-  const accepts = (record: Members): boolean => valueText(record[column]).startsWith(prefix);
+  const accepts = (record: Members): boolean => valueText(ownMember(record, column)).startsWith(prefix);
   if (!isStorable(prefix)) return { accepts, ...unnarrowed, paths: [] };
   const condition = eb.and([eb(column, '>=', prefix), eb(column, '<', `${prefix.slice(0, -1)};`)]);
   return { accepts, ...exactly({ condition, about: { column, is: 'one of' } }), paths: [] };
@@ -168,7 +169,7 @@ export function hasStringIn(column: string, strings: readonly string[]): Conditi
   const isNarrow = patterns.length === strings.length && patterns.length <= maxPatterns;
   const condition = eb.or(patterns.map((pattern) => eb(column, 'like', pattern)));
   return {
-    accepts: (record) => hasString(record[column]),
+    accepts: (record) => hasString(ownMember(record, column)),
     parts: isNarrow ? [{ condition }] : [],
     isExact: false,
     paths: [column],

@@ -2,6 +2,7 @@ import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { BodyOf } from '../../contract/endpoints.ts';
 import type { SortKey } from '../../contract/sort-keys.ts';
+import { ownMember } from '../../core/json/member-at.ts';
 import { nextTurn } from '../../core/turns.ts';
 import {
   type CallRow,
@@ -402,7 +403,7 @@ function withValues(row: CallRow, read: readonly JsonColumn[]): object {
   const values: Record<string, unknown> = { ...row };
   for (const column of read) {
     const json = row[column];
-    values[column] = json == null ? emptyMembers[column as 'inputs'] : JSON.parse(json);
+    values[column] = json == null ? ownMember(emptyMembers, column) : JSON.parse(json);
   }
   return values;
 }

@@ -5,6 +5,7 @@ import { parseFencedJson } from '../../core/json/fenced-json.ts';
 import type { Members } from '../../core/json/json-object.ts';
 import { objectOrEmpty } from '../../core/json/json-object.ts';
 import { fitsSchema } from '../../core/json/json-schema.ts';
+import { ownMember } from '../../core/json/member-at.ts';
 import { compileLinearPattern } from '../../core/linear-pattern.ts';
 import { type ModelClient, NoReplyError } from '../inference/model-client.ts';
 import { applyTemplateVariables } from '../inference/template-variables.ts';
@@ -95,7 +96,7 @@ function patternOf(scorer: PatternScorer): (text: string) => boolean {
 
 function expectedOf(column: string, row: Members): unknown {
   if (!Object.hasOwn(row, column)) throw new NoScore(`The row has no column ${column}.`);
-  return row[column];
+  return ownMember(row, column);
 }
 
 function textOf(value: unknown, { ignore_case }: { ignore_case?: boolean | null }): string {
@@ -124,7 +125,7 @@ async function judge(
   { row, output, modelClient, signal }: Judged,
 ): Promise<Outcome> {
   return asOutcome(request, async () => {
-    const named = Object.entries(columns).map(([name, column]) => [name, row[column] ?? null]);
+    const named = Object.entries(columns).map(([name, column]) => [name, ownMember(row, column) ?? null]);
     const variables = { ...row, inputs: row, ...Object.fromEntries(named), output };
     const messages = [...request.messages, ...applyTemplateVariables(prompt, variables)];
     const total: Members = Object.create(null);

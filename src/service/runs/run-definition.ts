@@ -10,6 +10,7 @@ import {
 } from '../../contract/scorers.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { isJsonObject, type Members, objectOrEmpty } from '../../core/json/json-object.ts';
+import { ownMember } from '../../core/json/member-at.ts';
 import { compileLinearPattern } from '../../core/linear-pattern.ts';
 import type { ProjectFilter, Transaction } from '../storage/database.ts';
 import { contentDigest, tableDigest } from '../storage/digest.ts';
@@ -288,10 +289,10 @@ async function modelRequest(
     messages = stored;
   }
   const isJson = response_format === 'json_object' || response_format === 'json';
-  const set = parameters.filter((name) => given[name] !== undefined && given[name] !== null);
+  const set = parameters.filter((name) => (ownMember(given, name) ?? null) !== null);
   const body = {
     model: llm_model_id,
-    ...Object.fromEntries(set.map((name) => [name, given[name]])),
+    ...Object.fromEntries(set.map((name) => [name, ownMember(given, name)])),
     ...(isJson && { response_format: { type: 'json_object' } }),
   };
   return { body, messages, isJson };

@@ -14,10 +14,10 @@ export const smallColumns = Object.keys(tables.calls.columns).filter(
 );
 
 type KeyColumn = 'project_id' | 'id' | 'op_name' | 'trace_id' | 'started_at' | 'ended_at';
-const keyColumns: readonly string[] = ['project_id', 'id', 'op_name', 'trace_id', 'started_at', 'ended_at'];
+const keyColumns = ['project_id', 'id', 'op_name', 'trace_id', 'started_at', 'ended_at'] as const;
 /** Columns with text, which an import may give any type. */
 const textColumns = smallColumns.filter(
-  (column): column is Exclude<SmallColumn, KeyColumn> => !keyColumns.includes(column),
+  (column): column is Exclude<SmallColumn, KeyColumn> => !keyColumns.some((key) => key === column),
 );
 
 /** A row of a call of which perhaps not all JSON columns were read. */
@@ -29,7 +29,7 @@ type RowKey = Pick<Tables['calls'], KeyColumn>;
 /** Returns the row of a call: its key, and the other recorded members, in which members of the key are ignored. */
 export function toCallRow(key: RowKey, members: Members): Tables['calls'] {
   const rest = { ...members };
-  for (const name of Object.keys(key)) delete rest[name];
+  for (const name of keyColumns) delete rest[name];
   const texts = Object.fromEntries(
     textColumns.map((name) => {
       const value = toText(rest[name]);

@@ -31,7 +31,7 @@ function schemaStatements({ textType, bytesType }: Engine): string[] {
 }
 
 /** The digest of the schema that this code reads and writes: of the tables, whatever the engine makes of them. */
-const schemaDigest = digestOf(JSON.stringify(tables));
+export const schemaDigest = digestOf(JSON.stringify(tables));
 
 /**
  * Returns which schema a database has: none, if it is empty, this version's, or an earlier one that migrations lead from.
@@ -40,12 +40,11 @@ const schemaDigest = digestOf(JSON.stringify(tables));
 export async function schemaOf(db: Kysely<Tables>, engine: Engine): Promise<'none' | 'earlier' | 'current'> {
   const names = await engine.listTables(db);
   if (names.length === 0) return 'none';
-  const { container, alternative, newBeginning } = engine;
   if (!names.includes('schema_version')) {
     throw new HeddleError({
       code: 'not_configured',
-      message: `The ${container} belongs to another program.`,
-      hint: `To keep it untouched, ${alternative}.`,
+      message: `The ${engine.container} belongs to another program.`,
+      hint: `To keep it untouched, ${engine.alternative}.`,
     });
   }
   const digest = await storedDigest(db);
@@ -53,12 +52,31 @@ export async function schemaOf(db: Kysely<Tables>, engine: Engine): Promise<'non
   if (migrationsFrom(digest) !== undefined) return 'earlier';
   throw new HeddleError({
     code: 'not_configured',
-    message: `The ${container} was made by another version of heddle and has a different schema.`,
-    hint: `Use the version that made it, or ${newBeginning}.`,
+    message: `The ${engine.container} was made by another version of heddle and has a different schema.`,
+    hint: `Use the version that made it, or ${engine.newBeginning}.`,
   });
 }
 
-async function storedDigest(db: Kysely<Tables>): Promise<string | undefined> {
+/**
+ * Runs work in a write transaction if no other version has migrated the data since this process opened it.
+ * @throws HeddleError `not_configured`, with status 503, if one has.
+ */
+export async function withCurrentSchema<T>(
+  transaction: Kysely<Tables>,
+  { container }: Engine,
+  work: (transaction: Kysely<Tables>) => Promise<T>,
+): Promise<T> {
+  if ((await storedDigest(transaction)) === schemaDigest) return work(transaction);
+  throw new HeddleError({
+    code: 'not_configured',
+    status: 503,
+    message: `Another version of heddle has changed the schema of the ${container} since this process started. Nothing was stored.`,
+    hint: 'Update this process to that version and start it again.',
+  });
+}
+
+/** Returns the digest of the schema that a database has. */
+export async function storedDigest(db: Kysely<Tables>): Promise<string | undefined> {
   return (await db.selectFrom('schema_version').selectAll().executeTakeFirst())?.digest;
 }
 

@@ -1,4 +1,5 @@
 import { HeddleError } from '../../core/errors.ts';
+import { ownMember } from '../../core/json/member-at.ts';
 import { readProfiles, type StoreKind, storeNames, storeOf } from '../profiles.ts';
 import type { ResolvedSettings, Source } from '../resolve-settings.ts';
 import { defaultInferenceUrl } from '../settings.ts';
@@ -24,11 +25,11 @@ export async function resolveCredentials(
 ): Promise<Credentials> {
   const { baseUrl, inferenceUrl, username, password, token } = values;
   const given: Credentials = { username, password, token, sources };
-  const kind = storeOf(readProfiles(folders)[values.profile]);
+  const kind = storeOf(ownMember(readProfiles(folders), values.profile));
   if (baseUrl === undefined || kind === undefined || (password && token)) return given;
   try {
     const records = await openSecretStore(kind).read(values.profile);
-    const record = records[baseUrl];
+    const record = ownMember(records, baseUrl);
     if (record) {
       const source = { from: kind, name: values.profile };
       const { token: storedToken, inference_url = defaultInferenceUrl(baseUrl), ...others } = record;

@@ -1,6 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import * as z from 'zod';
 import { HeddleError } from '../../core/errors.ts';
+import { ownMember } from '../../core/json/member-at.ts';
 import { parseStrictJson } from '../../core/json/strict-json.ts';
 import { removePrivateFile, replacePrivateFile } from '../../core/secrets/private-file.ts';
 import { type SecretStore, secretRecord } from './secret-store.ts';
@@ -23,13 +24,14 @@ export function fileStore(file: string): SecretStore {
   };
   return {
     kind: 'file',
-    read: async (profile) => readRecords(file)[profile] ?? {},
+    read: async (profile) => ownMember(readRecords(file), profile) ?? {},
     async write(profile, baseUrl, added) {
       const records = readRecords(file);
-      replace({ ...records, [profile]: { ...records[profile], [baseUrl]: added } });
+      replace({ ...records, [profile]: { ...ownMember(records, profile), [baseUrl]: added } });
     },
     async remove(profile, keptBaseUrl = '') {
-      const { [profile]: { [keptBaseUrl]: kept } = {}, ...others } = readRecords(file);
+      const { [profile]: _, ...others } = readRecords(file);
+      const kept = ownMember(await this.read(profile), keptBaseUrl);
       const records = kept ? { ...others, [profile]: { [keptBaseUrl]: kept } } : others;
       if (Object.keys(records).length === 0) removePrivateFile(file);
       else replace(records);

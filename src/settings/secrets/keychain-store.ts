@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { isDeepStrictEqual } from 'node:util';
 import { HeddleError } from '../../core/errors.ts';
+import { ownMember } from '../../core/json/member-at.ts';
 import type { KeychainEntries, KeychainReply, KeychainRequest } from './access-keychain.ts';
 import { type SecretRecord, type SecretStore, secretRecord } from './secret-store.ts';
 
@@ -36,7 +37,7 @@ export function keychainStore(
     read: (profile) => access(profile),
     async write(profile, baseUrl, record) {
       const secret = JSON.stringify(record);
-      const { [baseUrl]: stored } = await access(profile, { write: { account: baseUrl, secret } });
+      const stored = ownMember(await access(profile, { write: { account: baseUrl, secret } }), baseUrl);
       if (!isDeepStrictEqual(stored, JSON.parse(secret))) throw keychainFailure('it did not store the entry');
     },
     async remove(profile, keptBaseUrl) {

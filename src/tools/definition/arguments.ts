@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { validateValue } from '../../contract/validation.ts';
 import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
+import { ownMember } from '../../core/json/member-at.ts';
 import { isDeeperThan, maxNesting } from '../../core/json/parse-json.ts';
 import { meantName, shortName } from '../../text/names.ts';
 
@@ -94,8 +95,4 @@ function withNearestName(entry: ErrorDetail, schema: JsonSchema): ErrorDetail {
       ? `Unknown member; valid members are ${known.join(', ')}`
       : `Unknown member, did you mean ${meant}?`;
   return { ...entry, msg };
-}
-
-function ownMember(members: Record<string, JsonSchema> = {}, name: string): JsonSchema | undefined {
-  return Object.hasOwn(members, name) ? members[name] : undefined;
 }

@@ -12,7 +12,11 @@ describe('embedded service over HTTP', () => {
   it('serves /health without credentials', async () => {
     const { status, body } = await service.send('GET', '/health', undefined);
     expect(status).toBe(200);
-    expect(body).toEqual({ status: 'ok', version: expect.stringMatching(/^\d/) });
+    expect(body).toEqual({
+      status: 'ok',
+      version: expect.stringMatching(/^\d/),
+      schema: expect.stringMatching(/^[A-Za-z0-9]{43}$/),
+    });
   });
 
   it('keeps idle connections for 75 seconds and announces it', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { basic, execute, startTestService, withStore } from '../../support/embedded-service.ts';
 
 const service = await startTestService();
@@ -130,6 +130,23 @@ describe('createFeedback', () => {
     };
     expect((await create({ ...score, id: 'score' })).status).toBe(200);
     expect(await create({ ...score, id: 'score', ...members })).toMatchObject({ status: 409 });
+  });
+
+  it('stores later feedback with a later time, also in a process whose clock is behind', async () => {
+    const other = await startTestService({ data: service.data });
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2030-01-01T00:00:10.000Z') });
+    onTestFinished(() => void vi.useRealTimers());
+    const members = { weave_ref: 'weave:///p/q/call/skewed', feedback_type: 'mood' };
+    const first = await create({ ...members, payload: { value: 'first' } });
+    vi.setSystemTime(Date.parse('2030-01-01T00:00:00.000Z'));
+    const body = { ...free, ...members, payload: { value: 'second' } };
+    const second = await other.send('POST', '/feedback/create', basic, body);
+    const elsewhere = await create({ weave_ref: 'weave:///p/q/call/elsewhere' });
+    expect([first, second, elsewhere].map((answer) => answer.body.created_at)).toEqual([
+      '2030-01-01T00:00:10.000Z',
+      '2030-01-01T00:00:10.001Z',
+      '2030-01-01T00:00:00.000Z',
+    ]);
   });
 
   it('stores an id once when many requests send it at the same time', async () => {

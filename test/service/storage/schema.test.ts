@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { openDatabase } from '../../../src/service/storage/open-database.ts';
-import { execute, onPostgres, temporaryData, withStore } from '../../support/embedded-service.ts';
+import {
+  basic,
+  execute,
+  onPostgres,
+  startTestService,
+  temporaryData,
+  withStore,
+} from '../../support/embedded-service.ts';
 
 const container = onPostgres ? 'database' : 'data file';
 
@@ -69,5 +76,46 @@ describe('the schema', () => {
         : 'Use the version that made it, or run `heddle service reset`, which keeps it under another name and begins with a new one.',
     });
     expect(await contentsOf(data)).toBe(before);
+  });
+});
+
+describe('a process whose data another version has migrated since it started', () => {
+  it('stores nothing more, and says so in /health', async () => {
+    const data = await storedData();
+    const service = await startTestService({ data });
+    const create = () =>
+      service.send('POST', '/annotation_queues', basic, { project_id: 'p/q', name: 'New', scorer_refs: [] });
+    expect((await create()).status).toBe(200);
+    await execute(data, "update schema_version set digest = 'of a later version'");
+    const before = await contentsOf(data);
+    expect(await create()).toMatchObject({
+      status: 503,
+      body: {
+        reason: `Another version of heddle has changed the schema of the ${container} since this process started. Nothing was stored.`,
+      },
+    });
+    expect(await contentsOf(data)).toBe(before);
+    expect(await service.send('GET', '/health', undefined)).toMatchObject({
+      status: 503,
+      body: {
+        status: 'unavailable',
+        reason: 'Another version of heddle has changed the schema of the data',
+        schema: 'of a later version',
+      },
+    });
+  });
+
+  it('keeps a migration waiting while it stores something', async () => {
+    const data = await storedData();
+    const database = await openDatabase(data);
+    const migration = onPostgres
+      ? 'lock table schema_version in exclusive mode nowait'
+      : "update schema_version set digest = 'of a later version'";
+    const attempt = () => execute(data, onPostgres ? `begin; ${migration}; commit` : migration);
+    await database.write(async () => {
+      await expect(attempt()).rejects.toThrow(onPostgres ? 'could not obtain lock' : 'is locked');
+    });
+    await attempt();
+    await database.close();
   });
 });

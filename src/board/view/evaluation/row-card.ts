@@ -132,7 +132,7 @@ function scoreText(value: unknown, formats: Formats): string {
 }
 
 function markOf(name: string, { changes = {} }: OpenableRow['row']): ComponentChild {
-  const change = Object.hasOwn(changes, name) && changes[name];
+  const change = new Map(Object.entries(changes)).get(name);
   return change && [' ', h('b', { class: `mark ${change}` }, `${markSigns.get(change) ?? ''} ${change}`)];
 }
 

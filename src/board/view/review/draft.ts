@@ -50,7 +50,7 @@ function without<Value>(map: ReadonlyMap<string, Value>, key: string): ReadonlyM
 
 /** Returns the person's stored judgement of a field. */
 export function storedValue({ judgements = {} }: ReviewedItem, field: string): unknown {
-  return Object.hasOwn(judgements, field) ? judgements[field] : undefined;
+  return new Map(Object.entries(judgements)).get(field);
 }
 
 /** Returns the value that a field of an item has once the draft is written. */

@@ -121,7 +121,7 @@ export class Board extends View<ReviewState> {
     try {
       const args = { call_id, project_id, paths: [path], max_value_chars: maxWholeChars };
       const { values } = await this.call<CallResult>('read_call', args);
-      set({ value: values?.[path] });
+      set({ value: new Map(Object.entries(values ?? {})).get(path) });
     } catch {
       set('failed');
     }

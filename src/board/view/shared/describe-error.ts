@@ -31,7 +31,7 @@ const sentences: Record<string, string> = {
  * @param more sentences that a View has for some codes.
  */
 export function describeError(code: string | undefined, message = '', more: Record<string, string> = {}): Problem {
-  const sentence = more[code ?? ''] ?? sentences[code ?? ''] ?? 'Something went wrong.';
+  const sentence = new Map(Object.entries({ ...sentences, ...more })).get(code ?? '') ?? 'Something went wrong.';
   return message === '' ? { sentence } : { sentence, detail: plainText(message) };
 }
 

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { ownInferenceUrl } from '../../../client/connection.ts';
 import { HeddleError } from '../../../core/errors.ts';
 import { HttpClient } from '../../../core/http/http-client.ts';
+import { ownMember } from '../../../core/json/member-at.ts';
 import { oldestNode, version } from '../../../core/version.ts';
 import { fetchKeys } from '../../../mcp/oauth/issuer-keys.ts';
 import { configFileIn, readProfiles, storeOf } from '../../../settings/profiles.ts';
@@ -138,7 +139,7 @@ function* checkConfiguration({ values, sources, folders, placeholders }: Resolve
 
 /** A broken keychain is a failure only if the profile keeps its secrets there. */
 async function checkKeychain({ values, folders }: ResolvedSettings): Promise<Finding[]> {
-  const isUsed = storeOf(readProfiles(folders)[values.profile]) === 'keychain';
+  const isUsed = storeOf(ownMember(readProfiles(folders), values.profile)) === 'keychain';
   try {
     await openSecretStore('keychain', values).read(values.profile);
     return [ok('keychain', `can be read${isUsed ? ', and this profile uses it' : ''}`)];

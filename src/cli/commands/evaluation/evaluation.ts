@@ -1,7 +1,8 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { HeddleError } from '../../../core/errors.ts';
 import type { Progress } from '../../../records/call-context.ts';
+import { createNamedFile } from '../../access/named-file.ts';
 import { showView } from '../../access/show-view.ts';
 import { invocation } from '../../invocation.ts';
 import { addOutputOptions, type OutputForm } from '../../terminal/output-form.ts';
@@ -258,13 +259,23 @@ async function report(
     ...(minMean !== undefined && { minMean }),
   };
   const missed = results.runs.flatMap((run) => missedThresholds(run, thresholds));
-  if (junit !== undefined) writeFileSync(junit, junitReport(results, missed));
+  if (junit !== undefined) writeReport(junit, junitReport(results, missed));
   const shown = { ...results, rows: results.rows.slice(0, rows) };
   const verdict = { passed: missed.length === 0, ...(missed.length > 0 && { missed }) };
   await printResult('read_evaluation', { ...shown, ...verdict }, form);
   const unfinished = results.runs.find(({ status }) => status !== 'complete');
   if (unfinished) throw unfinishedRun(unfinished);
   if (missed.length > 0) fail(missed);
+}
+
+function writeReport(file: string, text: string): void {
+  const report = createNamedFile(file, 'as before');
+  try {
+    report.write(text);
+    report.finish();
+  } finally {
+    report.discard();
+  }
 }
 
 function unfinishedRun({ run_id, status, error }: Run): HeddleError {

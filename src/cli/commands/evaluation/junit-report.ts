@@ -56,10 +56,10 @@ function element(name: string, attributes: Record<string, string | number>, chil
 
 /** Escapes text for XML 1.0, which cannot hold most control characters or half characters at all. */
 function escapeXml(text: string): string {
-  const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+  const entities = new Map(Object.entries({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }));
   return text
     .toWellFormed()
     .replace(/(?![\t\n\r])\p{Cc}|[\ufffe\uffff]/gu, '\ufffd')
-    .replace(/[&<>"]/g, (character) => entities[character]!)
+    .replace(/[&<>"]/g, (character) => entities.get(character)!)
     .replace(/[\t\n\r]/g, (character) => `&#${character.charCodeAt(0)};`);
 }

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { Connection } from '../../../client/connection.ts';
 import { HeddleError } from '../../../core/errors.ts';
+import { ownMember } from '../../../core/json/member-at.ts';
 import { remoteConnection } from '../../../runtime/runtime.ts';
 import {
   checkProfilesFile,
@@ -64,7 +65,7 @@ export function addLogin(program: Command): void {
 async function runLogin(options: LoginOptions, settings: ResolvedSettings): Promise<void> {
   const { values, folders } = settings;
   const name = values.profile;
-  const profile = readProfiles(folders)[name] ?? {};
+  const profile = ownMember(readProfiles(folders), name) ?? {};
   checkProfilesFile(folders);
   const store = openSecretStore(options.store ?? storeOf(profile) ?? 'keychain', values);
   await ensureUsable(store, name);

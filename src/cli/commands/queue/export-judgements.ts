@@ -1,12 +1,13 @@
 import { once } from 'node:events';
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { HeddleError } from '../../../core/errors.ts';
 import { inBatches } from '../../../core/in-batches.ts';
+import { ownMember } from '../../../core/json/member-at.ts';
 import { byCall, judgementsOf, latestJudgements, notesOf, readFeedback } from '../../../queues/judgements.ts';
 import { matchingItems } from '../../../queues/matching-items.ts';
 import { requireQueue } from '../../../queues/require-queue.ts';
 import { readCalls } from '../../../records/read-calls.ts';
 import { valuesAt } from '../../../text/call-values.ts';
+import { createNamedFile } from '../../access/named-file.ts';
 import type { OpenedService } from '../../access/with-runtime.ts';
 import { invocation } from '../../invocation.ts';
 import { drawProgress, showProgress } from '../../terminal/progress.ts';
@@ -73,7 +74,7 @@ export async function exportJudgements(
   const annotatedItems = items.filter(({ call_id }) => entriesByCall.has(call_id));
   const paths = values ? [...new Set(annotatedItems.flatMap(({ display_fields }) => display_fields))] : [];
 
-  const target = out === undefined ? stdoutTarget : fileTarget(out);
+  const target = out === undefined ? stdoutTarget : createNamedFile(out, 'owner');
   const columns = [...itemColumns, ...judgementColumns, ...paths.map((path) => `call.${path}`)];
   let defused = 0;
   let itemsWritten = 0;
@@ -95,8 +96,8 @@ export async function exportJudgements(
             lines.push(`${JSON.stringify({ ...members, ...(values && { call_values: callValues }) })}\n`);
             continue;
           }
-          const cells = [...itemColumns, ...judgementColumns].map((name) => members[name]);
-          const { line, changed } = csvLine([...cells, ...paths.map((path) => callValues[path])]);
+          const cells = [...itemColumns, ...judgementColumns].map((name) => ownMember(members, name));
+          const { line, changed } = csvLine([...cells, ...paths.map((path) => ownMember(callValues, path))]);
           defused += changed;
           lines.push(`${line}\r\n`);
         }
@@ -105,10 +106,10 @@ export async function exportJudgements(
       await target.write(lines.join(''));
       if (showsProgress) drawProgress({ unit: 'exporting items', done: itemsWritten, total: annotatedItems.length });
     }
-    await target.finish();
-  } catch (error) {
+    target.finish();
+  } finally {
+    // An unfinished export neither replaces nor resembles a complete one.
     target.discard();
-    throw error;
   }
   return { judgements: entries.length, items: annotatedItems.length, defused };
 }
@@ -120,53 +121,11 @@ function itemMembers(item: QueueItem): Record<string, unknown> {
   return { project_id, queue_id, item_id, call_id, call_op_name, call_started_at, annotation_state };
 }
 
-interface Target {
-  write: (text: string) => Promise<void>;
-  finish: () => Promise<void>;
-  discard: () => void;
-}
-
-const stdoutTarget: Target = {
-  async write(text) {
+const stdoutTarget = {
+  async write(text: string) {
     const { stdout } = invocation();
     if (!stdout.write(text)) await once(stdout, 'drain');
   },
-  finish: async () => {},
+  finish: () => {},
   discard: () => {},
 };
-
-/** Writes to a temporary file first, so that an unfinished export neither replaces nor resembles a complete one. */
-function fileTarget(file: string): Target {
-  const temporary = `${file}.${crypto.randomUUID()}.tmp`;
-  const writeError = (cause: unknown): HeddleError =>
-    new HeddleError({
-      code: 'invalid_arguments',
-      message: `${file} cannot be written: ${(cause as Error).message}.`,
-      hint: 'Check the path, its permissions and the free space, then export again.',
-      cause,
-    });
-  let descriptor: number;
-  try {
-    descriptor = openSync(temporary, 'wx', 0o600);
-  } catch (cause) {
-    throw writeError(cause);
-  }
-  return {
-    async write(text) {
-      try {
-        const bytes = Buffer.from(text);
-        for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at);
-      } catch (cause) {
-        throw writeError(cause);
-      }
-    },
-    async finish() {
-      fsyncSync(descriptor);
-      closeSync(descriptor);
-      renameSync(temporary, file);
-    },
-    discard() {
-      rmSync(temporary, { force: true });
-    },
-  };
-}

@@ -8,13 +8,13 @@ import {
   openServiceStore,
   type ProjectGrants,
   resetData,
-  restoreData,
+  restoreService,
   type Store,
   startService,
 } from '../../../service/start-service.ts';
 import { resolveSettings } from '../../../settings/resolve-settings.ts';
 import type { SettingName, SettingValues } from '../../../settings/settings.ts';
-import { compactTable } from '../../../text/compact-table.ts';
+import { compactTable, escapeInvisible } from '../../../text/compact-table.ts';
 import { logOf } from '../../access/secrets.ts';
 import { invocation } from '../../invocation.ts';
 import { confirmChange } from '../../terminal/confirm-change.ts';
@@ -178,7 +178,8 @@ function grantsOf(projects: string[], { allProjects }: GrantOptions): ProjectGra
 }
 
 function printAccount(name: string, grants: ProjectGrants): void {
-  printLine(`${name}: ${describeGrants(grants)}`);
+  // In a backup of others, a name could be several lines.
+  printLine(escapeInvisible(`${name}: ${describeGrants(grants)}`));
 }
 
 function describeGrants(grants: ProjectGrants): string {
@@ -327,9 +328,15 @@ function addRestore(service: Command): void {
   explain(command, { examples: ['heddle service restore heddle-2026-11-22.db'], page: 'docs/updating.md' });
   addSettingFlags(command, dataFlags).action(async (file: string, options: { yes?: true }) => {
     const data = dataOf(command);
-    if (!(await confirmChange(`Replace the data in ${data} by ${file}?`, options)))
-      return printLine('Nothing was changed.');
-    printKept(`Restored ${file} to ${data}.`, await restoreData(data, file));
+    const restored = await restoreService(data, file, (accounts) => {
+      printLine(
+        accounts.length === 0 ? 'The backup has no accounts.' : 'These accounts of the backup will get access:',
+      );
+      for (const { name, projects } of accounts) printAccount(name, projects);
+      return confirmChange(`Replace the data in ${data} by ${file}?`, options);
+    });
+    if (!restored) return printLine('Nothing was changed.');
+    printKept(`Restored ${file} to ${data}.`, restored.earlier);
   });
 }
 

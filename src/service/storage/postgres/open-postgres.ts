@@ -3,7 +3,7 @@ import type { Database, Transaction } from '../database.ts';
 import type { Tables } from '../database-tables.ts';
 import { retryWhile } from '../retry-while.ts';
 import { runTransaction } from '../run-transaction.ts';
-import { type Engine, missingTables, prepareSchema, schemaOf } from '../schema.ts';
+import { type Engine, missingTables, prepareSchema, schemaOf, withCurrentSchema } from '../schema.ts';
 import { openPool } from './open-pool.ts';
 import { isConflict } from './postgres-failure.ts';
 import { SerialQueue } from './serial-queue.ts';
@@ -14,7 +14,8 @@ const limits = `
   set local lock_timeout = '10s';
   set local idle_in_transaction_session_timeout = '60s'`;
 const beginRead = `start transaction isolation level repeatable read read only; ${limits}`;
-const beginWrite = `start transaction isolation level serializable; ${limits}`;
+/** A migration waits for changes that have begun, and others wait for it. The lock comes before the snapshot, which then shows the migration. */
+const beginWrite = `start transaction isolation level serializable; ${limits}; lock table schema_version in row share mode`;
 /**
  * Writes to the log of the database, so that the commit of a change that is already there waits for a synchronous standby
  * too. Otherwise, the repetition of a change that only the primary has would be acknowledged.
@@ -50,7 +51,8 @@ export async function openPostgres(url: string): Promise<Database> {
     // Repeats conflicting writes one after another; repeated all at once, they would keep conflicting. The time in the queue
     // does not count towards the time limit of the repetitions.
     write: async (work) => {
-      const attempt = () => runTransaction(db, begin, work);
+      const attempt = () =>
+        runTransaction(db, begin, (transaction) => withCurrentSchema(transaction, postgresEngine, work));
       if (conflicting.size === 0) {
         try {
           return await attempt();
@@ -89,6 +91,9 @@ async function prepareTables(db: Kysely<Tables>): Promise<void> {
   // Read committed: after waiting for the lock, it must see what the lock's previous holder did.
   await runTransaction(db, 'start transaction isolation level read committed', async (transaction) => {
     await sql`select pg_advisory_xact_lock(${sql.lit(tablesLock)})`.execute(transaction);
+    // Before the statements of a migration, which would otherwise wait for changes that wait for them.
+    const isEarlier = (await schemaOf(transaction, postgresEngine)) === 'earlier';
+    if (isEarlier) await sql`lock table schema_version in exclusive mode`.execute(transaction);
     await prepareSchema(transaction, postgresEngine);
   });
 }

@@ -5,19 +5,30 @@ import {
   existsSync,
   fsyncSync,
   linkSync,
+  mkdirSync,
   openSync,
   renameSync,
   rmSync,
 } from 'node:fs';
+import { dirname } from 'node:path';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { isPostgresUrl } from '../../../core/database-url.ts';
 import { HeddleError } from '../../../core/errors.ts';
 import { findOwnFile, statRegularFile } from '../../../core/secrets/private-file.ts';
-import type { Tables } from '../database-tables.ts';
-import { schemaOf } from '../schema.ts';
+import type { Transaction } from '../database.ts';
+import { type Tables, tables } from '../database-tables.ts';
+import { runTransaction } from '../run-transaction.ts';
+import { prepareSchema, schemaOf } from '../schema.ts';
 import { integrityCheck, openKysely, sqliteEngine } from './open-sqlite.ts';
-import { damagedFile, loadSqlite, lockedFile, retryWhileBusy, sqliteFailureOf } from './sqlite-connection.ts';
+import {
+  damagedFile,
+  loadSqlite,
+  lockedFile,
+  openConnection,
+  retryWhileBusy,
+  sqliteFailureOf,
+} from './sqlite-connection.ts';
 
 /**
  * Copies a data file to a new file, as it is at one moment, while other processes use it. The copy appears in one step, complete
@@ -61,28 +72,70 @@ export async function backUpData(dataFile: string, target: string): Promise<void
 }
 
 /**
- * Replaces a data file by a backup, which stays where it is. The data file of before is kept under another name.
- * @returns the path of the earlier data; undefined if there was none.
+ * Replaces a data file by a new one with the rows of a backup, which stays where it is. The data file of before is kept under
+ * another name.
+ * @param confirm is called with what would be restored; nothing is changed if it returns false.
+ * @returns the path of the earlier data, which is undefined if there was none; undefined if nothing was changed.
  * @throws HeddleError `unsupported` for a PostgreSQL database, `conflict` if a process uses the data file, `invalid_arguments` if
  * the backup is not a sound data file. Nothing is changed then.
  */
-export async function restoreData(dataFile: string, backup: string): Promise<string | undefined> {
+export async function restoreData(
+  dataFile: string,
+  backup: string,
+  confirm: (restored: Transaction) => Promise<boolean>,
+): Promise<{ earlier: string | undefined } | undefined> {
   requireFile(dataFile, 'restore');
   const open = await loadSqlite();
-  const temporary = temporaryName(dataFile);
+  const copy = temporaryName(dataFile);
+  const restored = temporaryName(dataFile);
   try {
-    if (!statRegularFile(backup)) throw new Error('it does not exist');
-    findOwnFile(dataFile);
-    closeSync(openSync(temporary, 'wx', 0o600));
-    copyFileSync(backup, temporary);
-    const fault = await faultOf(open, temporary);
-    if (fault !== undefined) throw unusable(backup, fault);
-    syncFile(temporary);
-    return replaceUnused(open, dataFile, temporary);
-  } catch (error) {
-    throw asFileError(error, backup);
+    try {
+      if (!statRegularFile(backup)) throw new Error('it does not exist');
+      findOwnFile(dataFile);
+      mkdirSync(dirname(dataFile), { recursive: true, mode: 0o700 });
+      // Refuses before it asks.
+      if (existsSync(dataFile)) lock(open, dataFile)();
+      for (const file of [copy, restored]) closeSync(openSync(file, 'wx', 0o600));
+      copyFileSync(backup, copy);
+      const fault = (await faultOf(open, copy)) ?? (await copyRows(open, copy, restored));
+      if (fault !== undefined) throw unusable(backup, fault);
+      syncFile(restored);
+    } catch (error) {
+      throw asFileError(error, backup);
+    }
+    const db = openKysely(new open(restored));
+    const isConfirmed = await runTransaction(db, 'begin', confirm).finally(() => db.destroy());
+    return isConfirmed ? { earlier: replaceOwn(open, dataFile, restored) } : undefined;
   } finally {
-    for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${temporary}${suffix}`, { force: true });
+    for (const file of [copy, restored]) {
+      for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${file}${suffix}`, { force: true });
+    }
+  }
+}
+
+/**
+ * Makes a data file with the schema of this version from the rows of another, of whose own schema nothing is taken over.
+ * @returns why the rows do not fit; undefined if they do.
+ */
+async function copyRows(open: OpenSqlite, from: string, to: string): Promise<string | undefined> {
+  const db = openKysely(openConnection(open, to));
+  try {
+    await sql`attach ${from} as backup`.execute(db);
+    await runTransaction(db, 'begin', async (transaction) => {
+      await prepareSchema(transaction, sqliteEngine);
+      for (const [name, { columns }] of Object.entries(tables)) {
+        if (name === 'schema_version') continue;
+        const names = sql.join(Object.keys(columns).map((column) => sql.ref(column)));
+        const copy = sql`insert into ${sql.table(name)} (${names}) select ${names} from ${sql.table(`backup.${name}`)}`;
+        await copy.execute(transaction);
+      }
+    });
+    return undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_SQLITE_ERROR' || sqliteFailureOf(error)) throw error;
+    return `${(error as Error).message}.`;
+  } finally {
+    await db.destroy();
   }
 }
 
@@ -93,18 +146,13 @@ export async function restoreData(dataFile: string, backup: string): Promise<str
  */
 export async function resetData(dataFile: string): Promise<string | undefined> {
   requireFile(dataFile, 'reset');
-  const open = await loadSqlite();
-  try {
-    findOwnFile(dataFile);
-    return replaceUnused(open, dataFile, undefined);
-  } catch (error) {
-    throw asFileError(error, dataFile);
-  }
+  return replaceOwn(await loadSqlite(), dataFile, undefined);
 }
 
 const programs = {
-  backup: 'Use pg_dump --format=custom --file FILE, with the URL of the database.',
-  restore: 'Stop every heddle process, then use pg_restore --clean --if-exists, with the URL of the database.',
+  backup: 'Use pg_dump --format=custom --file FILE, with the URL of the database and the password in PGPASSWORD.',
+  restore:
+    'Stop every heddle process, then use pg_restore --clean --if-exists, with the URL of the database and the password in PGPASSWORD.',
   reset: 'Stop every heddle process, then drop the database and create it again (dropdb, createdb).',
 };
 
@@ -118,6 +166,16 @@ function requireFile(data: string, action: keyof typeof programs): void {
 }
 
 type OpenSqlite = Awaited<ReturnType<typeof loadSqlite>>;
+
+/** Moves a data file of this user away as {@link replaceUnused} does. @throws HeddleError that names the file. */
+function replaceOwn(open: OpenSqlite, dataFile: string, replacement: string | undefined): string | undefined {
+  try {
+    findOwnFile(dataFile);
+    return replaceUnused(open, dataFile, replacement);
+  } catch (error) {
+    throw asFileError(error, dataFile);
+  }
+}
 
 /** Moves an unused data file away, and puts another in its place. */
 function replaceUnused(open: OpenSqlite, dataFile: string, replacement: string | undefined): string | undefined {
@@ -175,6 +233,8 @@ async function faultOf(open: OpenSqlite, file: string): Promise<string | undefin
   let db: Kysely<Tables> | undefined;
   try {
     db = openKysely(new open(file, { timeout: 20 }));
+    const foreign = await foreignObjects(db);
+    if (foreign.length > 0) return `it has ${foreign.slice(0, 3).join(', ')}, which heddle does not make.`;
     const schema = await schemaOf(db, sqliteEngine);
     if (schema === 'none') return 'it is empty.';
     if (schema === 'earlier') return 'it was made by an earlier version of heddle.';
@@ -185,6 +245,16 @@ async function faultOf(open: OpenSqlite, file: string): Promise<string | undefin
   } finally {
     await db?.destroy();
   }
+}
+
+/** Lists what heddle does not make: triggers and views, which could change or hide rows, and tables of others. */
+async function foreignObjects(db: Kysely<Tables>): Promise<string[]> {
+  const { rows } = await sql<{ type: string; name: string; rootpage: number }>`
+    select type, name, rootpage from sqlite_master where type <> 'index'`.execute(db);
+  // A virtual table has no page of its own.
+  const isOwn = ({ type, name, rootpage }: (typeof rows)[number]): boolean =>
+    type === 'table' && rootpage > 0 && (Object.hasOwn(tables, name) || name.startsWith('sqlite_'));
+  return rows.filter((row) => !isOwn(row)).map(({ type, name }) => `the ${type} ${JSON.stringify(name)}`);
 }
 
 function unusable(file: string, fault: string): HeddleError {

@@ -7,7 +7,7 @@ import { checkFolder, statRegularFile } from '../../../core/secrets/private-file
 import type { Database } from '../database.ts';
 import type { Tables } from '../database-tables.ts';
 import { runTransaction } from '../run-transaction.ts';
-import { type Engine, missingTables, prepareSchema, schemaOf } from '../schema.ts';
+import { type Engine, missingTables, prepareSchema, schemaOf, withCurrentSchema } from '../schema.ts';
 import { kyselyDatabase } from './kysely-database.ts';
 import { loadSqlite, openConnection, retryWhileBusy } from './sqlite-connection.ts';
 
@@ -44,7 +44,10 @@ export async function openSqlite(file: string): Promise<Database> {
       blocksEventLoop: true,
       caseInsensitiveLike: 'like',
       read: (work) => retryWhileBusy(() => runTransaction(reader, 'begin', work)),
-      write: (work) => retryWhileBusy(() => runTransaction(writer, beginWrite, work)),
+      write: (work) =>
+        retryWhileBusy(() =>
+          runTransaction(writer, beginWrite, (transaction) => withCurrentSchema(transaction, sqliteEngine, work)),
+        ),
       integrityCheck: () => retryWhileBusy(() => integrityCheck(writer)),
       close: async () => {
         await reader.destroy();

@@ -1,0 +1,31 @@
+import { HeddleError } from '../../core/errors.ts';
+import { findOwnFile, type Replacement, startReplacement, statRegularFile } from '../../core/secrets/private-file.ts';
+
+/**
+ * Begins to write a file that a person has named, which replaces an earlier one in one step. Follows a symbolic link.
+ * @param readers who can read the new file: only its owner, or those who could read the earlier one, by default everyone.
+ * @throws HeddleError `invalid_arguments`, also from its functions, for what is not a regular file, such as a folder, a device or a
+ * pipe, for a file of another user, and for failures of the system. What is there is then unchanged.
+ */
+export function createNamedFile(file: string, readers: 'owner' | 'as before'): Replacement {
+  const named = <T>(work: () => T): T => {
+    try {
+      return work();
+    } catch (cause) {
+      throw new HeddleError({
+        code: 'invalid_arguments',
+        message: `${file} cannot be written: ${(cause as Error).message}.`,
+        hint: 'Check the path, its permissions and the free space, then run the command again.',
+        cause,
+      });
+    }
+  };
+  const { write, finish, discard } = named(() => {
+    const { path, stats } = statRegularFile(file) ? findOwnFile(file) : { path: file };
+    return startReplacement(path, {
+      mode: readers === 'owner' ? 0o600 : (stats?.mode ?? 0o644) & 0o777,
+      gid: stats?.gid,
+    });
+  });
+  return { write: (text) => named(() => write(text)), finish: () => named(finish), discard };
+}
