@@ -62,7 +62,7 @@ export class StdioConnection {
     return this.request('tools/call', { name, arguments: args });
   }
 
-  /** Closes the server's input, as clients do; on Node 22 and later it can then keep its compiled code. */
+  /** Closes the server's input, as clients do. */
   async close() {
     this.child.stdin.end();
     await Promise.race([once(this.child, 'exit'), setTimeout(100)]);

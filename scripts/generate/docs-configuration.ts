@@ -61,7 +61,6 @@ Applications started from the desktop do not see the variables of your shell: se
 | --- | --- | --- | --- |
 | \`config.json\`, and \`credentials.json\` from \`heddle login --store file\` | \`$XDG_CONFIG_HOME/heddle\`, otherwise \`~/.config/heddle\` | \`~/Library/Preferences/heddle\` | \`%APPDATA%\\heddle\\Config\` |
 | data of the embedded service: \`heddle.db\` | \`$XDG_DATA_HOME/heddle\`, otherwise \`~/.local/share/heddle\` | \`~/Library/Application Support/heddle\` | \`%LOCALAPPDATA%\\heddle\\Data\` |
-| compiled code for faster starts; safe to delete, and disabled by \`NODE_DISABLE_COMPILE_CACHE=1\` | \`$XDG_CACHE_HOME/heddle\`, otherwise \`~/.cache/heddle\` | \`~/Library/Caches/heddle\` | \`%LOCALAPPDATA%\\heddle\\Cache\` |
 
 \`heddle setup\` keeps the earlier version of each client's file that it changes, as \`FILE.TIME.bak\` beside it.
 

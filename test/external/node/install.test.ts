@@ -136,8 +136,8 @@ describe.each(
     expect(type('heddle demo')).toContain('Stored as version 0 of support_answers');
     type('heddle setup claude-desktop --remove --yes');
     type(`npm uninstall --global heddle${sqliteFor(version)}`);
-    // Only the files that README names remain: the data of the embedded service, and compiled code.
-    const left = filesOf(home).filter((path) => !/^\.(npm|cache\/heddle)\//.test(path));
+    // Only the file that README names remains: the data of the embedded service.
+    const left = filesOf(home).filter((path) => !/^\.npm\//.test(path));
     expect(new Set(left.map((path) => path.replace(/-(wal|shm)$/, '')))).toEqual(
       new Set(['.local/share/heddle/heddle.db']),
     );

@@ -462,6 +462,23 @@ describe('queryFeedback and purgeFeedback', () => {
     ]);
   });
 
+  it('delete and replace what another account of the project has given, as at the public service', async () => {
+    const { password } = await withStore(service.data, (store) => store.addUser('bob', [project_id]));
+    const asBob = `Basic ${btoa(`bob:${password}`)}`;
+    for (const id of ['kept', 'purged', 'replaced']) expect((await create({ project_id, id })).status).toBe(200);
+    const authors = async () => {
+      const query = { $expr: { $or: ['kept', 'purged', 'replaced', 'new'].map(named) } };
+      const { result } = await post('/feedback/query', { project_id, query });
+      return result.map(({ id, wb_user_id }: { id: string; wb_user_id: string }) => `${wb_user_id} ${id}`).sort();
+    };
+    const purged = { project_id, query: { $expr: named('purged') } };
+    expect((await service.send('POST', '/feedback/purge', asBob, purged)).status).toBe(200);
+    const replaced = { ...free, project_id, id: 'new', feedback_id: 'replaced' };
+    expect((await service.send('POST', '/feedback/replace', asBob, replaced)).status).toBe(200);
+    expect(await authors()).toEqual(['bob new', 'tester kept']);
+    await post('/feedback/purge', { project_id, query: { $expr: { $or: ['kept', 'new'].map(named) } } });
+  });
+
   it('deletes feedback by its ids only', async () => {
     const unrelated = { $eq: [field('feedback_type'), literal('mood')] };
     for (const refused of [unrelated, { $or: [named('a'), unrelated] }, { $or: [] }]) {
