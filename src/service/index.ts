@@ -9,6 +9,7 @@ import { EvaluationRunner, type RunnerLimits } from './evaluation/runner.ts';
 import { createApp } from './http/app.ts';
 import { createAuthenticator } from './http/authenticator.ts';
 import { ModelProvider, type ModelProviderOptions } from './inference/model-provider.ts';
+import { MemoryPool } from './request-budget.ts';
 import { openDatabase } from './storage/open-database.ts';
 
 export type { Account, ProjectGrants } from './admin/accounts.ts';
@@ -60,9 +61,10 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     if (options.sample) await ensureSampleProject(database);
     const { log = () => {}, evaluation } = options;
     const modelProvider = options.modelProvider && new ModelProvider(options.modelProvider);
-    const runner = new EvaluationRunner({ database, modelProvider, log, ...evaluation });
+    const memoryPool = new MemoryPool();
+    const runner = new EvaluationRunner({ database, modelProvider, memoryPool, log, ...evaluation });
     const authenticate = createAuthenticator(database, options.account);
-    const app = createApp({ database, modelProvider, runner, authenticate, log });
+    const app = createApp({ database, modelProvider, runner, memoryPool, authenticate, log });
     const serve = getRequestListener(app.fetch, { overrideGlobalObjects: false });
     const server = createHttpServer(serve, {
       limits: { idleTimeoutMs: keepAliveTimeoutMs },

@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Log } from '../../core/log.ts';
 import { nextTurn } from '../../core/turns.ts';
 import type { ModelClient } from '../inference/model-client.ts';
+import { type MemoryPool, RequestBudget } from '../request-budget.ts';
 import { recordEvents } from '../storage/call-events.ts';
 import type { Database } from '../storage/database.ts';
 import { deleteJobs, type EvaluationJob, renewLease } from '../storage/evaluation-jobs.ts';
@@ -23,6 +24,7 @@ import {
 export interface WorkerContext {
   database: Database;
   modelClient: ModelClient;
+  memoryPool: MemoryPool;
   log: Log;
   /** Identifies this process among those that work on runs. */
   owner: string;
@@ -259,12 +261,15 @@ export class RunWorker {
   async #readOutcomes(trialEvents: TrialEvents): Promise<Map<string, TimedOutcome>> {
     const outcomes = new Map<string, TimedOutcome>();
     const ids = [trialEvents.predictionId, ...this.#definition.scorers.map((scorer) => trialEvents.scoreId(scorer))];
-    for await (const calls of readCallsById(this.#context.database, this.#job.project_id, ids)) {
-      for (const call of calls) {
-        const outcome = outcomeOf(call);
-        if (outcome) outcomes.set(call.id, outcome);
+    const { database } = this.#context;
+    await this.#withBudget(async (budget) => {
+      for await (const calls of readCallsById(database, this.#job.project_id, ids, budget)) {
+        for (const call of calls) {
+          const outcome = outcomeOf(call);
+          if (outcome) outcomes.set(call.id, outcome);
+        }
       }
-    }
+    });
     return outcomes;
   }
 
@@ -281,10 +286,22 @@ export class RunWorker {
     if (this.#asking.delete(trial)) this.#begin();
   }
 
+  /** Reads with a budget, as a request of the account that started the run would. */
+  async #withBudget<T>(read: (budget: RequestBudget) => Promise<T>): Promise<T> {
+    const budget = new RequestBudget(this.#context.memoryPool, this.#job.account);
+    try {
+      return await read(budget);
+    } finally {
+      budget.close();
+    }
+  }
+
   /** Records the end of the run with the summary of its scores. */
   async #endRun(): Promise<void> {
     const { project_id, call_id, account } = this.#job;
-    const { output, summary } = await summarizeTrials(this.#context.database, project_id, call_id);
+    const { output, summary } = await this.#withBudget((budget) =>
+      summarizeTrials(this.#context.database, project_id, call_id, budget),
+    );
     const run = { id: call_id, trace_id: call_id, inputs: { self: this.#definition.evaluation } };
     await this.#context.database.write(async (transaction) => {
       if ((await deleteJobs(transaction, project_id, [call_id])) === 0) return;

@@ -3,6 +3,7 @@ import { defaultTimeoutsMs } from '../../contract/endpoint.ts';
 import type { Log } from '../../core/log.ts';
 import { ModelClient } from '../inference/model-client.ts';
 import type { ModelProvider } from '../inference/model-provider.ts';
+import type { MemoryPool } from '../request-budget.ts';
 import type { Database } from '../storage/database.ts';
 import { listLeases, type RunKey, type RunLease, takeLease } from '../storage/evaluation-jobs.ts';
 import { RunWorker } from './run-worker.ts';
@@ -17,6 +18,7 @@ export interface RunnerLimits {
 export interface RunnerOptions extends RunnerLimits {
   database: Database;
   modelProvider: ModelProvider | undefined;
+  memoryPool: MemoryPool;
   log: Log;
 }
 
@@ -109,10 +111,17 @@ export class EvaluationRunner {
   }
 
   async #workOn(lease: RunLease): Promise<void> {
-    const { database, log } = this.#options;
+    const { database, memoryPool, log } = this.#options;
     const job = await database.write((transaction) => takeLease(transaction, lease, this.#owner));
     if (!job) return;
-    const context = { database, log, modelClient: this.#modelClient, owner: this.#owner, leaseMs: this.#leaseMs };
+    const context = {
+      database,
+      memoryPool,
+      log,
+      modelClient: this.#modelClient,
+      owner: this.#owner,
+      leaseMs: this.#leaseMs,
+    };
     const worker = new RunWorker(context, job);
     const ended = worker.run().finally(() => {
       this.#workers.delete(nameOf(lease));

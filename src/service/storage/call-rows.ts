@@ -1,5 +1,6 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import { parseReference } from '../../contract/references.ts';
+import { memoryBytesOf } from './memory-bytes.ts';
 import { type Tables, tables } from './tables.ts';
 
 type Members = Record<string, unknown>;
@@ -8,10 +9,10 @@ type Members = Record<string, unknown>;
 export const jsonColumns = ['attributes', 'inputs', 'output', 'summary', 'data'] as const;
 export type JsonColumn = (typeof jsonColumns)[number];
 
-type SmallColumn = Exclude<keyof Tables['calls'], JsonColumn | 'chars'>;
+type SmallColumn = Exclude<keyof Tables['calls'], JsonColumn | 'memory_bytes'>;
 /** Columns that every query of calls reads. */
 export const smallColumns = Object.keys(tables.calls.columns).filter(
-  (column): column is SmallColumn => column !== 'chars' && !(jsonColumns as readonly string[]).includes(column),
+  (column): column is SmallColumn => column !== 'memory_bytes' && !(jsonColumns as readonly string[]).includes(column),
 );
 
 type KeyColumn = 'project_id' | 'id' | 'op_name' | 'trace_id' | 'started_at' | 'ended_at';
@@ -46,12 +47,12 @@ export function toCallRow(key: RowKey, members: Members): Tables['calls'] {
     summary: toJson(summary),
     data: JSON.stringify(others),
   };
-  return { ...key, ...texts, ...values, chars: countChars(...Object.values(texts), ...Object.values(values)) };
-}
-
-/** Returns the number of characters of columns of a row. */
-export function countChars(...columns: (string | null)[]): number {
-  return columns.reduce((sum, column) => sum + (column?.length ?? 0), 0);
+  return {
+    ...key,
+    ...texts,
+    memory_bytes: memoryBytesOf(...Object.values(texts), ...Object.values(values)),
+    ...values,
+  };
 }
 
 /** Formats a recorded value for a JSON column; null for a missing one. */

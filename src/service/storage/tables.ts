@@ -16,6 +16,9 @@ const integer: Column<number> = { type: 'integer', isRequired: true };
 const double: Column<number> = { type: 'double precision', isRequired: true };
 const bytes: Column<Uint8Array> = { type: 'bytes', isRequired: true };
 
+/** The estimated memory that the row takes, so that large ones are read in small batches; before the columns that are large. */
+const memoryBytes = integer;
+
 /** Columns that tell when a row was made, and which account made it. */
 const origin = { created_at: text, created_by: text };
 
@@ -113,8 +116,7 @@ export const tables = {
       exception: optionalText,
       wb_user_id: optionalText,
       wb_run_id: optionalText,
-      /** Number of characters of the members that have no limit, so that large calls are read in small batches. */
-      chars: integer,
+      memory_bytes: memoryBytes,
       attributes: optionalText,
       inputs: optionalText,
       output: optionalText,
@@ -142,6 +144,7 @@ export const tables = {
       id: text,
       ended_at: optionalText,
       display_name: optionalText,
+      memory_bytes: memoryBytes,
       exception: optionalText,
       output: optionalText,
       summary: optionalText,
@@ -176,6 +179,7 @@ export const tables = {
       /** The class of the SDK that the object extends, and its own; null for a value without a class. */
       base_object_class: optionalText,
       leaf_object_class: optionalText,
+      memory_bytes: memoryBytes,
       content: text,
       ...origin,
     },
@@ -196,7 +200,10 @@ export const tables = {
   /** Lists of rows, such as those of datasets, by the digest of the list. */
   row_tables: table({ project_id: text, digest: text, row_count: integer, ...origin }, 'project_id, digest'),
   /** The rows of all lists by the digest of their content. */
-  row_contents: table({ project_id: text, digest: text, content: text }, 'project_id, digest'),
+  row_contents: table(
+    { project_id: text, digest: text, memory_bytes: memoryBytes, content: text },
+    'project_id, digest',
+  ),
   /** The places of the rows in their lists. */
   table_rows: table(
     { project_id: text, table_digest: text, row_index: integer, row_digest: text },
@@ -224,6 +231,7 @@ export const tables = {
       creator: optionalText,
       created_at: text,
       wb_user_id: text,
+      memory_bytes: memoryBytes,
     },
     'project_id, id, wb_user_id',
     {
