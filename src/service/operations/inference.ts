@@ -38,7 +38,8 @@ async function effectiveMessages(
 ): Promise<unknown[] | undefined> {
   if (prompt == null && messages === undefined) return undefined;
   const stored = prompt == null ? [] : await promptMessages(database, prompt, access);
-  return applyTemplateVariables([...stored, ...(messages ?? [])], template_vars ?? undefined);
+  const hasVariables = Object.keys(template_vars ?? {}).length > 0;
+  return applyTemplateVariables([...stored, ...(messages ?? [])], hasVariables ? template_vars! : undefined);
 }
 
 async function promptMessages(database: Database, reference: string, access: Access): Promise<unknown[]> {
