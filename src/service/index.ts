@@ -47,6 +47,7 @@ export interface RunningService {
   close(): Promise<void>;
 }
 
+const maxConnections = 2_048;
 const closeGraceMs = 10_000;
 // Longer than proxies usually keep a connection, so that the service never closes one while a request is on its way.
 const keepAliveTimeoutMs = 75_000;
@@ -67,7 +68,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const app = createApp({ database, modelProvider, runner, memoryPool, authenticate, log });
     const serve = getRequestListener(app.fetch, { overrideGlobalObjects: false });
     const server = createHttpServer(serve, {
-      limits: { idleTimeoutMs: keepAliveTimeoutMs },
+      limits: { idleTimeoutMs: keepAliveTimeoutMs, maxConnections },
       errorBody: (reason) => ({ reason }),
       log,
     });

@@ -1,11 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Log } from '../log.ts';
+import { limitConnections } from './limit-connections.ts';
 import { Refusal } from './refusal.ts';
 import { refuseMalformed } from './refuse-malformed.ts';
 import { asRequestId, requestIdHeader } from './request-id.ts';
 
 /** Limits of a server; times in milliseconds. Node's own apply where one is absent. */
 export interface ServerLimits {
+  /** Beyond it, the connection that has been idle for longest is closed. */
   maxConnections: number;
   headersTimeoutMs: number;
   /** From the first byte of a request to the last byte of its body. */
@@ -48,7 +50,7 @@ export function createHttpServer(
     // A request without a Host is refused like one with a foreign Host, in the same form.
     requireHostHeader: false,
   });
-  if (maxConnections !== undefined) server.maxConnections = maxConnections;
+  if (maxConnections !== undefined) limitConnections(server, maxConnections);
   const report = (
     { headers: { [requestIdHeader]: request_id } }: IncomingMessage,
     { status, message }: Refusal,
