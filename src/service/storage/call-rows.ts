@@ -28,31 +28,28 @@ export type CallRow = Pick<Tables['calls'], SmallColumn> & Partial<Pick<Tables['
 /** The members of a call that every row has. */
 type RowKey = Pick<Tables['calls'], KeyColumn>;
 
+const membersWithColumns = new Set<string>([
+  ...keyColumns,
+  ...textColumns,
+  ...jsonColumns.filter((column) => column !== 'data'),
+]);
+
 /** Returns the row of a call: its key, and the other recorded members, in which members of the key are ignored. */
 export function toCallRow(key: RowKey, members: Members): Tables['calls'] {
-  const rest = { ...members };
-  for (const name of Object.keys(key)) delete rest[name];
-  const texts = Object.fromEntries(
-    textColumns.map((name) => {
-      const value = toText(rest[name]);
-      delete rest[name];
-      return [name, value];
-    }),
-  ) as Pick<Tables['calls'], (typeof textColumns)[number]>;
-  const { attributes, inputs, output, summary, ...others } = rest;
+  const texts = Object.fromEntries(textColumns.map((name) => [name, toText(members[name])])) as Pick<
+    Tables['calls'],
+    (typeof textColumns)[number]
+  >;
+  const others = Object.entries(members).filter(([name]) => !membersWithColumns.has(name));
   const values = {
-    attributes: toJson(attributes),
-    inputs: toJson(inputs),
-    output: toJson(output),
-    summary: toJson(summary),
-    data: JSON.stringify(others),
+    attributes: toJson(members.attributes),
+    inputs: toJson(members.inputs),
+    output: toJson(members.output),
+    summary: toJson(members.summary),
+    data: others.length === 0 ? '{}' : JSON.stringify(Object.fromEntries(others)),
   };
-  return {
-    ...key,
-    ...texts,
-    memory_bytes: memoryBytesOf(...Object.values(texts), ...Object.values(values)),
-    ...values,
-  };
+  const memory_bytes = memoryBytesOf(...Object.values(texts), ...Object.values(values));
+  return { ...key, ...texts, memory_bytes, ...values };
 }
 
 /** Formats a recorded value for a JSON column; null for a missing one. */
